@@ -1,0 +1,130 @@
+"""The rows that are being sampled now: one array entry per row, so that a step has no row loop."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .engine import Completion, Request
+from .kv_pool import Ids, Row
+from .sampling import Drawn, Knobs, uniforms
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A request on its way.
+
+    Attributes:
+        request: What was asked.
+        ids: Its context ``[n]``.
+        limit: Most tokens to sample: the request's own limit or what the context leaves.
+        stop_set: Number of its stop strings.
+        row: Its row in the pool once it is admitted.
+        completion: The answer once it is done.
+        signal: Wakes the coroutine that waits for it.
+    """
+
+    request: Request
+    ids: Ids
+    limit: int
+    stop_set: int
+    row: Row | None = None
+    completion: Completion | None = None
+    signal: asyncio.Future[None] | None = None
+
+    @property
+    def most_cached(self) -> int:
+        """Tokens that its row may have to hold; the last sampled one is never fed."""
+        return len(self.ids) + self.limit - 1
+
+    def wake(self) -> None:
+        """Let its coroutine look again."""
+        if self.signal is not None and not self.signal.done():
+            self.signal.set_result(None)
+
+
+class Batch:
+    """Running jobs as arrays in one order ``[running]``; ``rows`` are their places in the pool."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.rows: Ids = np.zeros(0, dtype=np.int64)
+        self.stop_sets: Ids = np.zeros(0, dtype=np.int64)
+        self._limits: Ids = np.zeros(0, dtype=np.int64)
+        self.counts: Ids = np.zeros(0, dtype=np.int64)
+        self.tokens: Ids = np.zeros((0, 0), dtype=np.int64)
+        self._floats: npt.NDArray[np.float32] = np.zeros((3, 0, 0), dtype=np.float32)
+        self.knobs = _knobs([])
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def add(self, jobs: list[Job]) -> None:
+        """Admit jobs; nothing of them is sampled yet."""
+        old = len(self.jobs)
+        self.jobs = self.jobs + jobs
+        width = max(self.tokens.shape[1], max(job.limit for job in jobs))
+        shape = (len(self.jobs), width)
+        tokens, floats = np.zeros(shape, np.int64), np.zeros((3, *shape), np.float32)
+        tokens[:old, : self.tokens.shape[1]] = self.tokens
+        floats[:, :old, : self.tokens.shape[1]] = self._floats
+        for i, job in enumerate(jobs, start=old):
+            floats[2, i, : job.limit] = uniforms(job.request.seed, job.limit)
+        self.tokens, self._floats = tokens, floats
+        self._limits = np.array([job.limit for job in self.jobs])
+        self.stop_sets = np.array([job.stop_set for job in self.jobs])
+        self.counts = np.concatenate([self.counts, np.zeros(len(jobs), np.int64)])
+        self.knobs = _knobs(self.jobs)
+        self.locate()
+
+    def remove(self, gone: npt.NDArray[np.bool_]) -> None:
+        """Take rows out, ``gone`` is ``[running]``."""
+        stay = ~gone
+        self.jobs = [job for job, kept in zip(self.jobs, stay, strict=True) if kept]
+        self.tokens, self._floats = self.tokens[stay], self._floats[:, stay]
+        self._limits, self.stop_sets = self._limits[stay], self.stop_sets[stay]
+        self.counts = self.counts[stay]
+        self.knobs = _knobs(self.jobs)
+        self.locate()
+
+    def locate(self) -> None:
+        """Ask the jobs where their rows are; to be called after the pool moved rows."""
+        self.rows = np.array([job.row.index for job in self.jobs if job.row], dtype=np.int64)
+
+    def uniform(self, which: Ids) -> npt.NDArray[np.float32]:
+        """The next uniform number of the jobs ``which``."""
+        return self._floats[2, which, self.counts[which]]
+
+    def last_tokens(self) -> Ids:
+        """The token that each job sampled last."""
+        return self.tokens[np.arange(len(self)), self.counts - 1]
+
+    def record(self, which: Ids, drawn: Drawn) -> npt.NDArray[np.bool_]:
+        """Append what the jobs ``which`` drew; returns which of them are at their limit."""
+        at = self.counts[which]
+        self.tokens[which, at] = drawn.tokens
+        self._floats[0, which, at] = drawn.logprobs
+        self._floats[1, which, at] = drawn.entropies
+        self.counts[which] += 1
+        return self.counts[which] >= self._limits[which]
+
+    def action(self, i: int) -> Ids:
+        """What job ``i`` sampled so far."""
+        return self.tokens[i, : self.counts[i]]
+
+    def measures(self, i: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Log-probabilities and entropies of :meth:`action`."""
+        n = self.counts[i]
+        return self._floats[0, i, :n].copy(), self._floats[1, i, :n].copy()
+
+
+def _knobs(jobs: list[Job]) -> Knobs:
+    drawn = [job.request.sampling for job in jobs]
+    return Knobs(
+        temperature=np.array([s.temperature for s in drawn], dtype=np.float32),
+        top_p=np.array([s.top_p for s in drawn], dtype=np.float32),
+        top_k=np.array([s.top_k for s in drawn], dtype=np.int64),
+    )

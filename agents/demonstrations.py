@@ -1,0 +1,104 @@
+"""Demonstrations: dialogues of a world's scripted expert, as text and as token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..envs.api import TextEnv
+from ..envs.errors import BadValueError
+from .render import Renderer
+
+
+class Exchange(NamedTuple):
+    """One turn of a demonstration: what was shown, and the action that answered it."""
+
+    observation: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """One context's dialogue, rendered.
+
+    Attributes:
+        ids: Token ids ``[n]``.
+        acted: True at the tokens of actions ``[n]``: what is learned.
+    """
+
+    ids: list[int]
+    acted: list[bool]
+
+
+class Teacher:
+    """An endless, reproducible source of a world's demonstrations.
+
+    Args:
+        env: The world; it must have a scripted expert.
+        split: Split of the tasks.
+        seed: Of the tasks drawn and of the expert's mistakes.
+        mistakes: Share of mistakes, as :meth:`TextEnv.expert` understands it.
+    """
+
+    def __init__(
+        self, env: TextEnv[Any, Any], split: str, seed: int, mistakes: float = 0.0
+    ) -> None:
+        self._env = env
+        self._split = split
+        self._seed = seed
+        self._shown = 0
+        self._expert = env.expert(mistakes=mistakes, seed=seed)
+
+    def dialogues(self) -> list[list[Exchange]]:
+        """Play the next episode; one dialogue per session of it, the first session first.
+
+        Raises:
+            BadValueError: The world broke while the expert played.
+        """
+        sequence = np.random.SeedSequence([self._seed, self._shown])
+        self._shown += 1
+        seed = int(sequence.generate_state(1)[0])
+        observation, info = self._env.reset(seed=seed, options={"split": self._split})
+        sessions: dict[int, list[Exchange]] = {}
+        over = False
+        while not over:
+            action = self._expert(self._env, observation, info)
+            sessions.setdefault(info["session"], []).append(Exchange(observation, action))
+            observation, _, terminated, truncated, info = self._env.step(action)
+            over = terminated or truncated
+        if info["status"] == "env_error":
+            raise BadValueError(
+                f"{self._env.name}: the world broke in task {info['task_id']} while its expert "
+                f"played: {observation}"
+            )
+        return [sessions[number] for number in sorted(sessions)]
+
+    def texts(self, n: int) -> list[str]:
+        """``n`` whole dialogues as text, instructions included."""
+        lines = self._take(n)
+        return [self._env.instructions + "".join(o + a for o, a in talk) for talk in lines]
+
+    def demonstrations(self, n: int, renderer: Renderer) -> list[Demonstration]:
+        """``n`` dialogues, tokenised exactly as a rollout would."""
+        return [render(talk, self._env.instructions, renderer) for talk in self._take(n)]
+
+    def _take(self, n: int) -> list[list[Exchange]]:
+        talks: list[list[Exchange]] = []
+        while len(talks) < n:
+            talks += self.dialogues()
+        return talks[:n]
+
+
+def render(talk: Sequence[Exchange], instructions: str, renderer: Renderer) -> Demonstration:
+    """Token ids of a dialogue; actions are followed by nothing, as after a stop string."""
+    ids: list[int] = []
+    acted: list[bool] = []
+    for number, (observation, action) in enumerate(talk):
+        seen = renderer.observe(observation) if number else renderer.open(instructions, observation)
+        wrote = renderer.observe(action)
+        ids += seen + wrote
+        acted += [False] * len(seen) + [True] * len(wrote)
+    return Demonstration(ids, acted)

@@ -1,0 +1,110 @@
+"""Engines: token ids in, token ids out. What was sampled comes back as it was sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..envs.errors import BadValueError
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+StopReason = Literal["stop", "eos", "length"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampling:
+    """How an action is drawn.
+
+    Attributes:
+        max_tokens: Most tokens of one action.
+        temperature: 0 is greedy; log-probabilities are those of the tempered distribution.
+        top_p: Nucleus mass in (0, 1]; log-probabilities stay those of the full distribution.
+        top_k: Keep the k likeliest tokens; 0 keeps all.
+        stop: Strings that end an action; the stop string stays in the action.
+    """
+
+    max_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise BadValueError(f"Sampling.max_tokens is {self.max_tokens}; expected at least 1.")
+        if self.temperature < 0:
+            raise BadValueError(f"Sampling.temperature is {self.temperature}; expected 0 or more.")
+        if not 0 < self.top_p <= 1:
+            raise BadValueError(f"Sampling.top_p is {self.top_p}; expected a value in (0, 1].")
+        if self.top_k < 0:
+            raise BadValueError(f"Sampling.top_k is {self.top_k}; expected 0 (off) or more.")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """One action to sample.
+
+    Attributes:
+        ids: The whole context, ``[n]``.
+        sampling: How to draw.
+        seed: Seeds this request alone: the same request gives the same action whatever else is in
+            the batch (up to the rounding of batched arithmetic).
+        cache: ``Completion.cache`` of an earlier request whose context and action are a prefix of
+            ``ids``: its key-value cache is continued. Several requests may name the same one
+            (a fork). None starts from nothing; a handle that was evicted costs time, never truth.
+    """
+
+    ids: Sequence[int] | Ids
+    sampling: Sampling
+    seed: int
+    cache: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """What was sampled.
+
+    Attributes:
+        ids: Sampled token ids ``[n]``, end of text and stop string included.
+        logprobs: Log-probability in nats of each sampled token ``[n]``, as sampled.
+        entropies: Entropy in nats of each token's distribution ``[n]``, at least 0.
+        stop: Why it ended: a stop string, the end-of-text token, or the length limit.
+        cache: Handle for :attr:`Request.cache`; None when the engine keeps none.
+    """
+
+    ids: Ids
+    logprobs: Floats
+    entropies: Floats
+    stop: StopReason
+    cache: int | None = None
+
+
+class Engine(Protocol):
+    """Samples actions; awaits inside, so that many trajectories run as one batch."""
+
+    @property
+    def version(self) -> int:
+        """Number of weight updates so far; stamped on every turn."""
+        ...
+
+    @property
+    def max_context(self) -> int:
+        """Most tokens that context and action may have together."""
+        ...
+
+    async def generate(self, request: Request) -> Completion:
+        """Sample one action.
+
+        Raises:
+            BadValueError: The context leaves no room for a single token.
+        """
+        ...
+
+    def release(self, cache: int | None) -> None:
+        """The handle will not be used again."""
+        ...

@@ -1,0 +1,118 @@
+"""Imitation: a model learns what demonstrations show."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from .demonstrations import Demonstration
+from .loading import has_bfloat16
+
+_CHUNK_TOKENS = 4096
+"""Padded tokens that go through the model at a time: activations that the caches still hold."""
+
+
+class Score(NamedTuple):
+    """How well a model knows demonstrations that it has not seen.
+
+    Attributes:
+        greedy: Share of the dialogues whose every action greedy decoding writes exactly as shown.
+        sampled: Mean probability that sampling at temperature 1 does.
+    """
+
+    greedy: float
+    sampled: float
+
+
+class Pupil:
+    """A model on its way to imitate: one AdamW step per batch of demonstrations.
+
+    Loss on action tokens only, each weighing the same. Where the processor computes in bfloat16,
+    products do (weights and optimiser stay float32).
+
+    Args:
+        model: A causal language model on the CPU; trained in place.
+        lr: Learning rate after the warm-up.
+        warmup_steps: Steps over which the learning rate rises.
+        pad_id: Fills rows.
+    """
+
+    def __init__(self, model: Any, *, lr: float, warmup_steps: int, pad_id: int) -> None:
+        self._model = model
+        self._lr = lr
+        self._warmup_steps = warmup_steps
+        self._pad_id = pad_id
+        self._optimizer = torch.optim.AdamW(
+            model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+        )
+        self._half = has_bfloat16(next(model.parameters()).device)
+        self.steps = 0
+
+    def step(self, demonstrations: Sequence[Demonstration]) -> float:
+        """Learn from one batch; the mean loss per action token in nats before the step."""
+        self._model.train()
+        total = sum(sum(d.acted) for d in demonstrations)
+        loss = 0.0
+        for rows in _chunks(demonstrations):
+            logits, targets, _ = self._predict(rows)
+            part = functional.cross_entropy(logits, targets, reduction="sum") / total
+            part.backward()
+            loss += float(part.detach())
+        torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
+        self.steps += 1
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._lr * min(1.0, self.steps / self._warmup_steps)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    @torch.no_grad()
+    def score(self, demonstrations: Sequence[Demonstration]) -> Score:
+        """Measure on demonstrations; see :class:`Score`."""
+        self._model.eval()
+        greedy, sampled = 0.0, 0.0
+        for rows in _chunks(demonstrations):
+            logits, targets, owner = self._predict(rows)
+            logp = logits.log_softmax(-1)
+            chosen = logp.gather(-1, targets[:, None])[:, 0]
+            missed = (logp.argmax(-1) != targets).float()
+            zeros = torch.zeros(len(rows))
+            greedy += float((zeros.index_add(0, owner, missed) == 0).sum())
+            sampled += float(zeros.index_add(0, owner, chosen).exp().sum())
+        return Score(greedy / len(demonstrations), sampled / len(demonstrations))
+
+    def _predict(
+        self, rows: Sequence[Demonstration]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Of all action tokens: logits ``[k, vocabulary]``, target ids and row numbers ``[k]``."""
+        width = max(len(row.ids) for row in rows)
+        ids = torch.full((len(rows), width), self._pad_id)
+        acted = torch.zeros((len(rows), width), dtype=torch.bool)
+        for i, row in enumerate(rows):
+            ids[i, : len(row.ids)] = torch.tensor(row.ids)
+            acted[i, : len(row.ids)] = torch.tensor(row.acted)
+        where = acted[:, 1:]
+        half = torch.autocast("cpu", torch.bfloat16) if self._half else contextlib.nullcontext()
+        # For short rows the plain attention kernel is the fastest on a CPU. Rows are padded on the
+        # right, so a causal model needs no mask.
+        with half, sdpa_kernel(SDPBackend.MATH):
+            hidden = self._model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+            logits = self._model.get_output_embeddings()(hidden[:, :-1][where])
+        return logits.float(), ids[:, 1:][where], where.nonzero()[:, 0]
+
+
+def _chunks(demonstrations: Sequence[Demonstration]) -> Iterator[list[Demonstration]]:
+    """Rows of similar length together, at most :data:`_CHUNK_TOKENS` padded tokens at a time."""
+    chunk: list[Demonstration] = []
+    for row in sorted(demonstrations, key=lambda d: len(d.ids)):
+        if chunk and (len(chunk) + 1) * len(row.ids) > _CHUNK_TOKENS:
+            yield chunk
+            chunk = []
+        chunk.append(row)
+    if chunk:
+        yield chunk

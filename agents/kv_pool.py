@@ -1,0 +1,270 @@
+"""The key-value cache: rows that grow at the end, shared by all turns that have a common past.
+
+A row holds the keys and values of one token sequence, position after position without gaps. A
+handle is a row and a length: the first tokens of a row stay what they are however far the row
+grows, so a chain of turns never copies anything, and only a second branch copies a row's prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+Ids = npt.NDArray[np.int64]
+_GRAIN = 64  # positions are added in such steps, so that growing is rare
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """One sequence in the pool.
+
+    Attributes:
+        index: Its place in the pool's arrays; changes when the pool is rebuilt or compacted.
+        busy: A request is being sampled in it.
+        handles: Length that each live handle stands for.
+        used: When it was last used, for eviction.
+    """
+
+    index: int
+    busy: bool = False
+    handles: dict[int, int] = field(default_factory=dict)
+    used: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CacheShape:
+    """What one token costs: ``[layers, 2, heads, head_dim]`` numbers of ``dtype``."""
+
+    layers: int
+    heads: int
+    head_dim: int
+    dtype: torch.dtype
+    device: torch.device
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Keys and values of all layers."""
+        return self.layers * 2 * self.heads * self.head_dim * self.dtype.itemsize
+
+
+class KvPool:
+    """Rows of keys and values under a budget; the longest unused row is evicted first.
+
+    Attributes:
+        data: ``[layers, 2, rows, heads, positions, head_dim]``; index 0 of the second axis holds
+            the keys, 1 the values. The last position of a row is never counted on: rows that ride
+            along in a batch write their rubbish behind their end.
+        tokens: The ids that the rows stand for, ``[rows, positions]``.
+        lengths: Tokens of each row whose keys and values are in the cache, ``[rows]``.
+
+    Args:
+        shape: What one token costs.
+        max_rows: Most rows.
+        max_bytes: Most memory.
+    """
+
+    def __init__(self, shape: CacheShape, max_rows: int, max_bytes: int) -> None:
+        self.shape = shape
+        self.max_rows = max_rows
+        self.max_bytes = max_bytes
+        self._by_handle: dict[int, Row] = {}
+        self._next_handle = 1
+        self._clock = 0
+        self._allocate(0, 0)
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def rows(self) -> int:
+        """Rows that are allocated."""
+        return len(self._slots)
+
+    @property
+    def positions(self) -> int:
+        """Tokens that a row can hold."""
+        return max(self.data.shape[4] - 1, 0)
+
+    def reusable(self, handle: int | None, ids: Ids) -> tuple[Row | None, int]:
+        """The handle's row and how many first tokens of ``ids`` its cache covers.
+
+        At least one token is always left to feed, since its logits are what is wanted.
+        """
+        row = self._by_handle.get(handle) if handle is not None else None
+        if row is None or handle is None:
+            return None, 0
+        n = min(row.handles[handle], len(ids) - 1)
+        differs = np.flatnonzero(self.tokens[row.index, :n] != ids[:n])
+        n = int(differs[0]) if len(differs) else n
+        return (row, n) if n else (None, 0)
+
+    def extendable(self, row: Row, length: int) -> bool:
+        """True if the row may be cut to ``length`` and grown there without hurting anyone."""
+        return not row.busy and all(n <= length for n in row.handles.values())
+
+    def fits(self, length: int) -> bool:
+        """True if one row of ``length`` tokens fits into the memory budget."""
+        return self._rows_allowed(_rounded(length)) >= 1
+
+    # ------------------------------------------------------------------ changing
+
+    def acquire(self, length: int, keep: Row | None = None) -> Row | None:
+        """A free row that can hold ``length`` tokens, or None while the budget is in use.
+
+        Unused rows are evicted for it, the longest unused first, but never ``keep``.
+        """
+        if not self._make_room(length, keep, wanted=1):
+            return None
+        index = next(i for i, row in enumerate(self._slots) if row is None)
+        row = Row(index, busy=True, used=self._tick())
+        self._slots[index] = row
+        return row
+
+    def extend(self, row: Row, length: int, cut: int) -> bool:
+        """Take an unused row over at its first ``cut`` tokens; False while the budget is in use."""
+        if not self._make_room(length, row, wanted=0):
+            return False
+        row.busy, row.used = True, self._tick()
+        self.lengths[row.index] = cut
+        return True
+
+    def copy(self, source: Row, targets: Sequence[Row], length: int) -> None:
+        """Copy the first ``length`` tokens of a row into others."""
+        if not targets or not length:
+            return
+        at = [row.index for row in targets]
+        prefix = self.data[:, :, source.index : source.index + 1, :, :length]
+        self.data[:, :, at, :, :length] = prefix.expand(-1, -1, len(at), -1, -1, -1)
+        self.tokens[at, :length] = self.tokens[source.index, :length]
+        self.lengths[at] = length
+
+    def park(self, row: Row) -> int:
+        """The request is done; its tokens stay, under a new handle."""
+        handle = self._next_handle
+        self._next_handle += 1
+        row.busy, row.used = False, self._tick()
+        row.handles[handle] = int(self.lengths[row.index])
+        self._by_handle[handle] = row
+        return handle
+
+    def drop(self, row: Row) -> None:
+        """The request was given up; earlier handles on the row stay good."""
+        row.busy = False
+        self.lengths[row.index] = max(row.handles.values(), default=0)
+        self._free_if_unused(row)
+
+    def release(self, handle: int | None) -> None:
+        """The handle will not be used again; unknown and evicted ones are ignored."""
+        row = self._by_handle.pop(handle, None) if handle is not None else None
+        if row is not None and handle is not None:
+            del row.handles[handle]
+            self._free_if_unused(row)
+
+    def clear(self) -> None:
+        """Forget everything; also cures numbers that are no longer finite."""
+        self._by_handle.clear()
+        self._slots = [None] * len(self._slots)
+        self.lengths[:] = 0
+        with torch.inference_mode():  # the tensor was made in that mode
+            self.data.zero_()
+
+    def compact(self, slack: int) -> bool:
+        """Bring busy rows to the front if more than ``slack`` others stand between them.
+
+        Returns:
+            True if rows changed places.
+        """
+        busy = [i for i, row in enumerate(self._slots) if row is not None and row.busy]
+        if not busy or busy[-1] + 1 - len(busy) <= slack:
+            return False
+        holes = sorted(set(range(len(busy))) - set(busy))
+        for hole, last in zip(holes, reversed(busy), strict=False):
+            self._swap(hole, last)
+        return True
+
+    # ------------------------------------------------------------------ inside
+
+    def _swap(self, a: int, b: int) -> None:
+        n = int(max(self.lengths[a], self.lengths[b])) + 1
+        pair, flipped = [a, b], [b, a]
+        self.data[:, :, pair, :, :n] = self.data[:, :, flipped, :, :n]
+        self.tokens[pair] = self.tokens[flipped]
+        self.lengths[pair] = self.lengths[flipped]
+        first, second = self._slots[a], self._slots[b]
+        self._slots[a], self._slots[b] = second, first
+        if first is not None:
+            first.index = b
+        if second is not None:
+            second.index = a
+
+    def _make_room(self, length: int, keep: Row | None, wanted: int) -> bool:
+        """Grow, then evict, until ``wanted`` rows are free and rows hold ``length`` tokens."""
+        positions = max(_rounded(length), self.data.shape[4])
+        allowed = self._rows_allowed(positions)
+        pinned = sum(row is not None and (row.busy or row is keep) for row in self._slots)
+        if pinned + wanted > allowed:
+            return False
+        taken = sum(row is not None for row in self._slots)
+        while taken + wanted > allowed:
+            self._evict(keep)
+            taken -= 1
+        rows = self.rows
+        if rows > allowed:
+            rows = allowed
+        elif taken + wanted > rows:
+            rows = min(allowed, max(2 * rows, 8))
+        if rows != self.rows or positions != self.data.shape[4]:
+            self._rebuild(rows, positions)
+        return True
+
+    def _rows_allowed(self, positions: int) -> int:
+        return min(self.max_rows, self.max_bytes // (positions * self.shape.bytes_per_token))
+
+    def _evict(self, keep: Row | None) -> None:
+        idle = [row for row in self._slots if row is not None and not row.busy and row is not keep]
+        row = min(idle, key=lambda r: r.used)
+        for handle in row.handles:
+            del self._by_handle[handle]
+        row.handles.clear()
+        self._free_if_unused(row)
+
+    def _free_if_unused(self, row: Row) -> None:
+        if not row.busy and not row.handles:
+            self._slots[row.index] = None
+            self.lengths[row.index] = 0
+
+    def _rebuild(self, rows: int, positions: int) -> None:
+        """Reallocate; rows keep their order, so that those in front stay in front."""
+        live = [row for row in self._slots if row is not None]
+        old, old_tokens, old_lengths = self.data, self.tokens, self.lengths
+        self._allocate(rows, positions)
+        if not live:
+            return
+        source = [row.index for row in live]
+        n = min(old.shape[4], positions)
+        self.data[:, :, : len(live), :, :n] = old[:, :, source, :, :n]
+        self.tokens[: len(live), :n] = old_tokens[source, :n]
+        self.lengths[: len(live)] = old_lengths[source]
+        for index, row in enumerate(live):
+            row.index = index
+            self._slots[index] = row
+
+    def _allocate(self, rows: int, positions: int) -> None:
+        s = self.shape
+        self.data = torch.zeros(
+            (s.layers, 2, rows, s.heads, positions, s.head_dim), dtype=s.dtype, device=s.device
+        )
+        self.tokens = np.zeros((rows, positions), dtype=np.int64)
+        self.lengths = np.zeros(rows, dtype=np.int64)
+        self._slots: list[Row | None] = [None] * rows
+
+    def _tick(self) -> int:
+        self._clock += 1
+        return self._clock
+
+
+def _rounded(length: int) -> int:
+    return -(-(length + 1) // _GRAIN) * _GRAIN

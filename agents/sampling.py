@@ -1,0 +1,107 @@
+"""Drawing tokens: one uniform number per token, so that a batch-mate never changes a draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+_STEP = np.float32(2.0**-24)
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """How each row of a batch is drawn, every array ``[rows]``.
+
+    Attributes:
+        temperature: 0 is greedy.
+        top_p: Nucleus mass; 1 is off.
+        top_k: Number of likeliest tokens kept; 0 is off.
+    """
+
+    temperature: npt.NDArray[np.float32]
+    top_p: npt.NDArray[np.float32]
+    top_k: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Sampled tokens ``[rows]``, log-probability and entropy of the full distribution in nats."""
+
+    tokens: npt.NDArray[np.int64]
+    logprobs: npt.NDArray[np.float32]
+    entropies: npt.NDArray[np.float32]
+
+
+def uniforms(seed: int, n: int) -> npt.NDArray[np.float32]:
+    """The first ``n`` numbers of a request's own stream, in [0, 1) on a grid of 2**-24.
+
+    A counter-based generator keyed by the seed: number t depends on nothing but (seed, t).
+    """
+    stream = np.random.Philox(key=seed % 2**128)
+    return (stream.random_raw(n) >> np.uint64(40)).astype(np.float32) * _STEP
+
+
+def draw(logits: torch.Tensor, knobs: Knobs, uniform: npt.NDArray[np.float32]) -> Drawn:
+    """Sample one token per row by inverting the cumulative distribution.
+
+    Log-probabilities and entropies are those of the tempered distribution over the whole
+    vocabulary, top-p and top-k left out; greedy rows report the model's own (temperature 1).
+
+    Args:
+        logits: ``[rows, vocabulary]`` in float32.
+        knobs: Temperatures and cuts.
+        uniform: One number in [0, 1) per row.
+    """
+    device = logits.device
+    greedy = knobs.temperature == 0
+    heat = np.where(greedy, np.float32(1), knobs.temperature)
+    if (heat != 1).any():
+        logits = logits / torch.from_numpy(heat).to(device)[:, None]
+    probs = logits.softmax(-1)
+    # log-sum-exp from the two maxima is one cheap pass each instead of a second exponential
+    log_total = logits.amax(-1) - probs.amax(-1).log()
+    entropies = (log_total - torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))).clamp_(0.0)
+    cut = (knobs.top_p < 1) | (knobs.top_k > 0)
+    masses = _cut(probs, knobs, cut) if cut.any() else probs
+    tokens = _invert(masses, torch.from_numpy(uniform).to(device))
+    if greedy.any():
+        tokens = torch.where(torch.from_numpy(greedy).to(device), logits.argmax(-1), tokens)
+    logprobs = logits.gather(-1, tokens[:, None])[:, 0] - log_total
+    if device.type != "cpu":
+        packed = torch.stack([tokens.double(), logprobs.double(), entropies.double()]).cpu()
+        tokens, logprobs, entropies = packed[0].long(), packed[1].float(), packed[2].float()
+    return Drawn(tokens.numpy(), logprobs.numpy(), entropies.numpy())
+
+
+def _invert(masses: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+    """First index whose cumulative mass exceeds ``uniform`` times the total.
+
+    The number is at most 1 - 2**-24, so its product with the total rounds to less than the total:
+    a token without mass is never drawn.
+    """
+    cumulative = masses.cumsum(-1)
+    goal = uniform[:, None] * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, goal, right=True)[:, 0].clamp_(max=masses.shape[-1] - 1)
+
+
+def _cut(probs: torch.Tensor, knobs: Knobs, cut: npt.NDArray[np.bool_]) -> torch.Tensor:
+    """Zero the mass outside top-k and the nucleus in the rows that ask for it."""
+    rows = torch.from_numpy(np.flatnonzero(cut)).to(probs.device)
+    sub = probs[rows]
+    size = sub.shape[-1]
+    top_k = np.where(knobs.top_k[cut] > 0, knobs.top_k[cut], size)
+    keep_k = torch.from_numpy(np.minimum(top_k, size)).to(probs.device)
+    top_p = torch.from_numpy(knobs.top_p[cut]).to(probs.device)
+    ordered, order = sub.sort(dim=-1, descending=True, stable=True)
+    rank = torch.arange(size, device=probs.device)
+    ordered = ordered.masked_fill(rank >= keep_k[:, None], 0.0)
+    mass = ordered.sum(-1, keepdim=True)
+    before = ordered.cumsum(-1) - ordered
+    outside = (before >= top_p[:, None] * mass) & (rank > 0) & (top_p[:, None] < 1)
+    kept = torch.zeros_like(sub).scatter_(-1, order, ordered.masked_fill(outside, 0.0))
+    masses = probs.clone()
+    masses[rows] = kept
+    return masses

@@ -1,0 +1,201 @@
+"""Agents without a model: the expert, a random one, one that says nothing, one that replays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from ..envs.api import Policy, TextEnv
+from ..envs.errors import BadValueError, EpisodeError, UnknownNameError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeResult:
+    """One finished episode.
+
+    Attributes:
+        task_id: The task that was played.
+        status: How it ended: solved, failed, truncated or env_error.
+        episode_return: Sum of the rewards.
+        turns: Actions taken.
+        actions: The actions in order.
+        metrics: The environment's metrics at the end.
+        transcript: Instructions, observations and actions as one text.
+    """
+
+    task_id: str
+    status: str
+    episode_return: float
+    turns: int
+    actions: tuple[str, ...]
+    metrics: Mapping[str, float]
+    transcript: str
+
+
+def run_episode(
+    env: gym.Env[str, str],
+    policy: Policy,
+    seed: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> EpisodeResult:
+    """Play one episode to its end.
+
+    Args:
+        env: A text environment, wrapped or not.
+        policy: Answers observations.
+        seed: For ``env.reset``.
+        options: For ``env.reset`` (``split``, ``task``).
+    """
+    observation, info = env.reset(seed=seed, options=dict(options) if options else None)
+    parts = [text_env(env).instructions, observation]
+    actions: list[str] = []
+    total, over = 0.0, False
+    while not over:
+        action = policy(env, observation, info)
+        observation, reward, terminated, truncated, info = env.step(action)
+        actions.append(action)
+        parts += [action, observation]
+        total += float(reward)
+        over = terminated or truncated
+    return EpisodeResult(
+        task_id=info["task_id"],
+        status=info["status"],
+        episode_return=total,
+        turns=len(actions),
+        actions=tuple(actions),
+        metrics=dict(info["metrics"]),
+        transcript="".join(parts),
+    )
+
+
+class ExpertPolicy:
+    """The environment's own scripted expert, whatever the environment.
+
+    Args:
+        mistakes: Probability per action of a plausible wrong action instead.
+        seed: Seed of the mistakes.
+    """
+
+    def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
+        if not 0 <= mistakes <= 1:
+            raise BadValueError(f"expert: mistakes is {mistakes}; expected a probability.")
+        self._mistakes = mistakes
+        self._seed = seed
+        self._expert: Policy | None = None
+        self._world: TextEnv[Any, Any] | None = None
+
+    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
+        """The expert's next action."""
+        world = text_env(env)
+        if self._expert is None or world is not self._world:
+            self._world = world
+            self._expert = world.expert(self._mistakes, self._seed)
+        return self._expert(env, observation, info)
+
+
+class RandomPolicy:
+    """A legal action at random where they can be listed, else text that looks like an action.
+
+    Such text is a few words of the observation between the tags that the environment's stop
+    strings close (``</search>`` gives ``<search> ... </search>``).
+
+    Args:
+        seed: Seed of its own generator.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """A random action."""
+        world = text_env(env)
+        legal = world.legal_actions()
+        if legal:
+            return legal[int(self._rng.integers(len(legal)))]
+        words = [w for w in observation.split() if "<" not in w] or ["nothing"]
+        picked = self._rng.choice(words, size=int(self._rng.integers(1, 5)))
+        text = " ".join(str(w) for w in picked)
+        if not world.stop:
+            return text
+        stop = world.stop[int(self._rng.integers(len(world.stop)))]
+        if stop.startswith("</") and stop.endswith(">"):
+            return f"<{stop[2:]} {text} {stop}"
+        return f"{text} {stop}"
+
+
+class NullPolicy:
+    """Says nothing."""
+
+    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """The empty action."""
+        return ""
+
+
+class ReplayPolicy:
+    """Says again what was said before.
+
+    Args:
+        actions: The actions of one episode, in order.
+    """
+
+    def __init__(self, actions: Sequence[str]) -> None:
+        if isinstance(actions, str):
+            raise BadValueError("replay: actions is one text; expected a sequence of actions.")
+        self._actions = tuple(actions)
+        self._next = 0
+
+    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """The next recorded action.
+
+        Raises:
+            EpisodeError: All recorded actions were played and the episode goes on.
+        """
+        if self._next >= len(self._actions):
+            raise EpisodeError(
+                f"replay: the episode goes on after all {len(self._actions)} recorded actions "
+                f"(turn {info.get('turn')} of task {info.get('task_id')!r}); the recording belongs "
+                "to another task, seed or version of the environment."
+            )
+        self._next += 1
+        return self._actions[self._next - 1]
+
+
+_SCRIPTED: Mapping[str, Callable[[int], Policy]] = {
+    "expert": lambda seed: ExpertPolicy(seed=seed),
+    "random": RandomPolicy,
+    "null": lambda seed: NullPolicy(),  # noqa: ARG005 - there is nothing to seed
+}
+
+
+def scripted_names() -> tuple[str, ...]:
+    """Names that :func:`scripted` knows."""
+    return tuple(_SCRIPTED)
+
+
+def scripted(name: str, seed: int = 0) -> Policy:
+    """A scripted policy by name: ``expert``, ``random`` or ``null``.
+
+    Raises:
+        UnknownNameError: No such agent.
+    """
+    if name not in _SCRIPTED:
+        raise UnknownNameError("scripted agent", name, _SCRIPTED)
+    return _SCRIPTED[name](seed)
+
+
+def text_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
+    """The :class:`~turngym.envs.api.TextEnv` inside all wrappers.
+
+    Raises:
+        BadValueError: There is none.
+    """
+    world = env.unwrapped
+    if not isinstance(world, TextEnv):
+        raise BadValueError(
+            f"{type(world).__name__} is no text environment of turngym (a TextEnv)."
+        )
+    return world

@@ -1,0 +1,61 @@
+"""Exact text of token ids: what a model wrote, no more and no less, whatever the tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+_ANCHORS = ("a", "0", ".", "~", ">", "1", "e", "k", "Z")
+
+
+class TokenText:
+    """Encodes and decodes pieces of a longer text so that the pieces can be joined.
+
+    Some tokenizers put a blank before a text when encoding it and drop it again when decoding.
+    That is wrong for a piece from the middle, so both directions work behind an anchor: a token
+    that stands in front and is cut off again.
+
+    Args:
+        tokenizer: Any transformers tokenizer, fast or slow.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._anchors: list[tuple[str, list[int]]] = []
+        for text in _ANCHORS:
+            ids = self._raw_encode(text)
+            if ids and self._raw_decode(ids).strip() == text:
+                self._anchors.append((text, ids))
+        self._anchor = self._anchors[0][1] if self._anchors else []
+        self._anchor_text = self._raw_decode(self._anchor) if self._anchor else ""
+        joined = self._raw_decode(self._anchor * 2)
+        front = self._anchor_text
+        self._adds_blank = bool(front) and joined == f"{front} {front}"
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of ``text`` as a continuation of other text; no special tokens are added."""
+        if self._adds_blank:
+            # an anchor may merge with the text; then another one is tried
+            for front, anchor in self._anchors:
+                ids = self._raw_encode(front + text)
+                if ids[: len(anchor)] == anchor:
+                    return ids[len(anchor) :]
+        return self._raw_encode(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of ``ids``; special tokens are spelled out, blanks are kept as they are.
+
+        Bytes that are no complete character come out as U+FFFD.
+        """
+        if not len(ids):
+            return ""
+        text = self._raw_decode([*self._anchor, *(int(i) for i in ids)])
+        return text[len(self._anchor_text) :]
+
+    def _raw_encode(self, text: str) -> list[int]:
+        return [int(i) for i in self._tokenizer.encode(text, add_special_tokens=False)]
+
+    def _raw_decode(self, ids: Sequence[int]) -> str:
+        return self._tokenizer.decode(
+            list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )

@@ -1,0 +1,382 @@
+"""The engine in this process: continuous batching over a kept key-value cache.
+
+Coroutines await :meth:`TransformersEngine.generate` in one event loop; one of those that wait
+drives: it lets every coroutine that is ready hand in its request, then takes a step for all. A row
+that ends frees its place at once, and there is no barrier between turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..envs.errors import BadValueError, EpisodeError
+from .batch import Batch, Job
+from .engine import Completion, Request, StopReason
+from .engine_setup import cache_bytes, choose_forward, end_ids
+from .forward import Piece
+from .kv_pool import Ids, KvPool
+from .loading import check_context, check_match, context_limit, resolve_dtype
+from .sampling import Drawn, Knobs, draw
+from .stopping import StopRules
+from .token_text import TokenText
+
+_UNBOUNDED_CONTEXT = 32_768
+
+
+class TransformersEngine:
+    """Samples from a transformers model on a CPU or a CUDA device.
+
+    The engine holds a copy of the weights: training the model changes nothing here until
+    :meth:`sync`. Models of the Llama and Qwen family run through a packed decoder, all others
+    through their own forward.
+
+    Args:
+        model: A causal language model; its device is the engine's.
+        tokenizer: Its tokenizer, for stop strings and end-of-text ids.
+        max_batch: Most requests that are sampled at a time; further ones wait.
+        dtype: Number format of the copy, ``"auto"`` for bfloat16 where the device has it.
+            Log-probabilities are then those of bfloat16 products, about 1e-2 from float32.
+        max_context: Most tokens of context and action together; None is the model's own limit.
+        cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
+
+    Raises:
+        BadValueError: A bad setting, or a model that this engine cannot sample from.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        max_batch: int = 64,
+        dtype: str | torch.dtype | None = "auto",
+        max_context: int | None = None,
+        cache_gib: float | None = None,
+    ) -> None:
+        if max_batch < 1:
+            raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
+        if cache_gib is not None and not cache_gib > 0:
+            raise BadValueError(f"engine: cache_gib is {cache_gib}; expected more than 0.")
+        check_match(model, tokenizer)
+        if max_context is not None:
+            check_context(model, max_context)
+        self._max_context = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
+        device = next(model.parameters()).device
+        number = resolve_dtype(dtype, device)
+        self._forward = choose_forward(model, number, self._max_context)
+        self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
+        self._stops = StopRules(
+            TokenText(tokenizer), self._forward.vocabulary, end_ids(model, tokenizer)
+        )
+        self._chunk = 1024 if device.type == "cpu" else 16_384
+        self._max_batch = max_batch
+        self._version = 0
+        self._waiting: list[Job] = []
+        self._batch = Batch()
+        self._driver: Job | None = None
+
+    @property
+    def version(self) -> int:
+        """Number of weight updates so far."""
+        return self._version
+
+    @property
+    def max_context(self) -> int:
+        """Most tokens that context and action may have together."""
+        return self._max_context
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        """Ids that end every action."""
+        return self._stops.eos_ids
+
+    def release(self, cache: int | None) -> None:
+        """The handle will not be used again."""
+        self._pool.release(cache)
+
+    def sync(self, model: Any, version: int | None = None) -> None:
+        """Take the learner's present weights; every cache handle dies.
+
+        Args:
+            model: Same architecture as the engine's.
+            version: New :attr:`version`; None counts on.
+
+        Raises:
+            EpisodeError: Requests are being sampled.
+        """
+        if self._waiting or len(self._batch):
+            raise EpisodeError(
+                f"engine: sync while {len(self._waiting) + len(self._batch)} requests are being "
+                "sampled; await them first."
+            )
+        self._forward.load(model)
+        self._pool.clear()
+        self._version = self._version + 1 if version is None else version
+
+    async def generate(self, request: Request) -> Completion:
+        """Sample one action, see :class:`~turngym.agents.engine.Engine`.
+
+        Raises:
+            BadValueError: The context is empty, holds unknown ids, leaves no room for a token, or
+                does not fit into the cache's memory.
+        """
+        job = self._accept(request)
+        self._waiting.append(job)
+        loop = asyncio.get_running_loop()
+        try:
+            while job.completion is None:
+                if self._driver is None:
+                    await self._drive(job)
+                else:
+                    job.signal = loop.create_future()
+                    await job.signal
+        finally:
+            if job.completion is None:
+                self._give_up(job)
+            self._hand_over()
+        done = job.completion
+        assert done is not None
+        return done
+
+    # ------------------------------------------------------------------ driving
+
+    async def _drive(self, own: Job) -> None:
+        self._driver = own
+        try:
+            while own.completion is None:
+                # whoever is ready runs first, so that freed places are filled before the step
+                await asyncio.sleep(0)
+                try:
+                    with torch.inference_mode():
+                        self._step()
+                except BaseException as fault:
+                    self._fail(own, fault)
+                    raise
+        finally:
+            self._driver = None
+
+    def _hand_over(self) -> None:
+        """Somebody who waits must drive."""
+        if self._driver is None:
+            for job in (*self._batch.jobs, *self._waiting):
+                if job.signal is not None:
+                    job.wake()
+                    return
+
+    def _fail(self, own: Job, fault: BaseException) -> None:
+        """A broken step breaks every request: half-fed rows cannot be trusted."""
+        others = [j for j in (*self._batch.jobs, *self._waiting) if j is not own]
+        self._batch, self._waiting = Batch(), []
+        self._pool.clear()
+        for job in others:
+            job.row = None
+            if job.signal is not None and not job.signal.done():
+                job.signal.set_exception(
+                    EpisodeError(f"engine: the step of the whole batch failed: {fault!r}")
+                )
+
+    def _give_up(self, job: Job) -> None:
+        if job in self._waiting:
+            self._waiting.remove(job)
+        elif job in self._batch.jobs:
+            if job.row is not None:
+                self._pool.drop(job.row)
+            self._batch.remove(np.array([j is job for j in self._batch.jobs]))
+
+    def _step(self) -> None:
+        """Admit what waits, then one token for every running row."""
+        if self._waiting and len(self._batch) < self._max_batch:
+            self._admit()
+        if not len(self._batch):
+            return
+        if self._pool.compact(slack=max(4, len(self._batch) // 4)):
+            self._batch.locate()
+        batch, pool = self._batch, self._pool
+        rows, tokens = batch.rows, batch.last_tokens()
+        count = min(-(-(int(rows.max()) + 1) // 8) * 8, pool.rows)
+        fed = np.zeros(count, dtype=np.int64)
+        fed[rows] = tokens
+        lengths = pool.lengths[rows]
+        pool.tokens[rows, lengths] = tokens
+        logits = self._forward.decode(pool, fed, int(lengths.max()) + 1)
+        pool.lengths[rows] += 1
+        if len(rows) != count or (rows != np.arange(count)).any():
+            logits = logits[torch.from_numpy(rows).to(logits.device)]
+        self._sample(np.arange(len(batch)), logits)
+
+    # ------------------------------------------------------------------ admission
+
+    def _accept(self, request: Request) -> Job:
+        ids = np.asarray(request.ids, dtype=np.int64)
+        if ids.ndim != 1 or not len(ids):
+            raise BadValueError(
+                f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
+            )
+        if ids.min() < 0 or ids.max() >= self._forward.vocabulary:
+            bad = ids[(ids < 0) | (ids >= self._forward.vocabulary)][0]
+            raise BadValueError(
+                f"engine: the context holds id {bad}; expected 0 to {self._forward.vocabulary - 1}."
+            )
+        room = self._max_context - len(ids)
+        if room < 1:
+            raise BadValueError(
+                f"engine: the context has {len(ids)} tokens and max_context is "
+                f"{self._max_context}: no room for a single token. Shorten the context."
+            )
+        limit = min(request.sampling.max_tokens, room)
+        job = Job(request, ids, limit, self._stops.index(request.sampling.stop))
+        if not self._pool.fits(job.most_cached):
+            raise BadValueError(
+                f"engine: {job.most_cached} tokens do not fit into the cache's memory; raise "
+                "cache_gib or lower max_tokens."
+            )
+        return job
+
+    def _admit(self) -> None:
+        """Give waiting requests rows, first come first served, and run their new tokens."""
+        admitted: list[Job] = []
+        feeds: list[tuple[Job, int]] = []  # job, first token to feed
+        twins: dict[int, list[Job]] = {}  # jobs with the same context as an admitted one
+        seen: dict[bytes, int] = {}
+        while self._waiting and len(self._batch) + len(admitted) < self._max_batch:
+            job = self._waiting[0]
+            key = job.ids.tobytes()
+            first = seen.get(key)
+            cut = self._place(job) if first is None else self._place_twin(job)
+            if cut is None:
+                break
+            self._waiting.pop(0)
+            if first is None:
+                seen[key] = len(feeds)
+                feeds.append((job, cut))
+            else:
+                twins.setdefault(first, []).append(job)
+            admitted.append(job)
+        if not admitted:
+            return
+        logits = self._prefill(feeds)
+        source = {id(job): i for i, (job, _) in enumerate(feeds)}
+        for i, jobs in twins.items():
+            lead = feeds[i][0]
+            assert lead.row is not None
+            self._pool.copy(lead.row, [j.row for j in jobs if j.row is not None], len(lead.ids))
+            source.update({id(job): i for job in jobs})
+        order = [source[id(job)] for job in admitted]
+        if order != list(range(len(feeds))):
+            logits = logits[torch.tensor(order, device=logits.device)]
+        old = len(self._batch)
+        self._batch.add(admitted)
+        self._sample(np.arange(old, old + len(admitted)), logits)
+
+    def _place(self, job: Job) -> int | None:
+        """Give a job a row; how many of its tokens are cached there, None if it must wait."""
+        row, cut = self._pool.reusable(job.request.cache, job.ids)
+        if row is not None and self._pool.extendable(row, cut):
+            if not self._pool.extend(row, job.most_cached, cut):
+                return None
+            job.row = row
+        else:
+            job.row = self._pool.acquire(job.most_cached, keep=row)
+            if job.row is None:
+                return None
+            if row is not None:
+                self._pool.copy(row, [job.row], cut)
+        self._pool.tokens[job.row.index, cut : len(job.ids)] = job.ids[cut:]
+        return cut
+
+    def _place_twin(self, job: Job) -> int | None:
+        job.row = self._pool.acquire(job.most_cached)
+        return None if job.row is None else 0
+
+    def _prefill(self, feeds: Sequence[tuple[Job, int]]) -> torch.Tensor:
+        """Run new tokens in chunks of similar lengths; logits in the order of ``feeds``."""
+        todo = sorted(range(len(feeds)), key=lambda i: len(feeds[i][0].ids) - feeds[i][1])
+        logits: list[torch.Tensor] = []
+        order: list[int] = []
+        while todo:
+            chunk = [todo.pop()]
+            job, cut = feeds[chunk[0]]
+            while len(job.ids) - cut > self._chunk:
+                self._run([(job, cut, cut + self._chunk)])
+                cut += self._chunk
+            width = len(job.ids) - cut
+            while todo and (len(chunk) + 1) * width <= self._chunk:
+                chunk.append(todo.pop())
+            starts = [cut, *(feeds[i][1] for i in chunk[1:])]
+            spans = [
+                (feeds[i][0], c, len(feeds[i][0].ids)) for i, c in zip(chunk, starts, strict=True)
+            ]
+            logits.append(self._run(spans))
+            order += chunk
+        joined = torch.cat(logits) if len(logits) > 1 else logits[0]
+        return joined[torch.from_numpy(np.argsort(order)).to(joined.device)]
+
+    def _run(self, spans: Sequence[tuple[Job, int, int]]) -> torch.Tensor:
+        pieces = [
+            Piece(job.row.index, start, job.ids[start:stop])
+            for job, start, stop in spans
+            if job.row is not None
+        ]
+        logits = self._forward.feed(self._pool, pieces)
+        for piece in pieces:
+            self._pool.lengths[piece.row] = piece.start + len(piece.ids)
+        return logits
+
+    # ------------------------------------------------------------------ sampling and ending
+
+    def _sample(self, which: Ids, logits: torch.Tensor) -> None:
+        batch = self._batch
+        knobs = Knobs(*(a[which] for a in _fields(batch.knobs)))
+        drawn = draw(logits, knobs, batch.uniform(which))
+        _check_finite(drawn)
+        full = batch.record(which, drawn)
+        suspect = self._stops.suspects(batch.stop_sets[which], drawn.tokens) | full
+        if not suspect.any():
+            return
+        gone = np.zeros(len(batch), dtype=bool)
+        for at in np.flatnonzero(suspect):
+            i = int(which[at])
+            reason = self._why_stop(i, bool(full[at]))
+            if reason is not None:
+                self._finish(i, reason)
+                gone[i] = True
+        if gone.any():
+            batch.remove(gone)
+
+    def _why_stop(self, i: int, full: bool) -> StopReason | None:
+        action = self._batch.action(i)
+        if int(action[-1]) in self._stops.eos_ids:
+            return "eos"
+        if self._stops.hit(int(self._batch.stop_sets[i]), action):
+            return "stop"
+        return "length" if full else None
+
+    def _finish(self, i: int, reason: StopReason) -> None:
+        job = self._batch.jobs[i]
+        assert job.row is not None
+        logprobs, entropies = self._batch.measures(i)
+        job.completion = Completion(
+            ids=self._batch.action(i).copy(),
+            logprobs=logprobs,
+            entropies=entropies,
+            stop=reason,
+            cache=self._pool.park(job.row),
+        )
+        job.wake()
+
+
+def _fields(knobs: Knobs) -> tuple[Any, Any, Any]:
+    return knobs.temperature, knobs.top_p, knobs.top_k
+
+
+def _check_finite(drawn: Drawn) -> None:
+    if not np.isfinite(drawn.logprobs).all():
+        raise BadValueError(
+            "engine: the model's logits are not finite (NaN or infinite weights?); nothing can be "
+            "sampled from them."
+        )

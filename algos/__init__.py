@@ -1,0 +1,84 @@
+"""How experience becomes weights: rollout x credit x loss, the learner, the training loop.
+
+A run takes a few lines; the same call again goes on with an interrupted one:
+
+    from turngym.agents.starter import ensure_starter
+    from turngym.algos import Budget, EnvConfig, EvalConfig, TrainConfig, make_recipe, train
+
+    env = EnvConfig(id="SearchQA-v0", settings={"size": "micro"})
+    result = train(
+        TrainConfig(
+            env=env,
+            model=str(ensure_starter("SearchQA-v0")),
+            recipe=make_recipe("grpo", {"optim.lr": 3e-4}, small=True),
+            budget=Budget(steps=40),
+            evals=(EvalConfig(name="dev", env=env, split="dev", n=200),),
+            max_tokens=16,
+        ),
+        "runs/first",
+    )
+    print(result.before[0].success.mean, result.after[0].success.mean)
+
+The names below load their modules when first used, so that importing this stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .config import Budget, EnvConfig, EvalConfig, TrainConfig
+    from .evaluate import EvalSet, Evaluation, evaluate_model, evaluate_policy
+    from .learner import Learner
+    from .learner_settings import LearnerSettings
+    from .recipe import Optim, Recipe
+    from .recipes import make_recipe
+    from .result import RunResult
+    from .token_agent import TokenAgent
+    from .trainer import Trainer, train
+
+_HOMES = {
+    "config": ("Budget", "EnvConfig", "EvalConfig", "TrainConfig"),
+    "evaluate": ("EvalSet", "Evaluation", "evaluate_model", "evaluate_policy"),
+    "learner": ("Learner",),
+    "learner_settings": ("LearnerSettings",),
+    "recipe": ("Optim", "Recipe"),
+    "recipes": ("make_recipe",),
+    "result": ("RunResult",),
+    "token_agent": ("TokenAgent",),
+    "trainer": ("Trainer", "train"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Budget",
+    "EnvConfig",
+    "EvalConfig",
+    "EvalSet",
+    "Evaluation",
+    "Learner",
+    "LearnerSettings",
+    "Optim",
+    "Recipe",
+    "RunResult",
+    "TokenAgent",
+    "TrainConfig",
+    "Trainer",
+    "evaluate_model",
+    "evaluate_policy",
+    "make_recipe",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

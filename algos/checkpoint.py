@@ -1,0 +1,174 @@
+"""Checkpoints: a model that loads by path, and beside it all that a run needs to go on.
+
+A checkpoint is written into a hidden folder and renamed when it is complete, so a folder named
+``step-…`` is whole unless somebody damaged it afterwards; file sizes are checked to notice that.
+Random states are not stored because there are none: every draw is a function of the seed and of
+the counters that are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from ..envs.errors import DataError
+from .run_dir import read_json, write_json
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+STATE = "trainer/state.json"
+OPTIMIZER = "trainer/optimizer.pt"
+CRITIC = "trainer/critic.safetensors"
+
+
+@dataclass(kw_only=True, slots=True)
+class Progress:
+    """The counters of a run: with the seed and the weights, all of its state.
+
+    Attributes:
+        step: Training steps done.
+        optimizer_steps: Optimiser steps done.
+        tokens: Tokens sampled for training.
+        paths: Paths trained on.
+        turns: Environment steps taken for training.
+        seconds: Wall time used, earlier parts of a resumed run included.
+        evaluated_step: Last step whose evaluation is in the metrics; -1 before the first.
+        metrics_bytes: Size of ``metrics.jsonl`` at the checkpoint.
+    """
+
+    step: int = 0
+    optimizer_steps: int = 0
+    tokens: int = 0
+    paths: int = 0
+    turns: int = 0
+    seconds: float = 0.0
+    evaluated_step: int = -1
+    metrics_bytes: int = 0
+
+
+def save_checkpoint(
+    folder: Path, learner: Learner, tokenizer: Any, progress: Progress, keep: int
+) -> Path:
+    """Write ``folder/step-…`` and delete all but the ``keep`` newest.
+
+    Returns:
+        The new checkpoint: ``AutoModelForCausalLM.from_pretrained`` takes it.
+    """
+    final = folder / f"step-{progress.step:06d}"
+    part = folder / f".part-{progress.step:06d}"
+    for leftover in folder.glob(".part-*"):
+        shutil.rmtree(leftover)
+    (part / "trainer").mkdir(parents=True)
+    learner.policy.save_pretrained(part)
+    tokenizer.save_pretrained(part)
+    torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
+    if learner.critic is not None:
+        save_file(learner.critic.state_dict(), part / CRITIC)
+    files = {
+        str(p.relative_to(part)): p.stat().st_size for p in sorted(part.rglob("*")) if p.is_file()
+    }
+    write_json(part / STATE, {"progress": dataclasses.asdict(progress), "files": files})
+    _sync_to_disk(part)
+    if final.exists():
+        shutil.rmtree(final)
+    part.rename(final)
+    for old in checkpoints(folder)[:-keep]:
+        shutil.rmtree(old)
+    return final
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints in ``folder``, oldest first."""
+    return sorted(p for p in folder.glob("step-*") if p.is_dir())
+
+
+def newest_whole(folder: Path) -> Path | None:
+    """The newest undamaged checkpoint; None when there is no checkpoint at all.
+
+    Raises:
+        DataError: There are checkpoints, and every one is damaged.
+    """
+    problems = []
+    for path in reversed(checkpoints(folder)):
+        problem = _problem(path)
+        if problem is None:
+            return path
+        problems.append(f"{path.name}: {problem}")
+    if problems:
+        raise DataError(
+            f"{folder}: no checkpoint is whole ({'; '.join(problems)}). Restore one, or start a "
+            "new run in another folder."
+        )
+    return None
+
+
+def load_checkpoint(path: Path, learner: Learner) -> Progress:
+    """Put the weights and the optimiser of a checkpoint into ``learner``.
+
+    Raises:
+        DataError: A file cannot be read, or belongs to another model.
+    """
+    progress = Progress(**read_json(path / STATE)["progress"])
+    try:
+        _load_policy(path, learner.policy)
+        if learner.critic is not None:
+            learner.critic.load_state_dict(load_file(path / CRITIC))
+        state = torch.load(path / OPTIMIZER, map_location="cpu", weights_only=True)
+        learner.optimizer.load_state_dict(state)
+    except (OSError, RuntimeError, ValueError, EOFError, SafetensorError) as error:
+        raise DataError(f"{path}: the checkpoint cannot be loaded ({error}).") from error
+    learner.optimizer_steps = progress.optimizer_steps
+    return progress
+
+
+def _load_policy(path: Path, policy: Any) -> None:
+    index = path / "model.safetensors.index.json"
+    names = (
+        sorted(set(json.loads(index.read_text())["weight_map"].values()))
+        if index.exists()
+        else ["model.safetensors"]
+    )
+    weights = {}
+    for name in names:
+        weights.update(load_file(path / name))
+    missing, unexpected = policy.load_state_dict(weights, strict=False)
+    # Tied weights are stored once; everything else must be there.
+    absent = set(missing) - set(policy.all_tied_weights_keys)
+    if absent or unexpected:
+        raise ValueError(
+            f"weights do not fit the model: missing {sorted(absent)[:3]}, "
+            f"unexpected {list(unexpected)[:3]}"
+        )
+
+
+def _problem(path: Path) -> str | None:
+    """What is wrong with a checkpoint, None when nothing is."""
+    try:
+        files = read_json(path / STATE)["files"]
+    except (DataError, KeyError) as error:
+        return str(error)
+    for name, size in files.items():
+        file = path / name
+        if not file.exists():
+            return f"{name} is missing"
+        if file.stat().st_size != size:
+            return f"{name} has {file.stat().st_size} bytes instead of {size}"
+    return None
+
+
+def _sync_to_disk(folder: Path) -> None:
+    """Make the files durable before the rename makes them visible."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())

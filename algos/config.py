@@ -1,0 +1,195 @@
+"""What a training run is made of, as one value; its JSON form is ``config.json``."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import gymnasium as gym
+
+from ..envs.digest import digest_of
+from ..envs.errors import BadValueError
+from ..envs.registry import find_world
+from .evaluate import EvalSet
+from .learner_settings import LearnerSettings
+from .recipe import Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvConfig:
+    """An environment by name.
+
+    Attributes:
+        id: Registered id.
+        settings: What its constructor is called with.
+    """
+
+    id: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self) -> gym.Env[str, str]:
+        """Make it.
+
+        Raises:
+            UnknownNameError: No such environment or setting; names the nearest.
+        """
+        find_world(self.id)
+        return gym.make(self.id, **self.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalConfig:
+    """An evaluation set by name; see :class:`EvalSet`.
+
+    Attributes:
+        name: Short name, unique within a run.
+        env: The environment.
+        split: Split; empty for the last non-empty one.
+        n: Tasks.
+    """
+
+    name: str = "dev"
+    env: EnvConfig
+    split: str = "dev"
+    n: int = 200
+
+    def make(self) -> EvalSet:
+        """Make the environment and check that the split exists."""
+        return EvalSet(name=self.name, env=self.env.make(), split=self.split, n=self.n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """When training ends: whatever is reached first. May differ when a run is resumed.
+
+    Attributes:
+        steps: Training steps; None for no such limit.
+        tokens: Sampled tokens.
+        minutes: Wall time, pauses between resumed parts not counted.
+    """
+
+    steps: int | None = None
+    tokens: int | None = None
+    minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [v for v in (self.steps, self.tokens, self.minutes) if v is not None]
+        if not given or min(given) < 0:
+            raise BadValueError(
+                f"budget: steps {self.steps}, tokens {self.tokens}, minutes {self.minutes}; "
+                "expected at least one limit, none below 0."
+            )
+
+    def spent(self, steps: int, tokens: int, seconds: float) -> float:
+        """Share that is used up, 1 or more when training is over."""
+        used = [
+            1.0 if limit == 0 else value / limit
+            for value, limit in (
+                (steps, self.steps),
+                (tokens, self.tokens),
+                (seconds / 60.0, self.minutes),
+            )
+            if limit is not None
+        ]
+        return max(used)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """A training run.
+
+    Attributes:
+        env: Where the policy is trained.
+        model: Folder or hub name of the starting model.
+        recipe: The algorithm.
+        budget: When to stop.
+        evals: Evaluated before, while and after.
+        split: Split of the training tasks.
+        seed: Of everything: tasks, episodes, sampling, order of mini batches.
+        max_tokens: Most tokens of one action.
+        max_context: Most tokens of context and action together; None for the model's own limit.
+        eval_every: Training steps between evaluations; 0 evaluates before and after only.
+        eval_temperature: Of sampling in evaluations; 0 is greedy.
+        checkpoint_every: Training steps between checkpoints.
+        keep: Checkpoints that are kept.
+        transcripts: Episodes per evaluation that are written out as text.
+        max_batch: Most actions that are sampled at a time.
+        engine_dtype: Number format of sampling.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``.
+        learner: How the learner computes.
+    """
+
+    env: EnvConfig
+    model: str
+    recipe: Recipe
+    budget: Budget
+    evals: tuple[EvalConfig, ...] = ()
+    split: str = "train"
+    seed: int = 0
+    max_tokens: int = 64
+    max_context: int | None = None
+    eval_every: int = 10
+    eval_temperature: float = 0.0
+    checkpoint_every: int = 10
+    keep: int = 2
+    transcripts: int = 8
+    max_batch: int = 64
+    engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    device: str = "auto"
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("max_tokens", 1),
+            ("eval_every", 0),
+            ("checkpoint_every", 1),
+            ("keep", 1),
+            ("transcripts", 0),
+            ("max_batch", 1),
+            ("seed", 0),
+        ):
+            if getattr(self, name) < least:
+                raise BadValueError(
+                    f"training: {name} is {getattr(self, name)}; expected at least {least}."
+                )
+        names = [e.name for e in self.evals]
+        if len(set(names)) != len(names):
+            raise BadValueError(f"training: evaluation sets {names} need names of their own.")
+
+    def resolved(self, model_digest: str) -> dict[str, Any]:
+        """All settings as JSON data, with the digest of the starting model."""
+        return {**_plain(self), "model_digest": model_digest}
+
+
+def config_digest(resolved: Mapping[str, Any]) -> str:
+    """Stable hash of a configuration; the budget is not part of it."""
+    return digest_of({k: v for k, v in resolved.items() if k != "budget"})
+
+
+def model_digest(name_or_path: str) -> str:
+    """Hash of a model folder's weight files; of the name itself for a hub name."""
+    folder = Path(name_or_path)
+    if not folder.is_dir():
+        return "name:" + name_or_path
+    total = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin")):
+        total.update(path.name.encode())
+        with path.open("rb") as file:
+            total.update(hashlib.file_digest(file, "sha256").digest())
+    return "sha256:" + total.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses as dictionaries that name their type, so that parts can be told apart."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **fields}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

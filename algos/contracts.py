@@ -1,0 +1,204 @@
+"""The seams of a recipe: rollout -> annotate -> credit -> learner -> loss.
+
+Per-path data are lists in the order of ``forest.paths``; an array ``[n_act]`` runs over the path's
+action tokens, turn after turn. Losses see plain padded tensors ``[paths, tokens]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .forest import Forest, Group
+
+if TYPE_CHECKING:
+    import torch
+
+Floats = npt.NDArray[np.float32]
+Notes = Mapping[str, Sequence[Floats]]
+"""Annotations per path: ``old_logprobs`` and ``ref_logprobs`` ``[n_act]``; ``values``
+``[n_act + 1]``: the critic's value of the state before each action token, then of the state after
+the last one (what a truncated path bootstraps from)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credits:
+    """What a credit rule returns.
+
+    Attributes:
+        advantages: One ``[n_act]`` array per path: what multiplies each token's gradient.
+        value_targets: One ``[n_act]`` array per path for the critic's regression; empty when the
+            rule has no critic.
+        metrics: Scalars worth logging, by names without a stage (``"value_explained_frac"``).
+    """
+
+    advantages: Sequence[Floats]
+    value_targets: Sequence[Floats] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+class Scorer(Protocol):
+    """The learner's models, seen by annotators: everything without gradient, as float32.
+
+    Log-probabilities are those of the tempered distribution (``Recipe.temperature``), as sampled.
+    """
+
+    def logprobs(self, forest: Forest) -> list[Floats]:
+        """Log-probability in nats of every action token under the policy, in its precision."""
+        ...
+
+    def ref_logprobs(self, forest: Forest) -> list[Floats]:
+        """The same under the frozen reference policy."""
+        ...
+
+    def values(self, forest: Forest) -> list[Floats]:
+        """Critic values ``[n_act + 1]`` per path, see :data:`Notes`."""
+        ...
+
+
+class Annotator(Protocol):
+    """Adds named per-path arrays before credit is given."""
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """Names that it adds to the notes."""
+        ...
+
+    def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
+        """Compute the arrays."""
+        ...
+
+
+class Credit(Protocol):
+    """Turns a forest into one number per action token of each path."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Names that must be in the notes."""
+        ...
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """Streams that it adds for the loss: ``value_targets`` when it fits a critic."""
+        ...
+
+    @property
+    def least_paths(self) -> int:
+        """Paths a group must have before any of them can get a credit other than 0."""
+        ...
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+        """Compute advantages (and value targets)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """True counts over the whole optimisation mini batch, so that accumulation is exact.
+
+    Attributes:
+        tokens: Trained action tokens.
+        paths: Paths with at least one trained token.
+    """
+
+    tokens: float
+    paths: float
+
+    @classmethod
+    def of(cls, lengths: Iterable[float]) -> Norm:
+        """Counts of paths with these numbers of trained tokens."""
+        trained = [n for n in lengths if n > 0]
+        return cls(tokens=float(sum(trained)), paths=float(len(trained)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossBatch:
+    """One micro batch as padded rows.
+
+    Every tensor is ``[paths, tokens]`` over action tokens only (observations are already gone),
+    padded on the right, ``mask`` 1.0 on real tokens. ``logprobs``, ``entropies`` and
+    ``extra["values"]`` carry gradient.
+
+    Attributes:
+        logprobs: Under the policy that is being trained.
+        old_logprobs: Under the policy at the start of this optimisation (the ratio's base).
+        entropies: Entropy in nats of the trained policy at each action token.
+        advantages: The credit.
+        mask: 1.0 where a token counts.
+        turns: Index of the token's turn within its path, -1 on padding (int64).
+        norm: Global counts, see :class:`Norm`.
+        extra: Further streams by name: ``ref_logprobs``, ``values``, ``old_values``,
+            ``value_targets``; a loss names those it reads in ``needs``.
+    """
+
+    logprobs: torch.Tensor
+    old_logprobs: torch.Tensor
+    entropies: torch.Tensor
+    advantages: torch.Tensor
+    mask: torch.Tensor
+    turns: torch.Tensor
+    norm: Norm
+    extra: Mapping[str, torch.Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LossOut:
+    """A scalar that sums over micro batches to the mini batch's loss, and its parts.
+
+    ``metrics`` are such sums too (each micro batch's share), so that adding them over micro
+    batches gives the value of the mini batch; names without a stage (``"clip_frac"``).
+    """
+
+    loss: torch.Tensor
+    metrics: Mapping[str, torch.Tensor]
+
+
+class Loss(Protocol):
+    """Written as in the papers, on plain rows."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Streams that it reads from ``batch.extra``."""
+        ...
+
+    def __call__(self, batch: LossBatch) -> LossOut:
+        """Loss of one micro batch."""
+        ...
+
+
+class Rollout(Protocol):
+    """Grows a group from one task: decides only where the next turn hangs."""
+
+    @property
+    def max_paths(self) -> int:
+        """Most paths that a group of one session can have."""
+        ...
+
+    async def __call__(self, player: Player, start: Start) -> Group:
+        """Play until the rollout's budget is used."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a group begins.
+
+    Attributes:
+        split: Split of the task.
+        task: Index or id of the task.
+        seed: Seeds the episode and every token sampled in the group.
+        uid: Unique name of this occurrence.
+    """
+
+    split: str
+    task: int | str
+    seed: int
+    uid: str
+
+
+if TYPE_CHECKING:
+    from .rollouts.player import Player

@@ -1,0 +1,133 @@
+"""Generalised advantage estimation over action tokens (arXiv 1506.02438, equation 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...envs.errors import BadValueError
+from ..contracts import Credits, Floats, Notes
+from ..forest import Forest
+
+Doubles = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gae:
+    """Token by token credit with a critic; observation tokens do not exist here.
+
+    ``delta_t = r_t + gamma V_{t+1} - V_t`` and ``A_t = delta_t + gamma lam A_{t+1}`` over the
+    action tokens of a path, where ``V_t`` is the critic's value of the state before token ``t``.
+    The value after the last token is 0 when the task gave its verdict (solved, failed) and, with
+    ``bootstrap``, the critic's when the episode was cut off. Value targets are ``A_t + V_t``
+    before whitening.
+
+    Attributes:
+        gamma: Discount per action token, in [0, 1].
+        lam: Trade of variance (1) for the critic's bias (0), in [0, 1].
+        whiten: Set the advantages of the whole batch to mean 0 and unbiased variance 1, counted
+            over action tokens (``rsqrt(var + 1e-8)``, as verl and Search-R1 do).
+        kl_coef: Coefficient of the penalty ``old_logprob - ref_logprob`` (k1) that is taken off
+            each token's reward; 0 needs no reference.
+        bootstrap: Continue a truncated episode with the critic's value. False where the limit is
+            part of the task, as in Search-R1, whose value after the end is always 0.
+    """
+
+    gamma: float = 1.0
+    lam: float = 1.0
+    whiten: bool = True
+    kl_coef: float = 0.0
+    bootstrap: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("gamma", "lam"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise BadValueError(
+                    f"Gae.{name} is {getattr(self, name)}; expected a value in [0, 1]."
+                )
+        if not self.kl_coef >= 0:
+            raise BadValueError(f"Gae.kl_coef is {self.kl_coef}; expected 0 or more.")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Critic values; both log-probabilities when there is a penalty."""
+        kl = {"old_logprobs", "ref_logprobs"} if self.kl_coef else set()
+        return frozenset({"values", *kl})
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """What the critic is fitted to."""
+        return frozenset({"value_targets"})
+
+    @property
+    def least_paths(self) -> int:
+        """A single path is enough: the critic is the baseline."""
+        return 1
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+        """Advantages and value targets, ``[n_act]`` per path."""
+        advantages: list[Doubles] = []
+        targets: list[Floats] = []
+        for i, path in enumerate(forest.paths):
+            turns = forest.turns(path)
+            rewards = np.concatenate([t.rewards for t in turns]).astype(np.float64)
+            if self.kl_coef:
+                gap = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]
+                rewards -= self.kl_coef * gap
+            values = self._values(notes["values"][i], len(rewards), turns[-1].status)
+            advantage = self.estimate(rewards, values)
+            advantages.append(advantage)
+            targets.append((advantage + values[:-1]).astype(np.float32))
+        metrics = _fit(targets, [notes["values"][i][:-1] for i in range(len(targets))])
+        if self.whiten:
+            advantages = whitened(advantages)
+        return Credits(
+            advantages=[a.astype(np.float32) for a in advantages],
+            value_targets=targets,
+            metrics=metrics,
+        )
+
+    def estimate(self, rewards: Doubles, values: Doubles) -> Doubles:
+        """Advantages ``[n]`` from rewards ``[n]`` and values ``[n + 1]`` (the last: afterwards)."""
+        deltas = rewards + self.gamma * values[1:] - values[:-1]
+        advantages = np.empty_like(deltas)
+        later = 0.0
+        for t in range(len(deltas) - 1, -1, -1):
+            later = deltas[t] + self.gamma * self.lam * later
+            advantages[t] = later
+        return advantages
+
+    def _values(self, noted: Floats, n_act: int, status: str) -> Doubles:
+        if noted.shape != (n_act + 1,):
+            raise BadValueError(
+                f"Gae: values have shape {noted.shape}; expected ({n_act + 1},), one before each "
+                "action token and one after the last."
+            )
+        values = noted.astype(np.float64)
+        if not self.bootstrap or status in ("solved", "failed"):
+            values[-1] = 0.0
+        return values
+
+
+def whitened(rows: Sequence[Doubles], eps: float = 1e-8) -> list[Doubles]:
+    """Rows at joint mean 0 and unbiased variance 1; fewer than two tokens give 0."""
+    flat = np.concatenate(rows) if rows else np.zeros(0)
+    if len(flat) < 2 or flat.max() == flat.min():
+        return [np.zeros_like(r) for r in rows]
+    mean, scale = flat.mean(), np.sqrt(flat.var(ddof=1) + eps)
+    return [(r - mean) / scale for r in rows]
+
+
+def _fit(targets: Sequence[Floats], values: Sequence[Floats]) -> dict[str, float]:
+    """How much of the targets' variance the critic already explains (1 is all of it)."""
+    if not targets:
+        return {}
+    target, value = np.concatenate(targets), np.concatenate(values)
+    spread = float(target.var(dtype=np.float64))
+    if spread == 0.0:
+        return {}
+    left = float((target - value).var(dtype=np.float64))
+    return {"value_explained_frac": 1.0 - left / spread}

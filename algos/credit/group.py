@@ -1,0 +1,109 @@
+"""Group credit: a path's return, set against the other paths of its prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...envs.errors import BadValueError
+from ..contracts import Credits, Notes
+from ..forest import Forest
+
+Returns = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCredit:
+    """``(R - baseline) / scale`` within each group, on every action token of the path.
+
+    GRPO (DeepSeekMath, arXiv 2402.03300, section 4.1.2) with the defaults; Dr. GRPO (arXiv
+    2503.20783, section 3.1) with ``scale="none"``; RLOO (arXiv 2402.14740, section 2) with
+    ``baseline="leave-one-out", scale="none"``.
+
+    Degenerate cases: a group whose returns are all equal gets exactly 0 (computed in float64 and
+    guarded, since a float32 mean leaks: 12 times 0.7 would give advantages of 0.1). A group of one
+    follows ``singleton``. Paths that ended in ``env_error`` are not in the forest's paths, so they
+    enter no statistic.
+
+    Attributes:
+        baseline: What is subtracted: the group's mean, the mean of the other paths, or nothing.
+        scale: What divides: the group's unbiased standard deviation plus ``eps``, or nothing.
+        eps: Keeps the division finite. Search-R1 and verl use 1e-6.
+        singleton: Advantage of a group of one path: 0, or ``"raw"``, the return itself (what the
+            Search-R1 and Tree-GRPO releases do).
+    """
+
+    baseline: Literal["mean", "leave-one-out", "none"] = "mean"
+    scale: Literal["std", "none"] = "std"
+    eps: float = 1e-6
+    singleton: Literal["zero", "raw"] = "zero"
+
+    def __post_init__(self) -> None:
+        if self.baseline == "none" and self.scale == "std":
+            raise BadValueError(
+                "GroupCredit: scale='std' needs a baseline: without one, a group of equal returns "
+                f"would be divided by eps = {self.eps}. Use scale='none' or baseline='mean'."
+            )
+        if not self.eps > 0:
+            raise BadValueError(f"GroupCredit.eps is {self.eps}; expected a value above 0.")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Nothing beside the rewards."""
+        return frozenset()
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """No value targets."""
+        return frozenset()
+
+    @property
+    def least_paths(self) -> int:
+        """Paths that a group must have for any of them to learn something."""
+        return 1 if self.baseline == "none" or self.singleton == "raw" else 2
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+        """One constant advantage per path, broadcast over its ``[n_act]`` action tokens."""
+        returns = np.array([forest.reward(p) for p in forest.paths], dtype=np.float64)
+        scores = np.zeros_like(returns)
+        groups = by_prompt(forest)
+        for members in groups:
+            scores[members] = self.compare(returns[members])
+        informative = sum(bool(scores[m].any()) for m in groups)
+        return Credits(
+            advantages=[
+                np.full(forest.n_act(p), s, dtype=np.float32)
+                for p, s in zip(forest.paths, scores, strict=True)
+            ],
+            metrics={"informative_groups_frac": informative / max(len(groups), 1)},
+        )
+
+    def compare(self, returns: Returns) -> Returns:
+        """Advantages ``[n]`` of the ``[n]`` returns of one scope, in float64."""
+        n = len(returns)
+        if self.baseline == "none":
+            return returns.copy()
+        if n == 1:
+            if self.singleton == "zero":
+                return np.zeros(1)
+            return returns / (1.0 + self.eps if self.scale == "std" else 1.0)
+        if returns.max() == returns.min():
+            return np.zeros(n)
+        centred = returns - math.fsum(returns) / n
+        scale = centred.std(ddof=1) + self.eps if self.scale == "std" else 1.0
+        if self.baseline == "leave-one-out":
+            centred = centred * n / (n - 1)
+        return centred / scale
+
+
+def by_prompt(forest: Forest) -> Sequence[list[int]]:
+    """Places in ``forest.paths`` of the paths of each group, groups without a path left out."""
+    groups: dict[int, list[int]] = {}
+    for i, path in enumerate(forest.paths):
+        groups.setdefault(path.group, []).append(i)
+    return list(groups.values())

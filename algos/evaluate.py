@@ -1,0 +1,258 @@
+"""Evaluation: an agent on the first n tasks of a split, every episode kept.
+
+The tasks and the seeds are fixed, so two agents (or one agent before and after training) meet the
+same questions. Episodes that a broken environment ended are counted and shown, in no mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from ..agents.scripted import run_episode, text_env
+from ..envs.api import Policy, TextEnv
+from ..envs.errors import BadValueError, EnvFault
+from ..envs.forking import fork
+from ..envs.tasks import split_size
+from .contracts import Start
+from .forest import Tree
+from .intervals import estimate
+from .result import Estimate, SetScore
+from .rollouts import Chains, seed_at
+
+if TYPE_CHECKING:
+    from .rollouts import Player
+
+BREAKDOWN = ("hops",)
+"""Metrics by which a score is broken down where the environment reports them."""
+Tick = Callable[[int], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EvalSet:
+    """What is evaluated on.
+
+    Attributes:
+        name: Short name for tables and metric keys.
+        env: The environment; every episode plays in a fork of it.
+        split: Split of its tasks; empty for the last non-empty one of train, dev and test.
+        n: The first ``n`` tasks; fewer where the split holds fewer.
+        seed: Seeds episodes and sampling.
+    """
+
+    name: str
+    env: gym.Env[Any, Any]
+    split: str
+    n: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise BadValueError(
+                f"evaluation set {self.name!r}: n is {self.n}; expected at least 1."
+            )
+        if not self.name or "/" in self.name:
+            raise BadValueError(
+                f"evaluation set: the name is {self.name!r}; expected a word without '/'."
+            )
+        if not self.split:
+            object.__setattr__(self, "split", last_split(self.world))
+        split_size(self.world.source, self.split, self.world.name)
+
+    @property
+    def world(self) -> TextEnv[Any, Any]:
+        """The bare environment."""
+        return text_env(self.env)
+
+    @property
+    def tasks(self) -> range:
+        """Indices of the tasks."""
+        size = split_size(self.world.source, self.split, self.world.name)
+        return range(self.n if size is None else min(self.n, size))
+
+    def starts(self) -> list[Start]:
+        """Where the episodes begin."""
+        return [Start(self.split, i, seed_at(self.seed, i), f"{self.name}/{i}") for i in self.tasks]
+
+
+def last_split(world: TextEnv[Any, Any]) -> str:
+    """The last split that holds tasks: data files with one split have them there."""
+    return [name for name, size in world.source.sizes().items() if size != 0][-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodeScore:
+    """One episode.
+
+    Attributes:
+        task_id: The environment's id of the task.
+        status: How it ended.
+        return_: Sum of the rewards.
+        tokens: Sampled tokens; 0 for scripted agents.
+        metrics: The environment's measures, empty after an ``env_error``.
+        tree: The turns, for token agents.
+    """
+
+    task_id: str
+    status: str
+    return_: float
+    tokens: int
+    metrics: Mapping[str, float]
+    tree: Tree | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """All episodes of one evaluation set."""
+
+    name: str
+    env_id: str
+    split: str
+    episodes: Sequence[EpisodeScore]
+    scored: Sequence[EpisodeScore] = field(init=False)
+
+    def __post_init__(self) -> None:
+        good = [e for e in self.episodes if e.status != "env_error"]
+        object.__setattr__(self, "scored", good)
+
+    @property
+    def errors(self) -> int:
+        """Episodes that a broken environment ended."""
+        return len(self.episodes) - len(self.scored)
+
+    @property
+    def success(self) -> Estimate:
+        """Share of solved episodes."""
+        return estimate([float(e.status == "solved") for e in self.scored])
+
+    def score(self) -> SetScore:
+        """The numbers for tables and result files."""
+        names = sorted({name for e in self.scored for name in e.metrics})
+        return SetScore(
+            name=self.name,
+            env_id=self.env_id,
+            split=self.split,
+            n=len(self.scored),
+            errors=self.errors,
+            success=self.success,
+            metrics={name: self.mean(name) for name in names},
+            **{"return": estimate([e.return_ for e in self.scored])},
+        )
+
+    def mean(self, metric: str) -> float:
+        """Mean of a metric over the scored episodes that report it."""
+        values = [e.metrics[metric] for e in self.scored if metric in e.metrics]
+        return sum(values) / len(values) if values else 0.0
+
+    def parts(self) -> list[Evaluation]:
+        """The same episodes by number of hops, where the environment reports it."""
+        found = []
+        for key in BREAKDOWN:
+            values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})
+            for value in values if len(values) > 1 else ():
+                found.append(
+                    Evaluation(
+                        name=f"{self.name}, {key} {value:g}",
+                        env_id=self.env_id,
+                        split=self.split,
+                        episodes=[e for e in self.scored if e.metrics.get(key) == value],
+                    )
+                )
+        return found
+
+    def row(self) -> dict[str, float]:
+        """Metrics of this evaluation (declared keys)."""
+        score = self.score()
+        at = f"eval/{self.name}/"
+        row = {
+            "n": float(score.n),
+            "errors": float(score.errors),
+            "success_frac": score.success.mean,
+            "success_low95": score.success.low95,
+            "success_high95": score.success.high95,
+            "return_mean": score.return_.mean,
+            "return_low95": score.return_.low95,
+            "return_high95": score.return_.high95,
+            "tokens_mean": sum(e.tokens for e in self.scored) / max(1, score.n),
+            **{f"metric_{name}_mean": value for name, value in score.metrics.items()},
+        }
+        return {at + key: value for key, value in row.items()}
+
+
+async def evaluate_model(player: Player, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:
+    """Play every task once with a language model; all episodes run concurrently.
+
+    Args:
+        player: Holds engine, renderer and sampling; its environment is replaced by the set's.
+        what: The tasks.
+        tick: Called with the number of finished episodes.
+    """
+    rollout = Chains(n=1)
+    done = 0
+
+    async def one(start: Start) -> EpisodeScore:
+        nonlocal done
+        group = await rollout(player, start)
+        done += 1
+        tick(done)
+        return _score_of(group.task_id, group.trees[0] if group.trees else None)
+
+    episodes = await asyncio.gather(*(one(start) for start in what.starts()))
+    return _evaluation(what, episodes)
+
+
+def evaluate_policy(
+    what: EvalSet,
+    policy_for: Callable[[int], Policy],
+    tick: Tick = lambda _: None,
+) -> Evaluation:
+    """Play every task once with a scripted policy.
+
+    Args:
+        what: The tasks.
+        policy_for: Makes the policy of one episode from its seed.
+        tick: Called with the number of finished episodes.
+    """
+    env = fork(what.env)
+    episodes = []
+    for done, start in enumerate(what.starts(), start=1):
+        options = {"split": start.split, "task": start.task}
+        try:
+            played = run_episode(env, policy_for(start.seed), start.seed, options)
+        except EnvFault:
+            episodes.append(_score_of(str(start.task), None))
+        else:
+            episodes.append(
+                EpisodeScore(
+                    task_id=played.task_id,
+                    status=played.status,
+                    return_=played.episode_return,
+                    tokens=0,
+                    metrics=played.metrics,
+                )
+            )
+        tick(done)
+    return _evaluation(what, episodes)
+
+
+def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
+    """Score a played tree; None is an environment that broke before the first turn."""
+    if tree is None:
+        return EpisodeScore(task_id=task_id, status="env_error", return_=0.0, tokens=0, metrics={})
+    last = tree.turns[-1]
+    return EpisodeScore(
+        task_id=task_id,
+        status=last.status,
+        return_=sum(t.reward for t in tree.turns),
+        tokens=sum(len(t.act_ids) for t in tree.turns),
+        metrics=dict(last.metrics),
+        tree=tree,
+    )
+
+
+def _evaluation(what: EvalSet, episodes: Sequence[EpisodeScore]) -> Evaluation:
+    return Evaluation(name=what.name, env_id=what.world.name, split=what.split, episodes=episodes)

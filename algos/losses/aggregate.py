@@ -1,0 +1,78 @@
+"""From a loss per token to one number: who is averaged over what.
+
+Each divides by counts of the whole mini batch (:class:`~turngym.algos.contracts.Norm`), so the
+results of micro batches add up to that of the mini batch exactly; averaging micro batches would
+not (two rows of different length, each a micro batch, give 1.5 where the token mean is 1.25).
+A path without a trained token counts nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ...envs.errors import BadValueError
+from ..contracts import Norm
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenMean:
+    """Every token weighs the same, long paths weigh more (DAPO, arXiv 2503.14476, section 3.3)."""
+
+    name: ClassVar[str] = "token-mean"
+
+    def __call__(self, losses: torch.Tensor, mask: torch.Tensor, norm: Norm) -> torch.Tensor:
+        """``sum(losses * mask) / tokens`` of ``[paths, tokens]`` losses."""
+        return (losses * mask).sum() / norm.tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathMeanTokenMean:
+    """Every path weighs the same, a long one spreads it thin (GRPO as written in its paper)."""
+
+    name: ClassVar[str] = "seq-mean-token-mean"
+
+    def __call__(self, losses: torch.Tensor, mask: torch.Tensor, norm: Norm) -> torch.Tensor:
+        """Mean over paths of each path's mean over its tokens."""
+        lengths = mask.sum(1).clamp(min=1.0)
+        return ((losses * mask).sum(1) / lengths).sum() / norm.paths
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathMeanTokenSum:
+    """Mean over paths of each path's sum over its tokens."""
+
+    name: ClassVar[str] = "seq-mean-token-sum"
+
+    def __call__(self, losses: torch.Tensor, mask: torch.Tensor, norm: Norm) -> torch.Tensor:
+        """``sum(losses * mask) / paths``."""
+        return (losses * mask).sum() / norm.paths
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathMeanConstant:
+    """Sum over tokens by a fixed length, mean over paths (Dr. GRPO, arXiv 2503.20783, section 3).
+
+    Attributes:
+        length: The constant that every path's sum is divided by, usually the longest response
+            that is allowed, in tokens.
+    """
+
+    name: ClassVar[str] = "constant"
+    length: int = 1024
+
+    def __post_init__(self) -> None:
+        if self.length < 1:
+            raise BadValueError(
+                f"PathMeanConstant.length is {self.length}; expected at least 1 token."
+            )
+
+    def __call__(self, losses: torch.Tensor, mask: torch.Tensor, norm: Norm) -> torch.Tensor:
+        """``sum(losses * mask) / paths / length``."""
+        return (losses * mask).sum() / (norm.paths * self.length)
+
+
+Aggregate = TokenMean | PathMeanTokenMean | PathMeanTokenSum | PathMeanConstant

@@ -1,0 +1,114 @@
+"""The clipped policy loss: ratio level, clip, aggregation, KL and entropy as separate parts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+
+from ...envs.errors import BadValueError
+from ..contracts import LossBatch, LossOut
+from .aggregate import Aggregate, TokenMean
+from .kl import Kl
+from .ratio import Level, ratio_at
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clip:
+    """PPO's clipped surrogate (arXiv 1707.06347, equation 7), as a loss.
+
+    ``max(-A rho, -A clip(rho, 1 - low, 1 + high))``; with ``dual``, at most ``-A dual`` where
+    ``A < 0`` (dual clip, arXiv 1912.09729, equation 5).
+
+    Attributes:
+        low: How far below 1 the ratio may still be rewarded for falling.
+        high: How far above 1 the ratio may still be rewarded for rising (DAPO: 0.28).
+        dual: Bound of the loss for negative advantages, above 1; None for none.
+    """
+
+    low: float = 0.2
+    high: float = 0.2
+    dual: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= 1:
+            raise BadValueError(f"Clip.low is {self.low}; expected a value in (0, 1].")
+        if not self.high > 0:
+            raise BadValueError(f"Clip.high is {self.high}; expected a value above 0.")
+        if self.dual is not None and not self.dual > 1:
+            raise BadValueError(f"Clip.dual is {self.dual}; expected a value above 1, or none.")
+
+    def __call__(
+        self, ratio: torch.Tensor, advantages: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Loss per token, and 1.0 where a bound took the token's gradient away."""
+        free = -advantages * ratio
+        bounded = -advantages * ratio.clamp(1.0 - self.low, 1.0 + self.high)
+        loss = torch.maximum(free, bounded)
+        held = bounded > free
+        if self.dual is not None:
+            ceiling = -advantages * self.dual
+            over = (advantages < 0) & (loss > ceiling)
+            loss = torch.where(over, ceiling, loss)
+            held = held | over
+        return loss, held.to(loss.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyLoss:
+    """``aggregate(clip(ratio, A) + kl.coef * KL - entropy_coef * H)``.
+
+    Attributes:
+        ratio: Unit of the importance ratio.
+        clip: The surrogate.
+        aggregate: How tokens become one number; KL and entropy are aggregated alike.
+        kl: Divergence from the reference as a loss; ``coef`` 0 switches it off.
+        entropy_coef: Weight of the entropy bonus.
+    """
+
+    ratio: Level = "token"
+    clip: Clip = field(default_factory=Clip)
+    aggregate: Aggregate = field(default_factory=TokenMean)
+    kl: Kl = field(default_factory=lambda: Kl(coef=0.0))
+    entropy_coef: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.entropy_coef < math.inf:
+            raise BadValueError(
+                f"PolicyLoss.entropy_coef is {self.entropy_coef}; expected 0 (off) or more."
+            )
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The reference's log-probabilities, when there is a KL term."""
+        return frozenset({"ref_logprobs"} if self.kl.coef else ())
+
+    def __call__(self, batch: LossBatch) -> LossOut:
+        """Loss and metrics of one micro batch, both as shares of the mini batch."""
+        ratio = ratio_at(self.ratio, batch)
+        losses, held = self.clip(ratio, batch.advantages)
+        loss = surrogate = self.aggregate(losses, batch.mask, batch.norm)
+        metrics: dict[str, torch.Tensor] = {"policy": surrogate.detach()}
+        if self.kl.coef:
+            kl = self.kl(batch.logprobs, batch.extra["ref_logprobs"])
+            penalty = self.aggregate(kl, batch.mask, batch.norm)
+            loss = loss + self.kl.coef * penalty
+            metrics["kl_nats"] = _share(kl, batch)
+        if self.entropy_coef:
+            bonus = self.aggregate(batch.entropies, batch.mask, batch.norm)
+            loss = loss - self.entropy_coef * bonus
+        log_ratios = (batch.logprobs - batch.old_logprobs).detach()
+        metrics |= {
+            "entropy_nats": _share(batch.entropies, batch),
+            "clip_frac": _share(held, batch),
+            "approx_kl_nats": _share(log_ratios.exp() - 1.0 - log_ratios, batch),
+            "ratio_mean": _share(ratio, batch),
+            "ratio_sq_dev": _share((ratio - 1.0) ** 2, batch),
+        }
+        return LossOut(loss=loss, metrics=metrics)
+
+
+def _share(values: torch.Tensor, batch: LossBatch) -> torch.Tensor:
+    """This micro batch's part of the mini batch's mean over tokens."""
+    return (values.detach() * batch.mask).sum() / batch.norm.tokens

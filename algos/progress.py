@@ -1,0 +1,149 @@
+"""Progress with remaining time: bars in a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+LINE_EVERY_S = 10.0
+
+
+class Bar(Protocol):
+    """One task under way."""
+
+    def update(self, fraction: float, text: str = "") -> None:
+        """``fraction`` in [0, 1] is done; ``text`` says how it goes."""
+        ...
+
+
+class Reporter(Protocol):
+    """Where a run tells what it does."""
+
+    def note(self, text: str) -> None:
+        """One line that stays."""
+        ...
+
+    def bar(self, label: str) -> AbstractContextManager[Bar]:
+        """A task with a known end; within the context it is under way."""
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+    @contextmanager
+    def bar(self, label: str) -> Iterator[Bar]:  # noqa: ARG002 - the protocol's
+        """Nothing."""
+        yield self
+
+    def update(self, fraction: float, text: str = "") -> None:
+        """Nothing."""
+
+
+class Terminal:
+    """Bars with elapsed and remaining time; nested tasks stand below one another."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=28),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            TextColumn("{task.fields[text]}"),
+            console=console,
+        )
+        self._open = 0
+
+    def note(self, text: str) -> None:
+        """Print above the bars."""
+        self._progress.console.print(text, highlight=False)
+
+    @contextmanager
+    def bar(self, label: str) -> Iterator[Bar]:
+        """A bar that disappears when it is done."""
+        if self._open == 0:
+            self._progress.start()
+        self._open += 1
+        task = self._progress.add_task(label, total=1.0, text="")
+        try:
+            yield _TerminalBar(self._progress, task)
+        finally:
+            self._progress.remove_task(task)
+            self._open -= 1
+            if self._open == 0:
+                self._progress.stop()
+
+
+class _TerminalBar:
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def update(self, fraction: float, text: str = "") -> None:
+        self._progress.update(self._task, completed=min(fraction, 1.0), text=text)
+
+
+class Lines:
+    """For logs and pipes: a line at most every ten seconds per task, with the time left."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        self._console.print(text, highlight=False, soft_wrap=True)
+
+    @contextmanager
+    def bar(self, label: str) -> Iterator[Bar]:
+        """A task whose progress is told in lines."""
+        yield _LinesBar(self, label)
+
+
+class _LinesBar:
+    def __init__(self, lines: Lines, label: str) -> None:
+        self._lines = lines
+        self._label = label
+        self._began = self._told = time.monotonic()
+        self._first: float | None = None
+
+    def update(self, fraction: float, text: str = "") -> None:
+        now = time.monotonic()
+        # A resumed task does not begin at 0: only what was done here tells the speed.
+        self._first = fraction if self._first is None else self._first
+        if now - self._told < LINE_EVERY_S:
+            return
+        self._told = now
+        done = fraction - self._first
+        left = (now - self._began) * (1.0 - fraction) / done if done > 0 else None
+        told = "" if left is None else f", about {clock(left)} left"
+        self._lines.note(f"{self._label}: {100 * fraction:.0f} %{told}  {text}".rstrip())
+
+
+def clock(seconds: float) -> str:
+    """``75`` as ``1:15``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+def reporter() -> Reporter:
+    """Bars when standard error is a terminal, else lines."""
+    console = Console(stderr=True)
+    return Terminal(console) if sys.stderr.isatty() else Lines(console)

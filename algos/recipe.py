@@ -1,0 +1,158 @@
+"""A recipe: rollout, annotations, credit and loss together, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..envs.errors import BadValueError
+from .contracts import Annotator, Credit, Loss, Rollout
+
+_WHO = {
+    "old_logprobs": "OldLogprobs()",
+    "ref_logprobs": "RefLogprobs()",
+    "values": "CriticValues()",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optim:
+    """How weights move; AdamW.
+
+    Attributes:
+        lr: Learning rate of the policy.
+        critic_lr: Learning rate of the critic, where there is one.
+        betas: AdamW's.
+        weight_decay: AdamW's.
+        grad_clip: Largest norm of the gradient.
+        warmup_steps: Optimiser steps of linear warm-up from 0.
+        epochs: Passes over each rollout batch.
+        minibatches: Optimiser steps per pass.
+    """
+
+    lr: float = 1e-6
+    critic_lr: float = 1e-5
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.01
+    grad_clip: float = 1.0
+    warmup_steps: int = 0
+    epochs: int = 1
+    minibatches: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("lr", "critic_lr", "grad_clip"):
+            if not getattr(self, name) > 0:
+                raise BadValueError(f"Optim.{name} is {getattr(self, name)}; expected above 0.")
+        if not self.weight_decay >= 0:
+            raise BadValueError(f"Optim.weight_decay is {self.weight_decay}; expected 0 or more.")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise BadValueError(f"Optim.betas are {self.betas}; expected two values in [0, 1).")
+        for name, least in (("warmup_steps", 0), ("epochs", 1), ("minibatches", 1)):
+            if getattr(self, name) < least:
+                raise BadValueError(
+                    f"Optim.{name} is {getattr(self, name)}; expected at least {least}."
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """An algorithm as a value. Construction refuses parts that do not fit, with the reason.
+
+    Attributes:
+        name: Short name, as on the command line.
+        paper: Where it comes from (title and arXiv id).
+        rollout: Decides where the next turn hangs.
+        credit: One number per action token.
+        loss: What is minimised.
+        annotators: What may be computed before credit is given; see :attr:`used_annotators`.
+        optim: How weights move.
+        groups_per_step: Tasks per rollout batch.
+        temperature: Of sampling, and of every log-probability the learner computes.
+    """
+
+    name: str
+    paper: str
+    rollout: Rollout
+    credit: Credit
+    loss: Loss
+    annotators: tuple[Annotator, ...] = ()
+    optim: Optim = field(default_factory=Optim)
+    groups_per_step: int = 16
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.groups_per_step < 1:
+            raise BadValueError(
+                f"recipe {self.name!r}: groups_per_step is {self.groups_per_step}; expected at "
+                "least 1."
+            )
+        if not self.temperature > 0:
+            raise BadValueError(
+                f"recipe {self.name!r}: temperature is {self.temperature}; expected above 0 "
+                "(greedy sampling has no gradient)."
+            )
+        self._check_notes()
+        self._check_critic()
+        if self.rollout.max_paths < self.credit.least_paths:
+            raise BadValueError(
+                f"recipe {self.name!r}: {self.rollout} grows {self.rollout.max_paths} path per "
+                f"group, but {type(self.credit).__name__} compares at least "
+                f"{self.credit.least_paths}: every advantage would be 0. Grow more paths, or "
+                "choose a credit without a group baseline."
+            )
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Annotations that the credit or the loss reads.
+
+        ``old_logprobs`` is among them only where the credit reads it: the learner itself computes
+        the base of the importance ratio when no annotator gives it.
+        """
+        return frozenset(
+            "values" if name == "old_values" else name
+            for name in self.credit.needs | self.loss.needs
+            if name != "value_targets"
+        )
+
+    @property
+    def used_annotators(self) -> tuple[Annotator, ...]:
+        """Those that provide something that is read; the others are never run."""
+        read = self.needs | {"old_logprobs"}
+        return tuple(a for a in self.annotators if a.provides & read)
+
+    @property
+    def critic(self) -> bool:
+        """Whether there is a critic to train."""
+        return "values" in self.needs
+
+    @property
+    def reference(self) -> bool:
+        """Whether a frozen copy of the starting policy is needed."""
+        return "ref_logprobs" in self.needs
+
+    def _check_notes(self) -> None:
+        given = frozenset[str]().union(*(a.provides for a in self.annotators))
+        for name in sorted(self.needs - given):
+            asking = " and ".join(
+                type(part).__name__
+                for part in (self.credit, self.loss)
+                if name in part.needs or (name == "values" and "old_values" in part.needs)
+            )
+            raise BadValueError(
+                f"recipe {self.name!r}: {asking} needs {name!r}, which "
+                f"no annotator provides. Add {_WHO.get(name, 'one that does')} to annotators."
+            )
+
+    def _check_critic(self) -> None:
+        fits = "value_targets" in self.loss.needs
+        aims = "value_targets" in self.credit.provides
+        if fits and not aims:
+            raise BadValueError(
+                f"recipe {self.name!r}: {type(self.loss).__name__} fits a critic, but "
+                f"{type(self.credit).__name__} gives it no value targets. Use Gae, or a loss "
+                "without a value part."
+            )
+        if aims and not fits:
+            raise BadValueError(
+                f"recipe {self.name!r}: {type(self.credit).__name__} relies on a critic that "
+                f"{type(self.loss).__name__} would never train. Use ActorCriticLoss."
+            )

@@ -1,0 +1,59 @@
+"""What a forest says about the policy that grew it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from .forest import Forest, Turn
+
+
+def tokens_sampled(forest: Forest) -> int:
+    """Action tokens in the forest, those of broken episodes included: they were paid for."""
+    return sum(len(t.act_ids) for t in _all_turns(forest))
+
+
+def turns_taken(forest: Forest) -> int:
+    """Environment steps in the forest."""
+    return len(_all_turns(forest))
+
+
+def rollout_metrics(forest: Forest) -> dict[str, float]:
+    """Declared ``rollout/*`` metrics of a forest."""
+    paths = [forest.turns(p) for p in forest]
+    row = {
+        "rollout/groups": float(len(forest.groups)),
+        "rollout/paths": float(len(paths)),
+        "rollout/env_errors": float(forest.env_errors),
+        "rollout/tokens": float(tokens_sampled(forest)),
+    }
+    if not paths:
+        return row
+    returns = np.array([forest.reward(p) for p in forest], dtype=np.float64)
+    row |= {
+        "rollout/return_mean": returns.mean(),
+        "rollout/return_std": returns.std(),
+        "rollout/success_frac": np.mean([line[-1].status == "solved" for line in paths]),
+        "rollout/truncated_frac": np.mean([line[-1].status == "truncated" for line in paths]),
+        "rollout/overflow_frac": np.mean([line[-1].overflow for line in paths]),
+        "rollout/turns_mean": np.mean([len(line) for line in paths]),
+        "rollout/tokens_mean": np.mean([sum(len(t.act_ids) for t in line) for line in paths]),
+        "rollout/context_tokens_mean": np.mean(
+            [sum(len(t.obs_ids) + len(t.act_ids) for t in line) for line in paths]
+        ),
+        "rollout/invalid_actions_mean": np.mean([sum(not t.valid for t in line) for line in paths]),
+    }
+    turns = [t for line in paths for t in line]
+    row["rollout/cut_actions_frac"] = np.mean([t.stop == "length" for t in turns])
+    row["rollout/entropy_nats"] = np.concatenate([t.entropies for t in turns]).mean()
+    terms: dict[str, float] = defaultdict(float)
+    for turn in turns:
+        for name, value in turn.reward_terms:
+            terms[name] += value
+    row |= {f"rollout/term_{name}_mean": value / len(paths) for name, value in terms.items()}
+    return {key: float(value) for key, value in row.items()}
+
+
+def _all_turns(forest: Forest) -> list[Turn]:
+    return [turn for group in forest.groups for tree in group.trees for turn in tree.turns]

@@ -1,0 +1,51 @@
+"""Independent chains: the rollout of GRPO and PPO."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from ...envs.errors import BadValueError, EnvFault
+from ..contracts import Start
+from ..forest import Group, Tree
+from .player import Player, Seat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chains:
+    """``n`` chains from one start, played concurrently; every chain is a tree of its own.
+
+    The environment is reset once and forked ``n`` times, so the chains share its randomness and
+    differ only in what the model samples.
+
+    Attributes:
+        n: Chains per group.
+    """
+
+    n: int = 5
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise BadValueError(f"Chains.n is {self.n}; expected at least 1.")
+
+    @property
+    def max_paths(self) -> int:
+        """One path per chain."""
+        return self.n
+
+    async def __call__(self, player: Player, start: Start) -> Group:
+        """Play ``n`` whole episodes; trees come in the order of the chains."""
+        try:
+            seat = await player.open(start)
+        except EnvFault:
+            return Group(start.uid, str(start.task), faults=self.n)
+        seats = [seat.fork(i) for i in range(self.n)]
+        trees = await asyncio.gather(*(play_out(player, s, Tree()) for s in seats))
+        return Group(start.uid, seat.task_id, list(trees))
+
+
+async def play_out(player: Player, seat: Seat, tree: Tree) -> Tree:
+    """Take turns at the tip until the episode ends."""
+    while not seat.done:
+        await player.turn(seat, tree)
+    return tree

@@ -1,0 +1,262 @@
+"""The one place that turns text into tokens into turns.
+
+``task -> env.reset -> text -> ids -> engine -> action ids -> text -> env.step -> Turn``
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import gymnasium as gym
+import numpy as np
+
+from ...agents.engine import Completion, Engine, Request, Sampling
+from ...agents.render import Renderer
+from ...agents.scripted import text_env
+from ...envs.api import Status, TextEnv
+from ...envs.errors import BadValueError, EnvFault, EpisodeError
+from ...envs.forking import fork
+from ..contracts import Start
+from ..forest import ROOT, Edge, Tree, Turn, last_token_reward
+from .seeds import seed_at
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Context:
+    """What one session's model has before it.
+
+    Attributes:
+        ids: Everything up to and including the last action.
+        obs_ids: The observation that waits for an answer.
+        parent: Turn that the next one hangs on.
+        edge: How it hangs there.
+        cache: The engine's handle for ``ids``.
+    """
+
+    ids: list[int]
+    obs_ids: list[int]
+    parent: int = ROOT
+    edge: Edge = Edge.CONTINUE
+    cache: int | None = None
+
+    def fork(self) -> Context:
+        """An independent copy that shares the engine's cache."""
+        return replace(self, ids=list(self.ids), obs_ids=list(self.obs_ids))
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """A live position: an environment, and the contexts of its sessions.
+
+    Attributes:
+        env: The environment at this position, owned by the seat.
+        task_id: The environment's id of the task.
+        seed: Of the episode.
+        place: The forks that led here; with ``turns`` it seeds the next action.
+        turns: Actions taken since the start.
+        done: True when there is nothing left to answer.
+        session: The session whose turn it is.
+        contexts: By session.
+        holders: How many contexts of this seat and its forks hold each engine cache.
+    """
+
+    env: gym.Env[Any, Any]
+    task_id: str
+    seed: int
+    session: int
+    contexts: dict[int, Context]
+    place: tuple[int, ...] = ()
+    turns: int = 0
+    done: bool = False
+    holders: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def now(self) -> Context:
+        """The context of the session whose turn it is."""
+        return self.contexts[self.session]
+
+    def fork(self, branch: int) -> Seat:
+        """An independent seat at this very position; nothing is executed again.
+
+        Args:
+            branch: Tells the copies apart: the same branch of the same seat samples the same
+                tokens, another branch others.
+        """
+        contexts = {s: c.fork() for s, c in self.contexts.items()}
+        for context in contexts.values():
+            if context.cache is not None:
+                self.holders[context.cache] += 1
+        return replace(
+            self,
+            env=fork(self.env),
+            contexts=contexts,
+            place=(*self.place, self.turns, branch),
+        )
+
+
+class Player:
+    """Plays turns in copies of one environment.
+
+    A context that has no room for one more action token ends the episode: the last turn gets
+    status ``truncated`` and ``overflow``, its rewards stay what the world gave. The world itself
+    is not told, as with Gymnasium's own time limit.
+
+    Args:
+        env: The prototype; every start plays in a fork of it.
+        engine: Samples actions.
+        renderer: Text to ids and back.
+        sampling: How to sample; without stop strings, the environment's are used.
+        max_context: Most tokens of context and action together; None for the engine's limit.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        engine: Engine,
+        renderer: Renderer,
+        sampling: Sampling,
+        max_context: int | None = None,
+    ) -> None:
+        world = text_env(env)
+        if max_context is not None and not 1 < max_context <= engine.max_context:
+            raise BadValueError(
+                f"Player: max_context is {max_context}; expected 2 to {engine.max_context}, the "
+                "engine's limit."
+            )
+        self.env = env
+        self.engine = engine
+        self.renderer = renderer
+        self.sampling = sampling if sampling.stop else replace(sampling, stop=world.stop)
+        self.max_context = max_context or engine.max_context
+
+    async def open(self, start: Start) -> Seat:
+        """Begin the episode of ``start``: one reset, and the first prompt.
+
+        Raises:
+            EnvFault: The environment is broken.
+            BadValueError: The first prompt leaves no room for an action.
+        """
+        env = fork(self.env)
+        options = {"split": start.split, "task": start.task}
+        observation, info = await _call(env, lambda: env.reset(seed=start.seed, options=options))
+        first = Context([], self.renderer.open(text_env(env).instructions, observation))
+        if len(first.obs_ids) >= self.max_context:
+            raise BadValueError(
+                f"task {info['task_id']}: the first prompt has {len(first.obs_ids)} tokens, but "
+                f"context and action together may have {self.max_context}. Use a model with a "
+                "longer context or shorter instructions."
+            )
+        return Seat(env, info["task_id"], start.seed, info["session"], {info["session"]: first})
+
+    async def turn(self, seat: Seat, tree: Tree) -> Turn:
+        """Sample one action, take it, and append the turn to ``tree``.
+
+        Raises:
+            EpisodeError: The episode is over.
+        """
+        if seat.done:
+            raise EpisodeError(f"task {seat.task_id}: a turn after the end of the episode.")
+        context = seat.now
+        ids = context.ids + context.obs_ids
+        done = await self._sample(seat, context, ids)
+        version = self.engine.version
+        action = self.renderer.text(done.ids.tolist())
+        observation, reward, _, _, info = await _call(seat.env, lambda: seat.env.step(action))
+        seat.turns += 1
+        turn = Turn(
+            parent=context.parent,
+            edge=context.edge,
+            obs_ids=np.asarray(context.obs_ids, dtype=np.int64),
+            act_ids=done.ids,
+            logprobs=done.logprobs,
+            entropies=done.entropies,
+            rewards=last_token_reward(float(reward), len(done.ids)),
+            verdict=info["verdict"] or 0,
+            status=info["status"],
+            version=version,
+            action=action,
+            valid=info["valid_action"],
+            reward_terms=tuple(info["reward_terms"].items()),
+            metrics=tuple(info["metrics"].items()),
+            stop=done.stop,
+        )
+        context.ids = ids + done.ids.tolist()
+        context.parent, context.edge = len(tree.turns), Edge.CONTINUE
+        if turn.status == "running" and not self._prepare(seat, observation, info):
+            status, metrics = _cut_short(text_env(seat.env))
+            turn = replace(turn, status=status, overflow=True, metrics=metrics)
+        tree.add(turn)
+        if turn.status != "running":
+            self.leave(seat)
+        return turn
+
+    def leave(self, seat: Seat) -> None:
+        """Give a seat up: its episode is over, or nobody will go on from it."""
+        seat.done = True
+        for context in seat.contexts.values():
+            self._release(seat, context)
+
+    async def _sample(self, seat: Seat, context: Context, ids: list[int]) -> Completion:
+        room = self.max_context - len(ids)
+        sampling = self.sampling
+        if room < sampling.max_tokens:
+            sampling = replace(sampling, max_tokens=room)
+        seed = seed_at(seat.seed, *seat.place, seat.turns)
+        done = await self.engine.generate(
+            Request(ids=ids, sampling=sampling, seed=seed, cache=context.cache)
+        )
+        if done.cache is not None:  # first, since the engine may have continued the old one
+            seat.holders[done.cache] += 1
+        self._release(seat, context)
+        context.cache = done.cache
+        return done
+
+    def _prepare(self, seat: Seat, observation: str, info: Mapping[str, Any]) -> bool:
+        """Put the next observation where it belongs; False when there is no room to answer it."""
+        asking, session = info["parent_session"], info["session"]
+        if session in seat.contexts:
+            back = seat.contexts[session]
+            back.obs_ids = self.renderer.observe(observation, back.ids)
+        else:
+            parent = seat.contexts[seat.session if asking is None else asking].parent
+            opened = self.renderer.open(text_env(seat.env).instructions, observation)
+            seat.contexts[session] = Context([], opened, parent, Edge.SPAWN)
+        seat.session = session
+        return len(seat.now.ids) + len(seat.now.obs_ids) < self.max_context
+
+    def _release(self, seat: Seat, context: Context) -> None:
+        """Drop a context's cache handle; the last of the seats that share it frees it."""
+        handle, context.cache = context.cache, None
+        if handle is None:
+            return
+        seat.holders[handle] -= 1
+        if seat.holders[handle] == 0:
+            del seat.holders[handle]
+            self.engine.release(handle)
+
+
+def _cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:
+    """Status and measures of an episode that the context's limit ended."""
+    episode = world.episode
+    try:
+        own = world.measure(episode)
+    except EnvFault:
+        return "env_error", ()
+    return "truncated", (
+        ("success", 0.0),
+        ("return", episode.total_reward),
+        ("turns", float(episode.turn)),
+        ("invalid_actions", float(episode.invalid_actions)),
+        *((name, float(value)) for name, value in own.items()),
+    )
+
+
+async def _call(env: gym.Env[Any, Any], do: Callable[[], T]) -> T:
+    """Run a step or reset; one that may wait for the outside world leaves the loop free."""
+    return await asyncio.to_thread(do) if text_env(env).blocking else do()

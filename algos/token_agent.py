@@ -1,0 +1,82 @@
+"""A saved language model as an agent that can be scored or watched."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import gymnasium as gym
+
+from ..agents.engine import Sampling
+from ..agents.loading import load_model, load_tokenizer
+from ..agents.render import make_renderer
+from ..agents.scripted import text_env
+from ..agents.transformers_engine import TransformersEngine
+from .contracts import Start
+from .evaluate import EvalSet, Evaluation, evaluate_model
+from .forest import Tree
+from .precheck import check_prompts
+from .progress import Reporter, Silent
+from .rollouts import Player, play_out
+
+
+class TokenAgent:
+    """Loads a model once and plays with it.
+
+    Args:
+        model: Folder or hub name.
+        max_tokens: Most tokens of one action.
+        temperature: 0 is greedy.
+        max_batch: Most actions that are sampled at a time.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``.
+
+    Raises:
+        BadValueError: Not a model, or not one that can be sampled from.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        max_tokens: int = 64,
+        temperature: float = 0.0,
+        max_batch: int = 64,
+        device: str = "auto",
+    ) -> None:
+        self.tokenizer = load_tokenizer(model)
+        self.sampling = Sampling(max_tokens=max_tokens, temperature=temperature)
+        self.engine = TransformersEngine(
+            load_model(model, device=device), self.tokenizer, max_batch=max_batch
+        )
+
+    def evaluate(self, what: EvalSet, report: Reporter | None = None) -> Evaluation:
+        """Play every task of the set once.
+
+        Raises:
+            BadValueError: A prompt does not fit the model's context.
+        """
+        player = self._player(what.env)
+        room = self.engine.max_context - self.sampling.max_tokens
+        check_prompts(what.env, what.split, player.renderer, room, len(what.tasks))
+        count = len(what.tasks)
+        with (report or Silent()).bar(f"evaluating {what.name}") as bar:
+            return asyncio.run(
+                evaluate_model(player, what, lambda n: bar.update(n / count, f"{n} of {count}"))
+            )
+
+    def play(self, env: gym.Env[Any, Any], start: Start) -> Tree:
+        """One episode."""
+
+        async def episode() -> Tree:
+            player = self._player(env)
+            return await play_out(player, await player.open(start), Tree())
+
+        return asyncio.run(episode())
+
+    def text(self, ids: Any) -> str:
+        """Text of token ids."""
+        return make_renderer(self.tokenizer).text(ids)
+
+    def _player(self, env: gym.Env[Any, Any]) -> Player:
+        renderer = make_renderer(self.tokenizer, tools=text_env(env).tools)
+        return Player(env, self.engine, renderer, self.sampling)

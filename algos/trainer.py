@@ -1,0 +1,340 @@
+"""The training loop: play, give credit, update, hand the weights over, measure, save.
+
+Every step is a function of the seed, its number and the weights. So a run that was killed and is
+taken up again from its checkpoint ends in the same numbers as one that was not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..agents.engine import Sampling
+from ..agents.loading import load_model, load_tokenizer
+from ..agents.render import Renderer, make_renderer
+from ..agents.scripted import text_env
+from ..agents.transformers_engine import TransformersEngine
+from ..envs.tasks import split_size
+from .checkpoint import Progress, load_checkpoint, newest_whole, save_checkpoint
+from .config import TrainConfig, config_digest, model_digest
+from .contracts import Floats
+from .curve import draw_curve
+from .evaluate import EvalSet, Evaluation, evaluate_model
+from .forest import Forest
+from .forest_io import save_forest
+from .interrupts import held_interrupts, terminate_as_interrupt
+from .learner import Learner
+from .metrics import checked
+from .precheck import check_prompts
+from .progress import Bar, Reporter, Silent
+from .result import RunResult, scores_at
+from .rollout_stats import rollout_metrics, tokens_sampled, turns_taken
+from .rollouts import Player
+from .run_dir import RunDir, add_version, read_metrics
+from .task_order import step_starts
+from .tensorboard import Board
+from .transcripts import write_evaluation, write_group
+from .versions import versions
+
+
+def train(config: TrainConfig, run_dir: Path | str, report: Reporter | None = None) -> RunResult:
+    """Train, or go on with an interrupted run, and return the scores before and after.
+
+    Args:
+        config: The run.
+        run_dir: Its folder.
+        report: Where progress is told; see :func:`turngym.algos.progress.reporter`.
+
+    Raises:
+        TurngymError: Something does not fit; nothing was changed.
+        KeyboardInterrupt: After a checkpoint was saved.
+    """
+    with Trainer(config, run_dir, report) as trainer:
+        return trainer.run()
+
+
+class Trainer:
+    """A run in its directory; a context manager that holds the directory's lock.
+
+    Making one checks everything that can be checked (environments, splits, model, tokenizer,
+    prompt lengths, the directory) and takes up the newest whole checkpoint where there is one.
+
+    Args:
+        config: The run.
+        run_dir: Its folder.
+        report: Where progress is told.
+
+    Raises:
+        TurngymError: Something does not fit; nothing was changed.
+    """
+
+    def __init__(
+        self, config: TrainConfig, run_dir: Path | str, report: Reporter | None = None
+    ) -> None:
+        self.config = config
+        self.report = report or Silent()
+        self.env = config.env.make()
+        world = text_env(self.env)
+        self.size = split_size(world.source, config.split, world.name)
+        self.sets = [e.make() for e in config.evals]
+        self.tokenizer = load_tokenizer(config.model)
+        policy = load_model(config.model, device=config.device)
+        self.renderer: Renderer = make_renderer(self.tokenizer, tools=world.tools)
+        self.engine = TransformersEngine(
+            policy,
+            self.tokenizer,
+            max_batch=config.max_batch,
+            dtype=config.engine_dtype,
+            max_context=config.max_context,
+        )
+        self._check_prompts()
+        self.learner = Learner(
+            policy,
+            config.recipe,
+            pad_id=self.renderer.pad_id,
+            settings=config.learner,
+            seed=config.seed,
+        )
+        resolved = config.resolved(model_digest(config.model))
+        self.digests = (config_digest(resolved), str(resolved["model_digest"]))
+        self.dir = RunDir(run_dir, resolved)
+        try:
+            self.done = self._take_up()
+        except BaseException:
+            self.dir.close()
+            raise
+        self.board = Board(self.dir.root / "tensorboard", first_step=self.done.step)
+        self._loop = asyncio.Runner()
+        self._began = time.monotonic() - self.done.seconds
+
+    def run(self) -> RunResult:
+        """Train until the budget is used, evaluate, and write the result.
+
+        Ctrl-C abandons a rollout or evaluation, or finishes an update, then saves a checkpoint;
+        the same call goes on from there.
+
+        Raises:
+            KeyboardInterrupt: After the checkpoint was saved.
+            LossNotFiniteError: The loss is nan or infinite; the last checkpoint stays.
+        """
+        try:
+            with terminate_as_interrupt(), self.report.bar("training") as bar:
+                self._until_done(bar)
+        except KeyboardInterrupt:
+            self._save()
+            self._draw()
+            self.report.note(f"interrupted; step {self.done.step} is saved in {self.dir.root}")
+            raise
+        result = self._result()
+        result.write(self.dir.root / "result.json")
+        return result
+
+    def close(self) -> None:
+        """Free the run directory."""
+        self._loop.close()
+        self.board.close()
+        self.dir.close()
+
+    def __enter__(self) -> Trainer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ the loop
+
+    def _until_done(self, bar: Bar) -> None:
+        saved = self.done.step
+        while True:
+            over = self._spent() >= 1.0
+            if self._evaluation_due(over):
+                self._evaluate()
+            if over or self.done.step >= saved + self.config.checkpoint_every:
+                with held_interrupts():
+                    saved = self._save()
+            if over:
+                self._draw()
+                return
+            row = self.train_step()
+            bar.update(
+                self._spent(),
+                f"step {self.done.step}, return {row.get('rollout/return_mean', 0.0):.3f}, "
+                f"success {row.get('rollout/success_frac', 0.0):.0%}",
+            )
+
+    def train_step(self) -> dict[str, float]:
+        """One step; returns its metrics. An interrupt leaves it done or not begun."""
+        step = self.done.step + 1
+        clock = _Clock()
+        forest = self._loop.run(self._play(step))
+        with held_interrupts():
+            clock.lap("rollout")
+            row = rollout_metrics(forest)
+            row |= self._learn(forest, clock)
+            row["time/rollout_tokens_per_s"] = tokens_sampled(forest) / clock.laps["rollout"]
+            self.done.step = step
+            self.done.optimizer_steps = self.learner.optimizer_steps
+            self.done.tokens += tokens_sampled(forest)
+            self.done.turns += turns_taken(forest)
+            self.done.paths += len(forest.paths)
+            row |= {
+                "budget/tokens": float(self.done.tokens),
+                "budget/turns": float(self.done.turns),
+                "budget/paths": float(self.done.paths),
+            }
+            row |= {f"time/{name}_s": seconds for name, seconds in clock.laps.items()}
+            row["time/step_s"] = clock.total()
+            self._log(row)
+            if step == 1 or step % self.config.checkpoint_every == 0:
+                stem = self.dir.root / "trajectories" / f"step-{step:06d}-train"
+                write_group(stem.with_suffix(".txt"), forest, self.renderer)
+                save_forest(stem.with_suffix(".jsonl"), forest)
+        return row
+
+    async def _play(self, step: int) -> Forest:
+        recipe = self.config.recipe
+        player = self._player(self.env, recipe.temperature)
+        starts = step_starts(
+            self.config.seed, step, recipe.groups_per_step, self.config.split, self.size
+        )
+        return Forest.of(await asyncio.gather(*(recipe.rollout(player, s) for s in starts)))
+
+    def _learn(self, forest: Forest, clock: _Clock) -> dict[str, float]:
+        notes: dict[str, list[Floats]] = {}
+        for annotate in self.config.recipe.used_annotators:
+            notes |= annotate(forest, self.learner)
+        credits = self.config.recipe.credit(forest, notes)
+        clock.lap("credit")
+        row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
+        row |= self.learner.update(forest, notes, credits)
+        clock.lap("update")
+        self.engine.sync(self.learner.policy, self.done.step + 1)
+        clock.lap("sync")
+        return row
+
+    def _player(self, env: Any, temperature: float) -> Player:
+        sampling = Sampling(max_tokens=self.config.max_tokens, temperature=temperature)
+        return Player(env, self.engine, self.renderer, sampling, self.config.max_context)
+
+    # ------------------------------------------------------------------ evaluation
+
+    def _evaluation_due(self, over: bool) -> bool:
+        if not self.sets or self.done.evaluated_step == self.done.step:
+            return False
+        every = self.config.eval_every
+        return over or self.done.step == 0 or (every > 0 and self.done.step % every == 0)
+
+    def _evaluate(self) -> None:
+        clock = _Clock()
+        row: dict[str, float] = {}
+        evaluations = [self._evaluate_one(what) for what in self.sets]
+        with held_interrupts():
+            clock.lap("eval")
+            for evaluation in evaluations:
+                row |= evaluation.row()
+                stem = f"step-{self.done.step:06d}-{evaluation.name}.txt"
+                path = self.dir.root / "trajectories" / stem
+                write_evaluation(path, evaluation, self.renderer, self.config.transcripts)
+                success = evaluation.success
+                self.report.note(
+                    f"step {self.done.step}: {evaluation.name} success {success.mean:.1%} "
+                    f"(95 % CI {success.low95:.1%} to {success.high95:.1%}, "
+                    f"n {len(evaluation.scored)}, errors {evaluation.errors})"
+                )
+            row["budget/tokens"] = float(self.done.tokens)
+            row["time/eval_s"] = clock.laps["eval"]
+            self.done.evaluated_step = self.done.step
+            self._log(row)
+
+    def _evaluate_one(self, what: EvalSet) -> Evaluation:
+        count = len(what.tasks)
+        player = self._player(what.env, self.config.eval_temperature)
+        with self.report.bar(f"evaluating {what.name}") as bar:
+            return self._loop.run(
+                evaluate_model(player, what, lambda n: bar.update(n / count, f"{n} of {count}"))
+            )
+
+    # ------------------------------------------------------------------ the run directory
+
+    def _take_up(self) -> Progress:
+        newest = newest_whole(self.dir.root / "checkpoints")
+        if newest is None:
+            done = Progress()
+        else:
+            done = load_checkpoint(newest, self.learner)
+            self.engine.sync(self.learner.policy, done.step)
+            self.report.note(f"going on from step {done.step} in {self.dir.root}")
+        self.dir.rewind_metrics(done.metrics_bytes)
+        ids = sorted({self.config.env.id, *(e.env.id for e in self.config.evals)})
+        add_version(self.dir.root, versions(ids, done.step))
+        return done
+
+    def _save(self) -> int:
+        with held_interrupts():
+            self.done.seconds = self._elapsed()
+            self.done.metrics_bytes = self.dir.metrics_size()
+            folder = self.dir.root / "checkpoints"
+            save_checkpoint(folder, self.learner, self.tokenizer, self.done, self.config.keep)
+        return self.done.step
+
+    def _log(self, row: dict[str, float]) -> None:
+        row = checked({**row, "time/elapsed_s": self._elapsed()})
+        self.dir.append(self.done.step, row)
+        self.board.add(self.done.step, row)
+
+    def _draw(self) -> None:
+        title = f"{self.config.recipe.name} on {self.config.env.id}"
+        draw_curve(read_metrics(self.dir.metrics_path), self.dir.root / "curve.png", title)
+
+    def _result(self) -> RunResult:
+        rows = read_metrics(self.dir.metrics_path)
+        where = {s.name: (s.world.name, s.split) for s in self.sets}
+        return RunResult(
+            recipe=self.config.recipe.name,
+            env_id=self.config.env.id,
+            seed=self.config.seed,
+            config_digest=self.digests[0],
+            model_digest=self.digests[1],
+            steps=self.done.step,
+            sampled_tokens=self.done.tokens,
+            env_turns=self.done.turns,
+            seconds=self._elapsed(),
+            before=scores_at(rows, 0, where),
+            after=scores_at(rows, self.done.step, where),
+        )
+
+    def _check_prompts(self) -> None:
+        room = self.engine.max_context - self.config.max_tokens
+        check_prompts(self.env, self.config.split, self.renderer, room)
+        for what in self.sets:
+            check_prompts(what.env, what.split, self.renderer, room, len(what.tasks))
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    def _spent(self) -> float:
+        return self.config.budget.spent(self.done.step, self.done.tokens, self._elapsed())
+
+
+class _Clock:
+    """Seconds per stage."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._start = self._last = time.monotonic()
+
+    def lap(self, name: str) -> None:
+        now = time.monotonic()
+        self.laps[name] = max(now - self._last, 1e-9)
+        self._last = now
+
+    def total(self) -> float:
+        return time.monotonic() - self._start

@@ -1,0 +1,70 @@
+"""Which software a run used."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "turngym",
+    "gymnasium",
+    "numpy",
+    "scipy",
+    "bm25s",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+)
+
+
+def versions(env_ids: list[str], step: int) -> dict[str, Any]:
+    """One entry of ``versions.json``.
+
+    Args:
+        env_ids: Ids of the environments used; the version is part of an id.
+        step: Training step that the process started from.
+    """
+    import torch
+
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "from_step": step,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": platform.machine(),
+        "torch_threads": torch.get_num_threads(),
+        "cuda": torch.version.cuda if torch.cuda.is_available() else None,
+        "git_commit": git_commit(),
+        "environments": env_ids,
+        "packages": found,
+    }
+
+
+def git_commit() -> str | None:
+    """Commit of the source tree that runs, with ``+changes`` when files differ; None without."""
+    git = shutil.which("git")
+    root = Path(__file__).resolve().parents[1]
+    if git is None or not (root / ".git").exists():
+        return None
+    commit = _git(git, root, "rev-parse", "HEAD")
+    if commit is None:
+        return None
+    return commit + ("+changes" if _git(git, root, "status", "--porcelain") else "")
+
+
+def _git(git: str, root: Path, *words: str) -> str | None:
+    command = [git, "-C", str(root), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,86 @@
+"""The command line: reads options, runs one command, turns errors into one clear line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, cast
+
+import tyro
+from rich.console import Console
+
+from ..envs.errors import TurngymError
+from .arguments import expand_dotted
+from .options import (
+    Command,
+    DemoCommand,
+    EnvsCommand,
+    EvalCommand,
+    PlayCommand,
+    RecipesCommand,
+    TrainCommand,
+)
+
+INTERRUPTED, REFUSED = 130, 2
+
+_HOMES: dict[type, str] = {
+    DemoCommand: "demo",
+    EnvsCommand: "lists",
+    RecipesCommand: "lists",
+    PlayCommand: "play",
+    TrainCommand: "train_command",
+    EvalCommand: "eval_command",
+}
+_FUNCTIONS: dict[type, str] = {EnvsCommand: "list_envs", RecipesCommand: "list_recipes"}
+
+# The OpenMP threads of small models mostly wait for one another: let them sleep.
+_CALM = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "TOKENIZERS_PARALLELISM": "false"}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        words: Arguments; those of the process when left out.
+
+    Returns:
+        0; 2 for input that was refused, 130 after Ctrl-C.
+    """
+    for name, value in _CALM.items():
+        os.environ.setdefault(name, value)
+    errors = Console(stderr=True)
+    try:
+        given = expand_dotted(sys.argv[1:] if words is None else words)
+        command = tyro.cli(
+            cast("type[Any]", Command),
+            args=given,
+            prog="turngym",
+            description="Worlds, algorithms and a leaderboard for multi-turn language agents.",
+        )
+        _runner(type(command))(command)
+    except TurngymError as error:
+        errors.print(f"[bold red]error:[/] {_plain(str(error))}", highlight=False, soft_wrap=True)
+        return REFUSED
+    except KeyboardInterrupt:
+        errors.print("stopped; the same command goes on from the last checkpoint.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has enough; keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _runner(kind: type) -> Callable[[Any], None]:
+    """The function of a command; its module, which may import torch, is loaded only now."""
+    module = import_module(f".{_HOMES[kind]}", __package__)
+    return getattr(module, _FUNCTIONS.get(kind, "run"))
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

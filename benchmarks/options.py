@@ -1,0 +1,194 @@
+"""The command line's options; reading them imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import tyro
+
+Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldOptions:
+    """Settings of the environment.
+
+    Attributes:
+        size: World size, e.g. micro or full.
+        hops: Facts that a question needs, one number or several (SearchQA).
+        data: File of questions to use instead of the generated world (SearchQA).
+        corpus: File of passages that goes with --data.
+        env_arg: Any other setting as name=value, repeatable; short form: --env.NAME VALUE.
+    """
+
+    size: str | None = None
+    hops: tuple[int, ...] = ()
+    data: str | None = None
+    corpus: str | None = None
+    env_arg: Repeated = ()
+
+
+World = Annotated[WorldOptions, tyro.conf.arg(name="")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvsCommand:
+    """List the environments."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipesCommand:
+    """List the recipes, or all settings of one.
+
+    Attributes:
+        name: Recipe whose settings are shown.
+    """
+
+    name: Annotated[str | None, tyro.conf.Positional] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayCommand:
+    """Play an episode in the terminal, or watch an agent play it.
+
+    Attributes:
+        env: Id of the environment; `turngym envs` lists them.
+        world: Its settings.
+        agent: human, expert, random, null, a run directory or a model folder.
+        split: Split of the task.
+        task: Index of the task; drawn from the seed when left out.
+        seed: Seed of the episode.
+        temperature: Of a model's sampling; 0 is greedy.
+        max_tokens: Most tokens of a model's action.
+    """
+
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
+    world: World = field(default_factory=WorldOptions)
+    agent: str = "human"
+    split: str = "dev"
+    task: int | None = None
+    seed: int = 0
+    temperature: float = 0.0
+    max_tokens: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalCommand:
+    """Score agents on the first N tasks of a split.
+
+    Attributes:
+        agent: One or more of expert, random, null, a run directory, a model folder.
+        env: Id of the environment; `turngym envs` lists them.
+        world: Its settings.
+        split: Split of the tasks.
+        n: Number of tasks.
+        eval_data: Question files instead of a split, as name=file; searched in --corpus.
+        seed: Seed of episodes and sampling.
+        temperature: Of a model's sampling; 0 is greedy.
+        max_tokens: Most tokens of a model's action.
+        max_batch: Most actions that are sampled at a time.
+        device: auto, cpu or cuda.
+        out: File for the scores as JSON.
+    """
+
+    agent: Words
+    env: str = "SearchQA-v0"
+    world: World = field(default_factory=WorldOptions)
+    split: str = "dev"
+    n: int = 200
+    eval_data: Words = ()
+    seed: int = 0
+    temperature: float = 0.0
+    max_tokens: int = 64
+    max_batch: int = 64
+    device: str = "auto"
+    out: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainCommand:
+    """Train a language model; the same command again goes on with an interrupted run.
+
+    Attributes:
+        recipe: The algorithm; `turngym recipes` lists them.
+        recipe_arg: A setting of the recipe as name=value, repeatable; short: --recipe.NAME VALUE.
+        env: Id of the environment; `turngym envs` lists them.
+        world: Its settings.
+        model: Folder or hub name of the starting model; left out: the small starter, made here,
+            with settings for small models.
+        run_dir: Folder of the run; left out: runs/RECIPE-ENV-seedN.
+        steps: Training steps (100 when no budget is given).
+        tokens: Stop after so many sampled tokens.
+        minutes: Stop after so much time.
+        split: Split of the training tasks.
+        eval_split: Split that is evaluated before, while and after; empty for none.
+        eval_n: Tasks per evaluation.
+        eval_data: Question files to evaluate on instead, as name=file; searched in --corpus.
+        eval_every: Training steps between evaluations; 0 for before and after only.
+        eval_temperature: Of sampling in evaluations; 0 is greedy.
+        checkpoint_every: Training steps between checkpoints.
+        seed: Seed of everything.
+        max_tokens: Most tokens of an action.
+        max_context: Most tokens of context and action; left out: the model's own limit.
+        max_batch: Most actions that are sampled at a time.
+        engine_dtype: Number format of sampling.
+        precision: Number format of training.
+        critic: PPO's critic: an own backbone, or a head shared with the policy.
+        micro_batch_tokens: Most padded tokens of one forward pass of training.
+        device: auto, cpu or cuda.
+    """
+
+    recipe: str = "grpo"
+    recipe_arg: Repeated = ()
+    env: str = "SearchQA-v0"
+    world: World = field(default_factory=WorldOptions)
+    model: str | None = None
+    run_dir: str | None = None
+    steps: int | None = None
+    tokens: int | None = None
+    minutes: float | None = None
+    split: str = "train"
+    eval_split: str = "dev"
+    eval_n: int = 200
+    eval_data: Words = ()
+    eval_every: int = 10
+    eval_temperature: float = 0.0
+    checkpoint_every: int = 10
+    seed: int = 0
+    max_tokens: int = 64
+    max_context: int | None = None
+    max_batch: int = 64
+    engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    precision: Literal["float32", "bfloat16"] = "float32"
+    critic: Literal["own", "shared"] = "own"
+    micro_batch_tokens: int = 4096
+    device: str = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoCommand:
+    """Watch a small model learn to search and answer: table, curve and transcripts.
+
+    Attributes:
+        run_dir: Folder of the run; left out: the next runs/demo-N.
+        steps: Training steps.
+        n: Questions of the evaluations.
+        seed: Seed of the training.
+    """
+
+    run_dir: str | None = None
+    steps: int = 120
+    n: int = 200
+    seed: int = 0
+
+
+Command = (
+    Annotated[DemoCommand, tyro.conf.subcommand("demo")]
+    | Annotated[EnvsCommand, tyro.conf.subcommand("envs")]
+    | Annotated[RecipesCommand, tyro.conf.subcommand("recipes")]
+    | Annotated[PlayCommand, tyro.conf.subcommand("play")]
+    | Annotated[TrainCommand, tyro.conf.subcommand("train")]
+    | Annotated[EvalCommand, tyro.conf.subcommand("eval")]
+)

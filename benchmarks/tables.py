@@ -1,0 +1,74 @@
+"""Scores as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from ..algos.result import Estimate, SetScore
+
+
+def shown(part: Estimate, percent: bool) -> str:
+    """A mean with its 95 % interval."""
+    if percent:
+        return f"{part.mean:.1%} [dim]({100 * part.low95:.1f}–{100 * part.high95:.1f})[/]"
+    return f"{part.mean:.3f} [dim]({part.low95:.3f}–{part.high95:.3f})[/]"
+
+
+def before_after(old: SetScore, new: SetScore) -> Table:
+    """What training changed on one evaluation set; intervals are 95 % bootstrap over episodes."""
+    errors = f", {new.errors} errors" if new.errors else ""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column(f"{new.name} ({new.n} questions{errors})", no_wrap=True)
+    for head in ("before", "after", "change"):
+        table.add_column(head, no_wrap=True)
+    gain = 100 * (new.success.mean - old.success.mean)
+    table.add_row(
+        "[bold]success[/]",
+        shown(old.success, True),
+        shown(new.success, True),
+        f"[bold]{gain:+.1f} points[/]",
+    )
+    gain = new.return_.mean - old.return_.mean
+    table.add_row("return", shown(old.return_, False), shown(new.return_, False), f"{gain:+.3f}")
+    for name in sorted(old.metrics.keys() & new.metrics.keys()):
+        was, now = old.metrics[name], new.metrics[name]
+        # What never changes (the hops of the questions) says nothing about training.
+        if name not in ("success", "return") and was != now:
+            table.add_row(name, f"{was:.3f}", f"{now:.3f}", f"{now - was:+.3f}")
+    return table
+
+
+def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
+    """One row per agent and set."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in ("agent", "set", "n", "errors", "success (95 % CI)", "return (95 % CI)"):
+        table.add_column(head, justify="right" if head in ("n", "errors") else "left")
+    for agent, score in rows:
+        table.add_row(
+            f"[bold]{_short(agent)}[/]",
+            score.name,
+            str(score.n),
+            str(score.errors),
+            shown(score.success, True),
+            shown(score.return_, False),
+        )
+    return table
+
+
+def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
+    """The environment's other measures, a column per agent and set."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("mean per episode")
+    for agent, score in rows:
+        table.add_column(f"{_short(agent)}\n{score.name}", justify="right")
+    for name in sorted({m for _, s in rows for m in s.metrics} - {"success", "return"}):
+        cells = (f"{s.metrics[name]:.3f}" if name in s.metrics else "" for _, s in rows)
+        table.add_row(name, *cells)
+    return table
+
+
+def _short(agent: str) -> str:
+    """The end of a path: its start says little and fills the table."""
+    return agent if len(agent) <= 24 else "…" + agent[-23:]

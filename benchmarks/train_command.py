@@ -1,0 +1,137 @@
+"""`turngym train`: options to a configuration, the run, and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from ..agents.scripted import text_env
+from ..algos import train
+from ..algos.config import Budget, EnvConfig, EvalConfig, TrainConfig
+from ..algos.learner_settings import LearnerSettings
+from ..algos.progress import Reporter, reporter
+from ..algos.recipes import make_recipe
+from ..algos.result import RunResult
+from .arguments import pairs
+from .fit import fitted
+from .machine import prepare
+from .models import model_path
+from .options import TrainCommand
+from .tables import before_after
+from .worlds import env_config, file_sets
+
+if TYPE_CHECKING:
+    from ..agents.starter import Progress as StarterProgress
+
+DEFAULT_STEPS = 100
+STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 1.0)}
+"""Share of the whole time at which a stage of the building begins and ends."""
+
+
+def run(command: TrainCommand) -> None:
+    """Train, and print what came of it."""
+    prepare(small=command.model is None)
+    report = reporter()
+    config, folder = configure(command, report)
+    result = train(config, folder, report)
+    print_result(result, folder)
+
+
+def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Path]:
+    """The configuration and the run directory that the options mean.
+
+    Raises:
+        TurngymError: An option that does not fit; nothing was done yet.
+    """
+    env = env_config(command.env, command.world)
+    small = command.model is None
+    changes = pairs(command.recipe_arg, "--recipe-arg")
+    recipe = make_recipe(command.recipe, changes, small=small)
+    env.make()
+    file_sets(env, command.eval_data, command.eval_n)
+    model = model_path(command.model) if command.model else starter(command.env, report)
+    env = fitted(env, model, command.max_tokens, small, report)
+    config = TrainConfig(
+        env=env,
+        model=model,
+        recipe=recipe,
+        budget=budget(command),
+        evals=file_sets(env, command.eval_data, command.eval_n) or _own_split(env, command, report),
+        split=command.split,
+        seed=command.seed,
+        max_tokens=command.max_tokens,
+        max_context=command.max_context,
+        eval_every=command.eval_every,
+        eval_temperature=command.eval_temperature,
+        checkpoint_every=command.checkpoint_every,
+        max_batch=command.max_batch,
+        engine_dtype=command.engine_dtype,
+        device=command.device,
+        learner=LearnerSettings(
+            micro_batch_tokens=command.micro_batch_tokens,
+            precision=command.precision,
+            critic=command.critic,
+        ),
+    )
+    name = f"{command.recipe}-{command.env.removesuffix('-v0')}-seed{command.seed}".lower()
+    return config, Path(command.run_dir or Path("runs") / name)
+
+
+def budget(command: TrainCommand) -> Budget:
+    """The limits given, or the default number of steps."""
+    limits = (command.steps, command.tokens, command.minutes)
+    steps = DEFAULT_STEPS if all(limit is None for limit in limits) else command.steps
+    return Budget(steps=steps, tokens=command.tokens, minutes=command.minutes)
+
+
+def starter(env_id: str, report: Reporter) -> str:
+    """Folder of the small starting model, made now when it is not cached."""
+    from ..agents.starter import ensure_starter
+
+    with report.bar("making the starting model") as bar:
+
+        def tell(now: StarterProgress) -> None:
+            begin, end = STARTER_STAGES[now.stage]
+            done = begin + (end - begin) * now.step / max(1, now.steps)
+            bar.update(done, f"{now.stage}, {now.greedy:.0%} reproduced")
+
+        return str(ensure_starter(env_id, progress=tell))
+
+
+def print_result(result: RunResult, folder: Path) -> None:
+    """The table, and where everything lies."""
+    console = Console()
+    console.print()
+    for old, new in zip(result.before, result.after, strict=True):
+        console.print(before_after(old, new))
+        console.print()
+    console.print(
+        f"{result.steps} steps, {result.sampled_tokens:,} sampled tokens, "
+        f"{result.env_turns:,} environment steps, {result.seconds / 60:.1f} minutes",
+        highlight=False,
+    )
+    for label, name in (
+        ("curve", "curve.png"),
+        ("transcripts", "trajectories/"),
+        ("metrics", "metrics.jsonl"),
+        ("result", "result.json"),
+        ("model", f"checkpoints/step-{result.steps:06d}/"),
+    ):
+        console.print(f"{label:12}{folder / name}", highlight=False, soft_wrap=True)
+
+
+def _own_split(env: EnvConfig, command: TrainCommand, report: Reporter) -> tuple[EvalConfig, ...]:
+    """The environment's own evaluation split, where it has one."""
+    if not command.eval_split:
+        return ()
+    sizes = text_env(env.make()).source.sizes()
+    if sizes.get(command.eval_split, 1) == 0:
+        report.note(
+            f"split {command.eval_split!r} holds no task: nothing is evaluated. "
+            "Give --eval-data NAME=FILE to do so."
+        )
+        return ()
+    split = command.eval_split
+    return (EvalConfig(name=split, env=env, split=split, n=command.eval_n),)

@@ -1,0 +1,62 @@
+"""Environments and evaluation sets from options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..algos.config import EnvConfig, EvalConfig
+from ..envs.errors import BadValueError, DataError
+from .arguments import pairs, values
+from .options import WorldOptions
+
+
+def env_config(env: str, options: WorldOptions) -> EnvConfig:
+    """The environment that the options describe.
+
+    Raises:
+        BadValueError: A setting given twice.
+        DataError: A file that does not exist.
+    """
+    settings: dict[str, Any] = {}
+    if options.size is not None:
+        settings["size"] = options.size
+    if options.hops:
+        settings["hops"] = options.hops[0] if len(options.hops) == 1 else list(options.hops)
+    for name in ("data", "corpus"):
+        if (file := getattr(options, name)) is not None:
+            settings[name] = existing_file(file, f"--{name}")
+    for name, value in values(options.env_arg, "--env-arg").items():
+        if name in settings:
+            raise BadValueError(f"--env-arg {name}: was given as --{name} too; give it once.")
+        settings[name] = value
+    return EnvConfig(id=env, settings=settings)
+
+
+def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfig, ...]:
+    """Evaluation sets from ``name=file`` words; the other settings are the environment's own.
+
+    Raises:
+        BadValueError: The environment has no corpus to search in.
+        DataError: A file that does not exist.
+    """
+    if words and "corpus" not in env.settings:
+        raise BadValueError("--eval-data: needs --corpus, the passages that are searched.")
+    sets = []
+    for name, file in pairs(words, "--eval-data").items():
+        settings = {**env.settings, "data": existing_file(file, f"--eval-data {name}")}
+        made = EnvConfig(id=env.id, settings=settings)
+        sets.append(EvalConfig(name=name, env=made, split="", n=n))
+    return tuple(sets)
+
+
+def existing_file(file: str, option: str) -> str:
+    """The absolute path of a file that must exist.
+
+    Raises:
+        DataError: It does not.
+    """
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise DataError(f"{option}: {file} is not a file.")
+    return str(path.resolve())

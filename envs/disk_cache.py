@@ -1,0 +1,92 @@
+"""Derived data on disk: written whole or not at all, checked when read, rebuilt when damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+Arrays = Mapping[str, np.ndarray]
+_DIGEST_BYTES = 32
+
+
+def cache_dir() -> Path:
+    """``$TURNGYM_CACHE``, or ``~/.cache/turngym``."""
+    named = os.environ.get("TURNGYM_CACHE")
+    return Path(named).expanduser() if named else Path.home() / ".cache" / "turngym"
+
+
+def cached_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray]:
+    """The arrays stored under ``name``, built and stored when absent or damaged.
+
+    Args:
+        name: File name without ending; carries everything that the content depends on.
+        build: Makes the arrays (no object dtype).
+
+    A folder that cannot be written is no error: the arrays are simply not kept.
+    """
+    path = cache_dir() / f"{name}.arrays"
+    stored = _read(path)
+    if stored is not None:
+        return stored
+    made = dict(build())
+    _write(path, made)
+    return made
+
+
+def source_digest(folder: Path, *files: str) -> str:
+    """Short hash of source files: a cache named by it never outlives the code that filled it."""
+    digest = hashlib.blake2b(digest_size=6)
+    for name in files:
+        digest.update((folder / name).read_bytes())
+    return digest.hexdigest()
+
+
+def pack_strings(texts: list[str]) -> dict[str, np.ndarray]:
+    """Strings as two arrays: UTF-8 ``bytes`` and ``ends`` (cumulative, in bytes)."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = np.cumsum([len(e) for e in encoded], dtype=np.int64)
+    return {"bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8), "ends": ends}
+
+
+def unpack_strings(data: np.ndarray, ends: np.ndarray) -> list[str]:
+    """Inverse of :func:`pack_strings`."""
+    raw, stops = data.tobytes(), ends.tolist()
+    starts = [0, *stops[:-1]] if stops else []
+    return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, stops, strict=True)]
+
+
+def _read(path: Path) -> dict[str, np.ndarray] | None:
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return None
+    body = memoryview(raw)[_DIGEST_BYTES:]
+    if hashlib.blake2b(body, digest_size=_DIGEST_BYTES).digest() != raw[:_DIGEST_BYTES]:
+        return None
+    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        return {key: stored[key] for key in stored.files}
+
+
+def _write(path: Path, arrays: Arrays) -> None:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    body = buffer.getbuffer()
+    digest = hashlib.blake2b(body, digest_size=_DIGEST_BYTES).digest()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    except OSError:
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(digest)
+            file.write(body)
+        os.replace(scratch, path)
+    except OSError:
+        Path(scratch).unlink(missing_ok=True)

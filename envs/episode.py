@@ -1,0 +1,196 @@
+"""What one episode is made of: its state, what an action did to it, and what is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
+
+from .randomness import EpisodeRandom
+from .tasks import Task
+
+S = TypeVar("S")
+
+Status = Literal["running", "solved", "failed", "truncated", "env_error"]
+Verdict = Literal[-1, 0, 1]
+NO_TERMS: Mapping[str, float] = MappingProxyType({})
+
+
+class Info(TypedDict):
+    """What ``reset`` and ``step`` report beside the five-tuple."""
+
+    task_id: str
+    split: str
+    turn: int  # actions taken so far
+    status: Status
+    valid_action: bool  # False when the last action could not be read
+    reward_terms: dict[str, float]  # named parts; they sum to the reward of this step
+    metrics: dict[str, float]  # filled at the end of the episode, empty before
+    session: int  # which context the returned observation belongs to
+    parent_session: int | None  # the session that asked for it; None for the first
+    verdict: Verdict | None  # the rule judge on the turn just taken, where the world can know
+
+
+class Maybe(int):
+    """An int in a place that may also hold None.
+
+    Gymnasium's vector environments make an int array of the first plain int that they meet and
+    then fail on another copy's None; any other type gets an object array, which holds both.
+    """
+
+    __slots__ = ()
+
+
+class SessionSwitch(NamedTuple):
+    """The observation belongs to another context: ``session``, asked for by ``parent``."""
+
+    session: int
+    parent: int | None
+
+
+class Outcome(NamedTuple):
+    """What one action did; made by the class methods.
+
+    Attributes:
+        observation: The answer of the world.
+        status: ``running`` when the episode goes on, else the task's verdict.
+        terms: Named parts of the reward.
+        valid: False when the action could not be read.
+        verdict: The rule judge's +1, 0 or -1 on this turn, None where the world cannot know.
+        session: Set when ``observation`` belongs to another context.
+    """
+
+    observation: str
+    status: Literal["running", "solved", "failed"]
+    terms: Mapping[str, float] = NO_TERMS
+    valid: bool = True
+    verdict: Verdict | None = None
+    session: SessionSwitch | None = None
+
+    @classmethod
+    def move(
+        cls,
+        observation: str,
+        terms: Mapping[str, float] = NO_TERMS,
+        *,
+        verdict: Verdict | None = None,
+        session: SessionSwitch | None = None,
+    ) -> Outcome:
+        """The episode goes on."""
+        return cls(observation, "running", terms, True, verdict, session)
+
+    @classmethod
+    def unreadable(
+        cls,
+        observation: str,
+        terms: Mapping[str, float] = NO_TERMS,
+        *,
+        verdict: Verdict | None = None,
+    ) -> Outcome:
+        """The action could not be read; ``observation`` says what was expected. Costs a turn."""
+        return cls(observation, "running", terms, False, verdict)
+
+    @classmethod
+    def solved(
+        cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
+    ) -> Outcome:
+        """The task's verdict: reached."""
+        return cls(observation, "solved", terms, True, verdict)
+
+    @classmethod
+    def failed(
+        cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
+    ) -> Outcome:
+        """The task's verdict: not reached, and the episode is over."""
+        return cls(observation, "failed", terms, True, verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A question to something that answers batches (a retriever, a tool server).
+
+    ``play`` may be a generator that yields calls and receives each answer. A single environment
+    serves a call at once; the batched vector environment collects the calls of all its copies and
+    serves those with an equal ``serve`` together.
+
+    Attributes:
+        serve: Takes a list of requests, returns as many answers in the same order. It raises
+            :class:`EnvFault` when all of them failed, and puts an ``EnvFault`` instance in the
+            place of an answer when only that one failed.
+        request: The question.
+    """
+
+    serve: Callable[[Sequence[Any]], Sequence[Any]]
+    request: Any
+
+
+Play = Outcome | Generator[Call, Any, Outcome]
+
+
+class Step(NamedTuple):
+    """One line of a transcript: the observation that was seen, the action that answered it."""
+
+    observation: str
+    action: str
+    reward: float
+    session: int
+
+
+@dataclass(slots=True)
+class Episode(Generic[S]):
+    """All that an episode is; pickles, forks and hashes as one value.
+
+    An episode is its task and its seed: ``env.reset(seed=episode.random.seed, options={"split":
+    episode.task.split, "task": episode.task.id})`` starts the same one again.
+    """
+
+    task: Task[Any]
+    world: S
+    random: EpisodeRandom
+    observation: str
+    turn: int = 0
+    status: Status = "running"
+    session: int = 0
+    parent_session: int | None = None
+    invalid_actions: int = 0
+    total_reward: float = 0.0
+    steps: list[Step] = field(default_factory=list)
+
+    def fork(self, world: S) -> Episode[S]:
+        """A copy around ``world``, itself a copy of this episode's world."""
+        return Episode(
+            self.task,
+            world,
+            self.random.fork(),
+            self.observation,
+            self.turn,
+            self.status,
+            self.session,
+            self.parent_session,
+            self.invalid_actions,
+            self.total_reward,
+            self.steps.copy(),
+        )
+
+    def info(
+        self,
+        terms: dict[str, float],
+        metrics: dict[str, float],
+        valid: bool = True,
+        verdict: Verdict | None = None,
+    ) -> Info:
+        """What is reported about the present state; the two dictionaries go in as they are."""
+        parent = self.parent_session
+        return {
+            "task_id": self.task.id,
+            "split": self.task.split,
+            "turn": self.turn,
+            "status": self.status,
+            "valid_action": valid,
+            "reward_terms": terms,
+            "metrics": metrics,
+            "session": self.session,
+            "parent_session": None if parent is None else Maybe(parent),
+            "verdict": None if verdict is None else cast("Verdict", Maybe(verdict)),
+        }

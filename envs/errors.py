@@ -1,0 +1,62 @@
+"""What can go wrong: one root, and messages that say where, what came and what was expected."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TurngymError(Exception):
+    """Root of every error that turngym raises on purpose."""
+
+
+class UnknownNameError(TurngymError, ValueError):
+    """A name (environment, split, task, recipe, size, option) that does not exist.
+
+    Args:
+        kind: What was asked for, in words ("split", "recipe").
+        name: What came.
+        known: The names that exist; the nearest one is suggested.
+        where: The place that refused it (an env id, a command), empty when obvious.
+    """
+
+    def __init__(self, kind: str, name: object, known: Iterable[object], where: str = "") -> None:
+        names = [str(k) for k in known]
+        lowered = {n.lower(): n for n in reversed(names)}
+        near = difflib.get_close_matches(str(name).lower(), list(lowered), n=1, cutoff=0.4)
+        hint = f" Did you mean {lowered[near[0]]!r}?" if near else ""
+        listed = ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
+        place = f"{where}: " if where else ""
+        super().__init__(f"{place}unknown {kind} {str(name)!r}.{hint} Known: {listed or 'none'}.")
+        self.kind = kind
+        self.name = name
+
+
+class BadValueError(TurngymError, ValueError):
+    """A setting or input of the wrong value or shape."""
+
+
+class EpisodeError(TurngymError, RuntimeError):
+    """A call out of order: step before reset, or after the episode's end."""
+
+
+class DataError(TurngymError, ValueError):
+    """A file that does not hold what it should; the message carries file and line."""
+
+
+class MissingExtraError(TurngymError, ImportError):
+    """An optional dependency that is not installed; the message names the extra to install."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs the package {package!r}, which is not installed. "
+            f"Install it with: pip install 'turngym[{extra}]'"
+        )
+
+
+class EnvFault(TurngymError, RuntimeError):
+    """A broken tool, server or grader: the episode ends with status ``env_error``.
+
+    Raise it inside :meth:`turngym.envs.TextEnv.play` when something outside the model's and the
+    programmer's control failed. It never becomes a score.
+    """

@@ -1,0 +1,93 @@
+"""Which worlds exist: one data object each, registered with gymnasium by string entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+
+from .errors import BadValueError, UnknownNameError
+from .tasks import SPLITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """One registered world.
+
+    Attributes:
+        id: Gymnasium id, ``Name-vN``; changed behaviour means a new version.
+        entry_point: ``"module:Class"`` of a :class:`TextEnv`.
+        summary: What it is about, one line.
+        sizes: Values that its ``size`` setting takes, the default first.
+        splits: Splits of its tasks.
+        reward_range: Lowest and highest return of an episode with the default settings.
+        hidden: True for diagnostic worlds that lists leave out.
+        kwargs: Settings that this id fixes.
+    """
+
+    id: str
+    entry_point: str
+    summary: str
+    sizes: tuple[str, ...] = ("full", "micro")
+    splits: tuple[str, ...] = SPLITS
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    hidden: bool = False
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+_WORLDS: dict[str, World] = {}
+
+
+def register_world(world: World) -> None:
+    """Make ``gym.make(world.id)`` and ``gym.make_vec(world.id)`` work.
+
+    Gymnasium's wrappers stay out: :class:`TextEnv` enforces the order of calls and the turn limit
+    itself, and ``check_text_env`` checks once, in the tests, more than the passive checker would
+    check in every process. So ``gym.make`` returns the bare world, which steps and forks faster.
+
+    Raises:
+        BadValueError: The id is registered already, for something else.
+    """
+    spec = gym.registry.get(world.id)
+    if spec is None:
+        gym.register(
+            id=world.id,
+            entry_point=world.entry_point,
+            order_enforce=False,
+            disable_env_checker=True,
+            kwargs=dict(world.kwargs),
+            vector_entry_point=f"turngym.envs.vector:{world.id}",
+        )
+    elif (spec.entry_point, spec.kwargs) != (world.entry_point, dict(world.kwargs)):
+        raise BadValueError(
+            f"register_world: {world.id!r} is registered already; changed behaviour needs a new "
+            "version of the id."
+        )
+    _WORLDS[world.id] = world
+
+
+def all_ids(*, hidden: bool = False) -> list[str]:
+    """Ids of the registered worlds, sorted; the diagnostic ones only on request."""
+    return sorted(name for name, world in _WORLDS.items() if hidden or not world.hidden)
+
+
+def find_world(env_id: str) -> World:
+    """The data object of a registered id.
+
+    Raises:
+        UnknownNameError: There is none; names the nearest.
+    """
+    if env_id not in _WORLDS:
+        raise UnknownNameError("environment", env_id, all_ids())
+    return _WORLDS[env_id]
+
+
+register_world(
+    World(
+        id="SearchQA-v0",
+        entry_point="turngym.envs.search_qa.env:SearchQA",
+        summary="questions of 1 to 4 hops over a generated world, answered by searching",
+    )
+)

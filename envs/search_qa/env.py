@@ -1,0 +1,261 @@
+"""SearchQA-v0: a question, a search engine, an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..api import Policy, TextEnv
+from ..episode import Call, Episode, Outcome, Play
+from ..errors import BadValueError, UnknownNameError
+from ..grammar import Tagged
+from ..randomness import EpisodeRandom
+from ..retrieval import Batched, Hit, Query, Retriever
+from ..tasks import Task
+from ..text_metrics import exact_match, f1
+from .questions import Question
+from .rewards import OUTCOMES, Piece, Rewards, holds_answer, well_formed
+from .setup import Knowledge, generated, given
+from .text import (
+    FEWEST_CHARS,
+    GRAMMAR,
+    INVALID,
+    PROMPTS,
+    STOP,
+    first_observation,
+    information,
+    last_answer,
+)
+
+
+@dataclass(slots=True)
+class SearchState:
+    """What an episode of SearchQA has come to."""
+
+    searches: int = 0
+    found: tuple[str, ...] = ()  # ids of the passages shown whole
+    shown: tuple[str, ...] = ()  # texts of the information blocks
+    answer: str | None = None
+
+
+class SearchQA(TextEnv[SearchState, Question]):
+    """Answer a question by searching a body of passages (Search-R1's game).
+
+    Description:
+        The first observation is ``Question: …``. An action holds ``<search> query </search>``,
+        answered by the best passages in ``<information>``, or ``<answer> text </answer>``, which
+        ends the episode; ``<think>`` before it is free. Anything else is answered by a reminder
+        and costs a turn. A search in the last turn is not executed: only an answer counts there.
+
+        Questions are drawn from a generated world (1 to 4 hops; bridge, intersection, comparison,
+        counting; train, dev and test share no thing), or read from files with ``data``.
+
+    Rewards:
+        ``outcome`` (EM or F1 of the answer), ``format`` and ``retrieval`` (0 unless set).
+
+    Args:
+        size: ``"full"`` (at least 20,000 passages of several sentences) or ``"micro"`` (about
+            9,000 passages of one short sentence, two-word names from a small vocabulary).
+        hops: Facts that a question needs: one number or several, 1 to 4. Default: all in the full
+            world, 1 in the micro world.
+        kinds: ``"bridge"``, ``"intersection"``, ``"comparison"``, ``"counting"``; default all.
+        distractors: Near misses per thing: namesakes, and others with half its name. Default 0.2
+            in the full world, 0 in the micro world.
+        world_seed: Seed of the generated world.
+        top_k: Passages per search.
+        max_turns: Actions per episode (5: four searches and the answer).
+        max_observation_chars: Budget of an observation in characters, None for the most that
+            the observation space holds. The tail is cut, the closing tag stays. 2,000 characters
+            are about Search-R1's 500 tokens.
+        prompt: ``"search-r1"`` (its published prompt) or ``"none"`` (micro's default).
+        outcome: ``"em"`` or ``"f1"``.
+        structure_score: Search-R1's ladder for form, see :class:`Rewards`.
+        format_score: The same.
+        retrieval_score: The same.
+        data: Question file (``.jsonl`` or ``.parquet``), or ``{split: file}``; one file alone is
+            the train split. See :mod:`turngym.envs.search_qa.data`.
+        corpus: Passage file (``.jsonl``) that goes with ``data``.
+        retriever: Searches in place of BM25 over the passages.
+        render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
+
+    Raises:
+        UnknownNameError: An unknown value; names the nearest.
+        BadValueError: A value out of range, or settings that exclude each other.
+        DataError: A file that does not hold what it should.
+
+    References:
+        Search-R1, arXiv 2503.09516; format rewards, arXiv 2505.15117.
+
+    Version history:
+        v0: first.
+    """
+
+    stop = STOP
+
+    def __init__(  # noqa: PLR0913 - the knobs are what gym.make takes
+        self,
+        *,
+        size: str | None = None,
+        hops: int | Sequence[int] | None = None,
+        kinds: str | Sequence[str] | None = None,
+        distractors: float | None = None,
+        world_seed: int | None = None,
+        top_k: int = 3,
+        max_turns: int = 5,
+        max_observation_chars: int | None = 2000,
+        prompt: str | None = None,
+        outcome: str = "em",
+        structure_score: float = 0.0,
+        format_score: float = 0.0,
+        retrieval_score: float = 0.0,
+        data: str | Path | Mapping[str, str | Path] | None = None,
+        corpus: str | Path | None = None,
+        retriever: Retriever | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        _check_number("top_k", top_k, 1)
+        if max_observation_chars is not None:
+            _check_number("max_observation_chars", max_observation_chars, FEWEST_CHARS)
+        self.rewards = Rewards(
+            outcome=outcome,
+            structure_score=structure_score,
+            format_score=format_score,
+            retrieval_score=retrieval_score,
+        )
+        made = {"size": size, "hops": hops, "kinds": kinds, "distractors": distractors}
+        made["world_seed"] = world_seed
+        if data is None and corpus is None:
+            self.knowledge: Knowledge = generated(retriever=retriever, **made)
+        else:
+            self.knowledge = given(data=data, corpus=corpus, retriever=retriever, made=made)
+        if prompt is None:
+            prompt = "none" if self.knowledge.size == "micro" else "search-r1"
+        if prompt not in PROMPTS:
+            raise UnknownNameError("prompt", prompt, PROMPTS, "SearchQA")
+        super().__init__(
+            source=self.knowledge.source,
+            max_turns=max_turns,
+            reward_range=self.rewards.range,
+            render_mode=render_mode,
+        )
+        self.prompt = prompt
+        self.instructions = PROMPTS[prompt]
+        self.top_k = top_k
+        self.max_observation_chars = (
+            self.observation_space.max_chars
+            if max_observation_chars is None
+            else max_observation_chars
+        )
+        self.retriever = self.knowledge.retriever
+        self._serve = Batched(self.retriever)
+
+    def begin(self, task: Task[Question], random: EpisodeRandom) -> tuple[SearchState, str]:  # noqa: ARG002
+        """The question; nothing has been searched yet."""
+        return SearchState(), first_observation(task.payload.text)
+
+    def play(self, episode: Episode[SearchState], action: str) -> Play:
+        """Search, answer, or be reminded of how to."""
+        read = GRAMMAR.parse(action)
+        if not isinstance(read, Tagged):
+            return Outcome.unreadable(INVALID, verdict=-1)
+        if read.tag == "answer":
+            return self._graded(episode, action)
+        if episode.turn >= self.max_turns:
+            return Outcome.move("")
+        return self._searched(episode, read.content)
+
+    def fork_world(self, world: SearchState) -> SearchState:
+        """A copy; its fields are immutable."""
+        return SearchState(world.searches, world.found, world.shown, world.answer)
+
+    def secrets(self, episode: Episode[SearchState]) -> Sequence[str]:
+        """The accepted answers."""
+        return episode.task.payload.answers
+
+    def measure(self, episode: Episode[SearchState]) -> Mapping[str, float]:
+        """EM and F1 of the answer, and what the searches brought.
+
+        ``recall`` is the share of the plan's passages that were shown (for real questions, which
+        have no plan, whether a shown passage holds an accepted answer).
+        """
+        state, question = episode.world, episode.task.payload
+        said = state.answer
+        metrics = {
+            "em": 0.0 if said is None else exact_match(said, question.answers),
+            "f1": 0.0 if said is None else f1(said, question.answers),
+            "searches": float(state.searches),
+            "recall": _evidence(state, question) / max(len(question.plan), 1),
+            "answer_shown": float(_holds(state, question)),
+            "well_formed": float(said is not None and well_formed(_pieces(episode))),
+        }
+        if question.hops:
+            metrics["hops"] = float(question.hops)
+        return metrics
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Searches fact by fact along the question's hidden plan, then gives the answer.
+
+        Args:
+            mistakes: Probability that a search is poor (no relation, or half of the name); an
+                answer is copied from another passage with 3/7 of it, so that 70 percent of the
+                mistakes are poor searches. Who missed the evidence copies what there is.
+            seed: Seed of the mistakes.
+        """
+        from .expert import Expert
+
+        return Expert(mistakes=mistakes, seed=seed)
+
+    def _searched(self, episode: Episode[SearchState], query: str) -> Generator[Call, Any, Outcome]:
+        state, question = episode.world, episode.task.payload
+        hits: list[Hit] = yield Call(self._serve, Query(query, self.top_k))
+        text, whole = information(hits, self.max_observation_chars)
+        before = _evidence(state, question)
+        state.searches += 1
+        state.found += tuple(hit.id for hit in hits[:whole])
+        state.shown += (text,)
+        return Outcome.move(text, verdict=1 if _evidence(state, question) > before else 0)
+
+    def _graded(self, episode: Episode[SearchState], action: str) -> Outcome:
+        question, state = episode.task.payload, episode.world
+        state.answer = last_answer(action) or ""
+        score = OUTCOMES[self.rewards.outcome](state.answer, question.answers)
+        form = self.rewards.needs_form and well_formed(_pieces(episode, action))
+        terms = self.rewards(score, form, form and _holds(state, question))
+        if exact_match(state.answer, question.answers):
+            return Outcome.solved("", terms, verdict=1)
+        return Outcome.failed("", terms, verdict=-1)
+
+
+def _holds(state: SearchState, question: Question) -> bool:
+    """Whether an information block holds an accepted answer."""
+    return any(holds_answer(block, question.answers) for block in state.shown)
+
+
+def _evidence(state: SearchState, question: Question) -> int:
+    """How many steps of the plan have their evidence; without a plan, whether any is shown."""
+    if not question.plan:
+        return int(_holds(state, question))
+    return sum(any(p in state.found for p in probe.passages) for probe in question.plan)
+
+
+def _pieces(episode: Episode[SearchState], action: str | None = None) -> list[Piece]:
+    """The trajectory after the prompt; ``action`` is one that ``episode.steps`` lacks."""
+    pieces: list[Piece] = []
+    for i, step in enumerate(episode.steps):
+        if i:
+            pieces.append(Piece(step.observation, by_model=False))
+        pieces.append(Piece(step.action, by_model=True))
+    if action is not None:
+        if pieces:
+            pieces.append(Piece(episode.observation, by_model=False))
+        pieces.append(Piece(action, by_model=True))
+    return pieces
+
+
+def _check_number(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BadValueError(
+            f"SearchQA: {name} is {value!r}; expected an integer of at least {least}."
+        )

@@ -1,0 +1,87 @@
+"""The scripted player: searches along the hidden plan, answers, and errs on request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import gymnasium as gym
+import numpy as np
+
+from ..errors import BadValueError
+from .queries import Probe
+from .questions import Question
+from .text import GRAMMAR
+
+if TYPE_CHECKING:
+    from .env import SearchQA
+
+_ANSWER_SHARE = 3 / 7
+"""Wrong copies per poor search: 30 to 70."""
+_NO_RELATION = 0.6
+"""Share of the poor searches that lack the relation; the others lack half of the name."""
+_DOC = re.compile(r"^Doc \d+\(Title: \"?(.*?)\"?\) (.*)$", re.MULTILINE)
+_NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
+
+
+class Expert:
+    """A policy for :class:`SearchQA`; see :meth:`SearchQA.expert`."""
+
+    def __init__(self, *, mistakes: float, seed: int) -> None:
+        if not 0 <= mistakes <= 1:
+            raise BadValueError(f"SearchQA expert: mistakes is {mistakes}; expected 0 to 1.")
+        self.mistakes = mistakes
+        self._rng = np.random.default_rng(seed)
+
+    def __call__(
+        self,
+        env: gym.Env[str, str],
+        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
+        info: Mapping[str, Any],  # noqa: ARG002
+    ) -> str:
+        """The next action of the episode in ``env``."""
+        world = cast("SearchQA", env.unwrapped)
+        episode = world.episode
+        question, state = episode.task.payload, episode.world
+        probes = question.plan or (Probe(question.text, "", ()),)
+        missed = state.searches > 0 and self._missed(probes[: state.searches], state.found)
+        if not missed and state.searches < len(probes) and episode.turn + 1 < world.max_turns:
+            probe = probes[state.searches]
+            thought = "I still need a fact." if state.searches else "I need to look this up."
+            return self._act(world, thought, "search", self._query(probe))
+        wrong = missed or self._rng.random() < self.mistakes * _ANSWER_SHARE
+        said = self._copied(state.shown, question) if wrong else question.answers[0]
+        return self._act(world, "I know enough to answer.", "answer", said)
+
+    def _act(self, env: SearchQA, thought: str, tag: str, content: str) -> str:
+        action = GRAMMAR.write(tag, content)
+        return action if env.prompt == "none" else f"<think> {thought} </think> {action}"
+
+    def _missed(self, probes: tuple[Probe, ...], found: tuple[str, ...]) -> bool:
+        """Whether evidence of the searches so far is missing; a flawless player has no doubts."""
+        if self.mistakes == 0:
+            return False
+        return any(p.passages and not any(x in found for x in p.passages) for p in probes)
+
+    def _query(self, probe: Probe) -> str:
+        whole = f"{probe.subject} {probe.keyword}".strip()
+        if self._rng.random() >= self.mistakes:
+            return whole
+        names = probe.subject.split()
+        if len(names) < 2 or self._rng.random() < _NO_RELATION:
+            return probe.subject
+        half = names[int(self._rng.integers(len(names)))]
+        return f"{half} {probe.keyword}".strip()
+
+    def _copied(self, shown: tuple[str, ...], question: Question) -> str:
+        """A name from a passage that was shown, other than an accepted answer."""
+        wrong = set(question.answers)
+        options = [
+            name
+            for _, text in _DOC.findall(shown[-1] if shown else "")
+            if (name := _NAME.findall(text)[-1:]) and name[0] not in wrong
+        ]
+        if not options:
+            return "unknown"
+        return options[int(self._rng.integers(len(options)))][0]

@@ -1,0 +1,127 @@
+"""The micro world: two-word names out of a small vocabulary, one short sentence per passage."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import BadValueError
+from .schema import Kind, Relation, Schema, Style
+
+# A name is one word of the left list and one of the right list of its category, so 176 words name
+# everything, and held-out names are made of words that training has seen.
+_WORDS: dict[str, tuple[str, str]] = {
+    "person": (
+        "Ada Bea Cal Dan Eli Fay Gus Hal Ida Jon Kai Leo Mia Ned Ola Pia Quin Rob Sol Tia Una Vic "
+        "Wes Yan Zoe Abe Bud Cleo Dora Emil Finn Gwen Hugo Iris Jude Kurt",
+        "Ash Brook Croft Dale East Frost Grove Hill Inn Jay Knoll Lake Moss North Oak Pond Quill "
+        "Reed Stone Thorn Vale West Yew Birch Clay Dove Elm Fern Glen Heath Iron Kite Lark Mill "
+        "Nest Pike",
+    ),
+    "work": (
+        "Red Blue Dim Gold Cold Warm Lost Old New Last First Wild Calm Dark Pale Deep High Low "
+        "Long Thin Wide Fast Slow Loud Still Sharp",
+        "Lamp Fox Hall Door Rose Tide Wolf Road Moon Crown Hand Song Field Gate Storm Mask Boat "
+        "Tower Bell Mirror Garden Winter Harbor Letter Orchard Signal",
+    ),
+    "place": (
+        "Lum Kar Dro Fel Gan Hob Jor Mel Nar Oss Pel Rud Sen Tol Ur Vos",
+        "Tor Bay Ford Wick Mere Den Holt Combe Firth Gill Haven Isle Ness Port Rath Stead",
+    ),
+    "org": (
+        "Tin Silk Salt Coal Wool Amber Copper Glass Linen Paper Steel Sugar Timber Velvet",
+        "Guild Press Bank Club Works Union League Trust House Lodge Order Circle Company School",
+    ),
+}
+
+
+def _relation(key: str, sides: str, says: str, noun: str, ask: str) -> Relation:
+    subject, target = sides.split()
+    return Relation(
+        key=key,
+        subjects=(subject,),
+        target=(target,),
+        says=(says,),
+        noun=noun,
+        ask=ask,
+        keyword=key,
+    )
+
+
+def _role(key: str, sides: str, who: str = "Who") -> Relation:
+    """A relation whose name is a noun that question and passage share."""
+    noun = f"the {key} of {{s}}"
+    return _relation(key, sides, f"The {key} of {{s}} is {{o}}.", noun, f"{who} is {noun}?")
+
+
+_SPOT = "the place where {s}"
+RELATIONS = (
+    _relation(
+        "born", "person place", "{s} was born in {o}.", f"{_SPOT} was born", "Where was {s} born?"
+    ),
+    _role("home", "person place", "Where"),
+    _role("employer", "person org"),
+    _role("teacher", "person person"),
+    _role("partner", "person person"),
+    _role("rival", "person person"),
+    _role("author", "work person"),
+    _role("hero", "work person"),
+    _role("translator", "work person"),
+    _role("publisher", "work org"),
+    _role("sequel", "work work", "What"),
+    _relation("set", "work place", "{s} is set in {o}.", f"{_SPOT} is set", "Where is {s} set?"),
+)
+
+
+class TwoWords:
+    """Names of two words, drawn without repetition from the grid of their category.
+
+    Args:
+        rng: Draws the order of the grid.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._free: dict[str, dict[str, None]] = {}
+        for category, (left, right) in _WORDS.items():
+            grid = [f"{a} {b}" for a in left.split() for b in right.split()]
+            self._free[category] = dict.fromkeys(grid[i] for i in rng.permutation(len(grid)))
+
+    def fresh(self, kind: Kind) -> str:
+        """The next name of the grid.
+
+        Raises:
+            BadValueError: Every name is taken.
+        """
+        free = self._free[kind.category]
+        if not free:
+            raise BadValueError(
+                f"SearchQA micro: there are no names left for another {kind.name}; "
+                "expected fewer distractors."
+            )
+        return self._take(free, next(iter(free)))
+
+    def near(self, name: str, kind: Kind) -> str:
+        """A free name with the same first word, any free one when there is none."""
+        free = self._free[kind.category]
+        first = name.split()[0] + " "
+        near = next((other for other in free if other.startswith(first)), None)
+        return self.fresh(kind) if near is None else self._take(free, near)
+
+    @staticmethod
+    def _take(free: dict[str, None], name: str) -> str:
+        del free[name]
+        return name
+
+
+MICRO = Schema(
+    name="micro",
+    kinds=(
+        Kind(name="person", category="person", amount=1000),
+        Kind(name="work", category="work", amount=500),
+        Kind(name="place", category="place", amount=200),
+        Kind(name="org", category="org", amount=150),
+    ),
+    relations=RELATIONS,
+    listings=(),
+    namer=TwoWords,
+    style=Style(sentences=1, intro=False, alias_share=0.0),
+)

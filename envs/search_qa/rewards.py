@@ -1,0 +1,138 @@
+"""Rewards of one episode: the answer's score, and Search-R1's ladder for form and retrieval.
+
+Source: Search-R1's format variant (arXiv 2505.15117) and its release; ``specs/algorithms.md`` 1.7.
+Differs from the release: only the model's own text is graded, and a trajectory is validated by who
+wrote each part instead of by a chat template's literal marker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..errors import BadValueError, UnknownNameError
+from ..text_metrics import exact_match, f1, sub_em
+
+OUTCOMES = {"em": exact_match, "f1": f1}
+_TAG = re.compile(r"<(/?)(think|search|information|answer)>")
+
+
+class Piece(NamedTuple):
+    """A part of a trajectory after the prompt."""
+
+    text: str
+    by_model: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewards:
+    """What an episode is worth.
+
+    Attributes:
+        outcome: "em" or "f1": the score of the answer.
+        structure_score: s: a right answer in a malformed trajectory loses it, a wrong answer in a
+            well-formed one gains it.
+        format_score: f: what a wrong answer in a malformed trajectory gains.
+        retrieval_score: q: gained by a wrong answer in a well-formed trajectory whose passages
+            hold an accepted answer.
+    """
+
+    outcome: str = "em"
+    structure_score: float = 0.0
+    format_score: float = 0.0
+    retrieval_score: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.outcome not in OUTCOMES:
+            raise UnknownNameError("outcome", self.outcome, OUTCOMES, "SearchQA")
+        for name in ("structure_score", "format_score", "retrieval_score"):
+            value = getattr(self, name)
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, (int, float))
+                or not 0 <= value <= 1
+            ):
+                raise BadValueError(f"SearchQA: {name} is {value!r}; expected 0 to 1.")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Lowest and highest return of an episode."""
+        # F1 can be as near to 0 as one likes and still lose the whole structure score.
+        low = 0.0 - self.structure_score if self.outcome == "f1" else 0.0
+        return low, max(1.0, self.structure_score + self.retrieval_score)
+
+    @property
+    def needs_form(self) -> bool:
+        """Whether any term depends on the trajectory's form."""
+        return bool(self.structure_score or self.format_score or self.retrieval_score)
+
+    def __call__(self, score: float, well_formed: bool, retrieved: bool) -> dict[str, float]:
+        """Terms for a given answer.
+
+        Args:
+            score: EM or F1 of the answer, in [0, 1].
+            well_formed: See :func:`well_formed`.
+            retrieved: A passage that was shown holds an accepted answer.
+        """
+        terms = {"outcome": score, "format": 0.0, "retrieval": 0.0}
+        if score > 0:
+            terms["format"] = 0.0 if well_formed else 0.0 - self.structure_score
+        elif well_formed:
+            terms["format"] = self.structure_score
+            terms["retrieval"] = self.retrieval_score if retrieved else 0.0
+        else:
+            terms["format"] = self.format_score
+        return terms
+
+
+def holds_answer(text: str, golds: Sequence[str]) -> bool:
+    """Whether a normalised gold that is not empty is a substring of the normalised text."""
+    return sub_em(text, golds) > 0
+
+
+def well_formed(pieces: Iterable[Piece]) -> bool:
+    """Whether a trajectory is think, search, information, think, …, think, answer, and no more.
+
+    Outside its tags only blanks may stand. The model writes think, search and answer; information
+    is the environment's, as one whole block.
+    """
+    state = "start"
+    for text, by_model in pieces:
+        state = _after_model(state, text) if by_model else _after_world(state, text)
+        if state is None:
+            return False
+    return state == "end"
+
+
+_NEXT = {
+    ("start", "think"): "thought",
+    ("informed", "think"): "thought",
+    ("thought", "search"): "searched",
+    ("thought", "answer"): "end",
+}
+
+
+def _after_model(state: str, text: str) -> str | None:
+    opened: str | None = None
+    done = 0
+    for match in _TAG.finditer(text):
+        closing, tag = bool(match[1]), match[2]
+        if opened is None:
+            if closing or text[done : match.start()].strip() or (state, tag) not in _NEXT:
+                return None
+            opened = tag
+        elif closing and tag == opened:
+            state, opened, done = _NEXT[state, opened], None, match.end()
+        else:
+            return None
+    return None if opened or text[done:].strip() else state
+
+
+def _after_world(state: str, text: str) -> str | None:
+    if not text.strip():
+        return state
+    inner = text.strip()
+    whole = inner.startswith("<information>") and inner.endswith("</information>")
+    return "informed" if state == "searched" and whole else None

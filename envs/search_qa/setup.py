@@ -1,0 +1,145 @@
+"""From settings to knowledge: which questions, over which passages, by which retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadValueError, UnknownNameError
+from ..retrieval import Retriever
+from ..tasks import TaskSource
+from .questions import KINDS, MAX_HOPS, Question, possible_kinds
+from .source import GivenQuestions, generated_questions
+from .world import SIZES, World, load_world
+
+_HOPS = {"full": (1, 2, 3, 4), "micro": (1,)}
+_DISTRACTORS = {"full": 0.2, "micro": 0.0}
+_MOST_DISTRACTORS = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knowledge:
+    """Questions, and what searches for them.
+
+    Attributes:
+        size: Size of the generated world; None for files.
+        source: The tasks.
+        retriever: Finds passages.
+        world: The generated world; None for files.
+    """
+
+    size: str | None
+    source: TaskSource[Question]
+    retriever: Retriever
+    world: World | None
+
+
+def generated(
+    *,
+    size: str | None,
+    hops: int | Sequence[int] | None,
+    kinds: str | Sequence[str] | None,
+    distractors: float | None,
+    world_seed: int | None,
+    retriever: Retriever | None,
+) -> Knowledge:
+    """Questions over a generated world.
+
+    Raises:
+        UnknownNameError: An unknown size or kind.
+        BadValueError: A value out of range, or kinds that the hop counts or the world exclude.
+    """
+    size = "full" if size is None else size
+    if size not in SIZES:
+        raise UnknownNameError("size", size, SIZES, "SearchQA")
+    seed = 0 if world_seed is None else world_seed
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise BadValueError(f"SearchQA: world_seed is {seed!r}; expected an integer from 0.")
+    near = _DISTRACTORS[size] if distractors is None else distractors
+    if isinstance(near, bool) or not isinstance(near, (int, float)):
+        raise BadValueError(f"SearchQA: distractors is {near!r}; expected a number.")
+    if not 0 <= near <= _MOST_DISTRACTORS:
+        raise BadValueError(
+            f"SearchQA: distractors is {near}; expected 0 to {_MOST_DISTRACTORS:g} near misses "
+            "per thing."
+        )
+    counts = _hop_counts(_HOPS[size] if hops is None else hops)
+    world = load_world(size, seed, float(near))
+    wanted = _kinds(kinds, world)
+    return Knowledge(
+        size=size,
+        source=generated_questions(world.key, wanted, counts),
+        retriever=world.index if retriever is None else retriever,
+        world=world,
+    )
+
+
+def given(
+    *,
+    data: str | Path | Mapping[str, str | Path] | None,
+    corpus: str | Path | None,
+    retriever: Retriever | None,
+    made: Mapping[str, Any],
+) -> Knowledge:
+    """Questions and passages from files.
+
+    Raises:
+        BadValueError: A setting of the generated world was given too, or one of the two is missing.
+        DataError: A file that does not hold what it should.
+    """
+    for name, value in made.items():
+        if value is not None:
+            raise BadValueError(
+                f"SearchQA: {name}={value!r} describes the generated world, but data and corpus "
+                f"were given; leave {name} out, or leave data and corpus out."
+            )
+    if data is None:
+        raise BadValueError(
+            "SearchQA: corpus was given without data; expected the questions too: "
+            'data="questions.jsonl".'
+        )
+    if corpus is None and retriever is None:
+        raise BadValueError(
+            "SearchQA: data was given without passages to search; expected "
+            'corpus="corpus.jsonl" or retriever=.'
+        )
+    if corpus is not None and retriever is not None:
+        raise BadValueError("SearchQA: corpus and retriever were both given; expected one.")
+    from .data import load_corpus_index, load_questions
+
+    found = load_corpus_index(corpus) if corpus is not None else retriever
+    assert found is not None
+    source = GivenQuestions(load_questions(data))
+    return Knowledge(size=None, source=source, retriever=found, world=None)
+
+
+def _hop_counts(hops: int | Sequence[int]) -> tuple[int, ...]:
+    counts = (hops,) if isinstance(hops, int) else tuple(hops)
+    for count in counts:
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_HOPS:
+            raise BadValueError(
+                f"SearchQA: hops is {hops!r}; expected a number from 1 to {MAX_HOPS}, or several."
+            )
+    if not counts:
+        raise BadValueError("SearchQA: hops is empty; expected at least one number.")
+    return tuple(sorted(set(counts)))
+
+
+def _kinds(kinds: str | Sequence[str] | None, world: World) -> tuple[str, ...]:
+    possible = possible_kinds(world)
+    if kinds is None:
+        return possible
+    wanted = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    for kind in wanted:
+        if kind not in KINDS:
+            raise UnknownNameError("kind", kind, KINDS, "SearchQA")
+        if kind not in possible:
+            raise BadValueError(
+                f"SearchQA: the {world.schema.name} world has no {kind} questions; it has "
+                f"{', '.join(possible)}."
+            )
+    if not wanted:
+        raise BadValueError("SearchQA: kinds is empty; expected at least one.")
+    return tuple(k for k in KINDS if k in wanted)

@@ -1,0 +1,58 @@
+"""Scores of a short answer against accepted answers, with SQuAD's normalisation."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_CLOSED = frozenset({"yes", "no", "noanswer"})
+
+
+def normalise_answer(text: str) -> str:
+    """Lower case, ASCII punctuation deleted, articles removed, blanks collapsed (SQuAD).
+
+    Punctuation is deleted and not replaced by a blank: "apple-pie" becomes "applepie". Curly
+    quotes and other non-ASCII signs stay.
+    """
+    bare = text.lower().translate(_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", bare).split())
+
+
+def exact_match(prediction: str, golds: Sequence[str]) -> float:
+    """1.0 when the normalised prediction equals a normalised gold, else 0.0."""
+    said = normalise_answer(prediction)
+    return float(any(normalise_answer(gold) == said for gold in golds))
+
+
+def sub_em(prediction: str, golds: Sequence[str]) -> float:
+    """1.0 when a normalised gold is a substring of the normalised prediction, else 0.0.
+
+    A gold that normalises to nothing ("The") never counts: it would match everything.
+    """
+    said = normalise_answer(prediction)
+    return float(any((norm := normalise_answer(gold)) and norm in said for gold in golds))
+
+
+def f1(prediction: str, golds: Sequence[str]) -> float:
+    """Best token F1 over the golds, in [0, 1].
+
+    When either side is "yes", "no" or "noanswer" only equality counts (HotpotQA's rule).
+    """
+    return max((_f1(normalise_answer(prediction), normalise_answer(g)) for g in golds), default=0.0)
+
+
+def _f1(said: str, gold: str) -> float:
+    if said == gold:
+        return 1.0
+    if said in _CLOSED or gold in _CLOSED:
+        return 0.0
+    mine, theirs = said.split(), gold.split()
+    common = sum((Counter(mine) & Counter(theirs)).values())
+    if common == 0:
+        return 0.0
+    precision, recall = common / len(mine), common / len(theirs)
+    return 2 * precision * recall / (precision + recall)

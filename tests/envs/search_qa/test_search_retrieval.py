@@ -1,0 +1,143 @@
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turngym.envs.disk_cache import cache_dir, cached_arrays, pack_strings, unpack_strings
+from turngym.envs.errors import BadValueError, EnvFault
+from turngym.envs.retrieval import Batched, Bm25, Corpus, Hit, Query, words
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
+
+
+def corpus(texts: Sequence[str]) -> Corpus:
+    ids = [f"p{i}" for i in range(len(texts))]
+    return Corpus(ids=ids, titles=["t"] * len(texts), texts=list(texts))
+
+
+TEXTS = ["red fox", "red wolf", "blue fox", "blue wolf", "red fox", "a stone"]
+
+
+def test_words() -> None:
+    assert words("Café O'Neil’s  DON'T stop_now") == ["cafe", "oneil", "dont", "stop", "now"]
+    assert words("東京 Tower") == ["東", "京", "tower"]
+    assert words("?! …") == []
+
+
+def test_equal_scores_keep_the_corpus_order() -> None:
+    hits = Bm25(corpus(TEXTS), name="a").search(["fox red"], 3)[0]
+    assert [hit.id for hit in hits] == ["p0", "p4", "p1"] or [h.id for h in hits][:2] == [
+        "p0",
+        "p4",
+    ]
+    assert hits[0].score == hits[1].score
+
+
+def test_no_shared_word_finds_nothing() -> None:
+    index = Bm25(corpus(TEXTS), name="a")
+    assert index.search(["", "  ?", "zebra"], 3) == [[], [], []]
+
+
+def test_refusals() -> None:
+    with pytest.raises(BadValueError, match="empty"):
+        Bm25(corpus([]), name="x")
+    with pytest.raises(BadValueError, match="k is 0"):
+        Bm25(corpus(TEXTS), name="a").search(["fox"], 0)
+
+
+VOCABULARY = st.sampled_from(["ant", "bee", "cat", "dog", "elk"])
+PASSAGES = st.lists(st.lists(VOCABULARY, min_size=1, max_size=6).map(" ".join), min_size=1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(PASSAGES, st.lists(VOCABULARY, min_size=1, max_size=4), st.integers(1, 30))
+def test_scores_equal_the_formula(texts: list[str], query: list[str], k: int) -> None:
+    name = f"h{abs(hash(tuple(texts)))}"
+    hits = Bm25(corpus(texts), name=name).search([" ".join(query)], k)[0]
+    docs = [["t", *text.split()] for text in texts]
+    mean = np.mean([len(doc) for doc in docs])
+    expected = []
+    for doc in docs:
+        score = 0.0
+        for word in query:
+            df = sum(word in other for other in docs)
+            idf = np.log(1 + (len(docs) - df + 0.5) / (df + 0.5))
+            tf = doc.count(word)
+            score += idf * tf / (tf + 1.5 * (0.25 + 0.75 * len(doc) / mean))
+        expected.append(score)
+    best = sorted((s for s in expected if s > 0), reverse=True)[:k]
+    np.testing.assert_allclose([hit.score for hit in hits], best, rtol=1e-4)
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert len({hit.id for hit in hits}) == len(hits)
+
+
+def test_batched_serves_each_k_together_and_in_order() -> None:
+    calls: list[tuple[list[str], int]] = []
+
+    class Spy:
+        def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+            calls.append((list(queries), k))
+            return [[Hit(q, "", "", 1.0)] * k for q in queries]
+
+    spy = Spy()
+    answers = Batched(spy)([Query("a", 2), Query("b", 1), Query("c", 2)])
+    assert [[hit.id for hit in hits] for hits in answers] == [["a", "a"], ["b"], ["c", "c"]]
+    assert sorted(calls, key=str) == [(["a", "c"], 2), (["b"], 1)]
+    assert Batched(spy) == Batched(spy)
+    assert Batched(spy) != Batched(Spy())
+
+
+def test_a_broken_retriever_is_a_fault_of_the_world() -> None:
+    class Down:
+        def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+            raise ConnectionError("refused")
+
+    with pytest.raises(EnvFault, match="refused"):
+        Batched(Down())([Query("a", 1)])
+
+
+@given(st.lists(st.text()))
+def test_packed_strings_come_back(texts: list[str]) -> None:
+    packed = pack_strings(texts)
+    assert unpack_strings(packed["bytes"], packed["ends"]) == texts
+
+
+def test_a_damaged_cache_is_rebuilt() -> None:
+    built = []
+
+    def build() -> dict[str, np.ndarray]:
+        built.append(1)
+        return {"x": np.arange(5)}
+
+    for _ in range(2):
+        np.testing.assert_array_equal(cached_arrays("thing", build)["x"], np.arange(5))
+    assert len(built) == 1
+    (path,) = cache_dir().iterdir()
+    whole = path.read_bytes()
+    for damaged in (whole[:-7], b"", whole[:40] + b"?" + whole[41:]):
+        path.write_bytes(damaged)
+        np.testing.assert_array_equal(cached_arrays("thing", build)["x"], np.arange(5))
+        assert path.read_bytes() == whole
+    assert len(built) == 4
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "file"))
+    assert cached_arrays("thing", lambda: {"x": np.zeros(2)})["x"].tolist() == [0, 0]
+
+
+def test_an_index_without_a_reload_pickles_whole() -> None:
+    index = Bm25(corpus(TEXTS), name="a")
+    twin = pickle.loads(pickle.dumps(index))
+    assert twin.search(["wolf"], 2) == index.search(["wolf"], 2)

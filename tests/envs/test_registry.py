@@ -1,0 +1,97 @@
+"""Registration: lazy, by data, with errors that name the nearest."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import gymnasium as gym
+import pytest
+from guess_worlds import Guess
+
+import turngym.envs
+from turngym.envs.api import TextEnv
+from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.registry import World, all_ids, find_world, register_world
+
+WORLD = World(id="TestRegistry-v0", entry_point="guess_worlds:Guess", summary="test", hidden=True)
+register_world(WORLD)
+
+
+def test_search_qa_is_listed_and_hidden_worlds_only_on_request() -> None:
+    assert "SearchQA-v0" in all_ids()
+    assert "TestRegistry-v0" not in all_ids()
+    assert "TestRegistry-v0" in all_ids(hidden=True)
+    assert all_ids() == sorted(all_ids())
+    world = find_world("SearchQA-v0")
+    assert set(world.sizes) == {"full", "micro"}
+    assert world.splits == ("train", "dev", "test")
+
+
+def test_an_unknown_id_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'SearchQA-v0'"):
+        find_world("SerchQA-v0")
+    with pytest.raises(gym.error.NameNotFound, match="SearchQA"):
+        gym.make("SerchQA-v0")
+
+
+def test_make_gives_the_bare_world_with_its_spec() -> None:
+    env = gym.make("TestRegistry-v0", max_turns=3)
+    assert type(env) is Guess
+    assert env.name == "TestRegistry-v0"
+    assert env.spec is not None
+    assert env.spec.kwargs == {"max_turns": 3}
+    again = env.spec.make()
+    assert isinstance(again, TextEnv)
+    assert again.max_turns == 3
+    spec = gym.envs.registration.EnvSpec.from_json(env.spec.to_json())
+    assert gym.make(spec).reset(seed=1) == env.reset(seed=1)
+
+
+def test_wrong_settings_name_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown setting 'max_tunrs'.*'max_turns'"):
+        gym.make("TestRegistry-v0", max_tunrs=3)
+    with pytest.raises(UnknownNameError, match=r"unknown size 'mikro'.*'micro'"):
+        gym.make("TestRegistry-v0", size="mikro")
+    with pytest.raises(UnknownNameError, match=r"unknown setting 'max_tunrs'.*'max_turns'"):
+        gym.make_vec("TestRegistry-v0", num_envs=2, max_tunrs=3)
+    with pytest.raises(UnknownNameError, match=r"'mikro'.*'micro'"):
+        gym.make("SearchQA-v0", size="mikro")
+    with pytest.raises(UnknownNameError, match=r"unknown setting 'sise'.*'size'"):
+        gym.make("SearchQA-v0", sise="micro")
+
+
+def test_an_id_is_registered_once() -> None:
+    register_world(WORLD)  # the same again, as after a reload, changes nothing
+    assert find_world("TestRegistry-v0") == WORLD
+    with pytest.raises(BadValueError, match="registered already"):
+        register_world(World(id="TestRegistry-v0", entry_point="x:Y", summary="other"))
+    with pytest.raises(BadValueError, match="registered already"):
+        register_world(World(id="CartPole-v1", entry_point="x:Y", summary="not ours"))
+
+
+def test_every_public_name_loads() -> None:
+    for name in turngym.envs.__all__:
+        assert getattr(turngym.envs, name) is not None
+    assert set(turngym.envs.__all__) <= set(dir(turngym.envs))
+    assert sorted(turngym.envs.__all__) == list(turngym.envs.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        turngym.envs.nothing  # noqa: B018
+
+
+def test_importing_loads_no_world_and_no_pydantic() -> None:
+    code = (
+        "import json, sys, turngym.envs;"
+        "print(json.dumps([m for m in sys.modules if m.startswith(('turngym', 'pydantic'))]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stdout))
+    assert not any(m.startswith(("turngym.envs.search_qa", "pydantic")) for m in loaded)
+    assert "turngym.envs.vector" not in loaded
+
+
+def test_a_module_prefix_registers() -> None:
+    code = 'import gymnasium as g; print(g.make("turngym.envs:SearchQA-v0", size="micro").spec.id)'
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "SearchQA-v0"
