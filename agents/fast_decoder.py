@@ -21,6 +21,8 @@ from .packed_linear import PackedLinear
 
 FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 _STATIC_ROPE = ("default", "linear", "llama3", "yarn")
+Attend = Callable[[torch.Tensor, int], torch.Tensor]
+"""Queries ``[total, heads, dim]`` and a layer to what they see, ``[total, heads * dim]``."""
 
 
 def why_not_fast(model: Any, max_context: int) -> str | None:
@@ -140,43 +142,49 @@ class FastDecoder:
         count = len(tokens)
         positions = self._move(pool.lengths[:count])
         slots = torch.arange(count, device=self._device), positions
-        seen = visible(positions.clamp(max=n - 1), n)[:, None]
+        seen = visible(positions.clamp(max=n - 1), n)
         bias = torch.where(seen, 0.0, float("-inf")).to(self._attention)
-        on_cpu = self._device.type == "cpu"
-        if on_cpu:
-            bias = bias.expand(-1, self._n_kv, -1).reshape(count * self._n_kv, 1, n)
-
-        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
-            keys, values = (pool.data[layer, i, :count, :, :n] for i in (0, 1))
-            if on_cpu:
-                return self._attend_one(q, keys, values, bias)
-            found = F.scaled_dot_product_attention(
-                q[:, :, None], keys, values, attn_mask=bias[:, None], enable_gqa=self._grouped
-            )
-            return found.reshape(count, -1)
-
+        window = pool.data[:, :, :count, :, :n]
+        attend = self._one_query(window, bias) if bias.is_cpu else self._one_sdpa(window, bias)
         return self._logits(self._run(pool, self._move(tokens), slots, attend))
 
-    def _attend_one(
-        self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, bias: torch.Tensor
-    ) -> torch.Tensor:
+    def _one_query(self, window: torch.Tensor, bias: torch.Tensor) -> Attend:
         """One query per row as two batched products: half the time of the fused kernel here."""
-        rows, n = keys.shape[0] * keys.shape[1], keys.shape[2]
-        grouped = q.reshape(rows, -1, self._dim)
-        keys, values = keys.reshape(rows, n, self._dim), values.reshape(rows, n, self._dim)
-        scores = torch.baddbmm(bias, grouped, keys.transpose(1, 2), alpha=self._scale)
-        return torch.bmm(scores.softmax(-1), values).view(-1, self._n_q * self._dim)
+        keys, values = window.flatten(2, 3).unbind(1)
+        by_layer = list(zip(keys.transpose(2, 3).unbind(0), values.unbind(0), strict=True))
+        bias = bias.repeat_interleave(self._n_kv, 0)[:, None]
+
+        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+            k, v = by_layer[layer]
+            grouped = q.reshape(k.shape[0], -1, self._dim)
+            scores = torch.baddbmm(bias, grouped, k, alpha=self._scale)
+            return torch.bmm(scores.softmax(-1), v).view(-1, self._n_q * self._dim)
+
+        return attend
+
+    def _one_sdpa(self, window: torch.Tensor, bias: torch.Tensor) -> Attend:
+        mask = bias[:, None, None]
+
+        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+            k, v = window[layer]
+            seen = F.scaled_dot_product_attention(
+                q[:, :, None], k, v, attn_mask=mask, enable_gqa=self._grouped
+            )
+            return seen.reshape(-1, self._n_q * self._dim)
+
+        return attend
 
     def _run(
         self,
         pool: KvPool,
         ids: torch.Tensor,
         slots: tuple[torch.Tensor, torch.Tensor],
-        attend: Any,
+        attend: Attend,
     ) -> torch.Tensor:
         """All blocks over flat tokens ``[total]``; writes their keys and values, then attends."""
         total, kv = len(ids), self._n_q + self._n_kv
         where = self._addresses(pool, *slots)
+        flat = pool.data.view(len(self._layers), -1, self._dim).unbind(0)
         turns = self._turns[slots[1]][:, None]
         hidden = self._embed[ids]
         for number, layer in enumerate(self._layers):
@@ -186,7 +194,7 @@ class FastDecoder:
                 y[:, self._n_q : kv] = self._rms(y[:, self._n_q : kv], layer.norm_k)
             self._turn(y[:, :kv], turns)
             fresh = y[:, self._n_q :].reshape(-1, self._dim)
-            pool.data[number].view(-1, self._dim).index_copy_(0, where, fresh)
+            flat[number].index_copy_(0, where, fresh)
             seen = attend(y[:, : self._n_q], number)
             hidden.add_(layer.out(seen.to(self._dtype)))
             normed = self._unit(hidden)

@@ -63,7 +63,10 @@ def draw(logits: torch.Tensor, knobs: Knobs, uniform: npt.NDArray[np.float32]) -
     probs = logits.softmax(-1)
     # log-sum-exp from the two maxima is one cheap pass each instead of a second exponential
     log_total = logits.amax(-1) - probs.amax(-1).log()
-    entropies = (log_total - torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))).clamp_(0.0)
+    expected = torch.linalg.vecdot(probs, logits)
+    if not expected.isfinite().all():  # tokens that the model rules out: 0 * -inf counts as 0
+        expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
+    entropies = (log_total - expected).clamp_(0.0)
     cut = (knobs.top_p < 1) | (knobs.top_k > 0)
     masses = _cut(probs, knobs, cut) if cut.any() else probs
     tokens = _invert(masses, torch.from_numpy(uniform).to(device))

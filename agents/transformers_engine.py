@@ -282,6 +282,10 @@ class TransformersEngine:
             job.row = row
         else:
             job.row = self._pool.acquire(job.most_cached, keep=row)
+            if job.row is None and row is not None:
+                # no room for the branch beside its trunk: better from nothing than not at all
+                row, cut = None, 0
+                job.row = self._pool.acquire(job.most_cached)
             if job.row is None:
                 return None
             if row is not None:

@@ -131,7 +131,8 @@ class Evaluation:
 
     def score(self) -> SetScore:
         """The numbers for tables and result files."""
-        names = sorted({name for e in self.scored for name in e.metrics})
+        # Success and return have intervals of their own.
+        names = sorted({name for e in self.scored for name in e.metrics} - {"success", "return"})
         return SetScore(
             name=self.name,
             env_id=self.env_id,

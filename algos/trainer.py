@@ -126,7 +126,10 @@ class Trainer:
         except KeyboardInterrupt:
             self._save()
             self._draw()
-            self.report.note(f"interrupted; step {self.done.step} is saved in {self.dir.root}")
+            self.report.note(
+                f"interrupted; step {self.done.step} is saved in {self.dir.root}: the same call "
+                "goes on from there"
+            )
             raise
         result = self._result()
         result.write(self.dir.root / "result.json")

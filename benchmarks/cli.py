@@ -64,7 +64,7 @@ def main(words: Sequence[str] | None = None) -> int:
         errors.print(f"[bold red]error:[/] {_plain(str(error))}", highlight=False, soft_wrap=True)
         return REFUSED
     except KeyboardInterrupt:
-        errors.print("stopped; the same command goes on from the last checkpoint.")
+        errors.print("stopped.")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe (head, less) has enough; keep Python from complaining at exit.

@@ -28,14 +28,14 @@ def before_after(old: SetScore, new: SetScore) -> Table:
         "[bold]success[/]",
         shown(old.success, True),
         shown(new.success, True),
-        f"[bold]{gain:+.1f} points[/]",
+        f"[bold]{gain:+.1f} pts[/]",
     )
     gain = new.return_.mean - old.return_.mean
     table.add_row("return", shown(old.return_, False), shown(new.return_, False), f"{gain:+.3f}")
     for name in sorted(old.metrics.keys() & new.metrics.keys()):
         was, now = old.metrics[name], new.metrics[name]
         # What never changes (the hops of the questions) says nothing about training.
-        if name not in ("success", "return") and was != now:
+        if was != now:
             table.add_row(name, f"{was:.3f}", f"{now:.3f}", f"{now - was:+.3f}")
     return table
 
@@ -63,7 +63,7 @@ def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     table.add_column("mean per episode")
     for agent, score in rows:
         table.add_column(f"{_short(agent)}\n{score.name}", justify="right")
-    for name in sorted({m for _, s in rows for m in s.metrics} - {"success", "return"}):
+    for name in sorted({m for _, s in rows for m in s.metrics}):
         cells = (f"{s.metrics[name]:.3f}" if name in s.metrics else "" for _, s in rows)
         table.add_row(name, *cells)
     return table

@@ -38,7 +38,7 @@ RECIPES: Mapping[str, Entry] = {
         small={
             "rollout.n": 8,
             "groups_per_step": 16,
-            "optim.lr": 2e-4,
+            "optim.lr": 3e-4,
             "optim.warmup_steps": 0,
             "optim.minibatches": 1,
             "loss.kl.coef": 0.0,

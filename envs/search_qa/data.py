@@ -30,7 +30,7 @@ from .questions import Question
 from .text import as_question
 
 _BLOCK_BYTES = 1 << 22
-_ENDINGS = (".jsonl", ".json", ".parquet")
+_ENDINGS = (".jsonl", ".parquet")
 Rows = Iterator[tuple[str, Mapping[str, Any]]]
 
 

@@ -171,8 +171,8 @@ class SearchQA(TextEnv[SearchState, Question]):
         return SearchState(world.searches, world.found, world.shown, world.answer)
 
     def secrets(self, episode: Episode[SearchState]) -> Sequence[str]:
-        """The accepted answers."""
-        return episode.task.payload.answers
+        """The accepted answers; none for real questions, some of which name their answer."""
+        return episode.task.payload.answers if episode.task.payload.plan else ()
 
     def measure(self, episode: Episode[SearchState]) -> Mapping[str, float]:
         """EM and F1 of the answer, and what the searches brought.

@@ -116,22 +116,24 @@ def given(
 
 
 def _hop_counts(hops: int | Sequence[int]) -> tuple[int, ...]:
-    counts = (hops,) if isinstance(hops, int) else tuple(hops)
-    for count in counts:
+    given: Sequence[object] = hops if isinstance(hops, (list, tuple, range)) else (hops,)
+    counts: set[int] = set()
+    for count in given:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_HOPS:
             raise BadValueError(
                 f"SearchQA: hops is {hops!r}; expected a number from 1 to {MAX_HOPS}, or several."
             )
+        counts.add(count)
     if not counts:
         raise BadValueError("SearchQA: hops is empty; expected at least one number.")
-    return tuple(sorted(set(counts)))
+    return tuple(sorted(counts))
 
 
 def _kinds(kinds: str | Sequence[str] | None, world: World) -> tuple[str, ...]:
     possible = possible_kinds(world)
     if kinds is None:
         return possible
-    wanted = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    wanted = tuple(kinds) if isinstance(kinds, (list, tuple)) else (kinds,)
     for kind in wanted:
         if kind not in KINDS:
             raise UnknownNameError("kind", kind, KINDS, "SearchQA")

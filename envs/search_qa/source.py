@@ -14,7 +14,7 @@ from .world import World, load_world
 
 EVAL_TASKS = 2000
 """Questions of the dev and of the test split."""
-_DUPLICATES = 20
+_DUPLICATES = 8
 
 
 class GeneratedQuestions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from forests import forests, tree, trees, turn
@@ -19,7 +21,7 @@ def test_every_leaf_has_one_path_and_paths_cover_the_tree(grown: Tree) -> None:
     for line in lines:
         first = grown.turns[line[0]]
         assert first.parent == ROOT or first.edge is Edge.SPAWN
-        for above, below in zip(line, line[1:], strict=False):
+        for above, below in itertools.pairwise(line):
             assert grown.turns[below].parent == above < below
             assert grown.turns[below].edge is Edge.CONTINUE
             assert grown.turns[above].status == "running"

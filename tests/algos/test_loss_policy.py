@@ -45,7 +45,7 @@ def test_e15_dual_clip(
 ) -> None:
     b = batch([[math.log(ratio)]], [[advantage]])
     out = PolicyLoss(clip=Clip(high=high, dual=3.0))(b)
-    assert float(out.loss) == pytest.approx(loss)
+    assert out.loss.item() == pytest.approx(loss)
     out.loss.backward()
     assert float(b.logprobs.grad[0, 0]) == pytest.approx(gradient)  # pyright: ignore
     assert float(out.metrics["clip_frac"]) == (gradient == 0.0)
@@ -53,7 +53,7 @@ def test_e15_dual_clip(
 
 def test_without_dual_clip_a_bad_token_may_cost_anything() -> None:
     out = PolicyLoss()(batch([[math.log(5.0)]], [[-1.0]]))
-    assert float(out.loss) == pytest.approx(5.0)
+    assert out.loss.item() == pytest.approx(5.0)
 
 
 def test_e14_gspo() -> None:
@@ -69,7 +69,7 @@ def test_e14_gspo() -> None:
     ):
         b = batch([rows], [[advantage] * 4])
         out = gspo(b)
-        assert float(out.loss) == pytest.approx(loss, abs=1e-6)
+        assert out.loss.item() == pytest.approx(loss, abs=1e-6)
         out.loss.backward()
         assert b.logprobs.grad[0].tolist() == pytest.approx([gradient] * 4, abs=1e-6)  # pyright: ignore
 
@@ -109,7 +109,7 @@ def test_a_wild_log_ratio_stays_finite() -> None:
     b = batch([[1000.0, -1000.0]], [[-1.0, 1.0]])
     out = PolicyLoss()(b)
     out.loss.backward()
-    assert math.isfinite(float(out.loss))
+    assert math.isfinite(out.loss.item())
     assert bool(torch.isfinite(b.logprobs.grad).all())  # pyright: ignore
 
 
@@ -170,7 +170,7 @@ def test_one_micro_batch_is_many(lengths: list[int], aggregate: Any, level: Any,
             row[: len(r)].tolist()
             for row, r in zip(b.logprobs.grad, ratios[cut], strict=True)  # pyright: ignore
         ]
-        return float(out.loss), grads, {k: float(v) for k, v in out.metrics.items()}
+        return out.loss.item(), grads, {k: float(v) for k, v in out.metrics.items()}
 
     whole, grads, metrics = parts(slice(None))
     pieces = [parts(slice(i, i + 1)) for i in range(len(lengths))]
@@ -184,7 +184,7 @@ def test_one_micro_batch_is_many(lengths: list[int], aggregate: Any, level: Any,
 def test_the_parts_are_named_and_weighted() -> None:
     b = batch([[0.0, 0.0]], [[1.0, 3.0]], entropies=[[0.5, 1.5]], ref_logprobs=[[-1.5, -1.0]])
     out = PolicyLoss(kl=Kl(coef=0.5, kind="k2"), entropy_coef=0.25)(b)
-    assert float(out.loss) == pytest.approx(-2.0 + 0.5 * 0.0625 - 0.25 * 1.0)
+    assert out.loss.item() == pytest.approx(-2.0 + 0.5 * 0.0625 - 0.25 * 1.0)
     named = {k: float(v) for k, v in out.metrics.items()}
     assert named == pytest.approx(
         {

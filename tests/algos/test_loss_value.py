@@ -29,7 +29,7 @@ def one(value: float, target: float, old: float, **norm: Any) -> Any:
 def test_e19(value: float, target: float, old: float, loss: float, gradient: float) -> None:
     b = one(value, target, old)
     out = ValueLoss(clip=0.5)(b)
-    assert float(out.loss) == pytest.approx(loss)
+    assert out.loss.item() == pytest.approx(loss)
     out.loss.backward()
     assert float(b.extra["values"].grad[0, 0]) == pytest.approx(gradient)
     assert float(out.metrics["value_clip_frac"]) == (value == 1.0)
@@ -39,7 +39,7 @@ def test_without_a_clip_it_is_half_the_squared_error() -> None:
     loss = ValueLoss(clip=None, coef=0.5)
     assert loss.needs == {"values", "value_targets"}
     out = loss(one(1.0, 3.0, -9.0))
-    assert float(out.loss) == pytest.approx(1.0)
+    assert out.loss.item() == pytest.approx(1.0)
     assert float(out.metrics["value"]) == pytest.approx(2.0)
 
 
@@ -53,10 +53,10 @@ def test_micro_batches_add_up() -> None:
     total = 0.0
     for i, n in enumerate((2, 1)):
         part = {k: v[i : i + 1] for k, v in rows.items()}
-        total += float(
-            ValueLoss()(batch([[0.0] * n], [[0.0] * n], norm=Norm.of([2, 1]), **part)).loss
-        )
-    assert total == pytest.approx(float(whole.loss))
+        total += ValueLoss()(
+            batch([[0.0] * n], [[0.0] * n], norm=Norm.of([2, 1]), **part)
+        ).loss.item()
+    assert total == pytest.approx(whole.loss.item())
 
 
 def test_actor_and_critic_are_summed() -> None:
@@ -71,7 +71,7 @@ def test_actor_and_critic_are_summed() -> None:
         ref_logprobs=[[-1.0]],
     )
     out, policy, value = both(b), both.policy(b), both.value(b)
-    assert float(out.loss) == pytest.approx(float(policy.loss) + float(value.loss))
+    assert out.loss.item() == pytest.approx(policy.loss.item() + value.loss.item())
     assert set(out.metrics) == set(policy.metrics) | set(value.metrics)
 
 

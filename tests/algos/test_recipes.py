@@ -190,7 +190,7 @@ def test_a_name_that_fits_several_settings_must_be_spelled_out(
 
 def test_an_unknown_recipe_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'grpo'"):
-        make_recipe("grop")
+        make_recipe("grpoo")
 
 
 def test_optim_refuses_what_cannot_be() -> None:

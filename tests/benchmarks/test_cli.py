@@ -178,7 +178,7 @@ def test_interrupt_has_its_own_exit_code(
 
     monkeypatch.setattr("turngym.benchmarks.lists.list_envs", stop)
     assert main(["envs"]) == INTERRUPTED
-    assert "goes on" in capsys.readouterr().err
+    assert "stopped" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- training

@@ -138,9 +138,9 @@ def test_odd_files(tmp_path: Path, corpus: Path) -> None:
         load_questions(tmp_path / "none.jsonl")
     with pytest.raises(DataError, match="cannot be read"):
         load_corpus_index(tmp_path / "none.jsonl")
-    with pytest.raises(UnknownNameError, match="'.jsonl'"):
+    with pytest.raises(UnknownNameError, match=r"'\.jsonl'"):
         load_questions(tmp_path / "q.json1")
-    (tmp_path / "latin.jsonl").write_bytes(b'{"question": "caf\xe9"}\n')
+    (tmp_path / "latin.jsonl").write_bytes(b'{"question": "\xe9"}\n')
     with pytest.raises(DataError, match=r"latin\.jsonl:1: not UTF-8"):
         load_questions(tmp_path / "latin.jsonl")
     (tmp_path / "bom.jsonl").write_bytes(b"\xef\xbb\xbf" + json.dumps(GOOD).encode() + b"\r\n\r\n")

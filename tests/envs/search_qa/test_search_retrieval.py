@@ -33,10 +33,7 @@ def test_words() -> None:
 
 def test_equal_scores_keep_the_corpus_order() -> None:
     hits = Bm25(corpus(TEXTS), name="a").search(["fox red"], 3)[0]
-    assert [hit.id for hit in hits] == ["p0", "p4", "p1"] or [h.id for h in hits][:2] == [
-        "p0",
-        "p4",
-    ]
+    assert [hit.id for hit in hits][:2] == ["p0", "p4"]
     assert hits[0].score == hits[1].score
 
 
