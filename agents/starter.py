@@ -97,9 +97,9 @@ class StarterSettings:
     read_until: float = 0.95
     read_least: float = 0.6
     held_out: int = 192
-    mistakes: float = 0.8
-    err_steps: int = 60
-    err_lr: float = 1e-3
+    mistakes: float = 0.3
+    err_steps: int = 80
+    err_lr: float = 5e-4
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -135,7 +135,7 @@ class Tree:
         return [i for i in range(len(self.turns)) if i not in continued]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Group:
     """All trees grown from one task.
 
@@ -151,6 +151,10 @@ class Group:
     trees: list[Tree] = field(default_factory=list)
     faults: int = 0
 
+    def __repr__(self) -> str:
+        turns = sum(len(tree.turns) for tree in self.trees)
+        return f"Group({self.uid!r}, {len(self.trees)} trees, {turns} turns)"
+
 
 class Path(NamedTuple):
     """A maximal CONTINUE chain: one row that the model is trained on."""
@@ -160,12 +164,16 @@ class Path(NamedTuple):
     turns: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Forest:
     """The groups of one batch, and its paths in a fixed order (group, tree, leaf)."""
 
     groups: Sequence[Group]
     paths: tuple[Path, ...]
+
+    def __repr__(self) -> str:
+        # asyncio and debuggers print what they hold; ten thousand arrays would take a while
+        return f"Forest({len(self.groups)} groups, {len(self.paths)} paths)"
 
     @classmethod
     def of(cls, groups: Sequence[Group]) -> Forest:

@@ -16,7 +16,7 @@ from .contracts import Credits, Floats, LossBatch, Norm, Notes
 from .critic import Critic
 from .forest import Forest
 from .learner_settings import LearnerSettings
-from .probe import silent_without_advantage
+from .probe import reads_entropy, silent_without_advantage
 from .recipe import Recipe
 from .rows import Row, micro_batches, rows_of
 from .schedule import warmup_factor
@@ -62,7 +62,9 @@ class Learner:
         self.pad_id = pad_id
         self.seed = seed
         self.policy = policy.eval()
-        self.tokens = TokenModel(policy, recipe.temperature, self.settings.precision)
+        self.tokens = TokenModel(
+            policy, recipe.temperature, self.settings.precision, reads_entropy(recipe.loss)
+        )
         self.critic = Critic(policy, self.settings.critic) if recipe.critic else None
         self.reference = self._frozen_copy() if recipe.reference else None
         self.optimizer_steps = 0
@@ -75,6 +77,7 @@ class Learner:
             ],
             betas=optim.betas,
             weight_decay=optim.weight_decay,
+            fused=True,
         )
 
     # ------------------------------------------------------------------ scoring

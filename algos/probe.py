@@ -13,6 +13,16 @@ def silent_without_advantage(loss: Loss) -> bool:
     Then such paths need no forward pass: groups in which every answer earned the same cost
     nothing. A KL, entropy or value term makes every path count, and the answer False.
     """
+    return not _moved_by(loss, advantage=0.0)
+
+
+def reads_entropy(loss: Loss) -> bool:
+    """True when the entropies carry gradient; else no graph over the vocabulary is needed."""
+    return "entropies" in _moved_by(loss, advantage=1.0)
+
+
+def _moved_by(loss: Loss, advantage: float) -> set[str]:
+    """Names of the inputs whose gradient is not 0 on a few made-up tokens."""
     steps = torch.linspace(-1.0, 1.0, 8).view(2, 4)
     live = {
         "logprobs": (-1.0 + 0.7 * steps).requires_grad_(),
@@ -29,7 +39,7 @@ def silent_without_advantage(loss: Loss) -> bool:
         logprobs=live["logprobs"],
         old_logprobs=-1.1 - 0.6 * steps,
         entropies=live["entropies"],
-        advantages=torch.zeros_like(steps),
+        advantages=torch.full_like(steps, advantage),
         mask=torch.ones_like(steps),
         turns=torch.tensor([[0, 0, 1, 1], [0, 1, 1, 2]]),
         norm=Norm(tokens=8.0, paths=2.0),
@@ -37,6 +47,6 @@ def silent_without_advantage(loss: Loss) -> bool:
     )
     value = loss(batch).loss
     if not value.requires_grad:
-        return True
+        return set()
     value.backward()
-    return all(t.grad is None or not bool(t.grad.any()) for t in live.values())
+    return {name for name, t in live.items() if t.grad is not None and bool(t.grad.any())}

@@ -18,6 +18,7 @@ from .rows import Row
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
 # this many entries it is made, used and made again in the backward pass in pieces.
 LOGITS_PER_CHUNK = 2**24
+CACHED_ENTRIES = 2**17
 # Below this many columns torch's blocked CPU attention is slower than the plain product.
 SHORT_ROW = 512
 
@@ -78,9 +79,17 @@ class TokenModel:
         temperature: Of sampling: log-probabilities and entropies are those of the tempered
             distribution, as the engine reports them.
         precision: ``"bfloat16"`` runs the model under autocast; results stay float32.
+        entropy_gradient: Whether the entropies carry gradient.
     """
 
-    def __init__(self, model: Any, temperature: float, precision: Precision = "float32") -> None:
+    def __init__(
+        self,
+        model: Any,
+        temperature: float,
+        precision: Precision = "float32",
+        entropy_gradient: bool = True,
+    ) -> None:
+        self.entropy_gradient = entropy_gradient
         self.model = model
         self.temperature = temperature
         self.precision: Precision = precision
@@ -106,7 +115,8 @@ class TokenModel:
         if not self.separable:
             with self.autocast():
                 logits = self.model(input_ids=batch.ids, use_cache=False).logits
-            return _token_scores(logits[batch.row, batch.before], batch.targets, self.temperature)
+            chosen = logits[batch.row, batch.before]
+            return _token_scores(chosen, batch.targets, self.temperature, self.entropy_gradient)
         states = self.hidden(batch.ids) if hidden is None else hidden
         return self._chunked(states[batch.row, batch.before], batch.targets)
 
@@ -117,7 +127,7 @@ class TokenModel:
         def piece(part: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
             with self.autocast():
                 logits = head(part)
-            return _token_scores(logits, wanted, self.temperature)
+            return _token_scores(logits, wanted, self.temperature, self.entropy_gradient)
 
         if len(states) <= rows:
             return piece(states, targets)
@@ -134,10 +144,25 @@ class TokenModel:
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
 
 
-def _token_scores(logits: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    logprobs = (logits.float() / temperature).log_softmax(-1)
-    entropies = -(logprobs.exp() * logprobs).sum(-1)
+def _token_scores(
+    logits: Tensor, targets: Tensor, temperature: float, entropy_gradient: bool
+) -> tuple[Tensor, Tensor]:
+    logits = logits.float()
+    if temperature != 1.0:
+        logits = logits / temperature
+    logprobs = logits.log_softmax(-1)
+    # a loss without an entropy term only reports the entropy: no graph over the vocabulary then
+    if entropy_gradient:
+        entropies = -torch.linalg.vecdot(logprobs.exp(), logprobs)
+    else:
+        entropies = _entropies(logprobs.detach())
     return logprobs.gather(-1, targets[:, None])[:, 0], entropies
+
+
+def _entropies(logprobs: Tensor) -> Tensor:
+    """Entropies ``[n]`` without a graph, in pieces that a processor's cache holds."""
+    rows = max(1, CACHED_ENTRIES // logprobs.shape[-1])
+    return torch.cat([-torch.linalg.vecdot(p.exp(), p) for p in logprobs.split(rows)])
 
 
 @torch.no_grad()

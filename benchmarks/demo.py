@@ -35,6 +35,7 @@ def run(command: DemoCommand) -> None:
         evals=(EvalConfig(name="dev", env=env, split="dev", n=command.n),),
         seed=command.seed,
         max_tokens=16,
+        eval_temperature=1.0,
         max_batch=128,
         checkpoint_every=20,
     )
