@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
@@ -77,9 +77,10 @@ class Completion:
         cache: Handle for :attr:`Request.cache`; None when the engine keeps none.
     """
 
-    ids: Ids
-    logprobs: Floats
-    entropies: Floats
+    # asyncio prints the results of tasks; arrays would take longer than the sampling
+    ids: Ids = field(repr=False)
+    logprobs: Floats = field(repr=False)
+    entropies: Floats = field(repr=False)
     stop: StopReason
     cache: int | None = None
 

@@ -11,11 +11,15 @@ from types import FrameType
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """Within, SIGTERM raises KeyboardInterrupt as Ctrl-C does."""
+    """Within, SIGTERM does what Ctrl-C would do at that moment.
+
+    It goes through the handler of SIGINT, which asyncio replaces while it runs: an exception
+    thrown into the middle of a task would come up again when the event loop is closed.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..envs.errors import BadValueError
 
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["auto", "float32", "bfloat16"]
 CriticKind = Literal["own", "shared"]
 
 
@@ -17,12 +17,13 @@ class LearnerSettings:
 
     Attributes:
         micro_batch_tokens: Most padded tokens of one forward pass; less needs less memory.
-        precision: ``"bfloat16"`` runs the models under autocast, weights stay as they are.
+        precision: ``"bfloat16"`` runs the models under autocast, weights and optimiser stay as
+            they are; ``"auto"`` does so where the device computes in it.
         critic: ``"own"`` backbone or head ``"shared"`` with the policy, see :class:`Critic`.
     """
 
     micro_batch_tokens: int = 4096
-    precision: Precision = "float32"
+    precision: Precision = "auto"
     critic: CriticKind = "own"
 
     def __post_init__(self) -> None:

@@ -12,12 +12,14 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
+from ..agents.loading import has_bfloat16
 from .learner_settings import Precision
 from .rows import Row
 
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
 # this many entries it is made, used and made again in the backward pass in pieces.
 LOGITS_PER_CHUNK = 2**24
+# Entries of a table that a processor's cache still holds.
 CACHED_ENTRIES = 2**17
 # Below this many columns torch's blocked CPU attention is slower than the plain product.
 SHORT_ROW = 512
@@ -78,7 +80,7 @@ class TokenModel:
         model: Any ``AutoModelForCausalLM``.
         temperature: Of sampling: log-probabilities and entropies are those of the tempered
             distribution, as the engine reports them.
-        precision: ``"bfloat16"`` runs the model under autocast; results stay float32.
+        precision: See :class:`LearnerSettings`; results are float32 in any case.
         entropy_gradient: Whether the entropies carry gradient.
     """
 
@@ -139,7 +141,10 @@ class TokenModel:
 
     def autocast(self) -> Any:
         """The context that the model runs in."""
-        if self.precision == "float32":
+        half = self.precision == "bfloat16" or (
+            self.precision == "auto" and has_bfloat16(self.device)
+        )
+        if not half:
             return nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
 

@@ -161,7 +161,7 @@ class TrainCommand:
     max_context: int | None = None
     max_batch: int = 64
     engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
     critic: Literal["own", "shared"] = "own"
     micro_batch_tokens: int = 4096
     device: str = "auto"

@@ -1,3 +1,5 @@
-"""Replaying, ranking and showing results. Holds no code yet: episodes already replay through
-:func:`turngym.envs.replay`, on which the leaderboard will stand.
+"""Replaying, ranking and showing results.
+
+Holds no code yet: what a leaderboard will stand on, the replay of recorded episodes, is
+:func:`turngym.envs.replay`.
 """

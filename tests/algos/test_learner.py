@@ -40,7 +40,13 @@ def load(folder: Path) -> Any:
 
 
 def learner(folder: Path, recipe: Recipe, **settings: Any) -> Learner:
-    return Learner(load(folder), recipe, pad_id=0, settings=LearnerSettings(**settings), seed=3)
+    return Learner(
+        load(folder),
+        recipe,
+        pad_id=0,
+        settings=LearnerSettings(**{"precision": "float32", **settings}),
+        seed=3,
+    )
 
 
 def credits_for(grown: Forest, seed: int = 1) -> Credits:

@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 
 from turngym.algos.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from turngym.algos.interrupts import held_interrupts
+from turngym.algos.learner_settings import LearnerSettings
 from turngym.algos.losses import PolicyLoss
 from turngym.algos.metrics import without_times
 from turngym.algos.recipe import Optim, Recipe
@@ -53,6 +54,7 @@ def config(model: Path, **more: Any) -> TrainConfig:
         "checkpoint_every": 2,
         "engine_dtype": "float32",
         "device": "cpu",
+        "learner": LearnerSettings(precision="float32"),
     }
     return TrainConfig(**{**settings, **more})
 
