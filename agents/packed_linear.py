@@ -25,24 +25,25 @@ class PackedLinear:
         self._packed = weight.device.type == "cpu" and can_prepack(weight.dtype)
         if self._packed:
             self._weight = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS_HINT)
+            self._run = torch.ops.mkldnn._linear_pointwise.default
+            self._run_binary = torch.ops.mkldnn._linear_pointwise.binary
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """``[rows, in] -> [rows, out]``."""
         if self._packed:
-            return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
+            return self._run(x, self._weight, self._bias, "none", [], "")
         return F.linear(x, self._weight, self._bias)
 
     def silu(self, x: torch.Tensor) -> torch.Tensor:
         """``silu(self(x))``."""
         if self._packed:
-            return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "swish", [], "")
+            return self._run(x, self._weight, self._bias, "swish", [], "")
         return F.silu(F.linear(x, self._weight, self._bias))
 
     def times(self, x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
         """``self(x) * other``, ``other`` is ``[rows, out]``."""
         if self._packed:
-            fused = torch.ops.mkldnn._linear_pointwise.binary
-            return fused(x, other, self._weight, self._bias, "mul")
+            return self._run_binary(x, other, self._weight, self._bias, "mul")
         return F.linear(x, self._weight, self._bias) * other
 
 

@@ -335,7 +335,8 @@ class TransformersEngine:
 
     def _sample(self, which: Ids, logits: torch.Tensor) -> None:
         batch = self._batch
-        knobs = Knobs(*(a[which] for a in _fields(batch.knobs)))
+        everyone = len(which) == len(batch)
+        knobs = batch.knobs if everyone else Knobs(*(a[which] for a in _fields(batch.knobs)))
         drawn = draw(logits, knobs, batch.uniform(which))
         _check_finite(drawn)
         full = batch.record(which, drawn)

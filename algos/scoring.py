@@ -15,12 +15,11 @@ from torch.utils.checkpoint import checkpoint
 from ..agents.loading import has_bfloat16
 from .learner_settings import Precision
 from .rows import Row
+from .token_scores import token_scores
 
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
 # this many entries it is made, used and made again in the backward pass in pieces.
 LOGITS_PER_CHUNK = 2**24
-# Entries of a table that a processor's cache still holds.
-CACHED_ENTRIES = 2**17
 # Below this many columns torch's blocked CPU attention is slower than the plain product.
 SHORT_ROW = 512
 
@@ -104,7 +103,7 @@ class TokenModel:
 
     def hidden(self, ids: Tensor) -> Tensor:
         """Last hidden states ``[paths, columns, hidden]``."""
-        with self.autocast():
+        with self.autocast(), plain_attention(self.model, ids):
             return self.model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state
 
     def score(self, batch: Padded, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -115,10 +114,10 @@ class TokenModel:
             hidden: Their last hidden states when the caller has them already.
         """
         if not self.separable:
-            with self.autocast():
+            with self.autocast(), plain_attention(self.model, batch.ids):
                 logits = self.model(input_ids=batch.ids, use_cache=False).logits
             chosen = logits[batch.row, batch.before]
-            return _token_scores(chosen, batch.targets, self.temperature, self.entropy_gradient)
+            return token_scores(chosen, batch.targets, self.temperature, self.entropy_gradient)
         states = self.hidden(batch.ids) if hidden is None else hidden
         return self._chunked(states[batch.row, batch.before], batch.targets)
 
@@ -129,7 +128,7 @@ class TokenModel:
         def piece(part: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
             with self.autocast():
                 logits = head(part)
-            return _token_scores(logits, wanted, self.temperature, self.entropy_gradient)
+            return token_scores(logits, wanted, self.temperature, self.entropy_gradient)
 
         if len(states) <= rows:
             return piece(states, targets)
@@ -149,27 +148,6 @@ class TokenModel:
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
 
 
-def _token_scores(
-    logits: Tensor, targets: Tensor, temperature: float, entropy_gradient: bool
-) -> tuple[Tensor, Tensor]:
-    logits = logits.float()
-    if temperature != 1.0:
-        logits = logits / temperature
-    logprobs = logits.log_softmax(-1)
-    # a loss without an entropy term only reports the entropy: no graph over the vocabulary then
-    if entropy_gradient:
-        entropies = -torch.linalg.vecdot(logprobs.exp(), logprobs)
-    else:
-        entropies = _entropies(logprobs.detach())
-    return logprobs.gather(-1, targets[:, None])[:, 0], entropies
-
-
-def _entropies(logprobs: Tensor) -> Tensor:
-    """Entropies ``[n]`` without a graph, in pieces that a processor's cache holds."""
-    rows = max(1, CACHED_ENTRIES // logprobs.shape[-1])
-    return torch.cat([-torch.linalg.vecdot(p.exp(), p) for p in logprobs.split(rows)])
-
-
 @torch.no_grad()
 def _head_is_plain(model: Any) -> bool:
     """True when logits are the output layer on the last hidden state, nothing more.
@@ -184,6 +162,31 @@ def _head_is_plain(model: Any) -> bool:
     states = model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state
     whole = model(input_ids=ids, use_cache=False).logits
     return torch.allclose(head(states).float(), whole.float(), atol=1e-3, rtol=1e-3)
+
+
+@contextmanager
+def plain_attention(model: Any, ids: Tensor) -> Iterator[None]:
+    """Within, short rows on a CPU use attention as two products, a tenth of an update cheaper.
+
+    The model may be shared with an engine whose masks suit its own choice, so that is put back.
+
+    Args:
+        model: A transformers model.
+        ids: Rows ``[paths, columns]`` that are about to go through it.
+    """
+    config = model.config
+    if (
+        ids.device.type != "cpu"
+        or ids.shape[1] > SHORT_ROW
+        or config._attn_implementation != "sdpa"
+    ):
+        yield
+        return
+    model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation("sdpa")
 
 
 @contextmanager
