@@ -22,7 +22,7 @@ class LearnerSettings:
         critic: ``"own"`` backbone or head ``"shared"`` with the policy, see :class:`Critic`.
     """
 
-    micro_batch_tokens: int = 4096
+    micro_batch_tokens: int = 8192
     precision: Precision = "auto"
     critic: CriticKind = "own"
 

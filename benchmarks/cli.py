@@ -11,7 +11,7 @@ from typing import Any, cast
 import tyro
 from rich.console import Console
 
-from ..envs.errors import TurngymError
+from ..envs.errors import MissingExtraError, TurngymError
 from .arguments import expand_dotted
 from .options import (
     Command,
@@ -35,6 +35,8 @@ _HOMES: dict[type, str] = {
 }
 _FUNCTIONS: dict[type, str] = {EnvsCommand: "list_envs", RecipesCommand: "list_recipes"}
 
+# What the extra `train` installs; the core lists, plays and scores scripted agents without it.
+_TRAINING = ("torch", "transformers", "tokenizers", "safetensors", "tensorboard", "matplotlib")
 # The OpenMP threads of small models mostly wait for one another: let them sleep.
 _CALM = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -62,6 +64,12 @@ def main(words: Sequence[str] | None = None) -> int:
         _runner(type(command))(command)
     except TurngymError as error:
         errors.print(f"[bold red]error:[/] {_plain(str(error))}", highlight=False, soft_wrap=True)
+        return REFUSED
+    except ModuleNotFoundError as error:
+        if error.name not in _TRAINING:
+            raise
+        missing = MissingExtraError("this command", error.name, "train")
+        errors.print(f"[bold red]error:[/] {_plain(str(missing))}", highlight=False, soft_wrap=True)
         return REFUSED
     except KeyboardInterrupt:
         errors.print("stopped.")

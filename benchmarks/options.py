@@ -163,7 +163,7 @@ class TrainCommand:
     engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     critic: Literal["own", "shared"] = "own"
-    micro_batch_tokens: int = 4096
+    micro_batch_tokens: int = 8192
     device: str = "auto"
 
 

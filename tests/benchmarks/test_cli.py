@@ -155,6 +155,17 @@ def test_bad_input_is_one_clear_line(
     assert nearest in refused(words, capsys)
 
 
+def test_a_missing_package_names_the_extra(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def runner(kind: type) -> None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr("turngym.benchmarks.cli._runner", runner)
+    assert main(["recipes"]) == REFUSED
+    assert "turngym[train]" in capsys.readouterr().err
+
+
 def test_unknown_options_are_refused_by_tyro(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["train", "--lerning-rate", "1"])
