@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from .forest import Forest, Group
+from .forest import Forest, Group, Ids
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +22,10 @@ Floats = npt.NDArray[np.float32]
 Notes = Mapping[str, Sequence[Floats]]
 """Annotations per path: ``old_logprobs`` and ``ref_logprobs`` ``[n_act]``; ``values``
 ``[n_act + 1]``: the critic's value of the state before each action token, then of the state after
-the last one (what a truncated path bootstraps from)."""
+the last one (what a truncated path bootstraps from); ``verdicts`` ``[n_turns]`` in {-1, 0, 1};
+``spawned_values`` ``[n_act]``: on each turn's last token, the sum of the critic's values of the
+sessions that the turn asked for; ``tracked_values`` ``[n_act]``: what a tracker expected of the
+task, on every token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +36,14 @@ class Credits:
         advantages: One ``[n_act]`` array per path: what multiplies each token's gradient.
         value_targets: One ``[n_act]`` array per path for the critic's regression; empty when the
             rule has no critic.
+        extra: Further streams for the loss by name, one ``[n_act]`` array per path; the names are
+            in the rule's ``provides``.
         metrics: Scalars worth logging, by names without a stage (``"value_explained_frac"``).
     """
 
     advantages: Sequence[Floats]
     value_targets: Sequence[Floats] = ()
+    extra: Mapping[str, Sequence[Floats]] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -57,6 +63,10 @@ class Scorer(Protocol):
 
     def values(self, forest: Forest) -> list[Floats]:
         """Critic values ``[n_act + 1]`` per path, see :data:`Notes`."""
+        ...
+
+    def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
+        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``."""
         ...
 
 
@@ -83,7 +93,7 @@ class Credit(Protocol):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Streams that it adds for the loss: ``value_targets`` when it fits a critic."""
+        """Streams for the loss: ``value_targets`` with a critic, names of ``Credits.extra``."""
         ...
 
     @property
@@ -167,6 +177,73 @@ class Loss(Protocol):
 
     def __call__(self, batch: LossBatch) -> LossOut:
         """Loss of one micro batch."""
+        ...
+
+
+class Shaper(Protocol):
+    """Changes rewards before credit is given (length penalties, bonuses); nothing else."""
+
+    def __call__(self, forest: Forest) -> Forest:
+        """A forest of the same shape and order."""
+        ...
+
+
+class GroupFilter(Protocol):
+    """Decides which groups of a batch are trained on; those left out are played anew."""
+
+    @property
+    def max_rounds(self) -> int:
+        """Most rounds of playing per step; then the step goes on with what it has."""
+        ...
+
+    def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
+        """Whether a group with these returns ``[paths]`` is trained on."""
+        ...
+
+
+class Tracker(Protocol):
+    """What is remembered about each task from step to step; a value, its state is the run's."""
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """Names that its memory adds to the notes."""
+        ...
+
+    def start(self, seed: int, split: str, size: int | None) -> Memory:
+        """Empty memory for a split of ``size`` tasks (None: endless)."""
+        ...
+
+
+class Memory(Protocol):
+    """The state of a :class:`Tracker` in one run."""
+
+    @property
+    def first_episodes(self) -> Sequence[Start]:
+        """Episodes to play (one path each) and hand to :meth:`score_first` before step 1."""
+        ...
+
+    def score_first(self, forest: Forest) -> None:
+        """Take in the episodes of :attr:`first_episodes`."""
+        ...
+
+    def starts(self, step: int, count: int) -> list[Start]:
+        """The tasks of a training step, instead of the plain order."""
+        ...
+
+    def notes(self, forest: Forest) -> dict[str, list[Floats]]:
+        """Per-path arrays from before this step."""
+        ...
+
+    def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:
+        """Take in a step's episodes, after the update; returns metrics (without a stage)."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All of it as JSON data, for the checkpoint."""
+        ...
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Take up :meth:`state`."""
         ...
 
 

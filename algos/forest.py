@@ -53,6 +53,13 @@ class Turn:
         stop: Why sampling ended ("stop", "eos", "length").
         overflow: True when not the world but the player ended the episode, as truncated: what
             came next left no room for a single action token in the context.
+        partial: True for the first part of an action that was cut so that it can fork inside: the
+            turn that continues it has no observation and goes on with the same action. Nothing was
+            executed yet.
+        previous: Turn that was taken right before this one in the same episode, where that is not
+            the parent (another session's turn); None when it is.
+        spawned: First prompts ``[n]`` of the sessions that the action asked for and that can
+            still be opened.
     """
 
     parent: int
@@ -71,6 +78,9 @@ class Turn:
     metrics: tuple[tuple[str, float], ...] = ()
     stop: StopReason = "stop"
     overflow: bool = False
+    partial: bool = False
+    previous: int | None = None
+    spawned: tuple[Ids, ...] = ()
 
     @property
     def reward(self) -> float:
@@ -113,14 +123,29 @@ class Tree:
                 raise BadValueError(f"turn {at}: {name} has shape {values.shape}; expected ({n},).")
             if not np.isfinite(values).all():
                 raise BadValueError(f"turn {at}: {name} {values} are not finite.")
+        if turn.previous is not None and not ROOT <= turn.previous < at:
+            raise BadValueError(
+                f"turn {at}: previous is {turn.previous}; expected an index from {ROOT} to "
+                f"{at - 1}, or None."
+            )
+        if turn.partial and (turn.status != "running" or turn.rewards.any()):
+            raise BadValueError(f"turn {at}: part of an action has no outcome and no reward yet.")
         if turn.parent != ROOT and turn.edge is Edge.CONTINUE:
-            before = self.turns[turn.parent].status
-            if before != "running":
-                raise BadValueError(
-                    f"turn {at}: continues turn {turn.parent}, which ended as {before!r}."
-                )
+            self._check_continued(at, turn)
         self.turns.append(turn)
         return at
+
+    def _check_continued(self, at: int, turn: Turn) -> None:
+        before = self.turns[turn.parent]
+        if before.status != "running":
+            raise BadValueError(
+                f"turn {at}: continues turn {turn.parent}, which ended as {before.status!r}."
+            )
+        if before.partial and len(turn.obs_ids):
+            raise BadValueError(
+                f"turn {at}: goes on with the action of turn {turn.parent}, so nothing can be "
+                "observed in between."
+            )
 
     def chain(self, last: int) -> tuple[int, ...]:
         """Turn indices from the start (or SPAWN) of ``last``'s context down to ``last``."""
@@ -128,6 +153,23 @@ class Tree:
         while self.turns[line[-1]].edge is Edge.CONTINUE and self.turns[line[-1]].parent != ROOT:
             line.append(self.turns[line[-1]].parent)
         return tuple(reversed(line))
+
+    def previous(self, at: int) -> int:
+        """Turn taken right before turn ``at`` in its episode, :data:`ROOT` for the first."""
+        turn = self.turns[at]
+        return turn.parent if turn.previous is None else turn.previous
+
+    def episode(self, last: int) -> tuple[int, ...]:
+        """Turns of the episode that ended with ``last``, in the order they were taken."""
+        line = [last]
+        while (before := self.previous(line[-1])) != ROOT:
+            line.append(before)
+        return tuple(reversed(line))
+
+    def finals(self) -> list[int]:
+        """Turns after which no other was taken: the ends of the episodes, in order."""
+        followed = {self.previous(i) for i in range(len(self.turns))}
+        return [i for i in range(len(self.turns)) if i not in followed]
 
     def leaves(self) -> list[int]:
         """Turns that nothing continues: the last turns of the paths, in order."""
@@ -144,12 +186,17 @@ class Group:
         task_id: The environment's id of the task.
         trees: Grown trees.
         faults: Attempts that ended before the first turn because the environment was broken.
+        pruned_tokens: Action tokens that were sampled but are in no tree any more: they were paid
+            for.
+        pruned_turns: Environment steps of such turns.
     """
 
     uid: str
     task_id: str
     trees: list[Tree] = field(default_factory=list)
     faults: int = 0
+    pruned_tokens: int = 0
+    pruned_turns: int = 0
 
     def __repr__(self) -> str:
         turns = sum(len(tree.turns) for tree in self.trees)
@@ -196,6 +243,23 @@ class Forest:
         """Undiscounted return of a path."""
         return sum(t.reward for t in self.turns(path))
 
+    def returns(self) -> npt.NDArray[np.float64]:
+        """Return of the whole episode that each path belongs to ``[paths]``.
+
+        Where a path is one session of an episode, the other sessions' rewards count too; where
+        several episodes pass through its last turn (they forked in a later session), their mean.
+        Episodes that ended in ``env_error`` count nowhere. Without sessions it is the path's own
+        return.
+        """
+        of_tree: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
+        out = np.empty(len(self.paths))
+        for i, path in enumerate(self.paths):
+            at = path.group, path.tree
+            if at not in of_tree:
+                of_tree[at] = _mean_returns(self.groups[path.group].trees[path.tree])
+            out[i] = of_tree[at][path.turns[-1]]
+        return out
+
     def n_act(self, path: Path) -> int:
         """Action tokens of a path."""
         return sum(len(t.act_ids) for t in self.turns(path))
@@ -213,3 +277,21 @@ class Forest:
 
     def __iter__(self) -> Iterator[Path]:
         return iter(self.paths)
+
+
+def _mean_returns(tree: Tree) -> npt.NDArray[np.float64]:
+    """Mean return of the episodes that pass through each turn ``[turns]``."""
+    so_far = np.zeros(len(tree.turns))
+    for i, turn in enumerate(tree.turns):
+        before = tree.previous(i)
+        so_far[i] = turn.reward + (so_far[before] if before != ROOT else 0.0)
+    total, count = np.zeros_like(so_far), np.zeros_like(so_far)
+    for last in tree.finals():
+        if tree.turns[last].status != "env_error":
+            total[last], count[last] = so_far[last], 1.0
+    for i in range(len(tree.turns) - 1, -1, -1):
+        before = tree.previous(i)
+        if before != ROOT:
+            total[before] += total[i]
+            count[before] += count[i]
+    return np.where(count > 0, total / np.maximum(count, 1.0), so_far)

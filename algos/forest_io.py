@@ -31,7 +31,9 @@ _PLAIN: dict[str, type] = {
     "valid": bool,
     "stop": str,
     "overflow": bool,
+    "partial": bool,
 }
+_COUNTS = ("faults", "pruned_tokens", "pruned_turns")
 _WORDS = {"status": get_args(Status), "stop": get_args(StopReason), "edge": tuple(Edge)}
 
 
@@ -68,19 +70,21 @@ def load_forest(path: Path | str) -> Forest:
 
 def _group_to_json(group: Group) -> dict[str, Any]:
     trees = [[_turn_to_json(turn) for turn in tree.turns] for tree in group.trees]
-    return {"uid": group.uid, "task_id": group.task_id, "faults": group.faults, "trees": trees}
+    return {name: getattr(group, name) for name in ("uid", "task_id", *_COUNTS)} | {"trees": trees}
 
 
 def _turn_to_json(turn: Turn) -> dict[str, Any]:
     # float32 -> float64 -> shortest decimal -> float64 -> float32 loses nothing
-    row = {name: getattr(turn, name) for name in (*_PLAIN, *_PAIRS)}
+    row = {name: getattr(turn, name) for name in (*_PLAIN, *_PAIRS, "previous")}
+    row["spawned"] = [ids.tolist() for ids in turn.spawned]
     return row | {name: getattr(turn, name).tolist() for name in _ARRAYS}
 
 
 def _group_from_json(row: Any) -> Group:
     if not isinstance(row, dict):
         raise BadValueError(f"got a {type(row).__name__}")
-    group = Group(_of(row, "uid", str), _of(row, "task_id", str), faults=_of(row, "faults", int))
+    counts = {name: _of(row, name, int) for name in _COUNTS}
+    group = Group(_of(row, "uid", str), _of(row, "task_id", str), **counts)
     for turns in _of(row, "trees", list):
         tree = Tree()
         for turn in turns:
@@ -97,6 +101,8 @@ def _turn_from_json(row: dict[str, Any]) -> Turn:
     values["edge"] = Edge(values["edge"])
     for name, kind in _ARRAYS.items():
         values[name] = _array(name, row[name], kind)
+    values["previous"] = None if row["previous"] is None else _of(row, "previous", int)
+    values["spawned"] = tuple(_array("spawned", ids, np.int64) for ids in _of(row, "spawned", list))
     for name in _PAIRS:
         values[name] = tuple((str(key), float(value)) for key, value in row[name])
     return Turn(**values)

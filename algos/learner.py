@@ -14,7 +14,7 @@ from torch import Tensor
 from ..envs.errors import BadValueError, TurngymError
 from .contracts import Credits, Floats, LossBatch, Norm, Notes
 from .critic import Critic
-from .forest import Forest
+from .forest import Forest, Ids
 from .learner_settings import LearnerSettings
 from .probe import reads_entropy, silent_without_advantage
 from .recipe import Recipe
@@ -115,6 +115,25 @@ class Learner:
             for i, r in enumerate(micro):
                 before = rows[r].at - 1
                 out[r] = at_each[i][np.append(before, rows[r].at[-1])]
+        return out
+
+    def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
+        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
+
+        Raises:
+            BadValueError: The recipe has no critic.
+        """
+        if self.critic is None:
+            raise BadValueError(f"recipe {self.recipe.name}: there is no critic to ask for values.")
+        out = np.empty(len(prompts), np.float32)
+        no_turn = np.zeros(1, np.int64)
+        rows = [
+            Row(ids, np.array([len(ids) - 1]), no_turn, np.zeros(1, np.float32)) for ids in prompts
+        ]
+        for micro, batch in self._padded(rows, range(len(rows))):
+            with torch.no_grad(), self._maths(batch):
+                at_each = self._values(batch, None, every=True).cpu().numpy()
+            out[micro] = [at_each[i, len(prompts[r]) - 1] for i, r in enumerate(micro)]
         return out
 
     # ------------------------------------------------------------------ training

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..envs.errors import BadValueError
-from .contracts import Annotator, Credit, Loss, Rollout
+from .contracts import Annotator, Credit, GroupFilter, Loss, Rollout, Shaper, Tracker
 
 _WHO = {
     "old_logprobs": "OldLogprobs()",
     "ref_logprobs": "RefLogprobs()",
     "values": "CriticValues()",
+    "verdicts": "RuleJudge() or LlmJudge(...)",
+    "spawned_values": "SpawnedValues()",
+    "tracked_values": "a tracker such as BetaTracker()",
 }
 
 
@@ -65,6 +68,9 @@ class Recipe:
         loss: What is minimised.
         annotators: What may be computed before credit is given; see :attr:`used_annotators`.
         optim: How weights move.
+        shapers: Change the rewards before credit is given, in this order.
+        filter: Which groups are trained on; None for all.
+        tracker: What is remembered about each task from step to step.
         groups_per_step: Tasks per rollout batch.
         temperature: Of sampling, and of every log-probability the learner computes.
     """
@@ -75,6 +81,9 @@ class Recipe:
     credit: Credit
     loss: Loss
     annotators: tuple[Annotator, ...] = ()
+    shapers: tuple[Shaper, ...] = ()
+    filter: GroupFilter | None = None
+    tracker: Tracker | None = None
     optim: Optim = field(default_factory=Optim)
     groups_per_step: int = 16
     temperature: float = 1.0
@@ -109,9 +118,8 @@ class Recipe:
         """
         return frozenset(
             "values" if name == "old_values" else name
-            for name in self.credit.needs | self.loss.needs
-            if name != "value_targets"
-        )
+            for name in self.credit.needs | (self.loss.needs - self.credit.provides)
+        ) - {"value_targets"}
 
     @property
     def used_annotators(self) -> tuple[Annotator, ...]:
@@ -131,6 +139,8 @@ class Recipe:
 
     def _check_notes(self) -> None:
         given = frozenset[str]().union(*(a.provides for a in self.annotators))
+        if self.tracker is not None:
+            given |= self.tracker.provides
         for name in sorted(self.needs - given):
             asking = " and ".join(
                 type(part).__name__

@@ -10,13 +10,15 @@ from .forest import Forest, Turn
 
 
 def tokens_sampled(forest: Forest) -> int:
-    """Action tokens in the forest, those of broken episodes included: they were paid for."""
-    return sum(len(t.act_ids) for t in _all_turns(forest))
+    """Action tokens sampled, those of broken and pruned episodes included: they were paid for."""
+    pruned = sum(group.pruned_tokens for group in forest.groups)
+    return pruned + sum(len(t.act_ids) for t in _all_turns(forest))
 
 
 def turns_taken(forest: Forest) -> int:
-    """Environment steps in the forest."""
-    return len(_all_turns(forest))
+    """Environment steps, those of pruned episodes included."""
+    pruned = sum(group.pruned_turns for group in forest.groups)
+    return pruned + sum(not turn.partial for turn in _all_turns(forest))
 
 
 def rollout_metrics(forest: Forest) -> dict[str, float]:
@@ -37,22 +39,29 @@ def rollout_metrics(forest: Forest) -> dict[str, float]:
         "rollout/success_frac": np.mean([line[-1].status == "solved" for line in paths]),
         "rollout/truncated_frac": np.mean([line[-1].status == "truncated" for line in paths]),
         "rollout/overflow_frac": np.mean([line[-1].overflow for line in paths]),
-        "rollout/turns_mean": np.mean([len(line) for line in paths]),
+        "rollout/turns_mean": np.mean([_steps(line) for line in paths]),
         "rollout/tokens_mean": np.mean([sum(len(t.act_ids) for t in line) for line in paths]),
         "rollout/context_tokens_mean": np.mean(
             [sum(len(t.obs_ids) + len(t.act_ids) for t in line) for line in paths]
         ),
         "rollout/invalid_actions_mean": np.mean([sum(not t.valid for t in line) for line in paths]),
     }
-    turns = [t for line in paths for t in line]
+    turns = [t for line in paths for t in line if not t.partial]
     row["rollout/cut_actions_frac"] = np.mean([t.stop == "length" for t in turns])
-    row["rollout/entropy_nats"] = np.concatenate([t.entropies for t in turns]).mean()
+    row["rollout/entropy_nats"] = np.concatenate(
+        [t.entropies for line in paths for t in line]
+    ).mean()
     terms: dict[str, float] = defaultdict(float)
     for turn in turns:
         for name, value in turn.reward_terms:
             terms[name] += value
     row |= {f"rollout/term_{name}_mean": value / len(paths) for name, value in terms.items()}
     return {key: float(value) for key, value in row.items()}
+
+
+def _steps(line: list[Turn]) -> int:
+    """Environment steps of a path."""
+    return sum(not turn.partial for turn in line)
 
 
 def _all_turns(forest: Forest) -> list[Turn]:

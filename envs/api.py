@@ -23,6 +23,7 @@ from .episode import (
     Call,
     Episode,
     Info,
+    Opening,
     Outcome,
     Play,
     SessionSwitch,
@@ -33,6 +34,7 @@ from .episode import (
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from .randomness import EpisodeRandom
 from .seeding import SeededEnv
+from .sessions import SessionDoor
 from .settings import WorldType
 from .spaces import Utf8Text
 from .tasks import Task, TaskSource, draw_task, find_task
@@ -43,6 +45,7 @@ __all__ = [
     "Episode",
     "FiveTuple",
     "Info",
+    "Opening",
     "Outcome",
     "Play",
     "Policy",
@@ -70,7 +73,7 @@ class Policy(Protocol):
         ...
 
 
-class TextEnv(SeededEnv, Generic[S, P], metaclass=WorldType):
+class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
     """Base class of every world.
 
     A subclass passes its task source to ``__init__`` and implements :meth:`begin` and

@@ -49,6 +49,22 @@ class SessionSwitch(NamedTuple):
     parent: int | None
 
 
+class Opening(NamedTuple):
+    """A session that an action asked for and that nobody has opened yet.
+
+    Attributes:
+        key: Unique in the episode.
+        observation: Its first observation.
+        score: How promising the world's own schedule takes it to be.
+        layer: How many sessions deep it hangs: 1 below the first session.
+    """
+
+    key: str
+    observation: str
+    score: float = 0.0
+    layer: int = 1
+
+
 class Outcome(NamedTuple):
     """What one action did; made by the class methods.
 

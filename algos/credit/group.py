@@ -69,7 +69,7 @@ class GroupCredit:
 
     def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
         """One constant advantage per path, broadcast over its ``[n_act]`` action tokens."""
-        returns = np.array([forest.reward(p) for p in forest.paths], dtype=np.float64)
+        returns = forest.returns()
         scores = np.zeros_like(returns)
         groups = by_prompt(forest)
         for members in groups:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 from ...envs.errors import BadValueError, UnknownNameError
 from ..recipe import Recipe
 
-FIXED = frozenset({"name", "paper", "annotators"})
+FIXED = frozenset({"name", "paper", "annotators", "shapers"})
 
 
 class Setting(NamedTuple):

@@ -21,7 +21,7 @@ from ...envs.api import Status, TextEnv
 from ...envs.errors import BadValueError, EnvFault, EpisodeError
 from ...envs.forking import fork
 from ..contracts import Start
-from ..forest import ROOT, Edge, Tree, Turn, last_token_reward
+from ..forest import ROOT, Edge, Ids, Tree, Turn, last_token_reward
 from .seeds import seed_at
 
 T = TypeVar("T")
@@ -60,6 +60,7 @@ class Seat:
         seed: Of the episode.
         place: The forks that led here; with ``turns`` it seeds the next action.
         turns: Actions taken since the start.
+        last: Index of the last turn in its tree.
         done: True when there is nothing left to answer.
         session: The session whose turn it is.
         contexts: By session.
@@ -73,6 +74,7 @@ class Seat:
     contexts: dict[int, Context]
     place: tuple[int, ...] = ()
     turns: int = 0
+    last: int = ROOT
     done: bool = False
     holders: Counter[int] = field(default_factory=Counter)
 
@@ -185,9 +187,12 @@ class Player:
             reward_terms=tuple(info["reward_terms"].items()),
             metrics=tuple(info["metrics"].items()),
             stop=done.stop,
+            previous=None if seat.last == context.parent else seat.last,
+            spawned=self._spawned(seat),
         )
         context.ids = ids + done.ids.tolist()
         context.parent, context.edge = len(tree.turns), Edge.CONTINUE
+        seat.last = len(tree.turns)
         if turn.status == "running" and not self._prepare(seat, observation, info):
             status, metrics = _cut_short(text_env(seat.env))
             turn = replace(turn, status=status, overflow=True, metrics=metrics)
@@ -195,6 +200,32 @@ class Player:
         if turn.status != "running":
             self.leave(seat)
         return turn
+
+    def switch(self, seat: Seat, key: str) -> bool:
+        """Go to a waiting session, out of the world's own order.
+
+        Its first turn will hang on the turn that ``seat.contexts`` holds for the session that
+        asked for it.
+
+        Returns:
+            False when its first prompt leaves no room for an action; the seat is then left.
+        """
+        observation, info = seat.env.get_wrapper_attr("open_session")(key)
+        if self._prepare(seat, observation, info):
+            return True
+        self.leave(seat)
+        return False
+
+    def _spawned(self, seat: Seat) -> tuple[Ids, ...]:
+        """First prompts of the sessions that the last action asked for."""
+        asked = seat.env.get_wrapper_attr("asked")()
+        if not asked:
+            return ()
+        instructions = text_env(seat.env).instructions
+        return tuple(
+            np.asarray(self.renderer.open(instructions, opening.observation), dtype=np.int64)
+            for opening in asked
+        )
 
     def leave(self, seat: Seat) -> None:
         """Give a seat up: its episode is over, or nobody will go on from it."""
