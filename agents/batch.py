@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from .engine import Completion, Request
 from .kv_pool import Ids, Row
-from .sampling import Drawn, Knobs, uniforms
+from .sampling import Drawn, Knobs, likeliest, uniforms
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +26,7 @@ class Job:
         row: Its row in the pool once it is admitted.
         completion: The answer once it is done.
         signal: Wakes the coroutine that waits for it.
+        likeliest: Log-probabilities of the likeliest tokens ``[k]`` of each place, where asked for.
     """
 
     request: Request
@@ -34,6 +36,7 @@ class Job:
     row: Row | None = None
     completion: Completion | None = None
     signal: asyncio.Future[None] | None = None
+    likeliest: list[npt.NDArray[np.float32]] = field(default_factory=list)
 
     @property
     def most_cached(self) -> int:
@@ -110,6 +113,14 @@ class Batch:
         self._floats[1, which, at] = drawn.entropies
         self.counts[which] += 1
         return self.counts[which] >= self._limits[which]
+
+    def record_likeliest(self, which: Ids, logits: torch.Tensor) -> None:
+        """Note the likeliest tokens' log-probabilities for the jobs ``which`` that want them."""
+        for at, i in enumerate(which):
+            job = self.jobs[i]
+            if k := job.request.sampling.top_logprobs:
+                heat = float(self.knobs.temperature[i]) or 1.0
+                job.likeliest.append(likeliest(logits[at], heat, k))
 
     def action(self, i: int) -> Ids:
         """What job ``i`` sampled so far."""

@@ -26,6 +26,8 @@ class Sampling:
         top_p: Nucleus mass in (0, 1]; log-probabilities stay those of the full distribution.
         top_k: Keep the k likeliest tokens; 0 keeps all.
         stop: Strings that end an action; the stop string stays in the action.
+        top_logprobs: How many of the likeliest tokens to report the log-probabilities of, at each
+            place; 0 reports none.
     """
 
     max_tokens: int
@@ -33,6 +35,7 @@ class Sampling:
     top_p: float = 1.0
     top_k: int = 0
     stop: tuple[str, ...] = ()
+    top_logprobs: int = 0
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -43,6 +46,10 @@ class Sampling:
             raise BadValueError(f"Sampling.top_p is {self.top_p}; expected a value in (0, 1].")
         if self.top_k < 0:
             raise BadValueError(f"Sampling.top_k is {self.top_k}; expected 0 (off) or more.")
+        if self.top_logprobs < 0:
+            raise BadValueError(
+                f"Sampling.top_logprobs is {self.top_logprobs}; expected 0 (none) or more."
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +82,8 @@ class Completion:
         entropies: Entropy in nats of each token's distribution ``[n]``, at least 0.
         stop: Why it ended: a stop string, the end-of-text token, or the length limit.
         cache: Handle for :attr:`Request.cache`; None when the engine keeps none.
+        top_logprobs: The likeliest tokens' log-probabilities ``[n, top_logprobs]``, falling; None
+            when none were asked for.
     """
 
     # asyncio prints the results of tasks; arrays would take longer than the sampling
@@ -83,6 +92,7 @@ class Completion:
     entropies: Floats = field(repr=False)
     stop: StopReason
     cache: int | None = None
+    top_logprobs: Floats | None = field(default=None, repr=False)
 
 
 class Engine(Protocol):
@@ -96,6 +106,11 @@ class Engine(Protocol):
     @property
     def max_context(self) -> int:
         """Most tokens that context and action may have together."""
+        ...
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of token ids that it samples from."""
         ...
 
     async def generate(self, request: Request) -> Completion:

@@ -79,6 +79,18 @@ def draw(logits: torch.Tensor, knobs: Knobs, uniform: npt.NDArray[np.float32]) -
     return Drawn(tokens.numpy(), logprobs.numpy(), entropies.numpy())
 
 
+def likeliest(logits: torch.Tensor, temperature: float, k: int) -> npt.NDArray[np.float32]:
+    """Log-probabilities ``[k]`` in nats of one row's likeliest tokens, falling.
+
+    Args:
+        logits: ``[vocabulary]`` in float32.
+        temperature: Of the distribution, above 0.
+        k: How many; all of them where the vocabulary is smaller.
+    """
+    tempered = (logits / temperature).log_softmax(-1)
+    return tempered.topk(min(k, len(tempered))).values.cpu().numpy()
+
+
 def _invert(masses: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     """First index whose cumulative mass exceeds ``uniform`` times the total.
 

@@ -86,6 +86,11 @@ class TransformersEngine:
         return self._version
 
     @property
+    def vocabulary(self) -> int:
+        """Number of token ids that it samples from."""
+        return self._forward.vocabulary
+
+    @property
     def max_context(self) -> int:
         """Most tokens that context and action may have together."""
         return self._max_context
@@ -339,6 +344,7 @@ class TransformersEngine:
         knobs = batch.knobs if everyone else Knobs(*(a[which] for a in _fields(batch.knobs)))
         drawn = draw(logits, knobs, batch.uniform(which))
         _check_finite(drawn)
+        batch.record_likeliest(which, logits)
         full = batch.record(which, drawn)
         suspect = self._stops.suspects(batch.stop_sets[which], drawn.tokens) | full
         if not suspect.any():
@@ -371,6 +377,7 @@ class TransformersEngine:
             entropies=entropies,
             stop=reason,
             cache=self._pool.park(job.row),
+            top_logprobs=np.stack(job.likeliest) if job.likeliest else None,
         )
         job.wake()
 

@@ -1,7 +1,10 @@
 """Rollouts: they decide only where the next turn hangs; the player does the rest."""
 
+from .branch import Branch
 from .chains import Chains, play_out
+from .expand import Expand
 from .player import Player, Seat
 from .seeds import seed_at
+from .sessions import Sessions
 
-__all__ = ["Chains", "Player", "Seat", "play_out", "seed_at"]
+__all__ = ["Branch", "Chains", "Expand", "Player", "Seat", "Sessions", "play_out", "seed_at"]

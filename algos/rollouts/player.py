@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -36,6 +37,7 @@ class Context:
         obs_ids: The observation that waits for an answer.
         parent: Turn that the next one hangs on.
         edge: How it hangs there.
+        given: First tokens of the next action where they are fixed: a fork inside an action.
         cache: The engine's handle for ``ids``.
     """
 
@@ -43,11 +45,24 @@ class Context:
     obs_ids: list[int]
     parent: int = ROOT
     edge: Edge = Edge.CONTINUE
+    given: list[int] = field(default_factory=list)
     cache: int | None = None
 
     def fork(self) -> Context:
         """An independent copy that shares the engine's cache."""
-        return replace(self, ids=list(self.ids), obs_ids=list(self.obs_ids))
+        return replace(self, ids=list(self.ids), obs_ids=list(self.obs_ids), given=list(self.given))
+
+
+class Answer(NamedTuple):
+    """One action that was sampled and taken, and what came back."""
+
+    done: Completion
+    ids: list[int]
+    action: str
+    version: int
+    observation: str
+    reward: float
+    info: Mapping[str, Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +79,7 @@ class Seat:
         done: True when there is nothing left to answer.
         session: The session whose turn it is.
         contexts: By session.
+        askers: By key of a session, the turn that asked for it.
         holders: How many contexts of this seat and its forks hold each engine cache.
     """
 
@@ -76,6 +92,7 @@ class Seat:
     turns: int = 0
     last: int = ROOT
     done: bool = False
+    askers: dict[str, int] = field(default_factory=dict)
     holders: Counter[int] = field(default_factory=Counter)
 
     @property
@@ -98,6 +115,7 @@ class Seat:
             self,
             env=fork(self.env),
             contexts=contexts,
+            askers=dict(self.askers),
             place=(*self.place, self.turns, branch),
         )
 
@@ -162,50 +180,85 @@ class Player:
         Raises:
             EpisodeError: The episode is over.
         """
+        return self.append(seat, tree, await self.answer(seat))
+
+    async def answer(self, seat: Seat, top_logprobs: int = 0) -> Answer:
+        """Sample one action and take it; :meth:`append` then puts it into a tree.
+
+        Apart from each other, so that seats which share a tree can play side by side and still
+        append in a fixed order.
+
+        Args:
+            seat: Where to play.
+            top_logprobs: How many of the likeliest tokens' log-probabilities to bring along.
+
+        Raises:
+            EpisodeError: The episode is over.
+        """
         if seat.done:
             raise EpisodeError(f"task {seat.task_id}: a turn after the end of the episode.")
         context = seat.now
-        ids = context.ids + context.obs_ids
-        done = await self._sample(seat, context, ids)
+        ids = context.ids + context.obs_ids + context.given
+        done = await self._sample(seat, context, ids, top_logprobs)
         version = self.engine.version
-        action = self.renderer.text(done.ids.tolist())
+        action = self.renderer.text(context.given + done.ids.tolist())
         observation, reward, _, _, info = await _call(seat.env, lambda: seat.env.step(action))
         seat.turns += 1
-        turn = Turn(
+        return Answer(done, ids, action, version, observation, float(reward), info)
+
+    def append(self, seat: Seat, tree: Tree, answer: Answer, cuts: Sequence[int] = ()) -> Turn:
+        """Put an answer into the tree and get the seat ready for the next observation.
+
+        Args:
+            seat: The seat that gave it.
+            tree: The tree that the seat's turns are in.
+            answer: What :meth:`answer` returned.
+            cuts: Places ``0 < cut < n`` among the ``[n]`` sampled tokens where the action is cut
+                into partial turns, ascending.
+
+        Returns:
+            The last turn that was added.
+        """
+        context, done, info = seat.now, answer.done, answer.info
+        last = Turn(
             parent=context.parent,
             edge=context.edge,
-            obs_ids=np.asarray(context.obs_ids, dtype=np.int64),
+            obs_ids=np.asarray([] if context.given else context.obs_ids, dtype=np.int64),
             act_ids=done.ids,
             logprobs=done.logprobs,
             entropies=done.entropies,
-            rewards=last_token_reward(float(reward), len(done.ids)),
+            rewards=last_token_reward(answer.reward, len(done.ids)),
             verdict=info["verdict"] or 0,
             status=info["status"],
-            version=version,
-            action=action,
+            version=answer.version,
+            action=answer.action,
             valid=info["valid_action"],
             reward_terms=tuple(info["reward_terms"].items()),
             metrics=tuple(info["metrics"].items()),
             stop=done.stop,
             previous=None if seat.last == context.parent else seat.last,
-            spawned=self._spawned(seat),
+            spawned=self._spawned(seat, len(tree.turns) + len(cuts)),
         )
-        context.ids = ids + done.ids.tolist()
-        context.parent, context.edge = len(tree.turns), Edge.CONTINUE
-        seat.last = len(tree.turns)
-        if turn.status == "running" and not self._prepare(seat, observation, info):
+        for part in _parts(last, cuts, len(tree.turns)):
+            if part.partial:
+                tree.add(part)
+            last = part
+        context.ids = answer.ids + done.ids.tolist()
+        context.given = []
+        context.parent = seat.last = len(tree.turns)
+        context.edge = Edge.CONTINUE
+        if last.status == "running" and not self._prepare(seat, answer.observation, info):
             status, metrics = _cut_short(text_env(seat.env))
-            turn = replace(turn, status=status, overflow=True, metrics=metrics)
-        tree.add(turn)
-        if turn.status != "running":
+            last = replace(last, status=status, overflow=True, metrics=metrics)
+        tree.add(last)
+        if last.status != "running":
             self.leave(seat)
-        return turn
+        return last
 
     def switch(self, seat: Seat, key: str) -> bool:
         """Go to a waiting session, out of the world's own order.
 
-        Its first turn will hang on the turn that ``seat.contexts`` holds for the session that
-        asked for it.
+        Its first turn will hang on the turn that asked for it.
 
         Returns:
             False when its first prompt leaves no room for an action; the seat is then left.
@@ -216,11 +269,13 @@ class Player:
         self.leave(seat)
         return False
 
-    def _spawned(self, seat: Seat) -> tuple[Ids, ...]:
-        """First prompts of the sessions that the last action asked for."""
+    def _spawned(self, seat: Seat, at: int) -> tuple[Ids, ...]:
+        """First prompts of the sessions that the last action, turn ``at``, asked for."""
         asked = seat.env.get_wrapper_attr("asked")()
         if not asked:
             return ()
+        for opening in asked:
+            seat.askers.setdefault(opening.key, at)
         instructions = text_env(seat.env).instructions
         return tuple(
             np.asarray(self.renderer.open(instructions, opening.observation), dtype=np.int64)
@@ -233,11 +288,13 @@ class Player:
         for context in seat.contexts.values():
             self._release(seat, context)
 
-    async def _sample(self, seat: Seat, context: Context, ids: list[int]) -> Completion:
-        room = self.max_context - len(ids)
+    async def _sample(
+        self, seat: Seat, context: Context, ids: list[int], top_logprobs: int
+    ) -> Completion:
         sampling = self.sampling
-        if room < sampling.max_tokens:
-            sampling = replace(sampling, max_tokens=room)
+        room = min(self.max_context - len(ids), sampling.max_tokens - len(context.given))
+        if (room, top_logprobs) != (sampling.max_tokens, sampling.top_logprobs):
+            sampling = replace(sampling, max_tokens=room, top_logprobs=top_logprobs)
         seed = seed_at(seat.seed, *seat.place, seat.turns)
         done = await self.engine.generate(
             Request(ids=ids, sampling=sampling, seed=seed, cache=context.cache)
@@ -251,11 +308,12 @@ class Player:
     def _prepare(self, seat: Seat, observation: str, info: Mapping[str, Any]) -> bool:
         """Put the next observation where it belongs; False when there is no room to answer it."""
         asking, session = info["parent_session"], info["session"]
-        if session in seat.contexts:
-            back = seat.contexts[session]
+        back = seat.contexts.get(session)
+        if back is not None and back.ids:
             back.obs_ids = self.renderer.observe(observation, back.ids)
         else:
-            parent = seat.contexts[seat.session if asking is None else asking].parent
+            asker = seat.contexts[seat.session if asking is None else asking].parent
+            parent = seat.askers.get(seat.env.get_wrapper_attr("session_key")(), asker)
             opened = self.renderer.open(text_env(seat.env).instructions, observation)
             seat.contexts[session] = Context([], opened, parent, Edge.SPAWN)
         seat.session = session
@@ -291,3 +349,28 @@ def _cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float
 async def _call(env: gym.Env[Any, Any], do: Callable[[], T]) -> T:
     """Run a step or reset; one that may wait for the outside world leaves the loop free."""
     return await asyncio.to_thread(do) if text_env(env).blocking else do()
+
+
+def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
+    """The turn cut into partial turns, the first of which will be turn ``at`` of its tree."""
+    parts = []
+    edges = [0, *cuts, len(turn.act_ids)]
+    for number, (start, stop) in enumerate(pairwise(edges)):
+        first, last = number == 0, stop == len(turn.act_ids)
+        part = replace(
+            turn,
+            act_ids=turn.act_ids[start:stop],
+            logprobs=turn.logprobs[start:stop],
+            entropies=turn.entropies[start:stop],
+            rewards=turn.rewards[start:stop],
+        )
+        if not first:
+            none = np.zeros(0, dtype=np.int64)
+            part = replace(
+                part, parent=at + number - 1, edge=Edge.CONTINUE, obs_ids=none, previous=None
+            )
+        if not last:
+            part = replace(part, partial=True, status="running", metrics=(), reward_terms=())
+            part = replace(part, verdict=0, valid=True, action="", spawned=(), stop="length")
+        parts.append(part)
+    return parts

@@ -107,6 +107,7 @@ class ScriptEngine:
         self.waits = np.random.default_rng(delays)
         self.max_context = max_context
         self.version = 7
+        self.vocabulary = 128
         self.requests: list[Request] = []
         self.alive: set[int] = set()
         self.handles = 0

@@ -1,0 +1,227 @@
+"""ARPO's rollout: branch where the entropy rose after a tool answered."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...envs.errors import BadValueError, EnvFault
+from ..contracts import Start
+from ..forest import Group, Tree
+from .meter import Line, Meter, finished, kept
+from .player import Answer, Player, Seat
+from .seeds import seed_at
+
+_SNAPSHOT, _FRESH = -1, 10**6
+TOP = 10
+"""Likeliest tokens that the released code's entropy looks at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branch:
+    """Entropy-based adaptive rollout (ARPO, arXiv 2507.19849, section 3.1).
+
+    ``initial`` chains begin. Whenever a tool has answered, the entropy H of the next
+    ``probe_tokens`` tokens is set against that of the chain's first ones, and a chain branches with
+    probability ``clamp(alpha + beta * (H - H_initial), 0, 1)`` into ``beam`` chains that go on from
+    the tool's answer. The tool does not run again. At most ``budget`` chains exist; what is left
+    when all have ended is filled with fresh ones.
+
+    The probe costs nothing: a chain samples its next action anyway, and its first tokens are the
+    probe. The branches start from the position before it.
+
+    Entropies are sums over the probe's tokens, in units of ln(vocabulary) nats, so they reach
+    about ``probe_tokens / 5``.
+
+    Degenerate cases: ``budget == initial`` never branches and is :class:`Chains`. A chain that
+    branched does not branch again at the same tool answer.
+
+    Attributes:
+        initial: N in the paper: chains at the start.
+        budget: M: chains in all.
+        beam: Z: chains that one becomes where it branches.
+        alpha: Base probability of branching.
+        beta: How strongly the rise of the entropy counts.
+        probe_tokens: k: tokens whose entropy is measured.
+        threshold: Branch exactly where the probability is above it (the paper's rule); None draws.
+        reference_compat: The released code's rule: the action that ended with this tool's call
+            decides instead of the probe (one step late), from the ten likeliest tokens' entropy,
+            with a branch's own first action as its H_initial, and fresh chains one at a time.
+        limit_tokens: Most tokens that a group may sample, see :class:`Chains`.
+        limit_calls: Most actions that a group may take.
+    """
+
+    initial: int = 8
+    budget: int = 16
+    beam: int = 2
+    alpha: float = 0.5
+    beta: float = 0.2
+    probe_tokens: int = 20
+    threshold: float | None = None
+    reference_compat: bool = False
+    limit_tokens: int | None = None
+    limit_calls: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("initial", 1), ("beam", 1), ("probe_tokens", 1)):
+            if getattr(self, name) < least:
+                raise BadValueError(
+                    f"Branch.{name} is {getattr(self, name)}; expected at least {least}."
+                )
+        if self.budget < self.initial:
+            raise BadValueError(
+                f"Branch.budget is {self.budget} with initial {self.initial}; expected at least "
+                "as many chains in all as at the start."
+            )
+        if not (math.isfinite(self.alpha) and math.isfinite(self.beta)):
+            raise BadValueError(
+                f"Branch.alpha and beta are {self.alpha} and {self.beta}; expected finite numbers."
+            )
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise BadValueError(f"Branch.threshold is {self.threshold}; expected 0 to 1, or none.")
+        Meter(self.limit_tokens, self.limit_calls)
+
+    @property
+    def max_paths(self) -> int:
+        """The budget."""
+        return self.budget
+
+    async def __call__(self, player: Player, start: Start) -> Group:
+        """Play until the budget is used; a branch is in its origin's tree."""
+        try:
+            seat = await player.open(start)
+        except EnvFault:
+            return Group(start.uid, str(start.task), faults=self.initial)
+        grove = _Grove(self, player, seat)
+        await grove.play()
+        group = Group(start.uid, seat.task_id, [tree for tree in grove.trees if tree.turns])
+        player.leave(seat)
+        if grove.meter.off:
+            return group
+        return kept(group, [finished(tree) for tree in group.trees])
+
+
+@dataclass(slots=True, eq=False)
+class _Chain(Line):
+    """A line with its place in the order of chains and the entropy it began with."""
+
+    number: int
+    began: float | None = None
+    decided: bool = True  # nothing to decide before the first tool answer
+
+
+class _Grove:
+    """The chains of one group, played in rounds of one turn each."""
+
+    def __init__(self, rule: Branch, player: Player, seat: Seat) -> None:
+        self.rule, self.player, self.seat = rule, player, seat
+        self.meter = Meter(rule.limit_tokens, rule.limit_calls)
+        self.trees: list[Tree] = []
+        self.chains: list[_Chain] = []
+        for _ in range(rule.initial):
+            self._fresh()
+
+    async def play(self) -> None:
+        """Rounds until nothing is active and the budget is used, or the meter stops it."""
+        while True:
+            active = [chain for chain in self.chains if not chain.seat.done]
+            if not active:
+                left = self.rule.budget - len(self.chains)
+                if left == 0:
+                    return
+                for _ in range(1 if self.rule.reference_compat else left):
+                    self._fresh()
+                continue
+            if not await self._round(active):
+                break
+        for chain in self.chains:
+            if not chain.seat.done:
+                self.player.leave(chain.seat)
+
+    async def _round(self, active: list[_Chain]) -> bool:
+        turns: list[_Chain] = []
+        for chain in active:
+            if self.meter.admits(len(turns), self.player.sampling.max_tokens):
+                turns.append(chain)
+        befores = [self._before(chain) for chain in turns]
+        top = TOP if self.rule.reference_compat else 0
+        answers = await asyncio.gather(*(self.player.answer(c.seat, top) for c in turns))
+        for chain, answer in zip(turns, answers, strict=True):
+            self.player.append(chain.seat, chain.tree, answer)
+            self.meter.spend(answer)
+        for chain, before, answer in zip(turns, befores, answers, strict=True):
+            entropy = self._entropy(answer)
+            if chain.began is None:
+                chain.began = entropy
+            if self.rule.reference_compat:
+                if not chain.seat.done:
+                    self._branch(chain, chain.seat, entropy, None)
+            elif before is not None:
+                self._branch(chain, before, entropy, chain.began)
+            if before is not None:
+                self.player.leave(before)
+            chain.decided = False
+        return bool(turns)
+
+    def _before(self, chain: _Chain) -> Seat | None:
+        """The position that branches would start from, where there can be any."""
+        full = len(self.chains) >= self.rule.budget or self.rule.beam == 1
+        if self.rule.reference_compat or chain.decided or full:
+            return None
+        return chain.seat.fork(_SNAPSHOT)
+
+    def _branch(self, chain: _Chain, origin: Seat, entropy: float, began: float | None) -> None:
+        """Add up to ``beam - 1`` chains that go on from ``origin``."""
+        assert chain.began is not None
+        chance = min(max(self.rule.alpha + self.rule.beta * (entropy - chain.began), 0.0), 1.0)
+        for copy in range(min(self.rule.beam - 1, self.rule.budget - len(self.chains))):
+            if self._draws(chain, copy, chance):
+                seat = origin.fork(len(self.chains))
+                self.chains.append(_Chain(seat, chain.tree, len(self.chains), began))
+
+    def _draws(self, chain: _Chain, copy: int, chance: float) -> bool:
+        if self.rule.threshold is not None:
+            return chance > self.rule.threshold
+        place = seed_at(self.seat.seed, chain.number, chain.seat.turns, copy)
+        return bool(np.random.default_rng(place).random() < chance)
+
+    def _fresh(self) -> None:
+        tree = Tree()
+        self.trees.append(tree)
+        seat = self.seat.fork(len(self.chains))
+        self.chains.append(_Chain(seat, tree, len(self.chains)))
+
+    def _entropy(self, answer: Answer) -> float:
+        n, size = self.rule.probe_tokens, self.player.engine.vocabulary
+        if not self.rule.reference_compat:
+            return float(answer.done.entropies[:n].sum(dtype=np.float64)) / math.log(size)
+        top = answer.done.top_logprobs
+        if top is None:
+            raise BadValueError(
+                "Branch: reference_compat needs the likeliest tokens' log-probabilities, which "
+                f"{type(self.player.engine).__name__} does not report. Use reference_compat=false."
+            )
+        return probe_entropy(top[:n], answer.done.logprobs[:n], size)
+
+
+def probe_entropy(
+    top: npt.NDArray[np.float32], sampled: npt.NDArray[np.float32], vocabulary: int
+) -> float:
+    """Entropy as ARPO's released code counts it, in units of ln(vocabulary) nats.
+
+    The sum, not the mean, of ``-p log p`` over the tokens and, at each, over its likeliest
+    candidates and the sampled one where it is not among them.
+
+    Args:
+        top: Log-probabilities of the likeliest candidates ``[n, k]``, falling.
+        sampled: Log-probabilities of the sampled tokens ``[n]``.
+        vocabulary: Number of token ids.
+    """
+    terms = top.astype(np.float64)
+    total = -(np.exp(terms) * terms).sum()
+    outside = sampled.astype(np.float64)[sampled < top[:, -1]] if len(top) else np.zeros(0)
+    return float(total - (np.exp(outside) * outside).sum()) / math.log(vocabulary)

@@ -1,0 +1,203 @@
+"""Tree-GRPO's rollout: whole chains first, then new endings from earlier points of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from ...envs.errors import BadValueError, EnvFault
+from ..contracts import Start
+from ..forest import Edge, Group, Tree, Turn
+from .meter import Line, Meter, finished, kept, play_lines
+from .player import Answer, Player, Seat
+from .seeds import seed_at
+
+_SNAPSHOT, _DRAW, _KEEP = -1, -2, -3
+SPAN = 16
+"""Tokens between two points where an action may fork, unless said otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expand:
+    """Initialise, then expand (Tree-GRPO, arXiv 2509.21240, section 3.2).
+
+    ``trees`` chains are played to the end. Then, ``rounds`` times, every tree draws ``nodes`` of
+    its points uniformly with replacement and plays a new ending from each. A point is the start of
+    the tree, or a turn after which the episode went on; the new turns are points in the next round.
+    A point is a fork of the environment, so no tool runs twice. A group has
+    ``trees * (1 + nodes * rounds)`` paths at an expected cost of
+    ``trees * (1 + nodes * rounds / 2)`` chains (the start counts as a point, which makes it a
+    little more: 4.67 instead of 4 for 2 trees, 2 nodes and chains of 3 turns).
+
+    Degenerate cases: an episode of one turn has its start as the only point, so its expansions
+    are further chains. ``rounds=0`` is :class:`Chains`.
+
+    Attributes:
+        trees: M in the paper.
+        nodes: N: points drawn per tree and round.
+        rounds: L.
+        keep: k: endings kept per tree, drawn at random; None keeps all.
+        granularity: Where forks may hang: at the ends of turns (``"step"``, the paper's), or also
+            inside actions, after sentences or every ``span`` tokens (its ablation).
+        span: Tokens between points, with ``granularity="tokens"``.
+        limit_tokens: Most tokens that a group may sample, see :class:`Chains`.
+        limit_calls: Most actions that a group may take.
+    """
+
+    trees: int = 2
+    nodes: int = 2
+    rounds: int = 1
+    keep: int | None = None
+    granularity: Literal["step", "sentence", "tokens"] = "step"
+    span: int | None = None
+    limit_tokens: int | None = None
+    limit_calls: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("trees", 1), ("nodes", 0), ("rounds", 0)):
+            if getattr(self, name) < least:
+                raise BadValueError(
+                    f"Expand.{name} is {getattr(self, name)}; expected at least {least}."
+                )
+        most = 1 + self.nodes * self.rounds
+        if self.keep is not None and not 1 <= self.keep <= most:
+            raise BadValueError(
+                f"Expand.keep is {self.keep}; expected 1 to {most}: a tree has 1 + nodes * rounds "
+                "endings."
+            )
+        if self.granularity not in ("step", "sentence", "tokens"):
+            raise BadValueError(
+                f"Expand.granularity is {self.granularity!r}; expected step, sentence or tokens."
+            )
+        if self.span is not None and (self.granularity != "tokens" or self.span < 1):
+            raise BadValueError(
+                f"Expand.span is {self.span} with granularity {self.granularity!r}; it needs "
+                "granularity 'tokens' and at least 1."
+            )
+        Meter(self.limit_tokens, self.limit_calls)
+
+    @property
+    def max_paths(self) -> int:
+        """All endings of all trees."""
+        return self.trees * (self.keep or 1 + self.nodes * self.rounds)
+
+    async def __call__(self, player: Player, start: Start) -> Group:
+        """Play the chains, then the rounds; the trees come in their order."""
+        try:
+            seat = await player.open(start)
+        except EnvFault:
+            return Group(start.uid, str(start.task), faults=self.trees)
+        meter = Meter(self.limit_tokens, self.limit_calls)
+        span = (self.span or SPAN) if self.granularity == "tokens" else None
+        garden = _Garden(player, self.granularity, span)
+        lines = [Line(seat.fork(i), Tree()) for i in range(self.trees)]
+        for line in lines:
+            garden.points[id(line.tree)] = [_Point(line.seat.fork(_SNAPSHOT))]
+        trees = [line.tree for line in lines]
+        await play_lines(player, lines, meter, garden)
+        for number in range(self.rounds):
+            lines = [
+                Line(point.open(number * self.nodes + i), tree)
+                for t, tree in enumerate(trees)
+                for i, point in enumerate(self._drawn(garden.points[id(tree)], start, number, t))
+            ]
+            await play_lines(player, lines, meter, garden)
+        garden.close()
+        group = Group(start.uid, seat.task_id, trees)
+        ends = [finished(tree) for tree in trees]
+        if self.keep is not None:
+            ends = [self._some(last, start, t) for t, last in enumerate(ends)]
+        elif meter.off:
+            return group
+        return kept(group, ends)
+
+    def _drawn(
+        self, points: Sequence[_Point], start: Start, number: int, tree: int
+    ) -> list[_Point]:
+        rng = np.random.default_rng(seed_at(start.seed, _DRAW, number, tree))
+        return [points[i] for i in rng.integers(len(points), size=self.nodes)]
+
+    def _some(self, ends: list[int], start: Start, tree: int) -> list[int]:
+        rng = np.random.default_rng(seed_at(start.seed, _KEEP, tree))
+        return sorted(rng.permutation(ends)[: self.keep].tolist())
+
+
+@dataclass(slots=True, eq=False)
+class _Point:
+    """Where a new ending can begin: a position, and the first tokens of the action there."""
+
+    seat: Seat
+    given: list[int] = field(default_factory=list)
+    parent: int = 0
+
+    def open(self, branch: int) -> Seat:
+        seat = self.seat.fork(branch)
+        if self.given:
+            seat.now.given = list(self.given)
+            seat.now.parent = seat.last = self.parent
+            seat.now.edge = Edge.CONTINUE
+        return seat
+
+
+class _Garden:
+    """Keeps the points of the trees while lines are played."""
+
+    def __init__(
+        self, player: Player, granularity: Literal["step", "sentence", "tokens"], span: int | None
+    ) -> None:
+        self.points: dict[int, list[_Point]] = {}
+        self._player = player
+        self._inside = granularity != "step"
+        self._span = span
+        self._before: dict[int, Seat] = {}
+
+    def ready(self, line: Line) -> None:
+        """Remember where the line stands: points inside the action hang there."""
+        if self._inside:
+            self._before[id(line)] = line.seat.fork(_SNAPSHOT)
+
+    def append(self, player: Player, line: Line, answer: Answer) -> Turn:
+        """Append the turn, cut where it may fork, and note its points."""
+        points = self.points[id(line.tree)]
+        given = list(line.seat.now.given)
+        cuts = self._cuts(given, answer.done.ids.tolist()) if self._inside else []
+        first = len(line.tree.turns)
+        turn = player.append(line.seat, line.tree, answer, cuts)
+        if self._inside:
+            before = self._before.pop(id(line))
+            new = answer.done.ids.tolist()
+            points += [_Point(before, given + new[:cut], first + i) for i, cut in enumerate(cuts)]
+            if not cuts:
+                player.leave(before)
+        if turn.status == "running":
+            points.append(_Point(line.seat.fork(_SNAPSHOT)))
+        return turn
+
+    def close(self) -> None:
+        """No more endings: give the positions up."""
+        for points in self.points.values():
+            for point in points:
+                if not point.seat.done:
+                    self._player.leave(point.seat)
+
+    def _cuts(self, given: list[int], new: list[int]) -> list[int]:
+        """Where the sampled tokens may be cut so that no stop string is."""
+        text = self._player.renderer.text
+        if self._span is None:
+            places = [i for i in range(1, len(new)) if text([new[i - 1]]).rstrip(" ")[-1:] in _ENDS]
+        else:
+            shift = -len(given) % self._span
+            places = [i for i in range(shift, len(new), self._span) if i > 0]
+        stops = self._player.sampling.stop
+        return [i for i in places if not mid_stop(text(given + new[:i]), stops)]
+
+
+_ENDS = (".", "!", "?", ";", "\n", ">")
+
+
+def mid_stop(text: str, stops: Sequence[str]) -> bool:
+    """True when ``text`` ends with the beginning of a stop string: it would go unnoticed."""
+    return any(text.endswith(stop[:n]) for stop in stops for n in range(1, len(stop)))

@@ -1,0 +1,146 @@
+"""Budgets of a group: play until so many tokens are sampled or so many actions are taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ...envs.errors import BadValueError
+from ..forest import ROOT, Group, Tree, Turn
+from .player import Answer, Player, Seat
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a group may use, and what it has used.
+
+    A turn is admitted when it fits beside those in flight (an action may take ``max_tokens``), or
+    when none is in flight and anything is left: the budget is passed by at most one turn.
+
+    Attributes:
+        tokens: Most sampled tokens; None for no such limit.
+        calls: Most actions taken.
+        spent_tokens: Sampled so far.
+        spent_calls: Taken so far.
+    """
+
+    tokens: int | None = None
+    calls: int | None = None
+    spent_tokens: int = 0
+    spent_calls: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "calls"):
+            amount = getattr(self, name)
+            if amount is not None and amount < 1:
+                raise BadValueError(f"limit_{name} is {amount}; expected at least 1, or none.")
+
+    @property
+    def off(self) -> bool:
+        """True when there is no limit at all."""
+        return self.tokens is None and self.calls is None
+
+    def spend(self, answer: Answer) -> None:
+        """One more turn was played."""
+        self.spent_tokens += len(answer.done.ids)
+        self.spent_calls += 1
+
+    def admits(self, in_flight: int, max_tokens: int) -> bool:
+        """Whether one more turn may be played beside ``in_flight`` others."""
+        return all(
+            amount is None
+            or (spent < amount if not in_flight else spent + (in_flight + 1) * size <= amount)
+            for amount, spent, size in (
+                (self.tokens, self.spent_tokens, max_tokens),
+                (self.calls, self.spent_calls, 1),
+            )
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """A seat that plays to its end in a tree."""
+
+    seat: Seat
+    tree: Tree
+
+
+class Grower(Protocol):
+    """What a rollout does around every turn of a line."""
+
+    def ready(self, line: Line) -> None:
+        """The line is about to take a turn."""
+        ...
+
+    def append(self, player: Player, line: Line, answer: Answer) -> Turn:
+        """Put its answer into its tree, see :meth:`Player.append`."""
+        ...
+
+
+class Plain:
+    """Nothing beside the turn itself."""
+
+    def ready(self, line: Line) -> None:
+        """Nothing to do."""
+
+    def append(self, player: Player, line: Line, answer: Answer) -> Turn:
+        """Append the turn whole."""
+        return player.append(line.seat, line.tree, answer)
+
+
+async def play_lines(
+    player: Player, lines: Sequence[Line], meter: Meter, grower: Grower | None = None
+) -> None:
+    """Play all lines to their ends, or until the meter stops them.
+
+    In rounds of one turn per line: what is admitted, and the order of the turns in a tree, never
+    depend on which action was sampled first. Lines that the meter stopped are left unfinished.
+    """
+    grower = grower or Plain()
+    while active := [line for line in lines if not line.seat.done]:
+        admitted: list[Line] = []
+        for line in active:
+            if meter.admits(len(admitted), player.sampling.max_tokens):
+                admitted.append(line)
+        if not admitted:
+            break
+        for line in admitted:
+            grower.ready(line)
+        answers = await asyncio.gather(*(player.answer(line.seat) for line in admitted))
+        for line, answer in zip(admitted, answers, strict=True):
+            grower.append(player, line, answer)
+            meter.spend(answer)
+    for line in active:
+        player.leave(line.seat)
+
+
+def kept(group: Group, wanted: Sequence[Sequence[int]]) -> Group:
+    """The group with only the wanted episodes; what else was sampled is counted as pruned.
+
+    Args:
+        group: The whole group.
+        wanted: For every tree, the last turns of the episodes that stay.
+    """
+    trees = []
+    tokens, turns = group.pruned_tokens, group.pruned_turns
+    for tree, finals in zip(group.trees, wanted, strict=True):
+        stay = sorted({turn for last in finals for turn in tree.episode(last)})
+        place = {ROOT: ROOT} | {old: new for new, old in enumerate(stay)}
+        smaller = Tree()
+        for old in stay:
+            turn = tree.turns[old]
+            previous = None if turn.previous is None else place[turn.previous]
+            smaller.add(replace(turn, parent=place[turn.parent], previous=previous))
+        if smaller.turns:
+            trees.append(smaller)
+        gone = [turn for old, turn in enumerate(tree.turns) if old not in place]
+        tokens += sum(len(turn.act_ids) for turn in gone)
+        turns += sum(not turn.partial for turn in gone)
+    return replace(group, trees=trees, pruned_tokens=tokens, pruned_turns=turns)
+
+
+def finished(tree: Tree) -> list[int]:
+    """Last turns of the episodes that were played to their end."""
+    return [last for last in tree.finals() if tree.turns[last].status != "running"]

@@ -1,0 +1,209 @@
+"""Tree-GRPO's rollout."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from walk_world import DiceEngine, Walk, WalkRenderer
+
+from turngym.agents.engine import Sampling
+from turngym.algos.contracts import Start
+from turngym.algos.forest import ROOT, Forest, Group, Tree
+from turngym.algos.rollouts import Branch, Chains, Expand, Player
+from turngym.algos.rollouts.expand import mid_stop
+from turngym.envs.errors import BadValueError
+
+
+def play(rollout: Any, turns: int = 3, seed: int = 5, **engine: Any) -> Group:
+    env = Walk(turns)
+    renderer: Any = WalkRenderer()
+    player = Player(env, DiceEngine(**engine), renderer, Sampling(max_tokens=4))
+    return asyncio.run(rollout(player, Start("train", 1, seed, "1/0")))
+
+
+def shape(tree: Tree) -> list[tuple[int, str, str]]:
+    return [(t.parent, t.action, t.status) for t in tree.turns]
+
+
+def same(a: Group, b: Group) -> bool:
+    return [shape(t) for t in a.trees] == [shape(t) for t in b.trees] and all(
+        (x.logprobs == y.logprobs).all() and (x.obs_ids == y.obs_ids).all()
+        for s, t in zip(a.trees, b.trees, strict=True)
+        for x, y in zip(s.turns, t.turns, strict=True)
+    )
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 50))
+@settings(max_examples=30, deadline=None)
+def test_without_rounds_it_is_chains_and_so_is_a_branch_without_budget(
+    n: int, turns: int, seed: int
+) -> None:
+    chains = play(Chains(n=n), turns, seed)
+    assert same(chains, play(Expand(trees=n, nodes=0, rounds=0), turns, seed))
+    assert same(chains, play(Expand(trees=n, nodes=2, rounds=0), turns, seed))
+    assert same(chains, play(Branch(initial=n, budget=n), turns, seed))
+
+
+@given(
+    st.integers(1, 3), st.integers(0, 3), st.integers(0, 2), st.integers(1, 4), st.integers(0, 99)
+)
+@settings(max_examples=40, deadline=None)
+def test_it_grows_the_paths_it_says_and_runs_no_tool_twice(
+    trees: int, nodes: int, rounds: int, turns: int, seed: int
+) -> None:
+    Walk.steps = 0
+    group = play(Expand(trees=trees, nodes=nodes, rounds=rounds), turns, seed)
+    forest = Forest.of([group])
+    assert len(forest.paths) == trees * (1 + nodes * rounds)
+    assert Walk.steps == sum(len(tree.turns) for tree in group.trees)
+    for path in forest:
+        assert [t.status for t in forest.turns(path)] == ["running"] * (turns - 1) + ["solved"]
+    # the first chains are those of Chains: expanding changes nothing that was there
+    first = play(Chains(n=trees), turns, seed)
+    for tree, chain in zip(group.trees, first.trees, strict=True):
+        assert shape(tree)[:turns] == shape(chain)
+
+
+def test_a_deterministic_function_of_the_seed() -> None:
+    rollout = Expand(trees=2, nodes=3, rounds=2, keep=4)
+    assert same(play(rollout), play(rollout, delays=True))
+    assert not same(play(rollout, seed=6), play(rollout, seed=7))
+
+
+@pytest.mark.parametrize(("turns", "mean"), [(1, 1.0), (2, 0.75), (3, 2 / 3), (4, 0.625), (5, 0.6)])
+def test_mean_cost_of_an_expansion_is_that_of_the_spec(turns: int, mean: float) -> None:
+    """E8: from a chain of T turns there are T points, the start among them."""
+    costs = []
+    for seed in range(60):
+        group = play(Expand(trees=1, nodes=8, rounds=1), turns, seed)
+        costs.append((len(group.trees[0].turns) - turns) / 8 / turns)
+    error = np.std(costs) / np.sqrt(len(costs))
+    assert np.mean(costs) == pytest.approx(mean, abs=4 * error + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "rounds", "paper_cost", "paths"),
+    [
+        (2, 2, 1, 4, 6),
+        (2, 1, 2, 4, 6),
+        (1, 5, 1, 3.5, 6),
+        (8, 2, 1, 16, 24),
+        (6, 3, 1, 15, 24),
+        (4, 5, 1, 14, 24),
+        (2, 11, 1, 13, 24),
+        (2, 6, 2, 14, 26),
+        (5, 2, 2, 15, 25),
+        (2, 4, 3, 14, 26),
+    ],
+)
+def test_budget_table(m: int, n: int, rounds: int, paper_cost: float, paths: int) -> None:
+    """E7: paths exactly; the paper's expected cost counts half a chain per expansion."""
+    rollout = Expand(trees=m, nodes=n, rounds=rounds)
+    assert rollout.max_paths == paths
+    assert m + m * n * rounds / 2 == paper_cost
+    turns = 4
+    group = play(rollout, turns)
+    assert len(Forest.of([group]).paths) == paths
+    cost = sum(len(tree.turns) for tree in group.trees) / turns
+    assert m + m * n * rounds / turns <= cost <= m * (1 + n * rounds)
+
+
+@given(st.integers(1, 4), st.integers(0, 30))
+@settings(max_examples=20, deadline=None)
+def test_keeping_some_endings_counts_the_others(keep: int, seed: int) -> None:
+    whole = play(Expand(trees=2, nodes=3, rounds=1), seed=seed)
+    some = play(Expand(trees=2, nodes=3, rounds=1, keep=keep), seed=seed)
+    assert [len(tree.finals()) for tree in some.trees] == [keep, keep]
+    tokens = [sum(len(t.act_ids) for tree in g.trees for t in tree.turns) for g in (whole, some)]
+    turns = [sum(len(tree.turns) for tree in g.trees) for g in (whole, some)]
+    assert tokens[1] + some.pruned_tokens == tokens[0]
+    assert turns[1] + some.pruned_turns == turns[0]
+    lines = {shape(t)[i][1] for t in whole.trees for i in range(len(t.turns))}
+    assert {s[1] for t in some.trees for s in shape(t)} <= lines
+
+
+@pytest.mark.parametrize("how", [{"granularity": "tokens", "span": 2}, {"granularity": "sentence"}])
+def test_forks_inside_actions_continue_the_action(how: dict[str, Any]) -> None:
+    inside = 0
+    for seed in range(8):
+        Walk.steps = 0
+        group = play(Expand(trees=2, nodes=4, rounds=2, **how), seed=seed, width=4)
+        forest = Forest.of([group])
+        assert len(forest.paths) == 18
+        executed = [t for tree in group.trees for t in tree.turns if not t.partial]
+        assert Walk.steps == len(executed)
+        for path in forest:
+            line = forest.turns(path)
+            said: list[int] = []
+            for turn, after in pairwise([*line, None]):
+                assert turn is not None
+                said += turn.act_ids.tolist()
+                if turn.partial:
+                    assert after is not None
+                    assert len(after.obs_ids) == 0
+                    continue
+                assert WalkRenderer().text(said) == turn.action
+                said = []
+            assert sum(not t.partial for t in line) == 3
+        for tree in group.trees:
+            children: dict[int, int] = {}
+            for turn in tree.turns:
+                children[turn.parent] = children.get(turn.parent, 0) + 1
+            inside += sum(
+                n > 1 and p != ROOT and tree.turns[p].partial for p, n in children.items()
+            )
+    assert inside > 0
+
+
+def test_no_fork_hides_a_stop_string() -> None:
+    assert mid_stop("abc</sea", ("</search>",))
+    assert not mid_stop("abc</search>", ("</search>",))
+    assert not mid_stop("abc", ("</search>",))
+
+
+@pytest.mark.parametrize("unit", ["tokens", "calls"])
+@pytest.mark.parametrize("make", [Chains, Expand, Branch])
+@given(st.integers(1, 60), st.integers(0, 20))
+@settings(max_examples=15, deadline=None)
+def test_a_limit_is_passed_by_at_most_one_turn(
+    unit: str, make: Any, amount: int, seed: int
+) -> None:
+    sizes = {Chains: {"n": 40}, Expand: {"trees": 20, "nodes": 3}, Branch: {"budget": 40}}[make]
+    group = play(make(**sizes, **{f"limit_{unit}": amount}), seed=seed, width=4)
+    turns = [t for tree in group.trees for t in tree.turns]
+    tokens = sum(len(t.act_ids) for t in turns) + group.pruned_tokens
+    calls = len(turns) + group.pruned_turns
+    used, most = (tokens, 4) if unit == "tokens" else (calls, 1)
+    assert used < amount + most
+    assert used >= amount or unit == "tokens"
+    assert all(t.status != "running" for tree in group.trees for t in tree.turns[-1:])
+    forest = Forest.of([group])
+    assert all(forest.turns(p)[-1].status == "solved" for p in forest)
+    again = play(make(**sizes, **{f"limit_{unit}": amount}), seed=seed, width=4, delays=True)
+    assert same(group, again)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"trees": 0},
+        {"nodes": -1},
+        {"rounds": -1},
+        {"keep": 4},
+        {"keep": 0},
+        {"granularity": "words"},
+        {"span": 4},
+        {"granularity": "tokens", "span": 0},
+        {"limit_tokens": 0},
+        {"limit_calls": 0},
+    ],
+)
+def test_settings_are_checked(bad: dict[str, Any]) -> None:
+    with pytest.raises(BadValueError):
+        Expand(**bad)
