@@ -48,6 +48,10 @@ class Renderer(ABC):
                 last id is ``eos_id``) is not closed a second time.
         """
 
+    def write(self, action: str) -> list[int]:
+        """Ids of an action as a model would have written it, without an end-of-text token."""
+        return self._text.encode(action)
+
     def text(self, act_ids: Sequence[int]) -> str:
         """Text of an action: exactly what the model wrote, a final end-of-text token left out."""
         ids = list(act_ids)

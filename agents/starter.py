@@ -25,6 +25,7 @@ from ..envs.digest import digest_of
 from ..envs.disk_cache import cache_dir as default_cache_dir
 from ..envs.errors import BadValueError, MissingExtraError
 from ..envs.registry import find_world
+from .blank import BlankSettings, blank_model
 from .demonstrations import Teacher
 
 Stage = Literal["words", "reading", "erring"]
@@ -33,7 +34,8 @@ VERSION = 1
 would make another model."""
 MANIFEST = "starter.json"
 WORLDS: Mapping[str, Mapping[str, Any]] = {"SearchQA-v0": {"size": "micro", "hops": (1, 2)}}
-"""What a starter learns on, by environment id; other ids learn on ``size="micro"``."""
+"""What a starter learns on, by environment id; other ids learn on ``size="micro"``. Diagnostic
+worlds that are not listed have nothing to imitate: their starter is a blank model."""
 _SAMPLE = 64
 
 
@@ -121,7 +123,7 @@ class StarterSettings:
 def ensure_starter(
     env_id: str = "SearchQA-v0",
     *,
-    settings: StarterSettings | None = None,
+    settings: StarterSettings | BlankSettings | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
     cache_dir: Path | str | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -134,7 +136,8 @@ def ensure_starter(
 
     Args:
         env_id: A registered world with a scripted expert.
-        settings: How it is made; the default is the demo's.
+        settings: How it is made. The default is the demo's, and for diagnostic worlds that are not
+            in :data:`WORLDS` a blank model's (see :func:`~turngym.agents.blank.blank_model`).
         env_kwargs: Settings of the world; default :data:`WORLDS`.
         cache_dir: Default ``$TURNGYM_CACHE``, or ``~/.cache/turngym``.
         progress: Called as the building goes on; never when the folder is cached.
@@ -147,7 +150,9 @@ def ensure_starter(
         BadValueError: The world has no expert, or the model did not learn to read.
         MissingExtraError: torch or transformers is not installed.
     """
-    settings = settings or StarterSettings()
+    if settings is None:
+        blank = find_world(env_id).hidden and env_id not in WORLDS
+        settings = BlankSettings() if blank else StarterSettings()
     env, made_with = _world(env_id, env_kwargs)
     key = digest_of((VERSION, env_id, made_with, settings, _fingerprint(env, settings.seed)))
     root = Path(cache_dir) if cache_dir is not None else default_cache_dir()
@@ -156,8 +161,6 @@ def ensure_starter(
         return folder
     try:
         from filelock import FileLock
-
-        from .starter_build import build
     except ImportError as fault:
         raise MissingExtraError("the laptop model", "transformers", "train") from fault
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +169,7 @@ def ensure_starter(
             return folder
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as scratch:
             draft = Path(scratch) / "starter"
-            report = build(draft, env, settings, progress or (lambda _: None))
+            report = _build(draft, env, settings, progress or (lambda _: None))
             _sign(draft, env_id, made_with, settings, report)
             if folder.exists():
                 shutil.rmtree(folder)
@@ -174,11 +177,26 @@ def ensure_starter(
     return folder
 
 
+def _build(
+    folder: Path,
+    env: TextEnv[Any, Any],
+    settings: StarterSettings | BlankSettings,
+    tell: Callable[[Progress], None],
+) -> Mapping[str, Any]:
+    if isinstance(settings, BlankSettings):
+        return blank_model(env, folder, settings)
+    try:
+        from .starter_build import build
+    except ImportError as fault:
+        raise MissingExtraError("the laptop model", "transformers", "train") from fault
+    return build(folder, env, settings, tell)
+
+
 def _sign(
     folder: Path,
     env_id: str,
     made_with: Mapping[str, Any],
-    settings: StarterSettings,
+    settings: StarterSettings | BlankSettings,
     report: Mapping[str, Any],
 ) -> None:
     """Write how the model was made, how it did, and a checksum of every file."""

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
-
 from ..envs.api import TextEnv
 from ..envs.errors import BadValueError
+from .blank import blank_decoder
 from .demonstrations import Teacher
 from .imitation import Pupil
 from .render import PlainRenderer
@@ -39,7 +37,7 @@ def build(
     tell(Progress("words", 0, 1, 0.0))
     texts = Teacher(env, "train", settings.seed).texts(settings.texts)
     tokenizer = train_tokenizer(texts, vocab_size=settings.vocab_size, max_length=settings.context)
-    model = _blank_model(tokenizer, settings)
+    model = blank_decoder(tokenizer, settings)
     lesson = _Lesson(env, model, PlainRenderer(tokenizer), settings, tell)
     report = {
         "parameters": sum(p.numel() for p in model.parameters()),
@@ -111,26 +109,3 @@ class _Lesson:
             "greedy": round(score.greedy, 4),
             "sampled": round(score.sampled, 4),
         }
-
-
-def _blank_model(tokenizer: Any, settings: StarterSettings) -> Any:
-    """A Qwen3 decoder with fresh weights; the caller's random state stays untouched."""
-    config = Qwen3Config(
-        vocab_size=len(tokenizer),
-        hidden_size=settings.hidden,
-        num_hidden_layers=settings.layers,
-        num_attention_heads=settings.heads,
-        num_key_value_heads=settings.heads,
-        head_dim=settings.hidden // settings.heads,
-        intermediate_size=settings.inner,
-        max_position_embeddings=settings.context,
-        rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
-        tie_word_embeddings=True,
-        initializer_range=settings.init_range,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)
-        return Qwen3ForCausalLM(config)

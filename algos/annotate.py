@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from ..envs.errors import BadValueError
 from .contracts import Floats, Scorer
-from .forest import Forest
+from .forest import Forest, Ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,44 @@ class CriticValues:
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act + 1]`` per path."""
         return {"values": scorer.values(forest)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpawnedValues:
+    """The critic's values of the sessions that each turn asked for, summed on its last token.
+
+    Attributes:
+        most: Sessions per turn that count, the most promising first (PaSa's released code: 5).
+    """
+
+    most: int = 5
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise BadValueError(f"SpawnedValues.most is {self.most}; expected at least 1.")
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """``spawned_values``."""
+        return frozenset({"spawned_values"})
+
+    def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
+        """``[n_act]`` per path; 0 where nothing was asked for."""
+        rows: list[Floats] = []
+        where: list[tuple[int, int]] = []
+        prompts: list[Ids] = []
+        for i, path in enumerate(forest):
+            turns = forest.turns(path)
+            ends = np.cumsum([len(t.act_ids) for t in turns])
+            rows.append(np.zeros(ends[-1], np.float32))
+            for turn, end in zip(turns, ends, strict=True):
+                for prompt in turn.spawned[: self.most]:
+                    where.append((i, int(end) - 1))
+                    prompts.append(prompt)
+        if prompts:
+            for (i, at), value in zip(where, scorer.prompt_values(prompts), strict=True):
+                rows[i][at] += value
+        return {"spawned_values": rows}
 
 
 def sampled_logprobs(forest: Forest) -> list[Floats]:

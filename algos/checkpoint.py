@@ -12,6 +12,7 @@ import dataclasses
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 STATE = "trainer/state.json"
 OPTIMIZER = "trainer/optimizer.pt"
 CRITIC = "trainer/critic.safetensors"
+MEMORY = "trainer/memory.json"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -57,9 +59,22 @@ class Progress:
 
 
 def save_checkpoint(
-    folder: Path, learner: Learner, tokenizer: Any, progress: Progress, keep: int
+    folder: Path,
+    learner: Learner,
+    tokenizer: Any,
+    progress: Progress,
+    keep: int,
+    memory: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write ``folder/step-…`` and delete all but the ``keep`` newest.
+
+    Args:
+        folder: Of the checkpoints.
+        learner: Weights and optimiser.
+        tokenizer: Saved beside the model.
+        progress: Counters.
+        keep: How many checkpoints stay.
+        memory: State of the recipe's tracker, where there is one.
 
     Returns:
         The new checkpoint: ``AutoModelForCausalLM.from_pretrained`` takes it.
@@ -74,6 +89,8 @@ def save_checkpoint(
     torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
     if learner.critic is not None:
         save_file(learner.critic.state_dict(), part / CRITIC)
+    if memory is not None:
+        write_json(part / MEMORY, memory)
     files = {
         str(p.relative_to(part)): p.stat().st_size for p in sorted(part.rglob("*")) if p.is_file()
     }
@@ -110,6 +127,15 @@ def newest_whole(folder: Path) -> Path | None:
             "new run in another folder."
         )
     return None
+
+
+def load_memory(path: Path) -> dict[str, Any]:
+    """The tracker's state in a checkpoint.
+
+    Raises:
+        DataError: There is none, or it is damaged.
+    """
+    return read_json(path / MEMORY)
 
 
 def load_checkpoint(path: Path, learner: Learner) -> Progress:

@@ -69,28 +69,31 @@ class Budget:
     Attributes:
         steps: Training steps; None for no such limit.
         tokens: Sampled tokens.
+        calls: Actions taken in environments.
         minutes: Wall time, pauses between resumed parts not counted.
     """
 
     steps: int | None = None
     tokens: int | None = None
+    calls: int | None = None
     minutes: float | None = None
 
     def __post_init__(self) -> None:
-        given = [v for v in (self.steps, self.tokens, self.minutes) if v is not None]
+        given = [v for v in (self.steps, self.tokens, self.calls, self.minutes) if v is not None]
         if not given or min(given) < 0:
             raise BadValueError(
-                f"budget: steps {self.steps}, tokens {self.tokens}, minutes {self.minutes}; "
-                "expected at least one limit, none below 0."
+                f"budget: steps {self.steps}, tokens {self.tokens}, calls {self.calls}, minutes "
+                f"{self.minutes}; expected at least one limit, none below 0."
             )
 
-    def spent(self, steps: int, tokens: int, seconds: float) -> float:
+    def spent(self, steps: int, tokens: int, calls: int, seconds: float) -> float:
         """Share that is used up, 1 or more when training is over."""
         used = [
             1.0 if limit == 0 else value / limit
             for value, limit in (
                 (steps, self.steps),
                 (tokens, self.tokens),
+                (calls, self.calls),
                 (seconds / 60.0, self.minutes),
             )
             if limit is not None

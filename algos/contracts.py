@@ -22,10 +22,9 @@ Floats = npt.NDArray[np.float32]
 Notes = Mapping[str, Sequence[Floats]]
 """Annotations per path: ``old_logprobs`` and ``ref_logprobs`` ``[n_act]``; ``values``
 ``[n_act + 1]``: the critic's value of the state before each action token, then of the state after
-the last one (what a truncated path bootstraps from); ``verdicts`` ``[n_turns]`` in {-1, 0, 1};
-``spawned_values`` ``[n_act]``: on each turn's last token, the sum of the critic's values of the
-sessions that the turn asked for; ``tracked_values`` ``[n_act]``: what a tracker expected of the
-task, on every token."""
+the last one (what a truncated path bootstraps from); ``spawned_values`` ``[n_act]``: on each turn's
+last token, the sum of the critic's values of the sessions that the turn asked for;
+``tracked_values`` ``[n_act]``: what a tracker expected of the task, on every token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +112,12 @@ class Norm:
     Attributes:
         tokens: Trained action tokens.
         paths: Paths with at least one trained token.
+        pairs: Distinct ids from 0 up in the stream ``pair``, where the loss reads one.
     """
 
     tokens: float
     paths: float
+    pairs: float = 0.0
 
     @classmethod
     def of(cls, lengths: Iterable[float]) -> Norm:
@@ -181,7 +182,7 @@ class Loss(Protocol):
 
 
 class Shaper(Protocol):
-    """Changes rewards before credit is given (length penalties, bonuses); nothing else."""
+    """Changes rewards or verdicts before credit is given; nothing else."""
 
     def __call__(self, forest: Forest) -> Forest:
         """A forest of the same shape and order."""

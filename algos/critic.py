@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .learner_settings import CriticKind
+from .micro_batch import MicroBatch
 
 
 class Critic(nn.Module):
@@ -32,12 +33,12 @@ class Critic(nn.Module):
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
-    def states(self, ids: Tensor, policy_states: Tensor | None) -> Tensor:
-        """Hidden states that the head reads ``[paths, columns, hidden]``."""
+    def states(self, batch: MicroBatch, policy_states: Tensor | None) -> Tensor:
+        """Hidden states that the head reads ``[rows, columns, hidden]``."""
         if self.backbone is None:
             assert policy_states is not None
             return policy_states
-        return self.backbone(input_ids=ids, use_cache=False).last_hidden_state
+        return self.backbone(**batch.inputs()).last_hidden_state
 
     def forward(self, states: Tensor) -> Tensor:
         """``[..., hidden]`` to float32 values ``[...]``."""

@@ -41,7 +41,7 @@ def save_forest(path: Path | str, forest: Forest) -> None:
     """Write a forest's groups, one JSON object per line; an existing file is replaced."""
     with Path(path).open("w", encoding="utf-8") as file:
         for group in forest.groups:
-            file.write(json.dumps(_group_to_json(group), ensure_ascii=False, allow_nan=False))
+            file.write(json.dumps(group_to_json(group), ensure_ascii=False, allow_nan=False))
             file.write("\n")
 
 
@@ -58,7 +58,7 @@ def load_forest(path: Path | str) -> Forest:
         if not line:
             continue
         try:
-            groups.append(_group_from_json(json.loads(line)))
+            groups.append(group_from_json(json.loads(line)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             what = f"misses {error}" if isinstance(error, KeyError) else str(error)
             raise DataError(
@@ -68,7 +68,8 @@ def load_forest(path: Path | str) -> Forest:
     return Forest.of(groups)
 
 
-def _group_to_json(group: Group) -> dict[str, Any]:
+def group_to_json(group: Group) -> dict[str, Any]:
+    """A group as JSON data."""
     trees = [[_turn_to_json(turn) for turn in tree.turns] for tree in group.trees]
     return {name: getattr(group, name) for name in ("uid", "task_id", *_COUNTS)} | {"trees": trees}
 
@@ -80,7 +81,12 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
     return row | {name: getattr(turn, name).tolist() for name in _ARRAYS}
 
 
-def _group_from_json(row: Any) -> Group:
+def group_from_json(row: Any) -> Group:
+    """What :func:`group_to_json` made.
+
+    Raises:
+        BadValueError: It is something else; KeyError where a field is missing.
+    """
     if not isinstance(row, dict):
         raise BadValueError(f"got a {type(row).__name__}")
     counts = {name: _of(row, name, int) for name in _COUNTS}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,16 @@ from .contracts import Credits, Floats, LossBatch, Norm, Notes
 from .critic import Critic
 from .forest import Forest, Ids
 from .learner_settings import LearnerSettings
-from .probe import reads_entropy, silent_without_advantage
+from .micro_batch import MicroBatch
+from .models import Models
+from .probe import silent_without_advantage
 from .recipe import Recipe
-from .rows import Row, micro_batches, rows_of
+from .rows import Row, mini_batches, rows_of
 from .schedule import warmup_factor
-from .scoring import Padded, TokenModel, quick_cpu_maths
 from .update_log import UpdateLog, pieces
+
+FILL = {"pair": -1.0}
+"""What stands on padding in streams where 0 has a meaning."""
 
 
 class LossNotFiniteError(TurngymError, ArithmeticError):
@@ -57,16 +60,10 @@ class Learner:
                 f"recipe {recipe.name}: temperature is {recipe.temperature}; training samples, so "
                 "it must be above 0."
             )
-        self.settings = settings or LearnerSettings()
         self.recipe = recipe
-        self.pad_id = pad_id
         self.seed = seed
-        self.policy = policy.eval()
-        self.tokens = TokenModel(
-            policy, recipe.temperature, self.settings.precision, reads_entropy(recipe.loss)
-        )
-        self.critic = Critic(policy, self.settings.critic) if recipe.critic else None
-        self.reference = self._frozen_copy() if recipe.reference else None
+        self.policy = policy
+        self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id)
         self.optimizer_steps = 0
         self.loss_is_silent = silent_without_advantage(recipe.loss)
         optim = recipe.optim
@@ -80,11 +77,16 @@ class Learner:
             fused=True,
         )
 
+    @property
+    def critic(self) -> Critic | None:
+        """The critic, where the recipe has one."""
+        return self.models.critic
+
     # ------------------------------------------------------------------ scoring
 
     def logprobs(self, forest: Forest) -> list[Floats]:
         """Log-probability in nats of every action token ``[n_act]`` per path."""
-        return self._scores(self.tokens, rows_of(forest))
+        return self.models.logprobs(rows_of(forest))
 
     def ref_logprobs(self, forest: Forest) -> list[Floats]:
         """The same under the frozen reference policy.
@@ -92,12 +94,7 @@ class Learner:
         Raises:
             BadValueError: The recipe asked for no reference.
         """
-        if self.reference is None:
-            raise BadValueError(
-                f"recipe {self.recipe.name}: no reference policy is held, because no part of the "
-                "recipe names 'ref_logprobs'."
-            )
-        return self._scores(self.reference, rows_of(forest))
+        return self.models.ref_logprobs(rows_of(forest))
 
     def values(self, forest: Forest) -> list[Floats]:
         """Critic values ``[n_act + 1]`` per path: before each action token, then after the last.
@@ -105,17 +102,7 @@ class Learner:
         Raises:
             BadValueError: The recipe has no critic.
         """
-        if self.critic is None:
-            raise BadValueError(f"recipe {self.recipe.name}: there is no critic to ask for values.")
-        rows = rows_of(forest)
-        out: list[Floats] = [np.empty(0, np.float32)] * len(rows)
-        for micro, batch in self._padded(rows, range(len(rows))):
-            with torch.no_grad(), self._maths(batch):
-                at_each = self._values(batch, None, every=True).cpu().numpy()
-            for i, r in enumerate(micro):
-                before = rows[r].at - 1
-                out[r] = at_each[i][np.append(before, rows[r].at[-1])]
-        return out
+        return self.models.values(rows_of(forest))
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
         """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
@@ -123,18 +110,7 @@ class Learner:
         Raises:
             BadValueError: The recipe has no critic.
         """
-        if self.critic is None:
-            raise BadValueError(f"recipe {self.recipe.name}: there is no critic to ask for values.")
-        out = np.empty(len(prompts), np.float32)
-        no_turn = np.zeros(1, np.int64)
-        rows = [
-            Row(ids, np.array([len(ids) - 1]), no_turn, np.zeros(1, np.float32)) for ids in prompts
-        ]
-        for micro, batch in self._padded(rows, range(len(rows))):
-            with torch.no_grad(), self._maths(batch):
-                at_each = self._values(batch, None, every=True).cpu().numpy()
-            out[micro] = [at_each[i, len(prompts[r]) - 1] for i, r in enumerate(micro)]
-        return out
+        return self.models.prompt_values(prompts)
 
     # ------------------------------------------------------------------ training
 
@@ -165,7 +141,7 @@ class Learner:
         if "old_logprobs" in streams:
             log.compare(rows, range(len(rows)), streams["old_logprobs"])
         for _ in range(self.recipe.optim.epochs):
-            for chosen in self._mini_batches(len(rows)):
+            for chosen in self._mini_batches(rows):
                 self._step(rows, chosen, streams, log)
         return log.metrics(self.optimizer.param_groups)
 
@@ -176,16 +152,17 @@ class Learner:
         streams: Mapping[str, Sequence[Floats]],
         log: UpdateLog,
     ) -> None:
-        norm = Norm(float(sum(rows[i].n_act for i in chosen)), float(len(chosen)))
+        norm = _norm(rows, chosen, streams)
         live = [i for i in chosen if not self.loss_is_silent or streams["advantages"][i].any()]
         log.left_out(len(chosen) - len(live), len(chosen))
         share = sum(rows[i].n_act for i in live) / norm.tokens
         self.optimizer.zero_grad(set_to_none=False)
-        for micro, batch in self._padded(rows, live):
+        for micro, batch in self.models.batching(rows, live):
             mine = {
-                name: batch.table([values[i] for i in micro]) for name, values in streams.items()
+                name: batch.table([values[i] for i in micro], FILL.get(name, 0.0))
+                for name, values in streams.items()
             }
-            with self._maths(batch):
+            with self.models.computing(batch, training=True):
                 seen = self._loss_batch(rows, micro, batch, mine, norm)
                 out = self.recipe.loss(seen)
                 if not bool(torch.isfinite(out.loss)):
@@ -193,7 +170,7 @@ class Learner:
                 out.loss.backward()
             log.loss(out.loss, out.metrics, share)
             if "old_logprobs" not in streams:
-                own = seen.logprobs.detach()[batch.row, batch.column].cpu().numpy()
+                own = seen.logprobs.detach()[batch.path, batch.column].cpu().numpy()
                 log.compare(rows, micro, pieces(own, rows, micro))
         self._descend(log)
 
@@ -201,16 +178,17 @@ class Learner:
         self,
         rows: Sequence[Row],
         micro: Sequence[int],
-        batch: Padded,
+        batch: MicroBatch,
         mine: dict[str, Tensor],
         norm: Norm,
     ) -> LossBatch:
-        states = self.tokens.hidden(batch.ids) if self.tokens.separable else None
-        flat_logprobs, flat_entropies = self.tokens.score(batch, states)
+        tokens = self.models.tokens
+        states = tokens.hidden(batch) if tokens.separable else None
+        flat_logprobs, flat_entropies = tokens.score(batch, states)
         logprobs = batch.spread(flat_logprobs)
         extra = {name: mine[name] for name in self.recipe.loss.needs if name in mine}
         if "values" in self.recipe.loss.needs:
-            extra["values"] = batch.spread(self._values(batch, states, every=False))
+            extra["values"] = batch.spread(self.models.values_before(batch, states))
         turns = torch.full_like(logprobs, -1, dtype=torch.int64)
         for i, r in enumerate(micro):
             turns[i, : rows[r].n_act] = torch.from_numpy(rows[r].turns).to(turns.device)
@@ -230,7 +208,13 @@ class Learner:
         optim = self.recipe.optim
         factor = warmup_factor(self.optimizer_steps, optim.warmup_steps)
         norms = []
-        for group in self.optimizer.param_groups:
+        frozen = self.optimizer_steps < optim.critic_only_steps
+        for i, group in enumerate(self.optimizer.param_groups):
+            if frozen and i == 0:
+                for p in group["params"]:
+                    p.grad = None  # AdamW then leaves the policy alone, bit for bit
+                norms.append(0.0)
+                continue
             group["lr"] = group["base_lr"] * factor
             for p in group["params"]:
                 # A batch without any signal still moves by momentum, as it would have moved if
@@ -254,8 +238,8 @@ class Learner:
         if "old_logprobs" in notes:
             streams["old_logprobs"] = notes["old_logprobs"]
         elif optim.epochs * optim.minibatches > 1:
-            streams["old_logprobs"] = self._scores(self.tokens, rows)
-        have = {"value_targets": credits.value_targets, **notes}
+            streams["old_logprobs"] = self.models.logprobs(rows)
+        have = {"value_targets": credits.value_targets, **notes, **credits.extra}
         if "values" in notes:
             have["old_values"] = [v[:-1] for v in notes["values"]]
         for name in sorted(self.recipe.loss.needs - {"values", "old_logprobs"}):
@@ -274,40 +258,9 @@ class Learner:
                 )
         return streams
 
-    def _scores(self, model: TokenModel, rows: Sequence[Row]) -> list[Floats]:
-        out: list[Floats] = [np.empty(0, np.float32)] * len(rows)
-        for micro, batch in self._padded(rows, range(len(rows))):
-            with torch.no_grad(), self._maths(batch):
-                flat = model.score(batch)[0].cpu().numpy()
-            for r, piece in zip(micro, pieces(flat, rows, micro), strict=True):
-                out[r] = piece
-        return out
-
-    def _values(self, batch: Padded, states: Tensor | None, *, every: bool) -> Tensor:
-        """Values at every position ``[paths, columns]``, or before each action token ``[n]``."""
-        assert self.critic is not None
-        with self.tokens.autocast():
-            if self.critic.kind == "shared" and states is None:
-                states = self.tokens.hidden(batch.ids)
-            read = self.critic.states(batch.ids, states)
-        return self.critic(read if every else read[batch.row, batch.before])
-
-    def _padded(
-        self, rows: Sequence[Row], chosen: Sequence[int]
-    ) -> Iterator[tuple[list[int], Padded]]:
-        lengths = [len(rows[i].ids) for i in chosen]
-        for micro in micro_batches(lengths, self.settings.micro_batch_tokens):
-            picked = [chosen[i] for i in micro]
-            yield picked, Padded.of([rows[i] for i in picked], self.pad_id, self.tokens.device)
-
-    def _maths(self, batch: Padded) -> Any:
-        return quick_cpu_maths(self.tokens.device, batch.ids.shape[1])
-
-    def _mini_batches(self, n: int) -> list[list[int]]:
+    def _mini_batches(self, rows: Sequence[Row]) -> list[list[int]]:
         rng = np.random.default_rng([self.seed, self.optimizer_steps])
-        count = self.recipe.optim.minibatches
-        order = rng.permutation(n) if count > 1 else np.arange(n)
-        return [part.tolist() for part in np.array_split(order, count) if len(part)]
+        return mini_batches(rows, self.recipe.optim.minibatches, rng)
 
     def _param_groups(self) -> list[list[Tensor]]:
         models = [self.policy] if self.critic is None else [self.policy, self.critic]
@@ -317,9 +270,17 @@ class Learner:
         optim = self.recipe.optim
         return [optim.lr] if self.critic is None else [optim.lr, optim.critic_lr]
 
-    def _frozen_copy(self) -> TokenModel:
-        model = copy.deepcopy(self.policy).eval().requires_grad_(False)
-        return TokenModel(model, self.recipe.temperature, self.settings.precision)
+
+def _norm(rows: Sequence[Row], chosen: Sequence[int], streams: Mapping[str, Any]) -> Norm:
+    """Counts of a whole mini batch."""
+    pairs = (
+        np.concatenate([streams["pair"][i] for i in chosen]) if "pair" in streams else np.empty(0)
+    )
+    return Norm(
+        tokens=float(sum(rows[i].n_act for i in chosen)),
+        paths=float(len(chosen)),
+        pairs=float(len(np.unique(pairs[pairs >= 0]))),
+    )
 
 
 def _not_finite(name: str, step: int, parts: Mapping[str, Tensor]) -> LossNotFiniteError:

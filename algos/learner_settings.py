@@ -16,15 +16,23 @@ class LearnerSettings:
     """How the learner computes; none of it changes what is computed beyond rounding.
 
     Attributes:
-        micro_batch_tokens: Most padded tokens of one forward pass; less needs less memory.
+        micro_batch_tokens: Most tokens of one forward pass, distinct ones where prefixes are
+            shared and padded ones elsewhere; less needs less memory. A tree is never cut where
+            prefixes are shared: a larger one is one forward pass.
         precision: ``"bfloat16"`` runs the models under autocast, weights and optimiser stay as
             they are; ``"auto"`` does so where the device computes in it.
         critic: ``"own"`` backbone or head ``"shared"`` with the policy, see :class:`Critic`.
+        shared_prefix: Send tokens that several paths of a group share through the model once,
+            where that saves work; False pads every path to a row of its own.
+        gradient_checkpointing: Keep only the inputs of the layers and compute them again in the
+            backward pass: a third more time, much less memory.
     """
 
     micro_batch_tokens: int = 8192
     precision: Precision = "auto"
     critic: CriticKind = "own"
+    shared_prefix: bool = True
+    gradient_checkpointing: bool = False
 
     def __post_init__(self) -> None:
         if self.micro_batch_tokens < 1:

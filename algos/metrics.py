@@ -31,6 +31,13 @@ METRICS: Mapping[str, str] = {
     "rollout/cut_actions_frac": "share of actions that ran into the length limit",
     "rollout/entropy_nats": "mean entropy of the sampled tokens' distributions",
     "rollout/term_*_mean": "mean per path of one named reward term",
+    "rollout/rounds": "rounds of playing until enough groups were kept",
+    "rollout/groups_left_out": "groups played and not trained on",
+    "rollout/shaped_return_mean": "mean return of a path after the recipe's shapers",
+    # what is remembered about tasks
+    "tracker/value_mean": "expected return of the step's tasks before they were played",
+    "tracker/memory_mean": "share of the past that was kept, mean over the step's tasks",
+    "tracker/drift_mean_nats": "how far the policy moved on a task's last path, mean",
     # the optimisation
     "update/loss": "loss of the mini batches, mean",
     "update/grad_norm": "norm of the policy's gradient before clipping, mean over optimiser steps",
@@ -44,6 +51,9 @@ METRICS: Mapping[str, str] = {
     "update/logprob_diff_max_nats": "engine against learner: largest absolute difference",
     # parts of the loss; means per token are taken over the tokens that were computed
     "loss/policy": "the clipped surrogate, aggregated",
+    "loss/nll": "negative log-likelihood of what is imitated, weighted by its advantage",
+    "loss/dpo": "step-level DPO's loss, mean over pairs",
+    "loss/preferred": "share of pairs whose better step the policy gained on, against the worse",
     "loss/value": "the critic's regression loss",
     "loss/kl_nats": "estimated divergence from the reference policy",
     "loss/entropy_nats": "entropy of the trained policy at the trained tokens",
@@ -55,6 +65,9 @@ METRICS: Mapping[str, str] = {
     "loss/value_mean": "the critic's values",
     # the credit rules
     "credit/informative_groups_frac": "share of groups in which some path was better than another",
+    "credit/informative_trees_frac": "share of trees in which some path was better than another",
+    "credit/pairs": "forks whose sides were compared",
+    "credit/surprise_mean": "mean of return minus what the tracker expected",
     "credit/value_explained_frac": "share of the value targets' variance that the critic explains",
     # running totals; equal budgets are counted in these
     "budget/tokens": "tokens sampled for training since the start of the run",

@@ -34,6 +34,7 @@ def _moved_by(loss: Loss, advantage: float) -> set[str]:
         "values": live["values"],
         "old_values": 0.1 * steps,
         "value_targets": 1.0 - steps,
+        "pair": torch.zeros_like(steps),
     }
     batch = LossBatch(
         logprobs=live["logprobs"],
@@ -42,7 +43,7 @@ def _moved_by(loss: Loss, advantage: float) -> set[str]:
         advantages=torch.full_like(steps, advantage),
         mask=torch.ones_like(steps),
         turns=torch.tensor([[0, 0, 1, 1], [0, 1, 1, 2]]),
-        norm=Norm(tokens=8.0, paths=2.0),
+        norm=Norm(tokens=8.0, paths=2.0, pairs=1.0),
         extra={name: extra[name] for name in loss.needs if name in extra},
     )
     value = loss(batch).loss

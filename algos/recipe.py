@@ -11,10 +11,12 @@ _WHO = {
     "old_logprobs": "OldLogprobs()",
     "ref_logprobs": "RefLogprobs()",
     "values": "CriticValues()",
-    "verdicts": "RuleJudge() or LlmJudge(...)",
     "spawned_values": "SpawnedValues()",
     "tracked_values": "a tracker such as BetaTracker()",
 }
+
+
+_LEAST = (("warmup_steps", 0), ("epochs", 1), ("minibatches", 1), ("critic_only_steps", 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,8 @@ class Optim:
         warmup_steps: Optimiser steps of linear warm-up from 0.
         epochs: Passes over each rollout batch.
         minibatches: Optimiser steps per pass.
+        critic_only_steps: First optimiser steps in which the policy stays as it is and only the
+            critic learns.
     """
 
     lr: float = 1e-6
@@ -40,6 +44,7 @@ class Optim:
     warmup_steps: int = 0
     epochs: int = 1
     minibatches: int = 1
+    critic_only_steps: int = 0
 
     def __post_init__(self) -> None:
         for name in ("lr", "critic_lr", "grad_clip"):
@@ -49,7 +54,7 @@ class Optim:
             raise BadValueError(f"Optim.weight_decay is {self.weight_decay}; expected 0 or more.")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise BadValueError(f"Optim.betas are {self.betas}; expected two values in [0, 1).")
-        for name, least in (("warmup_steps", 0), ("epochs", 1), ("minibatches", 1)):
+        for name, least in _LEAST:
             if getattr(self, name) < least:
                 raise BadValueError(
                     f"Optim.{name} is {getattr(self, name)}; expected at least {least}."
@@ -68,7 +73,7 @@ class Recipe:
         loss: What is minimised.
         annotators: What may be computed before credit is given; see :attr:`used_annotators`.
         optim: How weights move.
-        shapers: Change the rewards before credit is given, in this order.
+        shapers: Change rewards or judge turns before credit is given, in this order.
         filter: Which groups are trained on; None for all.
         tracker: What is remembered about each task from step to step.
         groups_per_step: Tasks per rollout batch.
@@ -98,6 +103,12 @@ class Recipe:
             raise BadValueError(
                 f"recipe {self.name!r}: temperature is {self.temperature}; expected above 0 "
                 "(greedy sampling has no gradient)."
+            )
+        if self.filter is not None and self.tracker is not None:
+            raise BadValueError(
+                f"recipe {self.name!r}: {type(self.filter).__name__} plays further tasks and "
+                f"{type(self.tracker).__name__} chooses them by what it remembers; only one of "
+                "them can decide. Drop one."
             )
         self._check_notes()
         self._check_critic()
@@ -153,6 +164,11 @@ class Recipe:
             )
 
     def _check_critic(self) -> None:
+        if self.optim.critic_only_steps and not self.critic:
+            raise BadValueError(
+                f"recipe {self.name!r}: optim.critic_only_steps is "
+                f"{self.optim.critic_only_steps}, but there is no critic."
+            )
         fits = "value_targets" in self.loss.needs
         aims = "value_targets" in self.credit.provides
         if fits and not aims:

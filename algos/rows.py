@@ -1,4 +1,4 @@
-"""Paths as rows of token ids, cut into micro batches that waste little padding."""
+"""Paths as rows of token ids, cut into mini batches and micro batches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..envs.errors import BadValueError
 from .forest import Forest
+from .packing import number_tokens
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -24,12 +25,19 @@ class Row:
         at: Position in ``ids`` of every action token ``[n_act]``, ascending, never 0.
         turns: Index of each action token's turn within the path ``[n_act]``.
         sampled: Log-probabilities in nats as the engine sampled them ``[n_act]``.
+        numbers: Number of every token ``[n]``, equal where rows share one; see
+            :func:`~turngym.algos.packing.number_tokens`.
+        group: Group of the path in the forest.
+        tree: Tree of the path in its group.
     """
 
     ids: Ids
     at: Ids
     turns: Ids
     sampled: Floats
+    numbers: Ids
+    group: int = 0
+    tree: int = 0
 
     @property
     def n_act(self) -> int:
@@ -44,7 +52,7 @@ def rows_of(forest: Forest) -> list[Row]:
         BadValueError: A path starts with an action: its first token has no context.
     """
     rows = []
-    for path in forest:
+    for path, numbers in zip(forest, number_tokens(forest), strict=True):
         pieces: list[Ids] = []
         at: list[Ids] = []
         turns: list[Ids] = []
@@ -67,9 +75,36 @@ def rows_of(forest: Forest) -> list[Row]:
                 np.concatenate(at),
                 np.concatenate(turns),
                 np.concatenate([turn.logprobs for turn in line]),
+                numbers,
+                path.group,
+                path.tree,
             )
         )
     return rows
+
+
+def distinct_tokens(rows: Sequence[Row]) -> int:
+    """Tokens of these rows, shared ones counted once."""
+    return len(np.unique(np.concatenate([row.numbers for row in rows]))) if rows else 0
+
+
+def mini_batches(rows: Sequence[Row], count: int, rng: np.random.Generator) -> list[list[int]]:
+    """Rows cut into at most ``count`` batches of whole groups, in random order.
+
+    A group stays together because its paths are compared with each other and share tokens.
+
+    Args:
+        rows: All rows of the update.
+        count: Optimiser steps.
+        rng: Draws the order of the groups.
+    """
+    of_group: dict[int, list[int]] = {}
+    for i, row in enumerate(rows):
+        of_group.setdefault(row.group, []).append(i)
+    groups = list(of_group.values())
+    order = rng.permutation(len(groups)) if count > 1 else np.arange(len(groups))
+    parts = np.array_split(order, count)
+    return [[i for g in part for i in groups[g]] for part in parts if len(part)]
 
 
 def micro_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
@@ -93,3 +128,57 @@ def micro_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
             width = lengths[i]
         batches[-1].append(i)
     return batches
+
+
+def whole_micro_batches(
+    rows: Sequence[Row], chosen: Sequence[int], token_budget: int, *, padded: bool
+) -> list[list[int]]:
+    """Micro batches that never cut a tree, and cut a group only where it is too large.
+
+    Args:
+        rows: All rows.
+        chosen: Indices of the rows to cut up.
+        token_budget: Most tokens of a micro batch; a larger tree gets one of its own.
+        padded: Whether tokens are counted as padded rows or as distinct tokens.
+
+    Returns:
+        Lists of row indices, the largest micro batch first.
+    """
+
+    def size(unit: Sequence[int]) -> int:
+        mine = [rows[i] for i in unit]
+        return len(mine) * max(len(r.ids) for r in mine) if padded else distinct_tokens(mine)
+
+    units: list[tuple[int, list[int]]] = []
+    for group in _parted(chosen, [rows[i].group for i in chosen]):
+        tokens = size(group)
+        if tokens <= token_budget:
+            units.append((tokens, group))
+        else:
+            trees = _parted(group, [rows[i].tree for i in group])
+            units += [(size(tree), tree) for tree in trees]
+    units.sort(key=lambda unit: -unit[0])
+    batches: list[list[int]] = []
+    filled: list[int] = []
+    longest: list[int] = []
+    for tokens, unit in units:
+        reach = max(len(rows[i].ids) for i in unit)
+        for b, batch in enumerate(batches):
+            wide = max(longest[b], reach)
+            together = wide * (len(batch) + len(unit)) if padded else filled[b] + tokens
+            if together <= token_budget:
+                batch += unit
+                filled[b], longest[b] = together, wide
+                break
+        else:
+            batches.append(list(unit))
+            filled.append(tokens)
+            longest.append(reach)
+    return batches
+
+
+def _parted(items: Sequence[int], by: Sequence[int]) -> list[list[int]]:
+    parts: dict[int, list[int]] = {}
+    for item, key in zip(items, by, strict=True):
+        parts.setdefault(key, []).append(item)
+    return list(parts.values())

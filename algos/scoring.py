@@ -1,10 +1,9 @@
-"""One forward pass over rows: log-probability, entropy and hidden state of action tokens only."""
+"""One forward pass: log-probability, entropy and hidden state of action tokens only."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,62 +13,15 @@ from torch.utils.checkpoint import checkpoint
 
 from ..agents.loading import has_bfloat16
 from .learner_settings import Precision
-from .rows import Row
+from .micro_batch import MicroBatch
 from .token_scores import token_scores
+from .tree_attention import NAME, attending
 
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
 # this many entries it is made, used and made again in the backward pass in pieces.
 LOGITS_PER_CHUNK = 2**24
 # Below this many columns torch's blocked CPU attention is slower than the plain product.
 SHORT_ROW = 512
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Padded:
-    """Rows of one micro batch, padded on the right.
-
-    Attributes:
-        ids: ``[paths, columns]`` int64.
-        row: Row of every action token ``[n]``.
-        column: Its place among its path's action tokens ``[n]``.
-        before: Position of the token in front of it: where it is predicted ``[n]``.
-        targets: The action tokens ``[n]``.
-        width: Most action tokens of a path.
-    """
-
-    ids: Tensor
-    row: Tensor
-    column: Tensor
-    before: Tensor
-    targets: Tensor
-    width: int
-
-    @classmethod
-    def of(cls, rows: Sequence[Row], pad_id: int, device: torch.device) -> Padded:
-        """Pad ``rows`` and put them on ``device``."""
-        columns = max(len(row.ids) for row in rows)
-        ids = torch.full((len(rows), columns), pad_id, dtype=torch.int64)
-        for i, row in enumerate(rows):
-            ids[i, : len(row.ids)] = torch.from_numpy(row.ids)
-        at = torch.cat([torch.from_numpy(row.at) for row in rows])
-        counts = torch.tensor([row.n_act for row in rows])
-        index = torch.repeat_interleave(torch.arange(len(rows)), counts)
-        column = torch.cat([torch.arange(row.n_act) for row in rows])
-        targets = ids[index, at]
-        move = (ids, index, column, at - 1, targets)
-        return cls(*(t.to(device) for t in move), width=int(counts.max()))
-
-    def spread(self, flat: Tensor) -> Tensor:
-        """``[n]`` action-token values as ``[paths, width]``, 0 on padding; keeps the gradient."""
-        table = flat.new_zeros(len(self.ids), self.width)
-        return table.index_put((self.row, self.column), flat)
-
-    def table(self, per_row: Sequence[Any], fill: float = 0.0) -> Tensor:
-        """Arrays ``[n_act]`` per row (numpy) as one float tensor ``[paths, width]``."""
-        out = torch.full((len(self.ids), self.width), fill, dtype=torch.float32)
-        for i, values in enumerate(per_row):
-            out[i, : len(values)] = torch.as_tensor(values, dtype=torch.float32)
-        return out.to(self.ids.device)
 
 
 class TokenModel:
@@ -101,25 +53,25 @@ class TokenModel:
         """Where the weights are."""
         return next(self.model.parameters()).device
 
-    def hidden(self, ids: Tensor) -> Tensor:
-        """Last hidden states ``[paths, columns, hidden]``."""
-        with self.autocast(), plain_attention(self.model, ids):
-            return self.model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state
+    def hidden(self, batch: MicroBatch) -> Tensor:
+        """Last hidden states ``[rows, columns, hidden]``."""
+        with self.autocast():
+            return self.model.get_decoder()(**batch.inputs()).last_hidden_state
 
-    def score(self, batch: Padded, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and entropies ``[n]`` of the action tokens, float32.
+    def score(self, batch: MicroBatch, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Log-probabilities and entropies ``[m]`` of the scored tokens, float32.
 
         Args:
-            batch: The rows.
+            batch: The paths.
             hidden: Their last hidden states when the caller has them already.
         """
         if not self.separable:
-            with self.autocast(), plain_attention(self.model, batch.ids):
-                logits = self.model(input_ids=batch.ids, use_cache=False).logits
-            chosen = logits[batch.row, batch.before]
+            with self.autocast():
+                logits = self.model(**batch.inputs()).logits
+            chosen = batch.at(logits, batch.before)
             return token_scores(chosen, batch.targets, self.temperature, self.entropy_gradient)
-        states = self.hidden(batch.ids) if hidden is None else hidden
-        return self._chunked(states[batch.row, batch.before], batch.targets)
+        states = self.hidden(batch) if hidden is None else hidden
+        return self._chunked(batch.at(states, batch.before), batch.targets)
 
     def _chunked(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         head: nn.Module = self.model.get_output_embeddings()
@@ -148,6 +100,28 @@ class TokenModel:
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
 
 
+class WithoutAdapter(TokenModel):
+    """A model with its adapter switched off: what it was before training, without a copy.
+
+    Args:
+        model: A peft model.
+        temperature: Divides the logits.
+        precision: As in :class:`TokenModel`.
+    """
+
+    def score(self, batch: MicroBatch, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """As :meth:`TokenModel.score`."""
+        with self.model.disable_adapter():
+            return super().score(batch, hidden)
+
+
+def adapter_alone_learns(model: Any) -> bool:
+    """True for a peft model whose own weights stay as they are."""
+    if not hasattr(model, "disable_adapter") or not hasattr(model, "peft_config"):
+        return False
+    return all(getattr(c, "bias", "none") == "none" for c in model.peft_config.values())
+
+
 @torch.no_grad()
 def _head_is_plain(model: Any) -> bool:
     """True when logits are the output layer on the last hidden state, nothing more.
@@ -165,28 +139,26 @@ def _head_is_plain(model: Any) -> bool:
 
 
 @contextmanager
-def plain_attention(model: Any, ids: Tensor) -> Iterator[None]:
-    """Within, short rows on a CPU use attention as two products, a tenth of an update cheaper.
+def attention_for(models: Sequence[Any], batch: MicroBatch) -> Iterator[None]:
+    """Within, models compute attention in the way that suits the batch.
 
-    The model may be shared with an engine whose masks suit its own choice, so that is put back.
+    Packs need their own. Short rows on a CPU take attention as two products, a tenth of an update
+    cheaper. The model may be shared with an engine whose masks suit its own choice, so that is put
+    back.
 
     Args:
-        model: A transformers model.
-        ids: Rows ``[paths, columns]`` that are about to go through it.
+        models: transformers models.
+        batch: What is about to go through them, forward and backward.
     """
-    config = model.config
-    if (
-        ids.device.type != "cpu"
-        or ids.shape[1] > SHORT_ROW
-        or config._attn_implementation != "sdpa"
-    ):
+    if batch.layout is not None:
+        name = NAME
+    elif batch.ids.device.type == "cpu" and batch.row_columns <= SHORT_ROW:
+        models = [m for m in models if m.config._attn_implementation == "sdpa"]
+        name = "eager"
+    else:
+        name = None
+    with attending(models, name):
         yield
-        return
-    model.set_attn_implementation("eager")
-    try:
-        yield
-    finally:
-        model.set_attn_implementation("sdpa")
 
 
 @contextmanager
@@ -199,7 +171,7 @@ def quick_cpu_maths(device: torch.device, columns: int) -> Iterator[None]:
 
     Args:
         device: Where the model is.
-        columns: Tokens per padded row.
+        columns: Tokens per padded row; 0 when packed.
     """
     if device.type != "cpu":
         yield

@@ -18,7 +18,13 @@ from ..agents.render import Renderer, make_renderer
 from ..agents.scripted import text_env
 from ..agents.transformers_engine import TransformersEngine
 from ..envs.tasks import split_size
-from .checkpoint import Progress, load_checkpoint, newest_whole, save_checkpoint
+from .checkpoint import (
+    Progress,
+    load_checkpoint,
+    load_memory,
+    newest_whole,
+    save_checkpoint,
+)
 from .config import TrainConfig, config_digest, model_digest
 from .contracts import Floats
 from .curve import draw_curve
@@ -28,11 +34,12 @@ from .forest_io import save_forest
 from .interrupts import held_interrupts, terminate_as_interrupt
 from .learner import Learner
 from .metrics import checked
+from .playing import Played, play_groups, play_step
 from .precheck import check_prompts
 from .progress import Bar, Reporter, Silent
 from .result import RunResult, scores_at
 from .rollout_stats import rollout_metrics, tokens_sampled, turns_taken
-from .rollouts import Player
+from .rollouts import Chains, Demonstrations, Player
 from .run_dir import RunDir, add_version, read_metrics
 from .task_order import step_starts
 from .tensorboard import Board
@@ -91,12 +98,18 @@ class Trainer:
             max_context=config.max_context,
         )
         self._check_prompts()
+        if isinstance(config.recipe.rollout, Demonstrations):
+            config.recipe.rollout.check(world)
         self.learner = Learner(
             policy,
             config.recipe,
             pad_id=self.renderer.pad_id,
             settings=config.learner,
             seed=config.seed,
+        )
+        tracker = config.recipe.tracker
+        self.memory = (
+            None if tracker is None else tracker.start(config.seed, config.split, self.size)
         )
         resolved = config.resolved(model_digest(config.model))
         self.digests = (config_digest(resolved), str(resolved["model_digest"]))
@@ -122,6 +135,7 @@ class Trainer:
         """
         try:
             with terminate_as_interrupt(), self.report.bar("training") as bar:
+                self._remember_first()
                 self._until_done(bar)
         except KeyboardInterrupt:
             self._save()
@@ -177,16 +191,16 @@ class Trainer:
         """One step; returns its metrics. An interrupt leaves it done or not begun."""
         step = self.done.step + 1
         clock = _Clock()
-        forest = self._loop.run(self._play(step))
+        played = self._loop.run(self._play(step))
+        forest = played.kept
         with held_interrupts():
             clock.lap("rollout")
-            row = rollout_metrics(forest)
+            row = rollout_metrics(played.all) | played.metrics()
             row |= self._learn(forest, clock)
-            row["time/rollout_tokens_per_s"] = tokens_sampled(forest) / clock.laps["rollout"]
+            row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / clock.laps["rollout"]
             self.done.step = step
             self.done.optimizer_steps = self.learner.optimizer_steps
-            self.done.tokens += tokens_sampled(forest)
-            self.done.turns += turns_taken(forest)
+            self._pay(played.all)
             self.done.paths += len(forest.paths)
             row |= {
                 "budget/tokens": float(self.done.tokens),
@@ -202,26 +216,57 @@ class Trainer:
                 save_forest(stem.with_suffix(".jsonl"), forest)
         return row
 
-    async def _play(self, step: int) -> Forest:
+    async def _play(self, step: int) -> Played:
         recipe = self.config.recipe
         player = self._player(self.env, recipe.temperature)
-        starts = step_starts(
-            self.config.seed, step, recipe.groups_per_step, self.config.split, self.size
+        if self.memory is not None:
+            starts = self.memory.starts(step, recipe.groups_per_step)
+            return Played.whole(await play_groups(recipe.rollout, player, starts))
+        return await play_step(
+            recipe,
+            player,
+            lambda extra: step_starts(
+                self.config.seed, step, recipe.groups_per_step, self.config.split, self.size, extra
+            ),
         )
-        return Forest.of(await asyncio.gather(*(recipe.rollout(player, s) for s in starts)))
 
     def _learn(self, forest: Forest, clock: _Clock) -> dict[str, float]:
+        recipe = self.config.recipe
+        shaped = forest
+        for shape in recipe.shapers:
+            shaped = shape(shaped)
         notes: dict[str, list[Floats]] = {}
-        for annotate in self.config.recipe.used_annotators:
-            notes |= annotate(forest, self.learner)
-        credits = self.config.recipe.credit(forest, notes)
+        for annotate in recipe.used_annotators:
+            notes |= annotate(shaped, self.learner)
+        if self.memory is not None:
+            notes |= self.memory.notes(shaped)
+        credits = recipe.credit(shaped, notes)
         clock.lap("credit")
         row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
-        row |= self.learner.update(forest, notes, credits)
+        if recipe.shapers and shaped.paths:
+            row["rollout/shaped_return_mean"] = float(shaped.returns().mean())
+        row |= self.learner.update(shaped, notes, credits)
+        if self.memory is not None:
+            learned = self.memory.learn(shaped, self.learner)
+            row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
         self.engine.sync(self.learner.policy, self.done.step + 1)
         clock.lap("sync")
         return row
+
+    def _remember_first(self) -> None:
+        """Play what the recipe's tracker wants to know before the first step."""
+        if self.memory is None or self.done.step or not (starts := self.memory.first_episodes):
+            return
+        player = self._player(self.env, self.config.recipe.temperature)
+        forest = Forest.of(self._loop.run(play_groups(Chains(n=1), player, starts)))
+        self.memory.score_first(forest)
+        self._pay(forest)
+
+    def _pay(self, forest: Forest) -> None:
+        """Count what was sampled and done."""
+        self.done.tokens += tokens_sampled(forest)
+        self.done.turns += turns_taken(forest)
 
     def _player(self, env: Any, temperature: float) -> Player:
         sampling = Sampling(max_tokens=self.config.max_tokens, temperature=temperature)
@@ -273,6 +318,8 @@ class Trainer:
             done = Progress()
         else:
             done = load_checkpoint(newest, self.learner)
+            if self.memory is not None:
+                self.memory.load(load_memory(newest))
             self.engine.sync(self.learner.policy, done.step)
             self.report.note(f"going on from step {done.step} in {self.dir.root}")
         self.dir.rewind_metrics(done.metrics_bytes)
@@ -285,7 +332,10 @@ class Trainer:
             self.done.seconds = self._elapsed()
             self.done.metrics_bytes = self.dir.metrics_size()
             folder = self.dir.root / "checkpoints"
-            save_checkpoint(folder, self.learner, self.tokenizer, self.done, self.config.keep)
+            memory = None if self.memory is None else self.memory.state()
+            save_checkpoint(
+                folder, self.learner, self.tokenizer, self.done, self.config.keep, memory
+            )
         return self.done.step
 
     def _log(self, row: dict[str, float]) -> None:
@@ -324,7 +374,9 @@ class Trainer:
         return time.monotonic() - self._began
 
     def _spent(self) -> float:
-        return self.config.budget.spent(self.done.step, self.done.tokens, self._elapsed())
+        return self.config.budget.spent(
+            self.done.step, self.done.tokens, self.done.turns, self._elapsed()
+        )
 
 
 class _Clock:

@@ -9,7 +9,7 @@ from ..envs.registry import all_ids, find_world
 from .options import EnvsCommand, RecipesCommand
 
 
-def list_envs(command: EnvsCommand) -> None:  # noqa: ARG001 - it has no options yet
+def list_envs(command: EnvsCommand) -> None:
     """Print the environments."""
     from ..agents.scripted import text_env
     from ..algos.config import EnvConfig
@@ -18,7 +18,7 @@ def list_envs(command: EnvsCommand) -> None:  # noqa: ARG001 - it has no options
     for head in ("id", "sizes", "splits", "turn limit", "return"):
         table.add_column(head)
     summaries = []
-    for name in all_ids():
+    for name in all_ids(hidden=command.hidden):
         about = find_world(name)
         size = {"size": "micro"} if "micro" in about.sizes else {}
         world = text_env(EnvConfig(id=name, settings=size).make())
@@ -45,11 +45,19 @@ def list_recipes(command: RecipesCommand) -> None:
     console = Console()
     table = Table(box=None, padding=(0, 2, 0, 0))
     if command.name is None:
-        for head in ("recipe", "what"):
+        for head in ("recipe", "rollout", "credit", "loss", "paper"):
             table.add_column(head)
         for name, entry in RECIPES.items():
-            table.add_row(f"[bold]{name}[/]", entry.summary)
+            recipe = entry.factory()
+            parts = (recipe.rollout, recipe.credit, recipe.loss)
+            table.add_row(
+                f"[bold]{name}[/]", *(type(part).__name__ for part in parts), recipe.paper
+            )
         console.print(table)
+        console.print()
+        for name, entry in RECIPES.items():
+            console.print(f"[bold]{name}[/]: {entry.summary}", highlight=False)
+        console.print()
         console.print("`turngym recipes NAME` shows its settings.")
         return
     small = settings_of(make_recipe(command.name, small=True))

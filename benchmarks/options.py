@@ -35,7 +35,13 @@ World = Annotated[WorldOptions, tyro.conf.arg(name="")]
 
 @dataclass(frozen=True, kw_only=True)
 class EnvsCommand:
-    """List the environments."""
+    """List the environments.
+
+    Attributes:
+        hidden: The diagnostic worlds too.
+    """
+
+    hidden: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +127,7 @@ class TrainCommand:
         run_dir: Folder of the run; left out: runs/RECIPE-ENV-seedN.
         steps: Training steps (100 when no budget is given).
         tokens: Stop after so many sampled tokens.
+        calls: Stop after so many actions taken.
         minutes: Stop after so much time.
         split: Split of the training tasks.
         eval_split: Split that is evaluated before, while and after; empty for none.
@@ -136,7 +143,10 @@ class TrainCommand:
         engine_dtype: Number format of sampling.
         precision: Number format of training.
         critic: PPO's critic: an own backbone, or a head shared with the policy.
-        micro_batch_tokens: Most padded tokens of one forward pass of training.
+        micro_batch_tokens: Most tokens of one forward pass of training.
+        shared_prefix: Send tokens that paths of a task share through the model once where that
+            saves work; off, every path is a padded row.
+        gradient_checkpointing: Compute layers again in the backward pass to save memory.
         device: auto, cpu or cuda.
     """
 
@@ -148,6 +158,7 @@ class TrainCommand:
     run_dir: str | None = None
     steps: int | None = None
     tokens: int | None = None
+    calls: int | None = None
     minutes: float | None = None
     split: str = "train"
     eval_split: str = "dev"
@@ -164,6 +175,8 @@ class TrainCommand:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     critic: Literal["own", "shared"] = "own"
     micro_batch_tokens: int = 8192
+    shared_prefix: bool = True
+    gradient_checkpointing: bool = False
     device: str = "auto"
 
 

@@ -73,6 +73,8 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
             micro_batch_tokens=command.micro_batch_tokens,
             precision=command.precision,
             critic=command.critic,
+            shared_prefix=command.shared_prefix,
+            gradient_checkpointing=command.gradient_checkpointing,
         ),
     )
     name = f"{command.recipe}-{command.env.removesuffix('-v0')}-seed{command.seed}".lower()
@@ -81,9 +83,11 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
 
 def budget(command: TrainCommand) -> Budget:
     """The limits given, or the default number of steps."""
-    limits = (command.steps, command.tokens, command.minutes)
+    limits = (command.steps, command.tokens, command.calls, command.minutes)
     steps = DEFAULT_STEPS if all(limit is None for limit in limits) else command.steps
-    return Budget(steps=steps, tokens=command.tokens, minutes=command.minutes)
+    return Budget(
+        steps=steps, tokens=command.tokens, calls=command.calls, minutes=command.minutes
+    )
 
 
 def starter(env_id: str, report: Reporter) -> str:

@@ -159,7 +159,8 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         path: The file; made with its folders when it does not exist.
 
     Raises:
-        BadValueError: Not a text environment, not a registered one, or settings that are not JSON.
+        BadValueError: Not a text environment, not a registered one, one that is cut into sessions,
+            or settings that are not JSON.
     """
 
     def __init__(self, env: gym.Env[str, str], path: str | os.PathLike[str]) -> None:
@@ -172,6 +173,11 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
             raise BadValueError(
                 f"RecordEpisodes: {type(inner).__name__} has no id, so its episodes could not be "
                 "replayed; register_world it and make it with gym.make."
+            )
+        if env.get_wrapper_attr("sessions") and not inner.sessions:
+            raise BadValueError(
+                "RecordEpisodes: goes inside AsSessions, not around it: it records the world's own "
+                "episode. Write AsSessions(RecordEpisodes(env, path), window)."
             )
         self.path = Path(path)
         self._world = inner

@@ -91,3 +91,29 @@ register_world(
         summary="questions of 1 to 4 hops over a generated world, answered by searching",
     )
 )
+
+for _name, _summary in (
+    ("Bandit", "one turn: which arm pays depends on the sign shown"),
+    ("Password", "several turns, one reward at the end"),
+    ("Recall", "a letter must be named some turns after it was shown"),
+    ("Fork", "many rooms, one good door in each: trees see both kinds of door, chains do not"),
+):
+    register_world(
+        World(
+            id=f"{_name}-v0",
+            entry_point=f"turngym.envs.diagnostic.{_name.lower()}:{_name}",
+            summary=_summary,
+            sizes=("micro", "full"),
+            hidden=True,
+        )
+    )
+register_world(
+    World(
+        id="Spawn-v0",
+        entry_point="turngym.envs.diagnostic.spawn:Spawn",
+        summary="boxes that are asked for become sessions; asking costs, coins lie in the boxes",
+        sizes=("micro", "full"),
+        reward_range=(-0.4, 1.0),
+        hidden=True,
+    )
+)

@@ -30,6 +30,10 @@ class SessionDoor(Generic[S]):
         """All sessions that can be opened now, in the order of the world's own schedule."""
         return ()
 
+    def session_key(self) -> str:
+        """Key of the present session, empty for the first one."""
+        return ""
+
     def enter(self, episode: Episode[S], key: str) -> tuple[str, SessionSwitch]:
         """Make the waiting session ``key`` the present one: its first observation, its number.
 

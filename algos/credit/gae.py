@@ -81,7 +81,7 @@ class Gae:
             advantage = self.estimate(rewards, values)
             advantages.append(advantage)
             targets.append((advantage + values[:-1]).astype(np.float32))
-        metrics = _fit(targets, [notes["values"][i][:-1] for i in range(len(targets))])
+        metrics = fit_of(targets, [notes["values"][i][:-1] for i in range(len(targets))])
         if self.whiten:
             advantages = whitened(advantages)
         return Credits(
@@ -121,7 +121,7 @@ def whitened(rows: Sequence[Doubles], eps: float = 1e-8) -> list[Doubles]:
     return [(r - mean) / scale for r in rows]
 
 
-def _fit(targets: Sequence[Floats], values: Sequence[Floats]) -> dict[str, float]:
+def fit_of(targets: Sequence[Floats], values: Sequence[Floats]) -> dict[str, float]:
     """How much of the targets' variance the critic already explains (1 is all of it)."""
     if not targets:
         return {}

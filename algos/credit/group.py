@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError
-from ..contracts import Credits, Notes
+from ..contracts import Credits, Floats, Notes
 from ..forest import Forest
 
 Returns = npt.NDArray[np.float64]
@@ -76,10 +76,7 @@ class GroupCredit:
             scores[members] = self.compare(returns[members])
         informative = sum(bool(scores[m].any()) for m in groups)
         return Credits(
-            advantages=[
-                np.full(forest.n_act(p), s, dtype=np.float32)
-                for p, s in zip(forest.paths, scores, strict=True)
-            ],
+            advantages=on_every_token(forest, scores),
             metrics={"informative_groups_frac": informative / max(len(groups), 1)},
         )
 
@@ -101,9 +98,26 @@ class GroupCredit:
         return centred / scale
 
 
-def by_prompt(forest: Forest) -> Sequence[list[int]]:
+def by_prompt(forest: Forest) -> list[list[int]]:
     """Places in ``forest.paths`` of the paths of each group, groups without a path left out."""
-    groups: dict[int, list[int]] = {}
-    for i, path in enumerate(forest.paths):
-        groups.setdefault(path.group, []).append(i)
-    return list(groups.values())
+    return _by(path.group for path in forest)
+
+
+def by_tree(forest: Forest) -> list[list[int]]:
+    """Places in ``forest.paths`` of the paths of each tree."""
+    return _by((path.group, path.tree) for path in forest)
+
+
+def on_every_token(forest: Forest, scores: Returns) -> list[Floats]:
+    """One score per path, on each of its ``[n_act]`` action tokens."""
+    return [
+        np.full(forest.n_act(p), s, dtype=np.float32)
+        for p, s in zip(forest.paths, scores, strict=True)
+    ]
+
+
+def _by(keys: Iterable[Hashable]) -> list[list[int]]:
+    scopes: dict[Hashable, list[int]] = {}
+    for i, key in enumerate(keys):
+        scopes.setdefault(key, []).append(i)
+    return list(scopes.values())

@@ -8,7 +8,7 @@ import torch
 
 from ..contracts import LossBatch
 
-Level = Literal["token", "turn", "sequence"]
+Level = Literal["token", "turn", "sequence", "sequence-sum"]
 
 MAX_LOG_RATIO = 20.0
 
@@ -23,7 +23,9 @@ def ratio_at(level: Level, batch: LossBatch) -> torch.Tensor:
     """
     with torch.no_grad():
         log_ratios = batch.logprobs - batch.old_logprobs
-        if level != "token":
+        if level == "sequence-sum":
+            log_ratios = (log_ratios * batch.mask).sum(1, keepdim=True).expand_as(log_ratios)
+        elif level != "token":
             log_ratios = _unit_means(log_ratios, level, batch)
         unit = log_ratios.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
     return unit * (batch.logprobs - batch.logprobs.detach()).exp()

@@ -2,9 +2,20 @@
 
 from .branch import Branch
 from .chains import Chains, play_out
+from .demonstrations import Demonstrations
 from .expand import Expand
 from .player import Player, Seat
 from .seeds import seed_at
 from .sessions import Sessions
 
-__all__ = ["Branch", "Chains", "Expand", "Player", "Seat", "Sessions", "play_out", "seed_at"]
+__all__ = [
+    "Branch",
+    "Chains",
+    "Demonstrations",
+    "Expand",
+    "Player",
+    "Seat",
+    "Sessions",
+    "play_out",
+    "seed_at",
+]

@@ -197,13 +197,15 @@ class Player:
         """
         if seat.done:
             raise EpisodeError(f"task {seat.task_id}: a turn after the end of the episode.")
-        context = seat.now
-        ids = context.ids + context.obs_ids + context.given
-        done = await self._sample(seat, context, ids, top_logprobs)
-        version = self.engine.version
+        return await self.act(seat, await self._sample(seat, top_logprobs))
+
+    async def act(self, seat: Seat, done: Completion) -> Answer:
+        """Take the action that ``done`` holds, whoever wrote it."""
+        context, version = seat.now, self.engine.version
         action = self.renderer.text(context.given + done.ids.tolist())
         observation, reward, _, _, info = await _call(seat.env, lambda: seat.env.step(action))
         seat.turns += 1
+        ids = context.ids + context.obs_ids + context.given
         return Answer(done, ids, action, version, observation, float(reward), info)
 
     def append(self, seat: Seat, tree: Tree, answer: Answer, cuts: Sequence[int] = ()) -> Turn:
@@ -279,7 +281,7 @@ class Player:
         instructions = text_env(seat.env).instructions
         return tuple(
             np.asarray(self.renderer.open(instructions, opening.observation), dtype=np.int64)
-            for opening in asked
+            for opening in sorted(asked, key=lambda opening: -opening.score)
         )
 
     def leave(self, seat: Seat) -> None:
@@ -288,10 +290,9 @@ class Player:
         for context in seat.contexts.values():
             self._release(seat, context)
 
-    async def _sample(
-        self, seat: Seat, context: Context, ids: list[int], top_logprobs: int
-    ) -> Completion:
-        sampling = self.sampling
+    async def _sample(self, seat: Seat, top_logprobs: int) -> Completion:
+        context, sampling = seat.now, self.sampling
+        ids = context.ids + context.obs_ids + context.given
         room = min(self.max_context - len(ids), sampling.max_tokens - len(context.given))
         if (room, top_logprobs) != (sampling.max_tokens, sampling.top_logprobs):
             sampling = replace(sampling, max_tokens=room, top_logprobs=top_logprobs)

@@ -12,11 +12,11 @@ import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import turngym.envs  # noqa: F401 - registers
+from turngym.agents.blank import blank_decoder
 from turngym.agents.demonstrations import Teacher
 from turngym.agents.imitation import Pupil
 from turngym.agents.render import PlainRenderer
 from turngym.agents.starter import MANIFEST, Progress, StarterSettings, ensure_starter
-from turngym.agents.starter_build import _blank_model
 from turngym.agents.tokenizer_training import train_tokenizer
 from turngym.envs.errors import BadValueError, UnknownNameError
 
@@ -67,14 +67,14 @@ def test_mistakes_are_mistakes_and_have_a_seed() -> None:
 def test_a_pupil_learns_what_it_is_shown(tokenizer: Any) -> None:
     renderer = PlainRenderer(tokenizer)
     demos = Teacher(world(), "train", 2).demonstrations(6, renderer)
-    model = _blank_model(tokenizer, StarterSettings(hidden=64, heads=2, inner=96, layers=1))
+    model = blank_decoder(tokenizer, StarterSettings(hidden=64, heads=2, inner=96, layers=1))
     pupil = Pupil(model, lr=3e-3, warmup_steps=5, pad_id=tokenizer.pad_token_id)
     losses = [pupil.step(demos) for _ in range(60)]
     assert losses[-1] < 0.3 * losses[0]
     assert (
         pupil.score(demos).sampled
         > 100
-        * Pupil(_blank_model(tokenizer, StarterSettings()), lr=1e-3, warmup_steps=1, pad_id=0)
+        * Pupil(blank_decoder(tokenizer, StarterSettings()), lr=1e-3, warmup_steps=1, pad_id=0)
         .score(demos)
         .sampled
     )

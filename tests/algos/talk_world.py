@@ -98,11 +98,17 @@ class ScriptEngine:
     Args:
         script: Actions in the order in which they are asked for; None draws words.
         delays: Seed of random waits, so that requests overtake each other.
+        words: What is drawn from.
     """
 
     def __init__(
-        self, script: Sequence[str] | None = None, delays: int = 0, max_context: int = 400
+        self,
+        script: Sequence[str] | None = None,
+        delays: int = 0,
+        max_context: int = 400,
+        words: Sequence[str] = ("s.", "f.", "x.", "yy.", "z."),
     ) -> None:
+        self.words = words
         self.script = list(script) if script is not None else None
         self.waits = np.random.default_rng(delays)
         self.max_context = max_context
@@ -120,7 +126,7 @@ class ScriptEngine:
             text = self.script.pop(0)
         else:
             rng = np.random.default_rng(request.seed)
-            text = ("s.", "f.", "x.", "yy.", "z.")[rng.integers(5)]
+            text = self.words[rng.integers(len(self.words))]
             for _ in range(int(self.waits.integers(4))):
                 await asyncio.sleep(0)
         ids = np.array([ord(c) for c in text][: request.sampling.max_tokens], np.int64)

@@ -21,7 +21,10 @@ def settings(env_id: str) -> dict[str, Any]:
 @pytest.mark.parametrize("env_id", IDS)
 def test_world_keeps_every_law(env_id: str) -> None:
     report = check_text_env(env_id, **settings(env_id))
-    assert set(report.skipped) <= {"legal actions are valid"}
+    skippable = {"legal actions are valid"}
+    if find_world(env_id).hidden:  # diagnostic worlds show what is to be done, or hide only rules
+        skippable.add("the answer is hidden")
+    assert set(report.skipped) <= skippable
 
 
 @pytest.mark.parametrize("env_id", IDS)

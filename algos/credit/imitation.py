@@ -1,0 +1,55 @@
+"""Imitation: every demonstrated token counts alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..contracts import Credits, Notes
+from ..forest import Forest
+from .group import on_every_token
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imitation:
+    """Advantage 1 on every action token.
+
+    Attributes:
+        solved_only: Learn only from paths of solved episodes (rejection sampling, RFT, arXiv
+            2308.01825), where the paths are the model's own.
+    """
+
+    solved_only: bool = False
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Nothing."""
+        return frozenset()
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """No value targets."""
+        return frozenset()
+
+    @property
+    def least_paths(self) -> int:
+        """One."""
+        return 1
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+        """1, or 0 for what is not imitated, on the ``[n_act]`` action tokens of each path."""
+        wanted = np.ones(len(forest.paths))
+        if self.solved_only:
+            wanted = np.array([_solved(forest, i) for i in range(len(forest.paths))], float)
+        return Credits(advantages=on_every_token(forest, wanted))
+
+
+def _solved(forest: Forest, at: int) -> bool:
+    """Whether some episode through the path's last turn was solved."""
+    path = forest.paths[at]
+    tree = forest.groups[path.group].trees[path.tree]
+    return any(
+        tree.turns[last].status == "solved" and path.turns[-1] in tree.episode(last)
+        for last in tree.finals()
+    )

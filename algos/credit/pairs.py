@@ -1,0 +1,77 @@
+"""Pairs of steps: at every fork the best side against the worst."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..contracts import Credits, Notes
+from ..forest import ROOT, Edge, Forest, Tree
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepPairs:
+    """Which steps a tree prefers, for step-level DPO (Tree-GRPO, arXiv 2509.21240, section 3.4).
+
+    At every fork (several turns that continue the same one, or several first turns of a tree) each
+    side is worth the mean return of the paths through it; the best and the worst form a pair,
+    unless they are equally good. The stream ``pair`` holds the pair's number on their tokens and -1
+    elsewhere, the advantage +1 on the better and -1 on the worse. A turn that several paths
+    share is marked in the first of them only.
+    """
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Nothing beside the rewards."""
+        return frozenset()
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """The pairs' numbers."""
+        return frozenset({"pair"})
+
+    @property
+    def least_paths(self) -> int:
+        """Two: a fork has two sides."""
+        return 2
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+        """Signs and pair numbers, ``[n_act]`` per path."""
+        worth: dict[tuple[int, int, int], list[float]] = defaultdict(list)
+        for path, value in zip(forest, forest.returns(), strict=True):
+            for turn in path.turns:
+                worth[path.group, path.tree, turn].append(float(value))
+        marks: dict[tuple[int, int, int], tuple[int, float]] = {}
+        for g, group in enumerate(forest.groups):
+            for t, tree in enumerate(group.trees):
+                for sides in _forks(tree):
+                    means = {s: float(np.mean(worth[g, t, s])) for s in sides if worth[g, t, s]}
+                    if len(means) < 2 or max(means.values()) == min(means.values()):
+                        continue
+                    number = len(marks) // 2
+                    marks[g, t, max(means, key=means.__getitem__)] = number, 1.0
+                    marks[g, t, min(means, key=means.__getitem__)] = number, -1.0
+        pairs = len(marks) // 2
+        advantages, numbers = [], []
+        for path in forest:
+            signs, ids = [], []
+            for at, turn in zip(path.turns, forest.turns(path), strict=True):
+                number, sign = marks.pop((path.group, path.tree, at), (-1, 0.0))
+                signs.append(np.full(len(turn.act_ids), sign, np.float32))
+                ids.append(np.full(len(turn.act_ids), number, np.float32))
+            advantages.append(np.concatenate(signs))
+            numbers.append(np.concatenate(ids))
+        return Credits(
+            advantages=advantages, extra={"pair": numbers}, metrics={"pairs": float(pairs)}
+        )
+
+
+def _forks(tree: Tree) -> list[list[int]]:
+    """Turns that continue the same one, where there are several."""
+    sides: dict[int, list[int]] = defaultdict(list)
+    for i, turn in enumerate(tree.turns):
+        if turn.edge is Edge.CONTINUE or turn.parent == ROOT:
+            sides[turn.parent].append(i)
+    return [found for found in sides.values() if len(found) > 1]

@@ -1,0 +1,90 @@
+"""Returns to go, set against the batch: REINFORCE++."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ...envs.errors import BadValueError
+from ..contracts import Credits, Notes
+from ..forest import Forest
+from .gae import Doubles, whitened
+from .group import GroupCredit, by_prompt
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReturnsToGo:
+    """``A_t = whiten(sum over u >= t of gamma^(u - t) r_u)`` (REINFORCE++, arXiv 2501.03262, 3).
+
+    The rewards are the environment's on its tokens, less ``kl_coef`` times k1 on each token;
+    the sum runs over the path's action tokens alone, so observations neither discount nor cut it.
+    Advantages are whitened over all action tokens of the batch, without a group.
+
+    With ``baseline="group-mean"`` (REINFORCE++-baseline, section 3.3 there) the prompt's mean
+    return is taken off first, and every token of a path carries the centred return.
+
+    Degenerate cases: a batch of one token or of equal advantages whitens to 0.
+
+    Attributes:
+        gamma: Discount per action token, in [0, 1].
+        kl_coef: Coefficient of the penalty ``old_logprob - ref_logprob``; 0 needs no reference.
+        baseline: Nothing, or the mean over the prompt's paths.
+    """
+
+    gamma: float = 1.0
+    kl_coef: float = 0.0
+    baseline: Literal["none", "group-mean"] = "none"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.gamma <= 1.0:
+            raise BadValueError(f"ReturnsToGo.gamma is {self.gamma}; expected a value in [0, 1].")
+        if not self.kl_coef >= 0:
+            raise BadValueError(f"ReturnsToGo.kl_coef is {self.kl_coef}; expected 0 or more.")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Both log-probabilities when there is a penalty."""
+        return frozenset({"old_logprobs", "ref_logprobs"} if self.kl_coef else ())
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """No value targets."""
+        return frozenset()
+
+    @property
+    def least_paths(self) -> int:
+        """One, or two for a group's mean."""
+        return 2 if self.baseline == "group-mean" else 1
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+        """Advantages ``[n_act]`` per path, whitened over the batch."""
+        returns = forest.returns()
+        centred = np.zeros_like(returns)
+        for members in by_prompt(forest):
+            centred[members] = GroupCredit(scale="none").compare(returns[members])
+        rows: list[Doubles] = []
+        for i, path in enumerate(forest):
+            rewards = np.concatenate([t.rewards for t in forest.turns(path)]).astype(np.float64)
+            if self.baseline == "group-mean":
+                rewards = np.zeros_like(rewards)
+                rewards[-1] = centred[i]
+            else:
+                # what other sessions of the episode earned comes after this path's last token
+                rewards[-1] += returns[i] - forest.reward(path)
+            if self.kl_coef:
+                gap = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]
+                rewards -= self.kl_coef * gap
+            rows.append(returns_to_go(rewards, self.gamma))
+        return Credits(advantages=[a.astype(np.float32) for a in whitened(rows)])
+
+
+def returns_to_go(rewards: Doubles, gamma: float) -> Doubles:
+    """Discounted sums ``[n]`` of the rewards ``[n]`` from each place on."""
+    out = np.empty_like(rewards)
+    later = 0.0
+    for t in range(len(rewards) - 1, -1, -1):
+        later = rewards[t] + gamma * later
+        out[t] = later
+    return out

@@ -1,0 +1,146 @@
+"""Session returns: PaSa's credit, which reaches from one session into those it asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ...envs.errors import BadValueError
+from ..contracts import Credits, Notes
+from ..forest import Forest, Turn
+from .gae import Doubles, fit_of, whitened
+
+KlMode = Literal["in_sum", "current", "v1_literal"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionCredit:
+    """``R_t = sum over k >= t of gamma0^(k-t) [r_k + gamma1 sum_j V(S_j) - beta KL_k]`` (PaSa).
+
+    Equation 3 of arXiv 2501.10120: the sum ends with the session, and the sessions that an action
+    asked for count through the critic's value of their first states, as constants. ``lam`` below 1
+    makes it GAE within the session (the released code: 0.95). The value after a session is 0.
+
+    An action's score ``r + gamma1 * sum V`` sits on its last token. Discounts apply from one action
+    to the next, or from token to token.
+
+    Degenerate cases: paths that ask for no session, gamma0 1 and no clip make it
+    :class:`~turngym.algos.credit.Gae` without bootstrapping. The value has a finite fixed point
+    only where gamma1 times the sessions asked for stays below 1; ``score_clip`` bounds it.
+
+    Attributes:
+        gamma0: Discount within the session, in [0, 1].
+        gamma1: Weight of the values of the sessions asked for, in [0, 1].
+        lam: Trade of variance (1, the paper) for the critic's bias, in [0, 1].
+        kl_coef: beta, the weight of ``old_logprob - ref_logprob``; 0 needs no reference.
+        kl_mode: ``"in_sum"`` takes every token's KL off its own reward (the code), ``"current"``
+            only the token's own off its return, ``"v1_literal"`` that times the discounted number
+            of steps that are left (the first version of the paper as printed).
+        discount_unit: What gamma0 counts.
+        score_clip: Bounds of an action's score; None for none.
+        whiten: Advantages of the batch to mean 0 and unbiased variance 1, over tokens.
+    """
+
+    gamma0: float = 1.0
+    gamma1: float = 0.1
+    lam: float = 1.0
+    kl_coef: float = 0.0
+    kl_mode: KlMode = "in_sum"
+    discount_unit: Literal["action", "token"] = "action"
+    score_clip: tuple[float, float] | None = None
+    whiten: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("gamma0", "gamma1", "lam"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise BadValueError(
+                    f"SessionCredit.{name} is {getattr(self, name)}; expected a value in [0, 1]."
+                )
+        if not self.kl_coef >= 0:
+            raise BadValueError(f"SessionCredit.kl_coef is {self.kl_coef}; expected 0 or more.")
+        if self.kl_mode != "in_sum" and not self.kl_coef:
+            raise BadValueError(
+                f"SessionCredit: kl_mode is {self.kl_mode!r}, but kl_coef is 0: nothing to take "
+                "off. Set kl_coef."
+            )
+        if self.score_clip is not None and not self.score_clip[0] < self.score_clip[1]:
+            raise BadValueError(
+                f"SessionCredit.score_clip is {self.score_clip}; expected the lower bound first."
+            )
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Values of states and of the sessions asked for; log-probabilities with a penalty."""
+        kl = {"old_logprobs", "ref_logprobs"} if self.kl_coef else set()
+        return frozenset({"values", "spawned_values", *kl})
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """What the critic is fitted to."""
+        return frozenset({"value_targets"})
+
+    @property
+    def least_paths(self) -> int:
+        """One: the critic is the baseline."""
+        return 1
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+        """Advantages and value targets (the returns), ``[n_act]`` per path."""
+        advantages: list[Doubles] = []
+        targets = []
+        for i, path in enumerate(forest):
+            turns = forest.turns(path)
+            scores = self.scores(turns, notes["spawned_values"][i])
+            values = notes["values"][i][:-1].astype(np.float64)
+            kl = np.zeros_like(values)
+            if self.kl_coef:
+                kl = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]
+            ends = np.zeros(len(values), dtype=bool)
+            ends[np.cumsum([len(t.act_ids) for t in turns]) - 1] = True
+            advantage = self.estimate(scores, kl, values, ends)
+            advantages.append(advantage)
+            targets.append((advantage + values).astype(np.float32))
+        metrics = fit_of(targets, [v[:-1] for v in notes["values"]])
+        if self.whiten:
+            advantages = whitened(advantages)
+        return Credits(
+            advantages=[a.astype(np.float32) for a in advantages],
+            value_targets=targets,
+            metrics=metrics,
+        )
+
+    def scores(self, turns: list[Turn], spawned: np.ndarray) -> Doubles:
+        """Scores of the actions on their last tokens ``[n_act]``."""
+        out = np.zeros(len(spawned))
+        at = 0
+        for turn in turns:
+            stop = at + len(turn.act_ids)
+            score = turn.reward + self.gamma1 * float(spawned[at:stop].sum(dtype=np.float64))
+            out[stop - 1] = np.clip(score, *self.score_clip) if self.score_clip else score
+            at = stop
+        return out
+
+    def estimate(self, scores: Doubles, kl: Doubles, values: Doubles, ends: np.ndarray) -> Doubles:
+        """Advantages ``[n]`` before whitening.
+
+        Args:
+            scores: ``r + gamma1 * sum V`` of each action on its last token ``[n]``.
+            kl: ``old_logprob - ref_logprob`` ``[n]``.
+            values: Critic's value of the state before each token ``[n]``.
+            ends: True on the last token of each action ``[n]``.
+        """
+        n = len(scores)
+        onward = np.where(ends | (self.discount_unit == "token"), self.gamma0, 1.0)
+        rewards = scores - self.kl_coef * kl if self.kl_mode == "in_sum" else scores
+        out, left = np.empty(n), np.empty(n)
+        later = following = steps = 0.0
+        for t in range(n - 1, -1, -1):
+            delta = rewards[t] + onward[t] * following - values[t]
+            later = delta + onward[t] * self.lam * later
+            steps = 1.0 + onward[t] * steps
+            out[t], left[t], following = later, steps, values[t]
+        if self.kl_mode == "in_sum":
+            return out
+        return out - self.kl_coef * kl * (left if self.kl_mode == "v1_literal" else 1.0)

@@ -1,0 +1,86 @@
+"""Shared mean: a token that several paths own gets the mean of what they would give it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from ...envs.errors import BadValueError
+from ..contracts import Credits, Notes
+from ..forest import Forest
+from .group import GroupCredit
+from .tree import TreeCredit
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedMean:
+    """ARPO's hard advantage (arXiv 2507.19849, section 3.2), over any rule that scores paths.
+
+    A turn of one path keeps the path's advantage; one that the paths S share gets the mean over S.
+    Shared means the same turn, never the same tokens. The soft advantage leaves every path its own
+    on the shared tokens; the summed gradient is the same as long as no ratio is clipped.
+
+    Every path carries its copy of a shared turn, which so weighs ``|S|`` times; ``"once"`` gives
+    the mean to one of them.
+
+    Degenerate cases: without shared turns this is the rule itself.
+
+    Attributes:
+        of: The rule.
+        shared: ``"mean"`` is hard, ``"own"`` soft; ``"once"`` is hard and counts a shared turn a
+            single time, in the first path that owns it.
+    """
+
+    of: GroupCredit | TreeCredit = field(default_factory=GroupCredit)
+    shared: Literal["own", "mean", "once"] = "mean"
+
+    def __post_init__(self) -> None:
+        if self.shared not in ("own", "mean", "once"):
+            raise BadValueError(
+                f"SharedMean.shared is {self.shared!r}; expected own, mean or once."
+            )
+        if not isinstance(self.of, GroupCredit | TreeCredit):
+            raise BadValueError(
+                f"SharedMean: got {type(self.of).__name__}; expected a rule with one advantage per "
+                "path. A critic's advantages differ within a path, so their mean over paths means "
+                "nothing: use the rule alone."
+            )
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What the rule needs."""
+        return self.of.needs
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """What the rule provides."""
+        return self.of.provides
+
+    @property
+    def least_paths(self) -> int:
+        """What the rule asks for."""
+        return self.of.least_paths
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+        """The rule's advantages, averaged over the owners of each turn."""
+        given = self.of(forest, notes)
+        if self.shared == "own":
+            return given
+        owners: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        for i, path in enumerate(forest):
+            for turn in path.turns:
+                owners[path.group, path.tree, turn].append(i)
+        scores = [float(a[0]) for a in given.advantages]
+        advantages = []
+        for i, path in enumerate(forest):
+            pieces = []
+            for at, turn in zip(path.turns, forest.turns(path), strict=True):
+                who = owners[path.group, path.tree, at]
+                mean = scores[i] if len(who) == 1 else float(np.mean([scores[j] for j in who]))
+                mine = mean if self.shared == "mean" or who[0] == i else 0.0
+                pieces.append(np.full(len(turn.act_ids), mine, np.float32))
+            advantages.append(np.concatenate(pieces))
+        return replace(given, advantages=advantages)

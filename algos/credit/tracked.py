@@ -1,0 +1,61 @@
+"""Credit against what was expected of the task: SPO's single stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...envs.errors import BadValueError
+from ..contracts import Credits, Notes
+from ..forest import Forest
+from .group import on_every_token
+
+Scores = np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackedCredit:
+    """``A = whiten over paths of (R - v)``, v a tracker's value of the task (SPO, 2509.13232, 3).
+
+    Degenerate cases: a single path, or paths that are all equally better than expected, get 0.
+
+    Attributes:
+        eps: Added to the batch's standard deviation (unbiased).
+    """
+
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if not self.eps > 0:
+            raise BadValueError(f"TrackedCredit.eps is {self.eps}; expected a value above 0.")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The tracker's values."""
+        return frozenset({"tracked_values"})
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """No value targets."""
+        return frozenset()
+
+    @property
+    def least_paths(self) -> int:
+        """One: the tracker is the baseline."""
+        return 1
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+        """One constant advantage per path, on its ``[n_act]`` action tokens."""
+        values = np.array([float(v[0]) for v in notes["tracked_values"]])
+        surprise = forest.returns() - values
+        return Credits(
+            advantages=on_every_token(forest, self.compare(surprise)),
+            metrics={"surprise_mean": float(surprise.mean()) if len(surprise) else 0.0},
+        )
+
+    def compare(self, surprise: Scores) -> Scores:
+        """Whitened over the batch's paths ``[n]``."""
+        if len(surprise) < 2 or surprise.max() == surprise.min():
+            return np.zeros(len(surprise))
+        return (surprise - surprise.mean()) / (surprise.std(ddof=1) + self.eps)

@@ -1,0 +1,81 @@
+"""Tree credit: a path's return against its prompt, and against its own tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..contracts import Credits, Notes
+from ..forest import Forest
+from .group import GroupCredit, by_prompt, by_tree, on_every_token
+
+Terms = Literal["both", "inter", "intra"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeCredit:
+    """``z(R; the prompt's paths) + z(R; the tree's paths)`` (Tree-GRPO, arXiv 2509.21240, 3.3).
+
+    Both terms have no weight and both are z-scores with the unbiased deviation. Within a tree the
+    second sums to 0, so what all its paths share gets nothing from it, and what comes after a fork
+    gets the difference of the two sides: a preference between steps out of outcomes alone.
+
+    Degenerate cases: a scope of equal returns gives exactly 0. A scope of one path gives 0, or with
+    ``singleton="raw"`` the return itself, which is what the released code does; so on chains
+    this is GRPO, and the release is GRPO plus the return.
+
+    Attributes:
+        terms: Both, or one of them: the paper's ablation.
+        eps: Keeps the divisions finite.
+        singleton: What a scope of one path gets.
+    """
+
+    terms: Terms = "both"
+    eps: float = 1e-6
+    singleton: Literal["zero", "raw"] = "zero"
+
+    def __post_init__(self) -> None:
+        self._rule()
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Nothing beside the rewards."""
+        return frozenset()
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """No value targets."""
+        return frozenset()
+
+    @property
+    def least_paths(self) -> int:
+        """Two, unless a single one keeps its return."""
+        return self._rule().least_paths
+
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+        """One constant advantage per path, on its ``[n_act]`` action tokens."""
+        returns = forest.returns()
+        rule = self._rule()
+        prompts, trees = by_prompt(forest), by_tree(forest)
+        inter, intra = np.zeros_like(returns), np.zeros_like(returns)
+        for members in prompts:
+            inter[members] = rule.compare(returns[members])
+        for members in trees:
+            intra[members] = rule.compare(returns[members])
+        scores = inter * (self.terms != "intra") + intra * (self.terms != "inter")
+        return Credits(
+            advantages=on_every_token(forest, scores),
+            metrics={
+                "informative_groups_frac": _moved(scores, prompts),
+                "informative_trees_frac": _moved(intra, trees),
+            },
+        )
+
+    def _rule(self) -> GroupCredit:
+        return GroupCredit(eps=self.eps, singleton=self.singleton)
+
+
+def _moved(scores: np.ndarray, scopes: list[list[int]]) -> float:
+    return sum(bool(scores[m].any()) for m in scopes) / max(len(scopes), 1)

@@ -1,0 +1,34 @@
+"""Which groups of a batch are trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..envs.errors import BadValueError
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynamicSampling:
+    """Keep the groups whose returns differ (DAPO, arXiv 2503.14476, section 3.2).
+
+    A group of one path is kept too: it has no other to differ from. Groups that are left out are
+    replaced by further tasks until the step has its number.
+
+    Attributes:
+        max_rounds: Most rounds of playing per step; the step then goes on with what it has.
+    """
+
+    max_rounds: int = 10
+
+    def __post_init__(self) -> None:
+        if self.max_rounds < 1:
+            raise BadValueError(
+                f"DynamicSampling.max_rounds is {self.max_rounds}; expected at least 1."
+            )
+
+    def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
+        """Whether a group with these returns ``[paths]`` is trained on."""
+        return len(returns) == 1 or (len(returns) > 1 and bool(returns.max() > returns.min()))

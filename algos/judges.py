@@ -1,0 +1,207 @@
+"""Judges: they give every turn a verdict, by rules or by asking a language model.
+
+A judge is a :class:`~turngym.algos.contracts.Shaper`: it sets the verdicts of turns (+1 right, 0
+small or repaired, -1 major), at most one -1 along a path. Rewards are made of them by
+:class:`~turngym.algos.shapers.VerdictRewards`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..envs.disk_cache import cache_dir
+from ..envs.errors import BadValueError, TurngymError
+from .forest import Forest, Turn
+from .shapers import Place, replaced
+
+LOG = logging.getLogger(__name__)
+INSTRUCTIONS = (
+    "You judge the turns of an agent that works on a task with tools. Give each numbered agent "
+    "turn one score: 1 when the thought and the action were right; 0 when there was a small "
+    "problem that was repaired later, or the turn only follows from an earlier major mistake; -1 "
+    "when it went wrong in a major way (false information, a wrong step that cannot be undone). "
+    'Score at most one turn with -1. Answer with JSON alone: {"verdicts": [one number per agent '
+    "turn, in order]}."
+)
+
+
+class JudgeError(TurngymError, RuntimeError):
+    """The judge's server cannot be used."""
+
+
+class Judge(Protocol):
+    """Gives every turn a verdict."""
+
+    def __call__(self, forest: Forest) -> Forest:
+        """The same forest with verdicts."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleJudge:
+    """The world's own verdicts, of which only the first -1 of a path stays one.
+
+    What comes after a major mistake may follow from it, so a later -1 counts 0 (TARL, arXiv
+    2509.14480, section 3). A world that cannot judge leaves 0 everywhere.
+    """
+
+    def __call__(self, forest: Forest) -> Forest:
+        """Later mistakes of each path set to 0."""
+        new: dict[Place, Turn] = {}
+        for path in forest:
+            turns = forest.turns(path)
+            bad = [i for i, turn in enumerate(turns) if turn.verdict == -1]
+            for i in bad[1:]:
+                new[path.group, path.tree, path.turns[i]] = replace(turns[i], verdict=0)
+        return replaced(forest, new)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlmJudge:
+    """A language model behind an OpenAI-compatible ``/chat/completions`` as the judge.
+
+    It is shown the rules, how the episode ended and the dialogue, turn by turn. Replies are kept
+    on disk by the question's digest, so a repeated run is judged alike without asking. A
+    reply that is not one verdict per turn with at most one -1 leaves the path's verdicts at 0 (the
+    outcome alone counts) and is reported.
+
+    A turn that several paths share keeps the verdict of the first of them.
+
+    Attributes:
+        url: Base address of the server, as ``http://localhost:8000/v1``.
+        model: Name of its model.
+        tokenizer: Folder or name of the policy's tokenizer: observations are shown as text.
+        rules: What the agent was told to keep to.
+        key_variable: Environment variable that holds the server's key; not set means none.
+        timeout: Seconds for one reply.
+        attempts: Tries per question, with growing pauses between them.
+        workers: Questions at a time.
+        cache: Folder of the replies; None for turngym's own cache.
+    """
+
+    url: str
+    model: str
+    tokenizer: str
+    rules: str = ""
+    key_variable: str = "OPENAI_API_KEY"
+    timeout: float = 60.0
+    attempts: int = 3
+    workers: int = 8
+    cache: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise BadValueError(
+                f"LlmJudge.url is {self.url!r}; expected an address such as "
+                "'http://localhost:8000/v1'."
+            )
+        for name in ("timeout", "attempts", "workers"):
+            if not getattr(self, name) > 0:
+                raise BadValueError(f"LlmJudge.{name} is {getattr(self, name)}; expected above 0.")
+
+    def __call__(self, forest: Forest) -> Forest:
+        """Ask about every path.
+
+        Raises:
+            JudgeError: The server did not answer, whatever was tried.
+        """
+        from ..agents.loading import load_tokenizer
+
+        tokenizer = load_tokenizer(self.tokenizer)
+        questions = [self._question(forest.turns(path), tokenizer) for path in forest]
+        with ThreadPoolExecutor(self.workers) as pool:
+            replies = list(pool.map(self._reply, questions))
+        new: dict[Place, Turn] = {}
+        unreadable = 0
+        for path, reply in zip(forest, replies, strict=True):
+            whole = [
+                (at, turn)
+                for at, turn in zip(path.turns, forest.turns(path), strict=True)
+                if not turn.partial
+            ]
+            verdicts = read_verdicts(reply, len(whole))
+            unreadable += verdicts is None
+            for (at, turn), verdict in zip(whole, verdicts or [0] * len(whole), strict=True):
+                new.setdefault((path.group, path.tree, at), replace(turn, verdict=verdict))
+        if unreadable:
+            LOG.warning(
+                "LlmJudge: %d of %d replies hold no verdicts; there the outcome counts alone",
+                unreadable,
+                len(replies),
+            )
+        return replaced(forest, new)
+
+    def _question(self, turns: Sequence[Turn], tokenizer: Any) -> str:
+        lines = [f"Rules for the agent:\n{self.rules}"] if self.rules else []
+        number = 0
+        for turn in turns:
+            if len(turn.obs_ids):
+                lines.append(f"Shown to the agent:\n{tokenizer.decode(turn.obs_ids.tolist())}")
+            if not turn.partial:
+                number += 1
+                lines.append(f"Agent turn {number}:\n{turn.action}")
+        end = turns[-1].status
+        lines.append(f"The episode ended as: {end}. There are {number} agent turns.")
+        return "\n\n".join(lines)
+
+    def _reply(self, question: str) -> str:
+        messages = [
+            {"role": "system", "content": INSTRUCTIONS},
+            {"role": "user", "content": question},
+        ]
+        body = {"model": self.model, "messages": messages, "temperature": 0.0}
+        digest = hashlib.sha256(json.dumps([self.url, body]).encode()).hexdigest()
+        folder = Path(self.cache) if self.cache else cache_dir() / "judge"
+        kept = folder / f"{digest}.txt"
+        if kept.is_file():
+            return kept.read_text(encoding="utf-8")
+        reply = self._ask(body)
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = kept.with_suffix(f".{os.getpid()}-{id(body)}")
+        unfinished.write_text(reply, encoding="utf-8")
+        unfinished.replace(kept)
+        return reply
+
+    def _ask(self, body: dict[str, Any]) -> str:
+        import httpx
+
+        key = os.environ.get(self.key_variable, "")
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        address = self.url.rstrip("/") + "/chat/completions"
+        problem = ""
+        for attempt in range(self.attempts):
+            if attempt:
+                time.sleep(min(0.5 * 2**attempt, 30.0))
+            try:
+                answer = httpx.post(address, json=body, headers=headers, timeout=self.timeout)
+                answer.raise_for_status()
+                return str(answer.json()["choices"][0]["message"]["content"])
+            except (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError) as error:
+                problem = f"{type(error).__name__}: {error}"
+        raise JudgeError(
+            f"LlmJudge: {address} gave no reply in {self.attempts} attempts (last: {problem}). "
+            "Start the server, or judge by the world's rules (RuleJudge)."
+        )
+
+
+def read_verdicts(reply: str, n: int) -> list[int] | None:
+    """The ``n`` verdicts in a judge's reply; None where it does not hold exactly that."""
+    start, stop = reply.find("{"), reply.rfind("}")
+    try:
+        found = json.loads(reply[start : stop + 1])["verdicts"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not isinstance(found, list) or len(found) != n:
+        return None
+    if any(isinstance(v, bool) or v not in (-1, 0, 1) for v in found) or found.count(-1) > 1:
+        return None
+    return [int(v) for v in found]

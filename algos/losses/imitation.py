@@ -1,0 +1,31 @@
+"""Imitation: raise the probability of what was shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..contracts import LossBatch, LossOut
+from .aggregate import Aggregate, TokenMean
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImitationLoss:
+    """``-A logprob`` per action token: supervised fine-tuning where A is 1.
+
+    Attributes:
+        aggregate: How tokens become one number.
+    """
+
+    aggregate: Aggregate = field(default_factory=TokenMean)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Nothing beside the advantages."""
+        return frozenset()
+
+    def __call__(self, batch: LossBatch) -> LossOut:
+        """Loss and metrics of one micro batch, both as shares of the mini batch."""
+        losses = -batch.advantages * batch.logprobs
+        loss = self.aggregate(losses, batch.mask, batch.norm)
+        entropy = (batch.entropies.detach() * batch.mask).sum() / batch.norm.tokens
+        return LossOut(loss=loss, metrics={"nll": loss.detach(), "entropy_nats": entropy})

@@ -1,0 +1,201 @@
+"""The learner's models on one device: policy, critic and reference, asked about paths."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..envs.errors import BadValueError
+from .contracts import Floats
+from .critic import Critic
+from .forest import Ids
+from .learner_settings import LearnerSettings
+from .micro_batch import Batching, MicroBatch
+from .probe import reads_entropy
+from .recipe import Recipe
+from .recompute import check_recomputable, recomputing
+from .rows import Row
+from .scoring import (
+    TokenModel,
+    WithoutAdapter,
+    adapter_alone_learns,
+    attention_for,
+    quick_cpu_maths,
+)
+from .shareable import why_not_shared
+from .update_log import pieces
+
+
+class Models:
+    """What the recipe needs of policy, critic and reference, and how they are run.
+
+    With a peft policy whose adapter alone learns, the reference is the same model with the adapter
+    switched off; else it is a copy of the policy as it is now.
+
+    Args:
+        policy: Any ``AutoModelForCausalLM``; dropout is switched off.
+        recipe: Says whether there are a critic and a reference, and the temperature.
+        settings: How to compute.
+        pad_id: Token id that fills padding.
+
+    Attributes:
+        tokens: The policy as a scorer of tokens.
+        critic: The critic, where the recipe has one.
+        reference: The reference policy, where the recipe has one.
+        unshared_because: Why prefixes are not shared; None when they are.
+        batching: Cuts rows into micro batches.
+
+    Raises:
+        BadValueError: The model cannot do what the settings ask for.
+    """
+
+    def __init__(self, policy: Any, recipe: Recipe, settings: LearnerSettings, pad_id: int) -> None:
+        self.policy = policy.eval()
+        self.settings = settings
+        self._name, self._temperature = recipe.name, recipe.temperature
+        self.tokens = TokenModel(
+            policy, recipe.temperature, settings.precision, reads_entropy(recipe.loss)
+        )
+        self.critic = Critic(policy, settings.critic) if recipe.critic else None
+        self.reference = self._frozen() if recipe.reference else None
+        self.unshared_because = self._unshared()
+        self.batching = Batching(
+            token_budget=settings.micro_batch_tokens,
+            pad_id=pad_id,
+            device=self.tokens.device,
+            shared=self.unshared_because is None,
+            whole_trees=bool(getattr(recipe.loss, "joint", False)),
+        )
+        if settings.gradient_checkpointing:
+            check_recomputable(policy)
+
+    def logprobs(self, rows: Sequence[Row]) -> list[Floats]:
+        """Log-probability in nats of every action token ``[n_act]`` per row."""
+        return self._scores(self.tokens, rows)
+
+    def ref_logprobs(self, rows: Sequence[Row]) -> list[Floats]:
+        """The same under the reference.
+
+        Raises:
+            BadValueError: There is none.
+        """
+        if self.reference is None:
+            raise BadValueError(
+                f"recipe {self._name}: no reference policy is held, because no part of the "
+                "recipe names 'ref_logprobs'."
+            )
+        return self._scores(self.reference, rows)
+
+    def values(self, rows: Sequence[Row]) -> list[Floats]:
+        """Critic values ``[n_act + 1]`` per row: before each action token, then after the last.
+
+        Raises:
+            BadValueError: There is no critic.
+        """
+        self._check_critic()
+        out: list[Floats] = [np.empty(0, np.float32)] * len(rows)
+        for micro, batch in self.batching(rows, range(len(rows))):
+            with torch.no_grad(), self.computing(batch):
+                at_each = self._values(batch)
+                before = batch.in_paths(batch.at(at_each, batch.before)).cpu().numpy()
+                last = batch.at(at_each, batch.last).cpu().numpy()
+            for r, piece, end in zip(micro, pieces(before, rows, micro), last, strict=True):
+                out[r] = np.append(piece, end)
+        return out
+
+    def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
+        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
+
+        Raises:
+            BadValueError: There is no critic, or a context is empty.
+        """
+        self._check_critic()
+        if not all(len(ids) for ids in prompts):
+            raise BadValueError("prompt_values: a context is empty; it needs at least one token.")
+        out = np.empty(len(prompts), np.float32)
+        one = np.zeros(1, np.int64)
+        rows = [
+            Row(ids, one + len(ids) - 1, one, np.zeros(1, np.float32), np.arange(len(ids)))
+            for ids in prompts
+        ]
+        apart = replace(self.batching, shared=False, whole_trees=False)
+        for micro, batch in apart(rows, range(len(rows))):
+            with torch.no_grad(), self.computing(batch):
+                out[micro] = batch.at(self._values(batch), batch.last).cpu().numpy()
+        return out
+
+    def values_before(self, batch: MicroBatch, states: Tensor | None) -> Tensor:
+        """Values before each scored token ``[m]``, with gradient.
+
+        Args:
+            batch: The paths.
+            states: The policy's hidden states when the caller has them already.
+        """
+        assert self.critic is not None
+        return self.critic(batch.at(self._critic_states(batch, states), batch.before))
+
+    @contextmanager
+    def computing(self, batch: MicroBatch, *, training: bool = False) -> Iterator[None]:
+        """Encloses the passes of one micro batch, with ``training`` the backward one too."""
+        own = self.critic.backbone if self.critic else None
+        models = [self.policy] if own is None else [self.policy, own]
+        with ExitStack() as stack:
+            stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
+            if training and self.settings.gradient_checkpointing:
+                stack.enter_context(recomputing(models))
+            if self.reference is not None:
+                models = [*models, self.reference.model]
+            stack.enter_context(attention_for(models, batch))
+            yield
+
+    def _scores(self, model: TokenModel, rows: Sequence[Row]) -> list[Floats]:
+        out: list[Floats] = [np.empty(0, np.float32)] * len(rows)
+        for micro, batch in self.batching(rows, range(len(rows))):
+            with torch.no_grad(), self.computing(batch):
+                flat = batch.in_paths(model.score(batch)[0]).cpu().numpy()
+            for r, piece in zip(micro, pieces(flat, rows, micro), strict=True):
+                out[r] = piece
+        return out
+
+    def _values(self, batch: MicroBatch) -> Tensor:
+        """Values at every position ``[rows, columns]``."""
+        assert self.critic is not None
+        return self.critic(self._critic_states(batch, None))
+
+    def _critic_states(self, batch: MicroBatch, states: Tensor | None) -> Tensor:
+        assert self.critic is not None
+        with self.tokens.autocast():
+            if self.critic.kind == "shared" and states is None:
+                states = self.tokens.hidden(batch)
+            return self.critic.states(batch, states)
+
+    def _check_critic(self) -> None:
+        if self.critic is None:
+            raise BadValueError(f"recipe {self._name}: there is no critic to ask for values.")
+
+    def _frozen(self) -> TokenModel:
+        """The policy as it is now."""
+        if adapter_alone_learns(self.policy):
+            return WithoutAdapter(self.policy, self._temperature, self.settings.precision)
+        model = copy.deepcopy(self.policy).eval().requires_grad_(False)
+        return TokenModel(model, self._temperature, self.settings.precision)
+
+    def _unshared(self) -> str | None:
+        """Why prefixes are not shared; None when they are."""
+        if not self.settings.shared_prefix:
+            return "LearnerSettings.shared_prefix is off"
+        reason = why_not_shared(self.policy)
+        if reason is not None:
+            warnings.warn(
+                f"prefixes are not shared, every path is computed on its own: {reason}",
+                stacklevel=4,
+            )
+        return reason

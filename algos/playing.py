@@ -1,0 +1,77 @@
+"""Playing one training step: its groups, and further ones where the recipe leaves some out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .contracts import Rollout, Start
+from .forest import Forest, Group
+from .recipe import Recipe
+from .rollouts import Player
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """What a step played.
+
+    Attributes:
+        all: Every group, in order: what was paid for, and how the policy does.
+        kept: The groups that are trained on.
+        rounds: Rounds of playing.
+        filtered: Whether groups could be left out.
+    """
+
+    all: Forest
+    kept: Forest
+    rounds: int = 1
+    filtered: bool = False
+
+    @classmethod
+    def whole(cls, groups: Sequence[Group]) -> Played:
+        """Everything is trained on."""
+        forest = Forest.of(groups)
+        return cls(all=forest, kept=forest)
+
+    def metrics(self) -> dict[str, float]:
+        """Declared keys; none where nothing could be left out."""
+        if not self.filtered:
+            return {}
+        return {
+            "rollout/rounds": float(self.rounds),
+            "rollout/groups_left_out": float(len(self.all.groups) - len(self.kept.groups)),
+        }
+
+
+async def play_groups(rollout: Rollout, player: Player, starts: Sequence[Start]) -> list[Group]:
+    """One group per start, all at the same time."""
+    return list(await asyncio.gather(*(rollout(player, start) for start in starts)))
+
+
+async def play_step(
+    recipe: Recipe, player: Player, starts: Callable[[int], Sequence[Start]]
+) -> Played:
+    """Play until the recipe's filter has kept its number of groups, or its rounds are over.
+
+    Args:
+        recipe: Rollout, filter, number of groups.
+        player: Plays.
+        starts: The tasks of each round, from 0.
+    """
+    if recipe.filter is None:
+        return Played.whole(await play_groups(recipe.rollout, player, starts(0)))
+    every: list[Group] = []
+    kept: list[Group] = []
+    rounds = 0
+    while len(kept) < recipe.groups_per_step and rounds < recipe.filter.max_rounds:
+        groups = await play_groups(recipe.rollout, player, starts(rounds))
+        every += groups
+        kept += [g for g in groups if recipe.filter.keeps(Forest.of([g]).returns())]
+        rounds += 1
+    return Played(
+        all=Forest.of(every),
+        kept=Forest.of(kept[: recipe.groups_per_step]),
+        rounds=rounds,
+        filtered=True,
+    )

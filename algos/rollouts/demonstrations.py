@@ -1,0 +1,94 @@
+"""Demonstrations: episodes of the world's scripted expert instead of the model's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...agents.engine import Completion
+from ...agents.scripted import text_env
+from ...envs.api import TextEnv
+from ...envs.errors import BadValueError, EnvFault
+from ..contracts import Start
+from ..forest import Group, Tree
+from .player import Player
+from .seeds import seed_at
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demonstrations:
+    """``n`` episodes per task that the expert plays, tokenised as the model would have written.
+
+    An action is followed by nothing where it ends with one of the stop strings, else by the
+    end-of-text token. Log-probabilities and entropies are recorded as 0: nobody sampled.
+
+    Attributes:
+        n: Episodes per task; the expert's mistakes differ.
+        mistakes: Probability per action of a plausible wrong one instead.
+    """
+
+    n: int = 1
+    mistakes: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or not 0 <= self.mistakes <= 1:
+            raise BadValueError(
+                f"Demonstrations: n {self.n}, mistakes {self.mistakes}; expected at least 1, and "
+                "0 to 1."
+            )
+
+    @property
+    def max_paths(self) -> int:
+        """One path per episode (and session)."""
+        return self.n
+
+    def check(self, world: TextEnv[Any, Any]) -> None:
+        """Refuse a world without an expert.
+
+        Raises:
+            BadValueError: It has none.
+        """
+        try:
+            world.expert()
+        except NotImplementedError as error:
+            raise BadValueError(
+                f"{world.name} has no scripted expert, so there is nothing to imitate. Choose a "
+                "recipe that learns from its own episodes."
+            ) from error
+
+    async def __call__(self, player: Player, start: Start) -> Group:
+        """Play the episodes one after the other; each is a tree."""
+        try:
+            first = await player.open(start)
+        except EnvFault:
+            return Group(start.uid, str(start.task), faults=self.n)
+        trees = []
+        for i in range(self.n):
+            seat, tree = first.fork(i), Tree()
+            world = text_env(seat.env)
+            policy = world.expert(mistakes=self.mistakes, seed=seed_at(start.seed, i) % 2**32)
+            info: Any = world.episode.info({}, {})
+            observation = world.episode.observation
+            while not seat.done:
+                action = policy(seat.env, observation, info)
+                answer = await player.act(seat, self._written(player, action))
+                observation, info = answer.observation, answer.info
+                player.append(seat, tree, answer)
+            trees.append(tree)
+        return Group(start.uid, first.task_id, trees)
+
+    @staticmethod
+    def _written(player: Player, action: str) -> Completion:
+        ids = player.renderer.write(action)
+        ends = action.endswith(player.sampling.stop) if player.sampling.stop else False
+        if not ends:
+            ids = [*ids, player.renderer.eos_id]
+        none = np.zeros(len(ids), np.float32)
+        return Completion(
+            ids=np.asarray(ids, dtype=np.int64),
+            logprobs=none,
+            entropies=none,
+            stop="stop" if ends else "eos",
+        )

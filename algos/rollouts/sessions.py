@@ -1,0 +1,177 @@
+"""Sessions drawn from an episode: the rollout of PaSa."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from ...envs.as_sessions import AsSessions
+from ...envs.errors import BadValueError, EnvFault, UnknownNameError
+from ..contracts import Start
+from ..forest import ROOT, Edge, Group, Tree
+from .chains import play_out
+from .player import Player, Seat
+from .seeds import seed_at
+
+T = TypeVar("T")
+QUEUES = ("sampled", "full")
+SAMPLERS = ("random", "score")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sessions:
+    """The first session of each episode, then some of those that it asked for, layer by layer.
+
+    PaSa (arXiv 2501.10120, section 4 and table 12) never crawls whole episodes in training: per
+    step and device 4 search sessions, 6 sessions drawn at random from what they found, 6 more from
+    what those found. Here the draw is per episode, 1.5 on average, which is the same in the mean.
+
+    A world without sessions of its own is cut into windows of turns (:class:`AsSessions`). There at
+    most one session waits at a time and leaving it out would end the episode, so all are played.
+
+    Attributes:
+        n: Episodes per group, each a tree; they begin in forks of one start.
+        per_layer: Sessions drawn per layer and episode; of a fraction, its share of episodes draws
+            one more.
+        layers: Layers of drawn sessions below the first one.
+        queue: What counts as seen before by a session. ``"sampled"``: what the drawn sessions did;
+            they run one after another and nothing else is played (as PaSa; it sees an almost empty
+            queue, so novelty is over-estimated). ``"full"``: the whole episode is played by the
+            world's own schedule and the sessions are drawn from it; the others are paid for and
+            counted as pruned, and their rewards are in no return.
+        sampler: ``"random"`` (the paper), or ``"score"``: those most promising to the world come
+            first (PaSa's released code).
+        window: Turns per session in a world without its own.
+        carry: Newest turns that such a session is shown.
+
+    Raises:
+        BadValueError: A number out of range.
+        UnknownNameError: No such queue or sampler.
+    """
+
+    n: int = 1
+    per_layer: float = 1.5
+    layers: int = 2
+    queue: Literal["sampled", "full"] = "sampled"
+    sampler: Literal["random", "score"] = "random"
+    window: int = 2
+    carry: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("n", 1), ("per_layer", 0), ("layers", 0), ("window", 1), ("carry", 1)):
+            if not least <= getattr(self, name) < math.inf:
+                raise BadValueError(
+                    f"Sessions.{name} is {getattr(self, name)}; expected at least {least}."
+                )
+        for name, known in (("queue", QUEUES), ("sampler", SAMPLERS)):
+            if getattr(self, name) not in known:
+                raise UnknownNameError(name, getattr(self, name), known, "Sessions")
+
+    @property
+    def max_paths(self) -> int:
+        """Sessions of one episode are no rivals: what can be compared are the ``n`` episodes."""
+        return self.n
+
+    async def __call__(self, player: Player, start: Start) -> Group:
+        """Play ``n`` episodes; trees come in their order."""
+        own = player.env.get_wrapper_attr("sessions")
+        if not own:
+            player = copy.copy(player)
+            player.env = AsSessions(player.env, self.window, self.carry)
+        try:
+            seat = await player.open(start)
+        except EnvFault:
+            return Group(start.uid, str(start.task), faults=self.n)
+        seats = [seat.fork(i) for i in range(self.n)]
+        play = self._crawl if self.queue == "full" else self._draw_as_played
+        grow = play if own else _whole
+        group = Group(start.uid, seat.task_id)
+        for whole, kept in await asyncio.gather(*(grow(player, s) for s in seats)):
+            group.trees.append(kept)
+            group.pruned_tokens += _tokens(whole) - _tokens(kept)
+            group.pruned_turns += len(whole.turns) - len(kept.turns)
+        return group
+
+    async def _draw_as_played(self, player: Player, seat: Seat) -> tuple[Tree, Tree]:
+        """Play the first session and then only drawn ones, in one environment."""
+        tree = Tree()
+        await _play_session(player, seat, tree)
+        for layer in range(1, self.layers + 1):
+            if seat.done:
+                break
+            pool = [o for o in seat.env.get_wrapper_attr("waiting")() if o.layer == layer]
+            scores = [o.score for o in pool]
+            for opening in self._draw(seat, layer, pool, scores):
+                if not seat.done and player.switch(seat, opening.key):
+                    await _play_session(player, seat, tree)
+        player.leave(seat)
+        return tree, tree
+
+    async def _crawl(self, player: Player, seat: Seat) -> tuple[Tree, Tree]:
+        """Play the whole episode and cut the sessions that were not drawn."""
+        tree, scores = Tree(), {}
+        known: dict[str, float] = {}
+        while not seat.done:
+            if not seat.now.ids:  # nobody has acted in this session
+                key = seat.env.get_wrapper_attr("session_key")()
+                scores[len(tree.turns)] = known.get(key, 0.0)
+            await player.turn(seat, tree)
+            known |= {o.key: o.score for o in seat.env.get_wrapper_attr("asked")()}
+        heads = [tree.chain(i)[0] for i in range(len(tree.turns))]
+        kept, newest = {0}, {0}
+        for layer in range(1, self.layers + 1):
+            pool = [
+                head
+                for head in scores
+                if tree.turns[head].edge is Edge.SPAWN and heads[tree.turns[head].parent] in newest
+            ]
+            newest = set(self._draw(seat, layer, pool, [scores[head] for head in pool]))
+            kept |= newest
+        return tree, _only(tree, [i for i, head in enumerate(heads) if head in kept])
+
+    def _draw(self, seat: Seat, layer: int, pool: Sequence[T], scores: Sequence[float]) -> list[T]:
+        """Some of ``pool``; which ones depends on the seat's place and the layer."""
+        rng = np.random.default_rng(seed_at(seat.seed, *seat.place, -layer))
+        whole = math.floor(self.per_layer)
+        count = min(whole + int(rng.random() < self.per_layer - whole), len(pool))
+        if self.sampler == "score":
+            order = sorted(range(len(pool)), key=lambda i: -scores[i])
+        else:
+            order = [int(i) for i in rng.permutation(len(pool))]
+        return [pool[i] for i in order[:count]]
+
+
+async def _whole(player: Player, seat: Seat) -> tuple[Tree, Tree]:
+    tree = await play_out(player, seat, Tree())
+    return tree, tree
+
+
+async def _play_session(player: Player, seat: Seat, tree: Tree) -> None:
+    """Take turns until the session's end: the world's next observation belongs to another one."""
+    session = seat.session
+    while not seat.done and seat.session == session:
+        await player.turn(seat, tree)
+
+
+def _only(tree: Tree, kept: Sequence[int]) -> Tree:
+    """The tree of some turns; what was taken in between is skipped in their order."""
+    new: Mapping[int, int] = {ROOT: ROOT, **{old: i for i, old in enumerate(kept)}}
+    small = Tree()
+    for old in kept:
+        turn = tree.turns[old]
+        before = tree.previous(old)
+        while before not in new:
+            before = tree.previous(before)
+        parent, previous = new[turn.parent], new[before]
+        small.add(replace(turn, parent=parent, previous=None if previous == parent else previous))
+    return small
+
+
+def _tokens(tree: Tree) -> int:
+    return sum(len(turn.act_ids) for turn in tree.turns)

@@ -1,0 +1,77 @@
+"""Bandit-v0: one turn; which arm pays depends on the sign that is shown.
+
+The smallest world in which a policy gradient can be right or wrong: it needs a credit with the
+right sign and a loss that moves the right tokens, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from ..api import Episode, Outcome, Policy, TextEnv
+from ..randomness import EpisodeRandom
+from ..tasks import Task
+from .common import LetterExpert, Listed, check_size, chosen, expected
+
+
+@dataclass(slots=True)
+class Machine:
+    """The episode's state: the arm that pays."""
+
+    best: str
+
+
+class Bandit(TextEnv[Machine, str]):
+    """A few signs stand there, the first says which arm pays; the others are noise.
+
+    Args:
+        size: ``"micro"`` has 3 arms; ``"full"`` has 6 and states the rules.
+        render_mode: See :class:`TextEnv`.
+
+    Raises:
+        UnknownNameError: No such size.
+    """
+
+    def __init__(self, *, size: str = "micro", render_mode: str | None = None) -> None:
+        micro = check_size(size, "Bandit")
+        self.letters = "abc" if micro else "abcdef"
+        self.stop = tuple(self.letters)
+        signs = "".join(str(i + 1) for i in range(len(self.letters)))
+        if not micro:
+            self.instructions = (
+                "Some signs are shown. The first one alone says which arm pays: 1 means arm a, "
+                f"2 means arm b, and so on. Write the letter of one arm ({', '.join(self.letters)})"
+                " and nothing else.\n"
+            )
+        tasks = ["".join(signs) for signs in product(signs, repeat=5 if micro else 4)]
+        super().__init__(source=Listed(tasks), max_turns=1, render_mode=render_mode)
+
+    def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Machine, str]:  # noqa: ARG002
+        """Show the signs."""
+        return Machine(self.letters[int(task.payload[0]) - 1]), f"{task.payload}:"
+
+    def play(self, episode: Episode[Machine], action: str) -> Outcome:
+        """Pull an arm; an action that cannot be read has used the only turn."""
+        arm = chosen(action, self.letters)
+        if arm == episode.world.best:
+            return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
+        text = "\n" if arm else expected(self.letters)
+        done = Outcome.failed(text, {"outcome": 0.0}, verdict=-1)
+        return done._replace(valid=arm is not None)
+
+    def fork_world(self, world: Machine) -> Machine:
+        """The state never changes, so copies share it."""
+        return world
+
+    def secrets(self, episode: Episode[Machine]) -> tuple[str, ...]:
+        """The arm, where the rules do not list the arms."""
+        return () if self.instructions else (episode.world.best,)
+
+    def legal_actions(self) -> list[str]:
+        """The arms."""
+        return list(self.letters)
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Pulls the arm that pays."""
+        return LetterExpert(lambda env: env.episode.world.best, self.letters, mistakes, seed)

@@ -1,0 +1,111 @@
+"""What the diagnostic worlds share: tasks that can be listed, letters as actions, an expert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import gymnasium as gym
+import numpy as np
+
+from ..errors import BadValueError, UnknownNameError
+from ..tasks import SPLITS, Task
+
+P = TypeVar("P")
+
+SIZES = ("micro", "full")
+_SHARES = (0.6, 0.8)  # train below the first, dev below the second, test above
+
+
+class Listed(Generic[P]):
+    """All contents of a world, shuffled once and cut into train, dev and test.
+
+    Args:
+        payloads: The contents, all different.
+        seed: Of the shuffle; part of the world's version.
+    """
+
+    def __init__(self, payloads: Sequence[P], seed: int = 0) -> None:
+        order = np.random.default_rng(seed).permutation(len(payloads))
+        cuts = [0, *(int(share * len(payloads)) for share in _SHARES), len(payloads)]
+        self._tasks = {
+            split: [payloads[i] for i in order[low:high]]
+            for split, low, high in zip(SPLITS, cuts, cuts[1:], strict=False)
+        }
+
+    def sizes(self) -> Mapping[str, int | None]:
+        """Number of tasks per split."""
+        return {split: len(tasks) for split, tasks in self._tasks.items()}
+
+    def task(self, split: str, index: int) -> Task[P]:
+        """The task at ``index`` of ``split``."""
+        return Task(f"{split}/{index}", split, index, self._tasks[split][index])
+
+    def index_of(self, split: str, task_id: str) -> int | None:
+        """Place of a task id."""
+        name, _, number = task_id.partition("/")
+        known = name == split and number.isdecimal() and str(int(number)) == number
+        return int(number) if known and int(number) < len(self._tasks[split]) else None
+
+
+def chosen(action: str, letters: str) -> str | None:
+    """The letter that an action ends with; what stands before it is thinking aloud.
+
+    So one token is an action, and a model that knows nothing acts at all. None when the action
+    ends otherwise.
+    """
+    last = action.strip()[-1:]
+    return last if last and last in letters else None
+
+
+def expected(letters: str) -> str:
+    """The answer to an action that could not be read."""
+    return f"\nwrite one of {' '.join(letters)}:"
+
+
+def check_size(size: str, where: str) -> bool:
+    """True for the micro size.
+
+    Raises:
+        UnknownNameError: No such size.
+    """
+    if size not in SIZES:
+        raise UnknownNameError("size", size, SIZES, where)
+    return size == "micro"
+
+
+def check_count(name: str, value: int, least: int, most: int, where: str) -> None:
+    """Refuse a setting outside its range.
+
+    Raises:
+        BadValueError: It is.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadValueError(f"{where}: {name} is {value!r}; expected {least} to {most}.")
+
+
+class LetterExpert:
+    """Writes the best letter, or by mistake any other.
+
+    Args:
+        best: The best letter at the environment's present state.
+        letters: All letters.
+        mistakes: Probability per action of another letter.
+        seed: Seed of the mistakes.
+    """
+
+    def __init__(
+        self, best: Callable[[Any], str], letters: str, mistakes: float, seed: int
+    ) -> None:
+        self._best = best
+        self._letters = letters
+        self._mistakes = mistakes
+        self._rng = np.random.default_rng(seed)
+
+    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """The next action."""
+        best = self._best(env.unwrapped)
+        if self._mistakes and self._rng.random() < self._mistakes:
+            others = [letter for letter in self._letters if letter != best]
+            return others[int(self._rng.integers(len(others)))]
+        return best

@@ -1,0 +1,98 @@
+"""Fork-v0: a free walk into one of many rooms, and one good door in each.
+
+What it is for: telling tree rollouts from chains. Two chains of a small group almost never meet in
+the same room, so none of them shows a good and a bad door *of one room*; a tree that goes on from a
+room twice does. Which door is good depends on the walk, in a way that no single letter gives away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from ..api import Episode, Outcome, Policy, TextEnv
+from ..randomness import EpisodeRandom
+from ..tasks import Task
+from .common import LetterExpert, Listed, check_count, check_size, chosen, expected
+
+
+@dataclass(slots=True)
+class Walk:
+    """The episode's state: the letters walked."""
+
+    steps: str = ""
+
+
+class Fork(TextEnv[Walk, str]):
+    """Walk a few letters, any of them, then choose a door.
+
+    Args:
+        size: ``"micro"`` walks 3 letters; ``"full"`` 5, and states the rules.
+        walk: Letters before the door; there are ``4 ** walk`` rooms.
+        render_mode: See :class:`TextEnv`.
+
+    Raises:
+        UnknownNameError: No such size.
+        BadValueError: ``walk`` is out of range.
+    """
+
+    letters = "abcd"
+    stop = tuple(letters)
+
+    def __init__(
+        self, *, size: str = "micro", walk: int | None = None, render_mode: str | None = None
+    ) -> None:
+        micro = check_size(size, "Fork")
+        self.walk = (3 if micro else 5) if walk is None else walk
+        check_count("walk", self.walk, 1, 8, "Fork")
+        if not micro:
+            self.instructions = (
+                f"Walk {self.walk} steps; every step is one of the letters a, b, c, d. Then choose "
+                "a door by its letter. Which door is good depends on the whole walk. Write one "
+                "letter and nothing else.\n"
+            )
+        tasks = ["".join(signs) for signs in product("12345", repeat=3)]
+        super().__init__(source=Listed(tasks), max_turns=self.walk + 1, render_mode=render_mode)
+
+    def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Walk, str]:  # noqa: ARG002
+        """The entrance; the signs on it are noise."""
+        return Walk(), f"{task.payload}:"
+
+    def play(self, episode: Episode[Walk], action: str) -> Outcome:
+        """Walk on, or choose a door at the end of the walk."""
+        letter = chosen(action, self.letters)
+        world = episode.world
+        if len(world.steps) < self.walk:
+            if letter is None:
+                return Outcome.unreadable(expected(self.letters))
+            world.steps += letter
+            return Outcome.move("\ndoor:" if len(world.steps) == self.walk else "\n:", verdict=0)
+        if letter == self.good_door(world):
+            return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
+        done = Outcome.failed("\n", {"outcome": 0.0}, verdict=-1)
+        return done._replace(valid=letter is not None)
+
+    def good_door(self, world: Walk) -> str:
+        """The good door of the room that a walk leads to: the letters' places, added up."""
+        total = sum(self.letters.index(letter) for letter in world.steps)
+        return self.letters[(total + 1) % len(self.letters)]
+
+    def at_door(self, world: Walk) -> bool:
+        """True where the next letter decides."""
+        return len(world.steps) == self.walk
+
+    def fork_world(self, world: Walk) -> Walk:
+        """Copy the walk."""
+        return Walk(world.steps)
+
+    def legal_actions(self) -> list[str]:
+        """The letters."""
+        return list(self.letters)
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Walks anywhere and knows the door."""
+        return LetterExpert(self._best, self.letters, mistakes, seed)
+
+    def _best(self, env: Fork) -> str:
+        world = env.episode.world
+        return self.good_door(world) if self.at_door(world) else self.letters[0]

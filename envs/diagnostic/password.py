@@ -1,0 +1,104 @@
+"""Password-v0: letter after letter goes on, and only the end tells how many were right.
+
+What it asks for: credit over several turns that share one late reward. The reward is the share of
+right letters, so that a policy that knows nothing earns something to learn from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+
+from ..api import Episode, Outcome, Policy, TextEnv
+from ..randomness import EpisodeRandom
+from ..tasks import Task
+from .common import LetterExpert, Listed, check_count, check_size, chosen, expected
+
+CODE = "bacabcbaccab"
+"""The letters that open the doors, door by door: the same in all tasks, never shown."""
+
+
+@dataclass(slots=True)
+class Doors:
+    """The episode's state: letters written so far."""
+
+    written: list[str] = field(default_factory=list)
+
+
+class Password(TextEnv[Doors, str]):
+    """A few doors in a row; each swallows one letter and says nothing until the last.
+
+    Args:
+        size: ``"micro"`` has 3 doors; ``"full"`` has 6 and states the rules.
+        doors: Another number of doors.
+        render_mode: See :class:`TextEnv`.
+
+    Raises:
+        UnknownNameError: No such size.
+        BadValueError: ``doors`` is out of range.
+    """
+
+    letters = "abc"
+    stop = tuple(letters)
+
+    def __init__(
+        self, *, size: str = "micro", doors: int | None = None, render_mode: str | None = None
+    ) -> None:
+        micro = check_size(size, "Password")
+        count = (3 if micro else 6) if doors is None else doors
+        check_count("doors", count, 1, len(CODE), "Password")
+        self.code = CODE[:count]
+        if not micro:
+            self.instructions = (
+                f"There are {count} doors. Each takes one letter (a, b or c); the password is "
+                "always the same. After the last door you are told how many letters were right. "
+                "Write one letter and nothing else.\n"
+            )
+        tasks = ["".join(signs) for signs in product("123", repeat=5)]
+        super().__init__(source=Listed(tasks), max_turns=count, render_mode=render_mode)
+
+    def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Doors, str]:  # noqa: ARG002
+        """The first door; the signs over it are noise."""
+        return Doors(), f"{task.payload}:"
+
+    def play(self, episode: Episode[Doors], action: str) -> Outcome:
+        """Write a letter; one that cannot be read counts as a wrong one."""
+        letter = chosen(action, self.letters)
+        world = episode.world
+        right = self.code[len(world.written)]
+        world.written.append(letter or "")
+        verdict = 1 if letter == right else -1
+        if len(world.written) < len(self.code):
+            if letter is None:
+                return Outcome.unreadable(expected(self.letters), verdict=verdict)
+            return Outcome.move("\nnext:", verdict=verdict)
+        share = self.share(episode)
+        done = Outcome.solved if share == 1.0 else Outcome.failed
+        return done("\n", {"outcome": share}, verdict=verdict)._replace(valid=letter is not None)
+
+    def share(self, episode: Episode[Doors]) -> float:
+        """Share of right letters."""
+        hits = sum(a == b for a, b in zip(self.code, episode.world.written, strict=False))
+        return hits / len(self.code)
+
+    def measure(self, episode: Episode[Doors]) -> dict[str, float]:
+        """Share of right letters."""
+        return {"right": self.share(episode)}
+
+    def fork_world(self, world: Doors) -> Doors:
+        """Copy the letters."""
+        return Doors(list(world.written))
+
+    def secrets(self, episode: Episode[Doors]) -> tuple[str, ...]:  # noqa: ARG002
+        """The password."""
+        return (self.code,)
+
+    def legal_actions(self) -> list[str]:
+        """The letters."""
+        return list(self.letters)
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Knows the password."""
+        return LetterExpert(
+            lambda env: self.code[len(env.episode.world.written)], self.letters, mistakes, seed
+        )

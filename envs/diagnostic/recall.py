@@ -1,0 +1,87 @@
+"""Recall-v0: a letter is shown at the start and must be named some turns later.
+
+What it asks for: a context that holds what was seen before the last action. A rollout that renders
+only the newest observation, or a learner that cuts paths wrongly, stays at chance here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from ..api import Episode, Outcome, Policy, TextEnv
+from ..randomness import EpisodeRandom
+from ..tasks import Task
+from .common import LetterExpert, Listed, check_count, check_size, chosen, expected
+
+
+@dataclass(slots=True)
+class Memory:
+    """The episode's state: the letter to remember, and the signs that are still to come."""
+
+    letter: str
+    noise: str
+
+
+class Recall(TextEnv[Memory, str]):
+    """First a letter, then signs that mean nothing, then the question.
+
+    Args:
+        size: ``"micro"`` asks after 2 turns; ``"full"`` after 4, and states the rules.
+        delay: Turns between the letter and the question.
+        render_mode: See :class:`TextEnv`.
+
+    Raises:
+        UnknownNameError: No such size.
+        BadValueError: ``delay`` is out of range.
+    """
+
+    letters = "abc"
+    stop = tuple(letters)
+
+    def __init__(
+        self, *, size: str = "micro", delay: int | None = None, render_mode: str | None = None
+    ) -> None:
+        micro = check_size(size, "Recall")
+        wait = (2 if micro else 4) if delay is None else delay
+        check_count("delay", wait, 1, 6, "Recall")
+        if not micro:
+            self.instructions = (
+                "Remember the first letter. Signs follow; answer each with any of the letters a, "
+                "b, c. At the question mark write the first letter and nothing else.\n"
+            )
+        signs = "123456789"[: max(2, round(40 ** (1 / wait)))]
+        tasks = ["".join(p) for p in product(self.letters, *[signs] * wait)]
+        super().__init__(source=Listed(tasks), max_turns=wait + 1, render_mode=render_mode)
+
+    def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Memory, str]:  # noqa: ARG002
+        """Show the letter."""
+        letter, noise = task.payload[0], task.payload[1:]
+        return Memory(letter, noise), f"{letter}:"
+
+    def play(self, episode: Episode[Memory], action: str) -> Outcome:
+        """Any letter goes on until the question; there only the first one is right."""
+        letter = chosen(action, self.letters)
+        world = episode.world
+        if episode.turn <= len(world.noise):
+            if letter is None:
+                return Outcome.unreadable(expected(self.letters))
+            if episode.turn == len(world.noise):
+                return Outcome.move(f"\n{world.noise[-1]} ?", verdict=0)
+            return Outcome.move(f"\n{world.noise[episode.turn - 1]}:", verdict=0)
+        if letter == world.letter:
+            return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
+        done = Outcome.failed("\n", {"outcome": 0.0}, verdict=-1)
+        return done._replace(valid=letter is not None)
+
+    def fork_world(self, world: Memory) -> Memory:
+        """The state never changes, so copies share it."""
+        return world
+
+    def legal_actions(self) -> list[str]:
+        """The letters."""
+        return list(self.letters)
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Repeats the letter all the time."""
+        return LetterExpert(lambda env: env.episode.world.letter, self.letters, mistakes, seed)

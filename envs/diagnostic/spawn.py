@@ -1,0 +1,184 @@
+"""Spawn-v0: a session asks for boxes, and each box becomes a session of its own.
+
+What it asks for: credit across sessions. Asking for a box costs at once; what it holds is taken in
+its own session, with a context of its own. Boxes wait in a queue, first come, first served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+
+from ..api import Episode, Opening, Outcome, Policy, SessionSwitch, TextEnv
+from ..randomness import EpisodeRandom
+from ..tasks import Task
+from .common import LetterExpert, Listed, check_size, chosen, expected
+
+Inside = tuple[tuple[str, str], ...]
+"""Letters of the boxes with a coin, each with the letter of the box in it that has one, or ""."""
+TAKE, STOP = "t", "s"
+COST = 0.02
+
+
+@dataclass(slots=True)
+class Boxes:
+    """The episode's state; a box is named by the letters that lead to it, the start is ``""``."""
+
+    inside: dict[str, str]  # the start and the boxes with a coin: letters of such boxes in them
+    here: str = ""
+    acted: int = 0  # actions in this session
+    waiting: list[str] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=lambda: {"": 0})
+    asked: list[str] = field(default_factory=list)
+    asked_now: str | None = None
+    taken: list[str] = field(default_factory=list)
+
+    def wanted(self, key: str) -> str:
+        """Letters that are worth writing in a session."""
+        boxes = "".join(b for b in self.inside.get(key, "") if key + b not in self.asked)
+        coin = key and key in self.inside and key not in self.taken
+        return (TAKE if coin else "") + boxes
+
+    def label(self, key: str) -> str:
+        """First observation of a session."""
+        return f"{' '.join(self.wanted(key)) or '-'}:"
+
+
+class Spawn(TextEnv[Boxes, Inside]):
+    """Ask for boxes by letter, take coins with t, end a session with s.
+
+    A label says what is worth doing: the letters of the boxes that hold something, and t where a
+    coin lies. Every ask, and every t for nothing, costs 0.02; a coin gives back the ask that led
+    to it, so that a perfect episode returns 1.
+
+    Args:
+        size: ``"micro"``, or ``"full"``, which has more boxes and states the rules.
+        render_mode: See :class:`TextEnv`.
+
+    Raises:
+        UnknownNameError: No such size.
+    """
+
+    sessions = True
+
+    def __init__(self, *, size: str = "micro", render_mode: str | None = None) -> None:
+        micro = check_size(size, "Spawn")
+        self.boxes = "abc" if micro else "abcde"
+        self.letters = self.boxes + TAKE + STOP
+        self.stop = tuple(self.letters)
+        if not micro:
+            self.instructions = (
+                "The label names the boxes that hold a coin; t means that a coin lies here. Write "
+                f"the letter of a box ({', '.join(self.boxes)}) to have it opened later, t to take "
+                "the coin, s to stop here. Asking costs. Write one letter and nothing else.\n"
+            )
+        most = 20 if micro else 40
+        low = -COST * most
+        source = Listed(_contents(self.boxes))
+        super().__init__(
+            source=source, max_turns=most, reward_range=(low, 1.0), render_mode=render_mode
+        )
+
+    def begin(self, task: Task[Inside], random: EpisodeRandom) -> tuple[Boxes, str]:  # noqa: ARG002
+        """The label of the start."""
+        inside = {"": "".join(letter for letter, _ in task.payload)}
+        for letter, inner in task.payload:
+            inside |= {letter: inner, **({letter + inner: ""} if inner else {})}
+        world = Boxes(inside)
+        return world, world.label("")
+
+    def play(self, episode: Episode[Boxes], action: str) -> Outcome:
+        """Ask, take or stop; the end of a session opens the next one that waits."""
+        world, letter = episode.world, chosen(action, self.letters)
+        world.acted += 1
+        world.asked_now = None
+        wanted = world.wanted(world.here) or STOP
+        terms: dict[str, float] = {}
+        if letter == TAKE and TAKE in wanted:
+            world.taken.append(world.here)
+            terms = {"coin": 1 / (len(world.inside) - 1) + COST}
+        elif letter is not None and letter != STOP:
+            terms = {"cost": -COST}
+            self._ask(world, world.here + letter)
+        if letter == STOP or world.acted >= len(self.boxes):
+            after = self._next(world)
+        else:
+            after = Outcome.move("\n:" if letter else expected(self.letters))
+        verdict = 1 if letter and letter in wanted else -1
+        return after._replace(terms=terms, verdict=verdict, valid=letter is not None)
+
+    def _ask(self, world: Boxes, key: str) -> None:
+        if key[-1] != TAKE and key not in world.asked and len(key) <= 2:
+            world.asked.append(key)
+            world.waiting.append(key)
+            world.asked_now = key
+
+    def _next(self, world: Boxes) -> Outcome:
+        if world.waiting:
+            text, switch = self._go(world, world.waiting.pop(0))
+            return Outcome.move(text, session=switch)
+        all_taken = len(world.taken) == len(world.inside) - 1
+        return (Outcome.solved if all_taken else Outcome.failed)("\n", {})
+
+    def _go(self, world: Boxes, key: str) -> tuple[str, SessionSwitch]:
+        world.here, world.acted = key, 0
+        number = world.numbers.setdefault(key, len(world.numbers))
+        return world.label(key), SessionSwitch(number, world.numbers[key[:-1]])
+
+    def asked(self) -> Sequence[Opening]:
+        """The box that the last action asked for."""
+        world = self.episode.world
+        over = world.asked_now is None or self.episode.status != "running"
+        return () if over else self._openings([world.asked_now or ""])
+
+    def waiting(self) -> Sequence[Opening]:
+        """Boxes that nobody has acted in, the present one first."""
+        world = self.episode.world
+        fresh = [world.here] if world.here and not world.acted else []
+        return self._openings(fresh + world.waiting)
+
+    def _openings(self, keys: Sequence[str]) -> list[Opening]:
+        world = self.episode.world
+        return [Opening(k, world.label(k), float(k in world.inside), len(k)) for k in keys]
+
+    def session_key(self) -> str:
+        """The present box."""
+        return self.episode.world.here
+
+    def enter(self, episode: Episode[Boxes], key: str) -> tuple[str, SessionSwitch]:
+        """Open a waiting box; the present one waits again if untouched, else it is closed."""
+        world = episode.world
+        if world.here and not world.acted:
+            world.waiting.insert(0, world.here)
+        world.waiting.remove(key)
+        return self._go(world, key)
+
+    def measure(self, episode: Episode[Boxes]) -> Mapping[str, float]:
+        """Share of the coins, and how many boxes were asked for."""
+        world = episode.world
+        coins = len(world.taken) / (len(world.inside) - 1)
+        return {"coins": coins, "asked": float(len(world.asked))}
+
+    def legal_actions(self) -> list[str]:
+        """The letters."""
+        return list(self.letters)
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Does what the labels say, then stops."""
+
+        def best(env: Spawn) -> str:
+            return (env.episode.world.wanted(env.episode.world.here) or STOP)[0]
+
+        return LetterExpert(best, self.letters, mistakes, seed)
+
+
+def _contents(boxes: str) -> list[Inside]:
+    """One or two boxes with a coin; at most one of them has a box in it that holds another."""
+    few = [c for size in (1, 2) for c in combinations(boxes, size)]
+    return [
+        tuple(zip(outer, inner, strict=True))
+        for outer in few
+        for inner in product(("", *boxes), repeat=len(outer))
+        if sum(map(bool, inner)) <= 1
+    ]

@@ -1,0 +1,248 @@
+"""The rollout of PaSa: which sessions are played, what hangs where, what was paid for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from talk_world import LetterRenderer, ScriptEngine, Talk
+
+import turngym.envs  # noqa: F401 - registers
+from turngym.agents.engine import Sampling
+from turngym.algos.contracts import Start
+from turngym.algos.forest import ROOT, Edge, Forest, Group, Tree, Turn
+from turngym.algos.rollouts import Chains, Player, Sessions
+from turngym.envs.as_sessions import SEPARATOR
+from turngym.envs.errors import BadValueError, UnknownNameError
+
+LETTERS = "abcts"
+
+
+def play(rollout: Any, engine: Any, start: Start | None = None, env: Any = None) -> Group:
+    renderer: Any = LetterRenderer()
+    env = gym.make("Spawn-v0") if env is None else env
+    player = Player(env, engine, renderer, Sampling(max_tokens=8))
+    return asyncio.run(rollout(player, start or Start("train", 0, 0, "u")))
+
+
+def two_boxes() -> Start:
+    """A task whose boxes a and b hold a coin each, and a has another in c."""
+    source = gym.make("Spawn-v0").unwrapped.source  # pyright: ignore
+    for split, size in source.sizes().items():
+        for i in range(size):
+            if source.task(split, i).payload == (("a", "c"), ("b", "")):
+                return Start(split, i, 0, "u")
+    raise AssertionError
+
+
+def text(ids: Any) -> str:
+    return "".join(map(chr, ids))
+
+
+def told(tree: Tree) -> list[tuple[int, str, str, str, int | None]]:
+    """Parent, edge, observation, action and the turn before where that is not the parent."""
+    return [(t.parent, t.edge.value, text(t.obs_ids), t.action, t.previous) for t in tree.turns]
+
+
+def said(turn: Turn) -> tuple[str, str, float]:
+    return text(turn.obs_ids), turn.action, turn.reward
+
+
+def heads(tree: Tree) -> list[int]:
+    """First turns of the sessions."""
+    return sorted({tree.chain(i)[0] for i in range(len(tree.turns))})
+
+
+def keys(tree: Tree) -> list[str]:
+    """The box of each session, read off the actions that asked."""
+    box: dict[int, str] = {}
+    for head in heads(tree):
+        turn = tree.turns[head]
+        box[head] = ""
+        if turn.edge is Edge.SPAWN:
+            box[head] = box[tree.chain(turn.parent)[0]] + tree.turns[turn.parent].action
+    return list(box.values())
+
+
+def test_every_session_hangs_on_the_turn_that_asked_for_it() -> None:
+    script = [*"abs", *"cts", *"ts", *"ts"]
+    tree = play(Chains(n=1), ScriptEngine(script), two_boxes()).trees[0]
+    assert told(tree) == [
+        (ROOT, "continue", "a b:", "a", None),
+        (0, "continue", "\n:", "b", None),
+        (1, "continue", "\n:", "s", None),
+        (0, "spawn", "t c:", "c", 2),
+        (3, "continue", "\n:", "t", None),
+        (4, "continue", "\n:", "s", None),
+        (1, "spawn", "t:", "t", 5),
+        (6, "continue", "\n:", "s", None),
+        (3, "spawn", "t:", "t", 7),
+        (8, "continue", "\n:", "s", None),
+    ]
+    assert [[text(p) for p in t.spawned] for t in tree.turns[:4]] == [["t c:"], ["t:"], [], ["t:"]]
+    assert tree.turns[-1].status == "solved"
+    assert Forest.of([Group("u", "t", [tree])]).returns() == pytest.approx([1.0] * 4)
+
+
+def test_only_drawn_sessions_are_played_one_layer_after_the_other() -> None:
+    engine = ScriptEngine([*"abs", *"cts", *"ts"])
+    sessions = Sessions(per_layer=1, layers=2, sampler="score")  # equal scores: the first asked for
+    group = play(sessions, engine, two_boxes())
+    (tree,) = group.trees
+    assert told(tree)[3:] == [
+        (0, "spawn", "t c:", "c", 2),
+        (3, "continue", "\n:", "t", None),
+        (4, "continue", "\n:", "s", None),
+        (3, "spawn", "t:", "t", 5),
+        (6, "continue", "\n:", "s", None),
+    ]
+    assert tree.turns[-1].status == "running"  # box b still waits
+    assert engine.alive == set()
+    assert (group.pruned_turns, group.pruned_tokens) == (0, 0)
+
+
+def test_the_full_queue_plays_all_and_keeps_the_drawn() -> None:
+    engine = ScriptEngine([*"abs", *"cts", *"ts", *"ts"])
+    sessions = Sessions(per_layer=1, layers=2, sampler="score", queue="full")
+    group = play(sessions, engine, two_boxes())
+    (tree,) = group.trees
+    assert told(tree)[3:] == [
+        (0, "spawn", "t c:", "c", 2),
+        (3, "continue", "\n:", "t", None),
+        (4, "continue", "\n:", "s", None),
+        (3, "spawn", "t:", "t", 5),
+        (6, "continue", "\n:", "s", None),
+    ]
+    assert tree.turns[-1].status == "solved"
+    assert (group.pruned_turns, group.pruned_tokens) == (2, 2)
+    assert engine.script == []
+
+
+def test_the_score_sampler_takes_what_the_world_finds_promising() -> None:
+    # c is asked for first and holds nothing
+    for queue, script in (("sampled", [*"cab", *"ts"]), ("full", [*"cab", "s", *"ts", *"ts"])):
+        sessions = Sessions(per_layer=1, layers=1, sampler="score", queue=queue)  # pyright: ignore
+        (tree,) = play(sessions, ScriptEngine(script), two_boxes()).trees
+        assert keys(tree) == ["", "a"]
+
+
+@given(
+    task=st.integers(0, 18),
+    per_layer=st.floats(0, 3),
+    layers=st.integers(0, 3),
+    n=st.integers(1, 3),
+    sampler=st.sampled_from(("random", "score")),
+)
+@settings(max_examples=60)
+def test_laws_of_the_draw(task: int, per_layer: float, layers: int, n: int, sampler: Any) -> None:
+    start = Start("train", task, task, "u")
+    for queue in ("sampled", "full"):
+        rollout: Any = Sessions(
+            n=n, per_layer=per_layer, layers=layers, queue=queue, sampler=sampler
+        )
+        engine = ScriptEngine(words=LETTERS)
+        group = play(rollout, engine, start)
+        assert len(group.trees) == n
+        assert engine.alive == set()
+        sampled = sum(len(tree.turns) for tree in group.trees) + group.pruned_turns
+        assert sampled == len(engine.requests)
+        whole = play(Chains(n=n), ScriptEngine(words=LETTERS), start)
+        for tree, chain in zip(group.trees, whole.trees, strict=True):
+            boxes = keys(tree)
+            assert len(set(boxes)) == len(boxes)
+            for layer in range(1, 4):
+                of_layer = [box for box in boxes if len(box) == layer]
+                assert len(of_layer) <= (per_layer + 1 if layer <= layers else 0)
+            assert all(box[:-1] in boxes for box in boxes if box)
+            if queue == "full":  # the turns of the whole episode in their order, some left out
+                rest = iter([said(t) for t in chain.turns])
+                assert all(said(t) in rest for t in tree.turns)
+            # the turns that are kept are one line, in the order they were taken
+            assert tree.episode(len(tree.turns) - 1) == tuple(range(len(tree.turns)))
+
+
+def test_the_first_session_alone_is_layer_zero() -> None:
+    engine = ScriptEngine([*"abs"])
+    (tree,) = play(Sessions(layers=0), engine, two_boxes()).trees
+    assert [t.action for t in tree.turns] == ["a", "b", "s"]
+    assert tree.turns[-1].status == "running"
+
+
+def test_draws_depend_on_the_place_alone() -> None:
+    rollout = Sessions(n=3, per_layer=1.5)
+    groups = [
+        play(rollout, ScriptEngine(words=LETTERS, delays=delay), Start("train", 3, 7, "u"))
+        for delay in (0, 1)
+    ]
+    first, second = ([told(tree) for tree in group.trees] for group in groups)
+    assert first == second
+    assert first[0] != first[1]
+    other = play(rollout, ScriptEngine(words=LETTERS), Start("train", 3, 8, "u"))
+    assert [told(tree) for tree in other.trees] != first
+
+
+def test_a_share_of_a_session_is_drawn_that_often() -> None:
+    counts = []
+    for seed in range(150):
+        engine = ScriptEngine([*"abc", *"sss"])
+        (tree,) = play(
+            Sessions(per_layer=1.5, layers=1), engine, Start("train", 0, seed, "u")
+        ).trees
+        counts.append(len(heads(tree)) - 1)
+    assert set(counts) == {1, 2}
+    assert 1.35 < sum(counts) / len(counts) < 1.65
+
+
+def test_worlds_without_sessions_are_cut_into_windows() -> None:
+    engine = ScriptEngine(["x.", "yy.", "x.", "s."])
+    (tree,) = play(Sessions(window=2, layers=0), engine, env=Talk()).trees
+    assert told(tree) == [
+        (ROOT, "continue", "Say.t0:", "x.", None),
+        (0, "continue", "[x]", "yy.", None),
+        (1, "spawn", f"Say.t0:{SEPARATOR}yy.[yy]", "x.", None),
+        (2, "continue", "[x]", "s.", None),
+    ]
+    assert [text(p) for p in tree.turns[1].spawned] == [f"Say.t0:{SEPARATOR}yy.[yy]"]
+    assert [len(t.spawned) for t in tree.turns] == [0, 1, 0, 0]
+    assert tree.turns[-1].status == "solved"
+
+
+@given(st.integers(0, 9), st.integers(1, 4), st.integers(0, 5))
+def test_windows_earn_what_the_bare_world_pays(task: int, window: int, seed: int) -> None:
+    (tree,) = play(
+        Sessions(window=window), ScriptEngine(), Start("train", task, seed, "u"), Talk()
+    ).trees
+    bare = Talk()
+    bare.reset(seed=seed, options={"split": "train", "task": task})
+    for at, turn in enumerate(tree.turns):
+        _, reward, _, _, info = bare.step(turn.action)
+        assert (turn.reward, turn.status) == (reward, info["status"])
+        assert (turn.edge is Edge.SPAWN) == (at > 0 and at % window == 0)
+    assert tree.turns[-1].status != "running"
+
+
+def test_a_task_that_cannot_begin_is_a_fault() -> None:
+    group = play(Sessions(n=2), ScriptEngine(), Start("train", 12, 0, "u"), Talk())
+    assert (group.faults, group.trees) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("setting", "error"),
+    [
+        ({"n": 0}, BadValueError),
+        ({"per_layer": -0.1}, BadValueError),
+        ({"per_layer": float("nan")}, BadValueError),
+        ({"layers": -1}, BadValueError),
+        ({"window": 0}, BadValueError),
+        ({"carry": 0}, BadValueError),
+        ({"queue": "ful"}, UnknownNameError),
+        ({"sampler": "top"}, UnknownNameError),
+    ],
+)
+def test_settings_are_checked(setting: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=next(iter(setting))):
+        Sessions(**setting)
