@@ -71,6 +71,10 @@ class CriticValues:
 class SpawnedValues:
     """The critic's values of the sessions that each turn asked for, summed on its last token.
 
+    ``sum_j V(S_{q + p_j})`` of PaSa's equation 3 (arXiv 2501.10120, section 4.3). Sessions that
+    nobody can open any more, as beyond the last layer, are not among a turn's ``spawned``, so they
+    count 0. Each first prompt is valued once, however many paths share the turn.
+
     Attributes:
         most: Sessions per turn that count, the most promising first (PaSa's released code: 5).
     """
@@ -88,20 +92,23 @@ class SpawnedValues:
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act]`` per path; 0 where nothing was asked for."""
-        rows: list[Floats] = []
-        where: list[tuple[int, int]] = []
+        asked: dict[tuple[int, int, int], slice] = {}
         prompts: list[Ids] = []
-        for i, path in enumerate(forest):
-            turns = forest.turns(path)
-            ends = np.cumsum([len(t.act_ids) for t in turns])
-            rows.append(np.zeros(ends[-1], np.float32))
-            for turn, end in zip(turns, ends, strict=True):
-                for prompt in turn.spawned[: self.most]:
-                    where.append((i, int(end) - 1))
-                    prompts.append(prompt)
-        if prompts:
-            for (i, at), value in zip(where, scorer.prompt_values(prompts), strict=True):
-                rows[i][at] += value
+        for path in forest:
+            for at, turn in zip(path.turns, forest.turns(path), strict=True):
+                place = path.group, path.tree, at
+                if turn.spawned and place not in asked:
+                    first = len(prompts)
+                    prompts += turn.spawned[: self.most]
+                    asked[place] = slice(first, len(prompts))
+        values = scorer.prompt_values(prompts) if prompts else np.zeros(0, np.float32)
+        worth = {place: values[s].sum(dtype=np.float64) for place, s in asked.items()}
+        rows: list[Floats] = []
+        for path in forest:
+            ends = np.cumsum([len(turn.act_ids) for turn in forest.turns(path)])
+            row = np.zeros(ends[-1], np.float32)
+            row[ends - 1] = [worth.get((path.group, path.tree, at), 0.0) for at in path.turns]
+            rows.append(row)
         return {"spawned_values": rows}
 
 

@@ -83,7 +83,11 @@ class Annotator(Protocol):
 
 
 class Credit(Protocol):
-    """Turns a forest into one number per action token of each path."""
+    """Turns a forest into one number per action token of each path.
+
+    A rule that compares the sides of forks, and gives only 0 where trees never fork, says so by an
+    attribute ``needs_forks`` that is True.
+    """
 
     @property
     def needs(self) -> frozenset[str]:
@@ -210,8 +214,10 @@ class Tracker(Protocol):
         """Names that its memory adds to the notes."""
         ...
 
-    def start(self, seed: int, split: str, size: int | None) -> Memory:
-        """Empty memory for a split of ``size`` tasks (None: endless)."""
+    def start(
+        self, seed: int, split: str, size: int | None, reward_range: tuple[float, float]
+    ) -> Memory:
+        """Empty memory for a split of ``size`` tasks (None: endless) and returns in this range."""
         ...
 
 
@@ -249,7 +255,10 @@ class Memory(Protocol):
 
 
 class Rollout(Protocol):
-    """Grows a group from one task: decides only where the next turn hangs."""
+    """Grows a group from one task: decides only where the next turn hangs.
+
+    One whose trees never fork says so by an attribute ``forks`` that is False.
+    """
 
     @property
     def max_paths(self) -> int:

@@ -77,6 +77,7 @@ def group_to_json(group: Group) -> dict[str, Any]:
 def _turn_to_json(turn: Turn) -> dict[str, Any]:
     # float32 -> float64 -> shortest decimal -> float64 -> float32 loses nothing
     row = {name: getattr(turn, name) for name in (*_PLAIN, *_PAIRS, "previous")}
+    row["edge"] = turn.edge.value
     row["spawned"] = [ids.tolist() for ids in turn.spawned]
     return row | {name: getattr(turn, name).tolist() for name in _ARRAYS}
 

@@ -15,13 +15,14 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..envs.disk_cache import cache_dir
 from ..envs.errors import BadValueError, TurngymError
 from .forest import Forest, Turn
-from .shapers import Place, replaced
+from .shapers import Place, action_ends, replaced
 
 LOG = logging.getLogger(__name__)
 INSTRUCTIONS = (
@@ -32,6 +33,11 @@ INSTRUCTIONS = (
     'Score at most one turn with -1. Answer with JSON alone: {"verdicts": [one number per agent '
     "turn, in order]}."
 )
+
+
+UNREADABLE, SILENT = "judge_unreadable", "judge_silent"
+REFUSED = (400, 401, 403, 404, 422)
+"""HTTP statuses that another attempt would not change."""
 
 
 class JudgeError(TurngymError, RuntimeError):
@@ -56,25 +62,22 @@ class RuleJudge:
 
     def __call__(self, forest: Forest) -> Forest:
         """Later mistakes of each path set to 0."""
-        new: dict[Place, Turn] = {}
-        for path in forest:
-            turns = forest.turns(path)
-            bad = [i for i, turn in enumerate(turns) if turn.verdict == -1]
-            for i in bad[1:]:
-                new[path.group, path.tree, path.turns[i]] = replace(turns[i], verdict=0)
-        return replaced(forest, new)
+        return first_mistakes(forest)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LlmJudge:
     """A language model behind an OpenAI-compatible ``/chat/completions`` as the judge.
 
-    It is shown the rules, how the episode ended and the dialogue, turn by turn. Replies are kept
-    on disk by the question's digest, so a repeated run is judged alike without asking. A
-    reply that is not one verdict per turn with at most one -1 leaves the path's verdicts at 0 (the
-    outcome alone counts) and is reported.
+    It is shown the rules, the dialogue turn by turn (the first observation holds the environment's
+    instructions), and how the episode ended. Replies are kept on disk by the question's digest, so
+    a repeated run is judged alike without asking. A reply that is not one verdict per turn with at
+    most one -1 leaves the path's verdicts at 0 (the outcome alone counts); it is reported, and
+    counted as ``judge_unreadable`` among the metrics of the path's last turn. So is a question
+    that stays without a reply, as ``judge_silent``, as long as they are few.
 
-    A turn that several paths share keeps the verdict of the first of them.
+    A turn that several paths share keeps the verdict of the first of them; after that only the
+    first -1 of a path stays, as with :class:`RuleJudge`.
 
     Attributes:
         url: Base address of the server, as ``http://localhost:8000/v1``.
@@ -85,6 +88,8 @@ class LlmJudge:
         timeout: Seconds for one reply.
         attempts: Tries per question, with growing pauses between them.
         workers: Questions at a time.
+        tolerated: Questions of one batch that may stay without a reply, after all attempts; one
+            more ends the run with the reason (it can be taken up again).
         cache: Folder of the replies; None for turngym's own cache.
     """
 
@@ -96,6 +101,7 @@ class LlmJudge:
     timeout: float = 60.0
     attempts: int = 3
     workers: int = 8
+    tolerated: int = 0
     cache: str | None = None
 
     def __post_init__(self) -> None:
@@ -107,6 +113,8 @@ class LlmJudge:
         for name in ("timeout", "attempts", "workers"):
             if not getattr(self, name) > 0:
                 raise BadValueError(f"LlmJudge.{name} is {getattr(self, name)}; expected above 0.")
+        if self.tolerated < 0:
+            raise BadValueError(f"LlmJudge.tolerated is {self.tolerated}; expected 0 or more.")
 
     def __call__(self, forest: Forest) -> Forest:
         """Ask about every path.
@@ -114,31 +122,51 @@ class LlmJudge:
         Raises:
             JudgeError: The server did not answer, whatever was tried.
         """
-        from ..agents.loading import load_tokenizer
-
-        tokenizer = load_tokenizer(self.tokenizer)
+        tokenizer = _tokenizer(self.tokenizer)
         questions = [self._question(forest.turns(path), tokenizer) for path in forest]
-        with ThreadPoolExecutor(self.workers) as pool:
-            replies = list(pool.map(self._reply, questions))
+        replies = self._replies(questions)
         new: dict[Place, Turn] = {}
-        unreadable = 0
-        for path, reply in zip(forest, replies, strict=True):
-            whole = [
-                (at, turn)
-                for at, turn in zip(path.turns, forest.turns(path), strict=True)
-                if not turn.partial
-            ]
-            verdicts = read_verdicts(reply, len(whole))
-            unreadable += verdicts is None
-            for (at, turn), verdict in zip(whole, verdicts or [0] * len(whole), strict=True):
+        bad = dict.fromkeys((SILENT, UNREADABLE), 0)
+        for path, question in zip(forest, questions, strict=True):
+            ends = action_ends(forest, path)
+            reply = replies[question]
+            found = None if reply is None else read_verdicts(reply, len(ends))
+            for (at, turn), verdict in zip(ends, found or [0] * len(ends), strict=True):
                 new.setdefault((path.group, path.tree, at), replace(turn, verdict=verdict))
-        if unreadable:
+            if found is None:
+                fault = SILENT if reply is None else UNREADABLE
+                bad[fault] += 1
+                last = path.group, path.tree, path.turns[-1]
+                new[last] = replace(new[last], metrics=(*new[last].metrics, (fault, 1.0)))
+        if any(bad.values()):
             LOG.warning(
-                "LlmJudge: %d of %d replies hold no verdicts; there the outcome counts alone",
-                unreadable,
-                len(replies),
+                "LlmJudge: %d of %d replies hold no verdicts and %d never came; there the outcome "
+                "counts alone",
+                bad[UNREADABLE],
+                len(questions),
+                bad[SILENT],
             )
-        return replaced(forest, new)
+        return first_mistakes(replaced(forest, new))
+
+    def _replies(self, questions: Sequence[str]) -> dict[str, str | None]:
+        """The reply to each distinct question; None where none came."""
+        missing: list[JudgeError] = []
+
+        def reply(question: str) -> str | None:
+            if len(missing) > self.tolerated:
+                return None  # lost anyway: do not wait for all the others to fail as well
+            try:
+                return self._reply(question)
+            except JudgeError as error:
+                missing.append(error)
+                return None
+
+        distinct = list(dict.fromkeys(questions))
+        with ThreadPoolExecutor(self.workers) as pool:
+            replies = dict(zip(distinct, pool.map(reply, distinct), strict=True))
+        if len(missing) > self.tolerated:
+            raise missing[0]
+        return replies
 
     def _question(self, turns: Sequence[Turn], tokenizer: Any) -> str:
         lines = [f"Rules for the agent:\n{self.rules}"] if self.rules else []
@@ -146,11 +174,14 @@ class LlmJudge:
         for turn in turns:
             if len(turn.obs_ids):
                 lines.append(f"Shown to the agent:\n{tokenizer.decode(turn.obs_ids.tolist())}")
-            if not turn.partial:
+            if not turn.partial or turn is turns[-1]:
                 number += 1
                 lines.append(f"Agent turn {number}:\n{turn.action}")
-        end = turns[-1].status
-        lines.append(f"The episode ended as: {end}. There are {number} agent turns.")
+        end, outcome = turns[-1].status, sum(turn.reward for turn in turns)
+        lines.append(
+            f"The episode ended as: {end}, with a return of {outcome:g}. There are {number} agent "
+            "turns."
+        )
         return "\n\n".join(lines)
 
     def _reply(self, question: str) -> str:
@@ -185,12 +216,37 @@ class LlmJudge:
                 answer = httpx.post(address, json=body, headers=headers, timeout=self.timeout)
                 answer.raise_for_status()
                 return str(answer.json()["choices"][0]["message"]["content"])
+            except httpx.HTTPStatusError as error:
+                problem = f"{error.response.status_code} {error.response.text[:200]}"
+                if error.response.status_code in REFUSED:
+                    raise JudgeError(
+                        f"LlmJudge: {address} refuses the question ({problem}). Check url, model "
+                        f"and the key in {self.key_variable}."
+                    ) from error
             except (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError) as error:
                 problem = f"{type(error).__name__}: {error}"
         raise JudgeError(
             f"LlmJudge: {address} gave no reply in {self.attempts} attempts (last: {problem}). "
             "Start the server, or judge by the world's rules (RuleJudge)."
         )
+
+
+def first_mistakes(forest: Forest) -> Forest:
+    """The forest with every -1 after the first one of its path set to 0."""
+    new: dict[Place, Turn] = {}
+    for path in forest:
+        turns = forest.turns(path)
+        bad = [i for i, turn in enumerate(turns) if turn.verdict == -1]
+        for i in bad[1:]:
+            new[path.group, path.tree, path.turns[i]] = replace(turns[i], verdict=0)
+    return replaced(forest, new)
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(name_or_path: str) -> Any:
+    from ..agents.loading import load_tokenizer
+
+    return load_tokenizer(name_or_path, pad="eos")
 
 
 def read_verdicts(reply: str, n: int) -> list[int] | None:

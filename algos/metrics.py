@@ -33,7 +33,13 @@ METRICS: Mapping[str, str] = {
     "rollout/term_*_mean": "mean per path of one named reward term",
     "rollout/rounds": "rounds of playing until enough groups were kept",
     "rollout/groups_left_out": "groups played and not trained on",
-    "rollout/shaped_return_mean": "mean return of a path after the recipe's shapers",
+    # after the recipe's shapers and judges
+    "shaped/return_mean": "mean return of a path",
+    "shaped/term_*_mean": "mean per path of one named reward term",
+    "judge/right_frac": "share of turns judged +1",
+    "judge/wrong_frac": "share of turns judged -1",
+    "judge/unreadable_frac": "share of paths whose judge wrote no verdicts; the outcome counts",
+    "judge/silent_frac": "share of paths whose judge did not answer; the outcome counts",
     # what is remembered about tasks
     "tracker/value_mean": "expected return of the step's tasks before they were played",
     "tracker/memory_mean": "share of the past that was kept, mean over the step's tasks",

@@ -112,13 +112,7 @@ class Recipe:
             )
         self._check_notes()
         self._check_critic()
-        if self.rollout.max_paths < self.credit.least_paths:
-            raise BadValueError(
-                f"recipe {self.name!r}: {self.rollout} grows {self.rollout.max_paths} path per "
-                f"group, but {type(self.credit).__name__} compares at least "
-                f"{self.credit.least_paths}: every advantage would be 0. Grow more paths, or "
-                "choose a credit without a group baseline."
-            )
+        self._check_paths()
 
     @property
     def needs(self) -> frozenset[str]:
@@ -181,4 +175,19 @@ class Recipe:
             raise BadValueError(
                 f"recipe {self.name!r}: {type(self.credit).__name__} relies on a critic that "
                 f"{type(self.loss).__name__} would never train. Use ActorCriticLoss."
+            )
+
+    def _check_paths(self) -> None:
+        if self.rollout.max_paths < self.credit.least_paths:
+            raise BadValueError(
+                f"recipe {self.name!r}: {self.rollout} grows {self.rollout.max_paths} path per "
+                f"group, but {type(self.credit).__name__} compares at least "
+                f"{self.credit.least_paths}: every advantage would be 0. Grow more paths, or "
+                "choose a credit without a group baseline."
+            )
+        if getattr(self.credit, "needs_forks", False) and not getattr(self.rollout, "forks", True):
+            raise BadValueError(
+                f"recipe {self.name!r}: {type(self.credit).__name__} compares turns of one tree, "
+                f"but the trees of {self.rollout} never fork: there would be nothing to learn "
+                "from. Use Expand or Branch with room to fork, or another credit."
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -51,12 +52,40 @@ def rollout_metrics(forest: Forest) -> dict[str, float]:
     row["rollout/entropy_nats"] = np.concatenate(
         [t.entropies for line in paths for t in line]
     ).mean()
-    terms: dict[str, float] = defaultdict(float)
-    for turn in turns:
-        for name, value in turn.reward_terms:
-            terms[name] += value
+    terms = _sums(turn.reward_terms for turn in turns)
     row |= {f"rollout/term_{name}_mean": value / len(paths) for name, value in terms.items()}
     return {key: float(value) for key, value in row.items()}
+
+
+def shaped_metrics(forest: Forest) -> dict[str, float]:
+    """Declared ``shaped/*`` and ``judge/*`` metrics of a forest after a recipe's shapers."""
+    lines = [forest.turns(path) for path in forest]
+    if not lines:
+        return {}
+    verdicts = np.array([t.verdict for line in lines for t in line if not t.partial])
+    row = {
+        "shaped/return_mean": forest.returns().mean(),
+        "judge/right_frac": (verdicts == 1).mean() if len(verdicts) else 0.0,
+        "judge/wrong_frac": (verdicts == -1).mean() if len(verdicts) else 0.0,
+    }
+    terms = _sums(turn.reward_terms for line in lines for turn in line)
+    row |= {f"shaped/term_{name}_mean": value / len(lines) for name, value in terms.items()}
+    faults = _sums(line[-1].metrics for line in lines)
+    row |= {
+        f"judge/{name.removeprefix('judge_')}_frac": value / len(lines)
+        for name, value in faults.items()
+        if name.startswith("judge_")
+    }
+    return {key: float(value) for key, value in row.items()}
+
+
+def _sums(named: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
+    """Sum of the values by name."""
+    sums: dict[str, float] = defaultdict(float)
+    for pairs in named:
+        for name, value in pairs:
+            sums[name] += value
+    return dict(sums)
 
 
 def _steps(line: list[Turn]) -> int:

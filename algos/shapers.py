@@ -6,13 +6,15 @@ and is listed among that turn's reward terms. A path's last turn is its own, als
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from ..envs.errors import BadValueError
-from .forest import Forest, Group, Path, Tree, Turn
+from .forest import Forest, Group, Path, Tree, Turn, last_token_reward
 
 Place = tuple[int, int, int]
 
@@ -55,7 +57,10 @@ class Overlong:
 
 @dataclass(frozen=True, kw_only=True)
 class MultiToolBonus:
-    """A bonus for a rewarded path that used all of some tools (ARPO, arXiv 2507.19849, eq. 7).
+    """A bonus for a path that was right and used all of some tools (ARPO, arXiv 2507.19849, eq. 7).
+
+    Right means that its outcome is above 0: the reward term of that name where the environment
+    gives one, else the return. So a reward for the format alone earns no bonus.
 
     Attributes:
         bonus: What is added.
@@ -68,15 +73,18 @@ class MultiToolBonus:
     def __post_init__(self) -> None:
         if not self.tools:
             raise BadValueError("MultiToolBonus.tools is empty; expected names of tools.")
+        if not 0 < self.bonus < math.inf:
+            raise BadValueError(f"MultiToolBonus.bonus is {self.bonus}; expected above 0.")
 
     def __call__(self, forest: Forest) -> Forest:
-        """Add the bonus where the path's return is above 0 and every tool occurs."""
+        """Add the bonus where outcome and return are above 0 and every tool occurs."""
         return rewarded(forest, [self._of(forest, p) for p in forest], "multi_tool")
 
     def _of(self, forest: Forest, path: Path) -> float:
         said = "".join(turn.action for turn in forest.turns(path))
         used = all(f"</{tool}>" in said for tool in self.tools)
-        return self.bonus if used and forest.reward(path) > 0 else 0.0
+        right = outcome_of(forest, path) > 0 and forest.reward(path) > 0
+        return self.bonus if used and right else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +108,35 @@ class InvalidActionPenalty:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FormatGate:
+    """A fixed score instead of the return for a path that broke the format.
+
+    The first step of ARPO's hierarchical reward (arXiv 2507.19849, section 3.3; -1 in the released
+    code): whatever was found, an action that the environment could not read, or an episode that
+    the limit cut off before the task's verdict, scores ``score``. :class:`MultiToolBonus` is the
+    next step.
+
+    Attributes:
+        score: The return of such a path.
+    """
+
+    score: float = -1.0
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.score):
+            raise BadValueError(f"FormatGate.score is {self.score}; expected a finite number.")
+
+    def __call__(self, forest: Forest) -> Forest:
+        """Set the return of each path that broke the format."""
+        return rewarded(forest, [self._of(forest, p) for p in forest], "format_gate")
+
+    def _of(self, forest: Forest, path: Path) -> float:
+        turns = forest.turns(path)
+        broken = turns[-1].status == "truncated" or not all(turn.valid for turn in turns)
+        return self.score - forest.reward(path) if broken else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerdictRewards:
     """TARL's rewards (arXiv 2509.14480, section 3): the outcome and the judged turns together.
 
@@ -107,7 +144,9 @@ class VerdictRewards:
     judged -1]``, R the path's return. With the defaults success without a major mistake scores 10
     to 15, with one 5 to 10, failure without 0 to 5, with one -5 to 0. At most one -1 counts.
 
-    It replaces the environment's rewards. With both verdict weights 0 it is their multiple.
+    It replaces the environment's rewards and names its parts ``outcome`` and ``verdicts``. An
+    action that was cut for a fork inside it is one turn. With both verdict weights 0 it is a
+    multiple of the environment's return.
 
     Attributes:
         at: ``"trajectory"`` puts S on the path's last token (the paper's best); ``"turns"`` puts
@@ -118,7 +157,7 @@ class VerdictRewards:
         major_weight: What a -1 costs.
     """
 
-    at: str = "trajectory"
+    at: Literal["trajectory", "turns"] = "trajectory"
     outcome_weight: float = 10.0
     turn_budget: float = 5.0
     major_weight: float = 5.0
@@ -140,9 +179,7 @@ class VerdictRewards:
             verdicts: One per turn, in {-1, 0, 1}.
             outcome: R.
         """
-        parts = [self.turn_budget * (v == 1) / len(verdicts) for v in verdicts]
-        if -1 in verdicts:
-            parts[list(verdicts).index(-1)] = -self.major_weight
+        parts = self._judged(verdicts)
         if parts:
             parts[-1] += self.outcome_weight * outcome
         return parts
@@ -154,27 +191,37 @@ class VerdictRewards:
             BadValueError: Rewards at turns in a tree whose paths share turns: a shared turn would
                 need one reward per path.
         """
-        new: dict[Place, tuple[float, tuple[tuple[str, float], ...]]] = {}
+        new: dict[Place, Turn] = {}
         for path in forest:
-            whole = [
-                (at, t)
-                for at, t in zip(path.turns, forest.turns(path), strict=True)
-                if not t.partial
-            ]
-            parts = self.parts([t.verdict for _, t in whole], forest.reward(path))
+            ends = action_ends(forest, path)
+            judged = self._judged([turn.verdict for _, turn in ends])
             if self.at == "trajectory":
-                parts = [0.0] * (len(parts) - 1) + [sum(parts)]
-            for (at, _), part in zip(whole, parts, strict=True):
-                place = path.group, path.tree, at
-                if place in new and new[place][0] != part:
+                judged = [0.0] * (len(judged) - 1) + [sum(judged)]
+            for i, ((at, turn), part) in enumerate(zip(ends, judged, strict=True)):
+                terms = {"verdicts": part} if part else {}
+                if i == len(ends) - 1:
+                    terms["outcome"] = self.outcome_weight * forest.reward(path)
+                place, fresh = (path.group, path.tree, at), _with_terms(turn, terms)
+                if place in new and new[place].reward_terms != fresh.reward_terms:
                     raise BadValueError(
                         "VerdictRewards: at='turns' needs paths that share no turn (Chains); use "
                         "at='trajectory' on trees."
                     )
-                new[place] = part, (("verdict", part),)
-        return replaced(
-            forest, {place: _with_reward(forest, place, *what) for place, what in new.items()}
-        )
+                new[place] = fresh
+        return replaced(forest, new)
+
+    def _judged(self, verdicts: Sequence[int]) -> list[float]:
+        """What each turn's verdict is worth; only the first -1 counts."""
+        parts = [self.turn_budget * (v == 1) / len(verdicts) for v in verdicts]
+        if -1 in verdicts:
+            parts[list(verdicts).index(-1)] = -self.major_weight
+        return parts
+
+
+def outcome_of(forest: Forest, path: Path) -> float:
+    """What the task's verdict was worth: the reward term ``outcome``, else the path's return."""
+    named = [v for t in forest.turns(path) for name, v in t.reward_terms if name == "outcome"]
+    return sum(named) if named else forest.reward(path)
 
 
 def rewarded(forest: Forest, amounts: Sequence[float], term: str) -> Forest:
@@ -204,11 +251,15 @@ def replaced(forest: Forest, new: Mapping[Place, Turn]) -> Forest:
     return Forest(groups, forest.paths)
 
 
-def _with_reward(
-    forest: Forest, place: Place, amount: float, terms: tuple[tuple[str, float], ...]
-) -> Turn:
-    group, tree, at = place
-    turn = forest.groups[group].trees[tree].turns[at]
-    rewards = np.zeros_like(turn.rewards)
-    rewards[-1] = amount
-    return replace(turn, rewards=rewards, reward_terms=terms)
+def action_ends(forest: Forest, path: Path) -> list[tuple[int, Turn]]:
+    """The turn in which each action of a path ended, with its place in the tree.
+
+    Parts of an action that was cut for a fork inside it are left out, unless the path ends there.
+    """
+    line = list(zip(path.turns, forest.turns(path), strict=True))
+    return [(at, turn) for at, turn in line if not turn.partial or at == path.turns[-1]]
+
+
+def _with_terms(turn: Turn, terms: Mapping[str, float]) -> Turn:
+    rewards = last_token_reward(sum(terms.values()), len(turn.act_ids))
+    return replace(turn, rewards=rewards, reward_terms=tuple(terms.items()))

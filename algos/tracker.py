@@ -28,7 +28,7 @@ class BetaTracker:
     more the policy has moved, D being the mean ``|logprob now - logprob then|`` on the task's
     previous path. Tasks are drawn without replacement with weight ``sqrt(v (1 - v)) + floor``.
 
-    Returns must lie in [0, 1]; others are refused when they come.
+    Returns are scaled by the environment's reward range to [0, 1]; others are refused.
 
     Attributes:
         pool: The first ``pool`` tasks of the split are tracked and trained on (all of a smaller
@@ -69,9 +69,21 @@ class BetaTracker:
         """The expected returns."""
         return frozenset({"tracked_values"})
 
-    def start(self, seed: int, split: str, size: int | None) -> BetaMemory:
-        """Every task of the pool at 1/2."""
-        return BetaMemory(self, seed, split, self.pool if size is None else min(self.pool, size))
+    def start(
+        self, seed: int, split: str, size: int | None, reward_range: tuple[float, float]
+    ) -> BetaMemory:
+        """Every task of the pool at 1/2.
+
+        Raises:
+            BadValueError: All returns are the same.
+        """
+        if not reward_range[0] < reward_range[1]:
+            raise BadValueError(
+                f"BetaTracker: the environment's returns are in {reward_range}; expected a lower "
+                "and a higher one, to expect something between them."
+            )
+        tracked = self.pool if size is None else min(self.pool, size)
+        return BetaMemory(self, seed, split, tracked, reward_range)
 
     def prior(self, solved: float, played: int) -> tuple[float, float]:
         """First (a, b) of a task from ``played`` episodes, ``solved`` of them with success."""
@@ -99,6 +111,7 @@ class BetaMemory:
         seed: Of the run.
         split: Split of the tasks.
         size: Number of tracked tasks.
+        reward_range: Lowest and highest return; in between they count 0 to 1.
         beliefs: (a, b) by task, of those that have been played.
         paths: Last path of each task with the updated policy's log-probabilities on it, as the
             JSON of a group of one chain.
@@ -108,6 +121,7 @@ class BetaMemory:
     seed: int
     split: str
     size: int
+    reward_range: tuple[float, float] = (0.0, 1.0)
     beliefs: dict[int, tuple[float, float]] = field(default_factory=dict)
     paths: dict[int, dict[str, Any]] = field(default_factory=dict)
 
@@ -121,21 +135,26 @@ class BetaMemory:
         ]
 
     def score_first(self, forest: Forest) -> None:
-        """Count the successes: returns above 0."""
+        """Count the successes: returns above the lowest."""
         solved: dict[int, float] = {}
         played: dict[int, int] = {}
         returns = forest.returns()
         for i, path in enumerate(forest):
             task = _first_task(forest.groups[path.group].uid)
-            solved[task] = solved.get(task, 0.0) + float(returns[i] > 0)
+            solved[task] = solved.get(task, 0.0) + float(self.scaled(float(returns[i])) > 1e-6)
             played[task] = played.get(task, 0) + 1
         for task, n in played.items():
             self.beliefs[task] = self.rule.prior(solved[task], n)
 
     def value(self, task: int) -> float:
-        """Expected return."""
+        """Expected return, scaled to [0, 1]."""
         a, b = self.beliefs.get(task, (0.5, 0.5))
         return a / (a + b)
+
+    def scaled(self, gain: float) -> float:
+        """A return as a share of the environment's range."""
+        low, high = self.reward_range
+        return (gain - low) / (high - low)
 
     def starts(self, step: int, count: int) -> list[Start]:
         """Tasks of a step, drawn by their weights without replacement.
@@ -163,10 +182,12 @@ class BetaMemory:
 
     def notes(self, forest: Forest) -> dict[str, list[Floats]]:
         """Each path's expected return on every token."""
+        low, high = self.reward_range
+        expected = [low + (high - low) * self.value(_task(forest, p.group)) for p in forest]
         return {
             "tracked_values": [
-                np.full(forest.n_act(p), self.value(_task(forest, p.group)), np.float32)
-                for p in forest
+                np.full(forest.n_act(p), value, np.float32)
+                for p, value in zip(forest, expected, strict=True)
             ]
         }
 
@@ -174,7 +195,7 @@ class BetaMemory:
         """Update the beliefs of the step's tasks, and keep their paths.
 
         Raises:
-            BadValueError: A return outside [0, 1].
+            BadValueError: A return outside the environment's range.
         """
         returns = forest.returns()
         before = [self.value(_task(forest, p.group)) for p in forest]
@@ -182,11 +203,11 @@ class BetaMemory:
         logprobs = scorer.logprobs(forest)
         kept = []
         for i, path in enumerate(forest):
-            task, gain = _task(forest, path.group), float(returns[i])
+            task, gain = _task(forest, path.group), self.scaled(float(returns[i]))
             if not -1e-6 <= gain <= 1 + 1e-6:
                 raise BadValueError(
-                    f"BetaTracker: task {task} returned {gain}; expected 0 to 1. Scale the "
-                    "environment's rewards, or use another recipe."
+                    f"BetaTracker: task {task} returned {returns[i]}; expected a return in the "
+                    f"environment's range {self.reward_range}. Drop the shapers that leave it."
                 )
             rho = self.rule.memory(drifts.get(task, 0.0))
             a, b = self.beliefs.get(task, (0.5, 0.5))

@@ -38,7 +38,7 @@ from .playing import Played, play_groups, play_step
 from .precheck import check_prompts
 from .progress import Bar, Reporter, Silent
 from .result import RunResult, scores_at
-from .rollout_stats import rollout_metrics, tokens_sampled, turns_taken
+from .rollout_stats import rollout_metrics, shaped_metrics, tokens_sampled, turns_taken
 from .rollouts import Chains, Demonstrations, Player
 from .run_dir import RunDir, add_version, read_metrics
 from .task_order import step_starts
@@ -109,7 +109,9 @@ class Trainer:
         )
         tracker = config.recipe.tracker
         self.memory = (
-            None if tracker is None else tracker.start(config.seed, config.split, self.size)
+            None
+            if tracker is None
+            else tracker.start(config.seed, config.split, self.size, world.reward_range)
         )
         resolved = config.resolved(model_digest(config.model))
         self.digests = (config_digest(resolved), str(resolved["model_digest"]))
@@ -212,8 +214,8 @@ class Trainer:
             self._log(row)
             if step == 1 or step % self.config.checkpoint_every == 0:
                 stem = self.dir.root / "trajectories" / f"step-{step:06d}-train"
-                write_group(stem.with_suffix(".txt"), forest, self.renderer)
-                save_forest(stem.with_suffix(".jsonl"), forest)
+                write_group(stem.with_suffix(".txt"), played.all, self.renderer)
+                save_forest(stem.with_suffix(".jsonl"), played.all)
         return row
 
     async def _play(self, step: int) -> Played:
@@ -243,8 +245,8 @@ class Trainer:
         credits = recipe.credit(shaped, notes)
         clock.lap("credit")
         row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
-        if recipe.shapers and shaped.paths:
-            row["rollout/shaped_return_mean"] = float(shaped.returns().mean())
+        if recipe.shapers:
+            row |= shaped_metrics(shaped)
         row |= self.learner.update(shaped, notes, credits)
         if self.memory is not None:
             learned = self.memory.learn(shaped, self.learner)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...envs.errors import BadValueError
 from ..contracts import Credits, Floats, Notes
 from ..forest import Forest
+from .checks import check_shares, check_values, check_weights
 
 Doubles = npt.NDArray[np.float64]
 
@@ -43,13 +43,8 @@ class Gae:
     bootstrap: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("gamma", "lam"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise BadValueError(
-                    f"Gae.{name} is {getattr(self, name)}; expected a value in [0, 1]."
-                )
-        if not self.kl_coef >= 0:
-            raise BadValueError(f"Gae.kl_coef is {self.kl_coef}; expected 0 or more.")
+        check_shares(self, "gamma", "lam")
+        check_weights(self, "kl_coef")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -101,11 +96,7 @@ class Gae:
         return advantages
 
     def _values(self, noted: Floats, n_act: int, status: str) -> Doubles:
-        if noted.shape != (n_act + 1,):
-            raise BadValueError(
-                f"Gae: values have shape {noted.shape}; expected ({n_act + 1},), one before each "
-                "action token and one after the last."
-            )
+        check_values(self, noted, n_act)
         values = noted.astype(np.float64)
         if not self.bootstrap or status in ("solved", "failed"):
             values[-1] = 0.0

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ...envs.errors import BadValueError
 from ..contracts import Credits, Floats, Notes
 from ..forest import Forest
+from .checks import check_above_zero, check_choices
 
 Returns = npt.NDArray[np.float64]
 
@@ -27,8 +28,9 @@ class GroupCredit:
 
     Degenerate cases: a group whose returns are all equal gets exactly 0 (computed in float64 and
     guarded, since a float32 mean leaks: 12 times 0.7 would give advantages of 0.1). A group of one
-    follows ``singleton``. Paths that ended in ``env_error`` are not in the forest's paths, so they
-    enter no statistic.
+    follows ``singleton``; without the one path nothing is left out to compare it with, so
+    leave-one-out knows only 0 there. Paths that ended in ``env_error`` are not in the forest's
+    paths, so they enter no statistic.
 
     Attributes:
         baseline: What is subtracted: the group's mean, the mean of the other paths, or nothing.
@@ -44,13 +46,18 @@ class GroupCredit:
     singleton: Literal["zero", "raw"] = "zero"
 
     def __post_init__(self) -> None:
+        check_choices(self)
+        check_above_zero(self, "eps")
+        if self.baseline == "leave-one-out" and self.singleton == "raw":
+            raise BadValueError(
+                "GroupCredit: singleton='raw' with baseline='leave-one-out': a group of one path "
+                "has no others to take the mean of. Use singleton='zero'."
+            )
         if self.baseline == "none" and self.scale == "std":
             raise BadValueError(
                 "GroupCredit: scale='std' needs a baseline: without one, a group of equal returns "
                 f"would be divided by eps = {self.eps}. Use scale='none' or baseline='mean'."
             )
-        if not self.eps > 0:
-            raise BadValueError(f"GroupCredit.eps is {self.eps}; expected a value above 0.")
 
     @property
     def needs(self) -> frozenset[str]:

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from ...envs.errors import BadValueError
 from ..contracts import Credits, Notes
 from ..forest import Forest
+from .checks import check_choices, check_shares, check_weights
 from .gae import Doubles, whitened
 from .group import GroupCredit, by_prompt
 
@@ -22,10 +22,12 @@ class ReturnsToGo:
     the sum runs over the path's action tokens alone, so observations neither discount nor cut it.
     Advantages are whitened over all action tokens of the batch, without a group.
 
-    With ``baseline="group-mean"`` (REINFORCE++-baseline, section 3.3 there) the prompt's mean
-    return is taken off first, and every token of a path carries the centred return.
+    With ``baseline="group-mean"`` (REINFORCE++-baseline, section 3.3 there) the return less the
+    prompt's mean stands on the last token instead of the environment's rewards. Where an episode
+    has several sessions, each of its paths answers for the whole return, on its last token.
 
-    Degenerate cases: a batch of one token or of equal advantages whitens to 0.
+    Degenerate cases: a batch of one token or of equal advantages whitens to 0; so does a prompt of
+    one path with the group's mean before whitening.
 
     Attributes:
         gamma: Discount per action token, in [0, 1].
@@ -38,10 +40,9 @@ class ReturnsToGo:
     baseline: Literal["none", "group-mean"] = "none"
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.gamma <= 1.0:
-            raise BadValueError(f"ReturnsToGo.gamma is {self.gamma}; expected a value in [0, 1].")
-        if not self.kl_coef >= 0:
-            raise BadValueError(f"ReturnsToGo.kl_coef is {self.kl_coef}; expected 0 or more.")
+        check_choices(self)
+        check_shares(self, "gamma")
+        check_weights(self, "kl_coef")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -71,7 +72,6 @@ class ReturnsToGo:
                 rewards = np.zeros_like(rewards)
                 rewards[-1] = centred[i]
             else:
-                # what other sessions of the episode earned comes after this path's last token
                 rewards[-1] += returns[i] - forest.reward(path)
             if self.kl_coef:
                 gap = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]

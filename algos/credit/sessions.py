@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from ...envs.errors import BadValueError
 from ..contracts import Credits, Notes
 from ..forest import Forest, Turn
+from .checks import check_choices, check_shares, check_values, check_weights
 from .gae import Doubles, fit_of, whitened
 
 KlMode = Literal["in_sum", "current", "v1_literal"]
@@ -23,12 +26,14 @@ class SessionCredit:
     asked for count through the critic's value of their first states, as constants. ``lam`` below 1
     makes it GAE within the session (the released code: 0.95). The value after a session is 0.
 
-    An action's score ``r + gamma1 * sum V`` sits on its last token. Discounts apply from one action
-    to the next, or from token to token.
+    An action's score is ``r + gamma1 * sum V``: r on the tokens where the environment put it (the
+    last one), the values on the last token, which also takes what a clip changes. Discounts apply
+    from one action to the next, or from token to token.
 
-    Degenerate cases: paths that ask for no session, gamma0 1 and no clip make it
-    :class:`~turngym.algos.credit.Gae` without bootstrapping. The value has a finite fixed point
-    only where gamma1 times the sessions asked for stays below 1; ``score_clip`` bounds it.
+    Degenerate cases: paths that ask for no session, no clip, and gamma0 1 or counted in tokens make
+    it :class:`~turngym.algos.credit.Gae` without bootstrapping, whatever gamma1 is. The value has a
+    finite fixed point only where gamma1 times the sessions asked for stays below 1; ``score_clip``
+    bounds it.
 
     Attributes:
         gamma0: Discount within the session, in [0, 1].
@@ -53,13 +58,9 @@ class SessionCredit:
     whiten: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("gamma0", "gamma1", "lam"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise BadValueError(
-                    f"SessionCredit.{name} is {getattr(self, name)}; expected a value in [0, 1]."
-                )
-        if not self.kl_coef >= 0:
-            raise BadValueError(f"SessionCredit.kl_coef is {self.kl_coef}; expected 0 or more.")
+        check_choices(self)
+        check_shares(self, "gamma0", "gamma1", "lam")
+        check_weights(self, "kl_coef")
         if self.kl_mode != "in_sum" and not self.kl_coef:
             raise BadValueError(
                 f"SessionCredit: kl_mode is {self.kl_mode!r}, but kl_coef is 0: nothing to take "
@@ -93,13 +94,12 @@ class SessionCredit:
         for i, path in enumerate(forest):
             turns = forest.turns(path)
             scores = self.scores(turns, notes["spawned_values"][i])
+            check_values(self, notes["values"][i], len(scores))
             values = notes["values"][i][:-1].astype(np.float64)
             kl = np.zeros_like(values)
             if self.kl_coef:
                 kl = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]
-            ends = np.zeros(len(values), dtype=bool)
-            ends[np.cumsum([len(t.act_ids) for t in turns]) - 1] = True
-            advantage = self.estimate(scores, kl, values, ends)
+            advantage = self.estimate(scores, kl, values, action_ends(turns))
             advantages.append(advantage)
             targets.append((advantage + values).astype(np.float32))
         metrics = fit_of(targets, [v[:-1] for v in notes["values"]])
@@ -111,15 +111,21 @@ class SessionCredit:
             metrics=metrics,
         )
 
-    def scores(self, turns: list[Turn], spawned: np.ndarray) -> Doubles:
-        """Scores of the actions on their last tokens ``[n_act]``."""
-        out = np.zeros(len(spawned))
-        at = 0
-        for turn in turns:
-            stop = at + len(turn.act_ids)
-            score = turn.reward + self.gamma1 * float(spawned[at:stop].sum(dtype=np.float64))
-            out[stop - 1] = np.clip(score, *self.score_clip) if self.score_clip else score
-            at = stop
+    def scores(self, turns: list[Turn], spawned: npt.NDArray[np.floating]) -> Doubles:
+        """Scores of a path's actions on their tokens ``[n_act]``.
+
+        Args:
+            turns: The path's.
+            spawned: Values of the sessions asked for ``[n_act]``.
+        """
+        rewards = np.concatenate([turn.rewards for turn in turns]).astype(np.float64)
+        out = rewards + self.gamma1 * spawned.astype(np.float64)
+        if self.score_clip is None:
+            return out
+        stops = np.flatnonzero(action_ends(turns)) + 1
+        for start, stop in pairwise([0, *stops.tolist()]):
+            score = out[start:stop].sum()
+            out[stop - 1] += np.clip(score, *self.score_clip) - score
         return out
 
     def estimate(self, scores: Doubles, kl: Doubles, values: Doubles, ends: np.ndarray) -> Doubles:
@@ -144,3 +150,14 @@ class SessionCredit:
         if self.kl_mode == "in_sum":
             return out
         return out - self.kl_coef * kl * (left if self.kl_mode == "v1_literal" else 1.0)
+
+
+def action_ends(turns: list[Turn]) -> npt.NDArray[np.bool_]:
+    """True on the last token of each action ``[n_act]``; parts of a cut one are one action."""
+    ends = np.zeros(sum(len(turn.act_ids) for turn in turns), dtype=bool)
+    at = 0
+    for turn in turns:
+        at += len(turn.act_ids)
+        ends[at - 1] = not turn.partial
+    ends[-1] = True
+    return ends

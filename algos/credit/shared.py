@@ -11,6 +11,7 @@ import numpy as np
 from ...envs.errors import BadValueError
 from ..contracts import Credits, Notes
 from ..forest import Forest
+from .checks import check_choices
 from .group import GroupCredit
 from .tree import TreeCredit
 
@@ -24,7 +25,10 @@ class SharedMean:
     on the shared tokens; the summed gradient is the same as long as no ratio is clipped.
 
     Every path carries its copy of a shared turn, which so weighs ``|S|`` times; ``"once"`` gives
-    the mean to one of them.
+    the mean to one of them and 0 to the others. The clipped loss of a token is proportional to its
+    advantage's size and the copies have one ratio per token and turn, so this is exactly one term
+    per shared token, clipped or not (with ratios of whole paths: the first path's). A KL or entropy
+    term of the loss does not read advantages and still counts every copy.
 
     Degenerate cases: without shared turns this is the rule itself.
 
@@ -38,10 +42,7 @@ class SharedMean:
     shared: Literal["own", "mean", "once"] = "mean"
 
     def __post_init__(self) -> None:
-        if self.shared not in ("own", "mean", "once"):
-            raise BadValueError(
-                f"SharedMean.shared is {self.shared!r}; expected own, mean or once."
-            )
+        check_choices(self)
         if not isinstance(self.of, GroupCredit | TreeCredit):
             raise BadValueError(
                 f"SharedMean: got {type(self.of).__name__}; expected a rule with one advantage per "
@@ -63,6 +64,11 @@ class SharedMean:
     def least_paths(self) -> int:
         """What the rule asks for."""
         return self.of.least_paths
+
+    @property
+    def needs_forks(self) -> bool:
+        """What the rule asks for."""
+        return getattr(self.of, "needs_forks", False)
 
     def __call__(self, forest: Forest, notes: Notes) -> Credits:
         """The rule's advantages, averaged over the owners of each turn."""

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...envs.errors import BadValueError
 from ..contracts import Credits, Notes
 from ..forest import Forest
-from .group import on_every_token
-
-Scores = np.ndarray
+from .checks import check_above_zero
+from .group import Returns, on_every_token
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +25,7 @@ class TrackedCredit:
     eps: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not self.eps > 0:
-            raise BadValueError(f"TrackedCredit.eps is {self.eps}; expected a value above 0.")
+        check_above_zero(self, "eps")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -54,7 +51,7 @@ class TrackedCredit:
             metrics={"surprise_mean": float(surprise.mean()) if len(surprise) else 0.0},
         )
 
-    def compare(self, surprise: Scores) -> Scores:
+    def compare(self, surprise: Returns) -> Returns:
         """Whitened over the batch's paths ``[n]``."""
         if len(surprise) < 2 or surprise.max() == surprise.min():
             return np.zeros(len(surprise))

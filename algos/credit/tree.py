@@ -9,6 +9,7 @@ import numpy as np
 
 from ..contracts import Credits, Notes
 from ..forest import Forest
+from .checks import check_choices
 from .group import GroupCredit, by_prompt, by_tree, on_every_token
 
 Terms = Literal["both", "inter", "intra"]
@@ -37,6 +38,7 @@ class TreeCredit:
     singleton: Literal["zero", "raw"] = "zero"
 
     def __post_init__(self) -> None:
+        check_choices(self)
         self._rule()
 
     @property
@@ -53,6 +55,11 @@ class TreeCredit:
     def least_paths(self) -> int:
         """Two, unless a single one keeps its return."""
         return self._rule().least_paths
+
+    @property
+    def needs_forks(self) -> bool:
+        """Whether trees of one path would all get 0."""
+        return self.terms == "intra" and self.singleton == "zero"
 
     def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
         """One constant advantage per path, on its ``[n_act]`` action tokens."""

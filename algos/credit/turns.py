@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from ...envs.errors import BadValueError
 from ..contracts import Credits, Notes
-from ..forest import Forest
+from ..forest import Forest, Turn
+from .checks import check_choices
+from .gae import Doubles
 from .group import GroupCredit, by_prompt
 from .returns import returns_to_go
 
@@ -18,9 +20,12 @@ from .returns import returns_to_go
 class TurnReturns:
     """``G_i = sum over j >= i of r_j``, normalised within the prompt (TARL, 2509.14480, 3).
 
-    Every token of turn i gets its turn's normalised return.
+    Every token of turn i gets its turn's normalised return. The parts of an action that was cut
+    for a fork inside it are one turn. Where an episode has several sessions, what the others earned
+    stands at the end of each.
 
-    Degenerate cases: a scope of one turn or of equal returns gets 0.
+    Degenerate cases: a scope of one turn or of equal returns gets 0; episodes of one turn make it
+    :class:`~turngym.algos.credit.GroupCredit`.
 
     Attributes:
         over: Compare with all turns of the prompt's paths, or with those of the same index.
@@ -31,9 +36,8 @@ class TurnReturns:
     eps: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.over not in ("turns", "index"):
-            raise BadValueError(f"TurnReturns.over is {self.over!r}; expected turns or index.")
-        GroupCredit(eps=self.eps)
+        check_choices(self)
+        self._rule()
 
     @property
     def needs(self) -> frozenset[str]:
@@ -52,21 +56,47 @@ class TurnReturns:
 
     def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
         """One advantage per turn, on its action tokens."""
-        rule = GroupCredit(eps=self.eps)
-        to_go = [returns_to_go(np.array([t.reward for t in forest.turns(p)]), 1.0) for p in forest]
+        actions = [whole_actions(forest.turns(path)) for path in forest]
+        to_go: list[Doubles] = []
+        for path, turns, episode in zip(forest, actions, forest.returns(), strict=True):
+            rewards = np.array([sum(t.reward for t in parts) for parts in turns])
+            rewards[-1] += episode - forest.reward(path)
+            to_go.append(returns_to_go(rewards, 1.0))
+        scores = self._compared(to_go, by_prompt(forest))
+        return Credits(
+            advantages=[
+                np.repeat(s, [_n_act(parts) for parts in turns]).astype(np.float32)
+                for s, turns in zip(scores, actions, strict=True)
+            ]
+        )
+
+    def _compared(self, to_go: list[Doubles], prompts: list[list[int]]) -> list[Doubles]:
+        rule = self._rule()
         scores = [np.zeros_like(g) for g in to_go]
-        for members in by_prompt(forest):
-            turns = [(i, t) for i in members for t in range(len(to_go[i]))]
-            scopes: dict[int, list[tuple[int, int]]] = {}
-            for i, t in turns:
-                scopes.setdefault(t if self.over == "index" else 0, []).append((i, t))
+        for members in prompts:
+            scopes: dict[int, list[tuple[int, int]]] = defaultdict(list)
+            for i in members:
+                for t in range(len(to_go[i])):
+                    scopes[t if self.over == "index" else 0].append((i, t))
             for scope in scopes.values():
                 values = rule.compare(np.array([to_go[i][t] for i, t in scope]))
                 for (i, t), value in zip(scope, values, strict=True):
                     scores[i][t] = value
-        return Credits(
-            advantages=[
-                np.repeat(s, [len(t.act_ids) for t in forest.turns(p)]).astype(np.float32)
-                for s, p in zip(scores, forest, strict=True)
-            ]
-        )
+        return scores
+
+    def _rule(self) -> GroupCredit:
+        return GroupCredit(eps=self.eps)
+
+
+def whole_actions(turns: list[Turn]) -> list[list[Turn]]:
+    """The turns of a path by action: the parts of one that was cut for a fork stay together."""
+    actions: list[list[Turn]] = [[]]
+    for turn in turns:
+        actions[-1].append(turn)
+        if not turn.partial:
+            actions.append([])
+    return [parts for parts in actions if parts]
+
+
+def _n_act(parts: list[Turn]) -> int:
+    return sum(len(turn.act_ids) for turn in parts)

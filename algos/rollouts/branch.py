@@ -90,6 +90,11 @@ class Branch:
         """The budget."""
         return self.budget
 
+    @property
+    def forks(self) -> bool:
+        """Whether a chain may branch."""
+        return self.budget > self.initial and self.beam > 1
+
     async def __call__(self, player: Player, start: Start) -> Group:
         """Play until the budget is used; a branch is in its origin's tree."""
         try:

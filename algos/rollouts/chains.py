@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...envs.errors import BadValueError, EnvFault
 from ..contracts import Start
@@ -29,6 +30,8 @@ class Chains:
     n: int = 5
     limit_tokens: int | None = None
     limit_calls: int | None = None
+
+    forks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.n < 1:

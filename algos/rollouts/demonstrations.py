@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Demonstrations:
 
     n: int = 1
     mistakes: float = 0.0
+
+    forks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.n < 1 or not 0 <= self.mistakes <= 1:

@@ -84,6 +84,11 @@ class Expand:
         """All endings of all trees."""
         return self.trees * (self.keep or 1 + self.nodes * self.rounds)
 
+    @property
+    def forks(self) -> bool:
+        """Whether a tree can have more than one ending."""
+        return self.max_paths > self.trees
+
     async def __call__(self, player: Player, start: Start) -> Group:
         """Play the chains, then the rounds; the trees come in their order."""
         try:

@@ -230,7 +230,7 @@ class Player:
             logprobs=done.logprobs,
             entropies=done.entropies,
             rewards=last_token_reward(answer.reward, len(done.ids)),
-            verdict=info["verdict"] or 0,
+            verdict=int(info["verdict"] or 0),
             status=info["status"],
             version=answer.version,
             action=answer.action,

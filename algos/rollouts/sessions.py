@@ -7,7 +7,7 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -62,6 +62,8 @@ class Sessions:
     sampler: Literal["random", "score"] = "random"
     window: int = 2
     carry: int = 1
+
+    forks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, least in (("n", 1), ("per_layer", 0), ("layers", 0), ("window", 1), ("carry", 1)):

@@ -64,7 +64,7 @@ class Fork(TextEnv[Walk, str]):
         world = episode.world
         if len(world.steps) < self.walk:
             if letter is None:
-                return Outcome.unreadable(expected(self.letters))
+                return Outcome.unreadable(expected(self.letters), verdict=-1)
             world.steps += letter
             return Outcome.move("\ndoor:" if len(world.steps) == self.walk else "\n:", verdict=0)
         if letter == self.good_door(world):

@@ -65,7 +65,7 @@ class Recall(TextEnv[Memory, str]):
         world = episode.world
         if episode.turn <= len(world.noise):
             if letter is None:
-                return Outcome.unreadable(expected(self.letters))
+                return Outcome.unreadable(expected(self.letters), verdict=-1)
             if episode.turn == len(world.noise):
                 return Outcome.move(f"\n{world.noise[-1]} ?", verdict=0)
             return Outcome.move(f"\n{world.noise[episode.turn - 1]}:", verdict=0)

@@ -60,6 +60,9 @@ class WalkRenderer:
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
         return [ord(c) for c in observation]
 
+    def write(self, action: str) -> list[int]:
+        return [ord(c) for c in action]
+
     def text(self, act_ids: Sequence[int]) -> str:
         return "".join(chr(i) for i in act_ids)
 
