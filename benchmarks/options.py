@@ -125,6 +125,7 @@ class TrainCommand:
         model: Folder or hub name of the starting model; left out: the small starter, made here,
             with settings for small models.
         run_dir: Folder of the run; left out: runs/RECIPE-ENV-seedN.
+        plugin: Python file that is run first, repeatable: it may register recipes and environments.
         steps: Training steps (100 when no budget is given).
         tokens: Stop after so many sampled tokens.
         calls: Stop after so many actions taken.
@@ -156,6 +157,7 @@ class TrainCommand:
     world: World = field(default_factory=WorldOptions)
     model: str | None = None
     run_dir: str | None = None
+    plugin: Repeated = ()
     steps: int | None = None
     tokens: int | None = None
     calls: int | None = None

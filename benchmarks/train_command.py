@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +16,14 @@ from ..algos.learner_settings import LearnerSettings
 from ..algos.progress import Reporter, reporter
 from ..algos.recipes import make_recipe
 from ..algos.result import RunResult
+from ..envs.errors import DataError
 from .arguments import pairs
 from .fit import fitted
 from .machine import prepare
 from .models import model_path
 from .options import TrainCommand
 from .tables import before_after
-from .worlds import env_config, file_sets
+from .worlds import env_config, existing_file, file_sets
 
 if TYPE_CHECKING:
     from ..agents.starter import Progress as StarterProgress
@@ -45,6 +48,8 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
     Raises:
         TurngymError: An option that does not fit; nothing was done yet.
     """
+    for file in command.plugin:
+        run_plugin(existing_file(file, "--plugin"))
     env = env_config(command.env, command.world)
     small = command.model is None
     changes = pairs(command.recipe_arg, "--recipe-arg")
@@ -81,13 +86,28 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
     return config, Path(command.run_dir or Path("runs") / name)
 
 
+def run_plugin(file: str) -> None:
+    """Run a Python file for what it registers.
+
+    Raises:
+        DataError: It cannot be run; the message carries its own error.
+    """
+    name = f"turngym_plugin_{Path(file).stem}"
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise DataError(f"--plugin: {file} is no Python file (its name must end with .py).")
+    sys.modules[name] = module = module_from_spec(spec)  # dataclasses look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except (SyntaxError, ImportError, NameError, AttributeError, TypeError) as error:
+        raise DataError(f"--plugin {file}: {type(error).__name__}: {error}") from error
+
+
 def budget(command: TrainCommand) -> Budget:
     """The limits given, or the default number of steps."""
     limits = (command.steps, command.tokens, command.calls, command.minutes)
     steps = DEFAULT_STEPS if all(limit is None for limit in limits) else command.steps
-    return Budget(
-        steps=steps, tokens=command.tokens, calls=command.calls, minutes=command.minutes
-    )
+    return Budget(steps=steps, tokens=command.tokens, calls=command.calls, minutes=command.minutes)
 
 
 def starter(env_id: str, report: Reporter) -> str:

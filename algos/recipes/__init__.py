@@ -7,7 +7,7 @@ from .grpo import grpo
 from .gspo import gspo
 from .pasa import pasa
 from .ppo import ppo
-from .registry import RECIPES, Entry, find_recipe, make_recipe
+from .registry import RECIPES, Entry, find_recipe, make_recipe, register_recipe
 from .reinforcepp import reinforcepp
 from .rloo import rloo
 from .settings import settings_of, with_settings
@@ -29,6 +29,7 @@ __all__ = [
     "make_recipe",
     "pasa",
     "ppo",
+    "register_recipe",
     "reinforcepp",
     "rloo",
     "settings_of",

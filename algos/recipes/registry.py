@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...envs.errors import UnknownNameError
+from ...envs.errors import BadValueError, UnknownNameError
 from ..recipe import Recipe
 from .arpo import arpo
 from .dapo import dapo
@@ -47,7 +47,7 @@ _CHAINS = {**_STEP, "rollout.n": 8, "groups_per_step": 16}
 _SINGLE = {**_STEP, "groups_per_step": 128}
 _CRITIC = {"optim.lr": 2e-4, "optim.critic_lr": 1e-3}
 
-RECIPES: Mapping[str, Entry] = {
+RECIPES: dict[str, Entry] = {
     "grpo": Entry(
         factory=grpo,
         summary="group mean as baseline, no critic",
@@ -144,18 +144,40 @@ RECIPES: Mapping[str, Entry] = {
 _ALIASES = {"pasasession": "pasa"}
 
 
+def _plain(name: str) -> str:
+    return "".join(c for c in name.lower().replace("+", "p") if c.isalnum())
+
+
 def find_recipe(name: str) -> tuple[str, Entry]:
     """A registered recipe by its name in any spelling ("Tree-GRPO", "REINFORCE++").
 
     Raises:
         UnknownNameError: No such recipe; the nearest is named.
     """
-    plain = name.lower().replace("+", "p")
-    plain = "".join(c for c in plain if c.isalnum())
-    plain = _ALIASES.get(plain, plain)
+    plain = _ALIASES.get(_plain(name), _plain(name))
     if plain not in RECIPES:
         raise UnknownNameError("recipe", name, RECIPES)
     return plain, RECIPES[plain]
+
+
+def register_recipe(name: str, entry: Entry) -> None:
+    """Make ``name`` known to the command line and to :func:`make_recipe`.
+
+    Args:
+        name: Small letters, digits and underscores; found in any spelling.
+        entry: The recipe.
+
+    Raises:
+        BadValueError: The name is taken by another recipe, or is not of that form.
+    """
+    if name != name.lower() or not name.replace("_", "").isalnum():
+        raise BadValueError(
+            f"register_recipe: the name is {name!r}; expected small letters, digits, underscores."
+        )
+    key = _plain(name)
+    if key in RECIPES and RECIPES[key].factory is not entry.factory:
+        raise BadValueError(f"register_recipe: {name!r} is taken; choose another name.")
+    RECIPES[key] = entry
 
 
 def make_recipe(
