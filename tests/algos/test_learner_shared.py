@@ -24,6 +24,7 @@ from turngym.algos.losses import ActorCriticLoss, Clip, Kl, PolicyLoss, StepDpoL
 from turngym.algos.recipe import Recipe
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.recipes.ppo import ppo
+from turngym.algos.rollouts import Expand
 from turngym.algos.rows import distinct_tokens, rows_of
 from turngym.envs.errors import BadValueError
 
@@ -378,7 +379,8 @@ def test_step_dpo_over_packed_trees_equals_padded_rows(tokens: int) -> None:
     forest = branching(11, groups=3, trees=2, turns=9)
     credits = StepPairs()(forest, {})
     assert len(np.unique(np.concatenate(credits.extra["pair"]))) > 3
-    recipe = replace(policy_only(), loss=StepDpoLoss(reference=False), credit=StepPairs())
+    parts = {"loss": StepDpoLoss(reference=False), "credit": StepPairs(), "rollout": Expand()}
+    recipe = replace(policy_only(), **parts)
     whole, cut = (
         learner(recipe, shared_prefix=shared, micro_batch_tokens=budget)
         for shared, budget in ((False, 10**4), (True, tokens))
