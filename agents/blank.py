@@ -1,7 +1,7 @@
 """The blank model: a tiny decoder with random weights and a vocabulary made for one world.
 
 Where a world has a few dozen words, every word is a token. A model that knows nothing then writes
-each word about equally often, so it finds the actions by itself; there is nothing to imitate first.
+all of them now and then, so it finds the actions by itself; there is nothing to imitate first.
 """
 
 from __future__ import annotations

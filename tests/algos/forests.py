@@ -75,7 +75,7 @@ class Fixed:
 
 
 @st.composite
-def turns(draw: st.DrawFn, parent: int, edge: Edge, status: str) -> Turn:
+def turns(draw: st.DrawFn, at: int, parent: int, edge: Edge, status: str) -> Turn:
     n = draw(st.integers(1, 4))
     floats = st.lists(FLOAT32, min_size=n, max_size=n)
     ids = st.integers(0, 200_000)
@@ -96,6 +96,11 @@ def turns(draw: st.DrawFn, parent: int, edge: Edge, status: str) -> Turn:
         metrics=tuple(draw(_named()).items()),
         stop=draw(st.sampled_from(("stop", "eos", "length"))),
         overflow=draw(st.booleans()),
+        previous=draw(st.one_of(st.none(), st.integers(ROOT, at - 1))),
+        spawned=tuple(
+            np.array(prompt, np.int64)
+            for prompt in draw(st.lists(st.lists(ids, min_size=1, max_size=3), max_size=2))
+        ),
     )
 
 
@@ -111,7 +116,7 @@ def trees(draw: st.DrawFn) -> Tree:
         elif running:
             parent = draw(st.sampled_from([ROOT, *running]))
         status = draw(st.sampled_from(("running", "running", *ENDS)))
-        made.add(draw(turns(parent, edge, status)))
+        made.add(draw(turns(i, parent, edge, status)))
     return made
 
 

@@ -12,6 +12,7 @@ from forests import forests, single_turns, tree, turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loss_batches import batch
+from path_notes import notes_for, owners
 
 from turngym.algos.annotate import SpawnedValues
 from turngym.algos.contracts import Norm
@@ -28,9 +29,8 @@ from turngym.algos.credit import (
     TurnReturns,
 )
 from turngym.algos.credit.gae import whitened
-from turngym.algos.forest import ROOT, Edge, Forest, Group
+from turngym.algos.forest import Edge, Forest, Group
 from turngym.algos.losses import PolicyLoss
-from turngym.envs.errors import BadValueError
 
 SEEDS = st.integers(0, 300)
 FEW = settings(max_examples=40, deadline=None)
@@ -51,37 +51,6 @@ RULES: list[Any] = [
     StepPairs(),
     Imitation(solved_only=True),
 ]
-
-
-def notes_for(forest: Forest, seed: int = 0) -> dict[str, list[Any]]:
-    """Random annotations of the right shapes; sessions are asked for at the ends of actions."""
-    rng = np.random.default_rng(seed)
-    names = {"old_logprobs": 0, "ref_logprobs": 0, "values": 1}
-    notes: dict[str, list[Any]] = {
-        name: [rng.normal(size=forest.n_act(p) + more).astype(np.float32) for p in forest]
-        for name, more in names.items()
-    }
-    notes["spawned_values"] = []
-    for path in forest:
-        turns = forest.turns(path)
-        ends = np.cumsum([len(t.act_ids) for t in turns])
-        asking = ends[[not t.partial for t in turns]] - 1
-        row = np.zeros(ends[-1], np.float32)
-        row[asking] = rng.normal(size=len(asking))
-        notes["spawned_values"].append(row)
-    notes["tracked_values"] = [np.full(forest.n_act(p), 0.3, np.float32) for p in forest]
-    return notes
-
-
-def owners(forest: Forest) -> dict[tuple[int, int, int], list[tuple[int, int]]]:
-    """Paths that hold each turn, with the place of its first token in them."""
-    found = defaultdict(list)
-    for i, path in enumerate(forest):
-        at = 0
-        for place, t in zip(path.turns, forest.turns(path), strict=True):
-            found[path.group, path.tree, place].append((i, at))
-            at += len(t.act_ids)
-    return dict(found)
 
 
 @FEW
@@ -303,59 +272,6 @@ def test_what_other_sessions_earned_counts_in_every_turn() -> None:
     np.testing.assert_allclose(np.concatenate(ours), np.concatenate(grpo))
 
 
-@FEW
-@given(SEEDS)
-def test_pairs_are_sibling_turns_and_the_better_is_better(seed: int) -> None:
-    forest = branching(seed, turns=9)
-    credits = StepPairs()(forest, {})
-    returns = forest.returns()
-    sides: dict[int, dict[float, tuple[int, int, int]]] = defaultdict(dict)
-    for place, who in owners(forest).items():
-        n = len(forest.groups[place[0]].trees[place[1]].turns[place[2]].act_ids)
-        for rank, (i, at) in enumerate(who):
-            signs = set(credits.advantages[i][at : at + n].tolist())
-            numbers = set(credits.extra["pair"][i][at : at + n].tolist())
-            assert len(signs) == len(numbers) == 1
-            sign, number = signs.pop(), int(numbers.pop())
-            assert (number == -1) == (sign == 0)
-            assert rank == 0 or number == -1
-            if number >= 0:
-                assert sign not in sides[number]
-                sides[number][sign] = place
-    assert sorted(sides) == list(range(int(credits.metrics["pairs"])))
-    for pair in sides.values():
-        better, worse = pair[1.0], pair[-1.0]
-        turns = [forest.groups[g].trees[t].turns[i] for g, t, i in (better, worse)]
-        assert turns[0].parent == turns[1].parent
-        assert all(t.edge is Edge.CONTINUE for t in turns)
-        means = [np.mean([returns[i] for i, _ in owners(forest)[side]]) for side in (better, worse)]
-        assert means[0] > means[1]
-
-
-def test_equal_means_of_different_numbers_of_paths_are_equal() -> None:
-    """0.1 three times over has another last digit than 0.1 once."""
-    side = [turn(0.1, parent=1, status="solved") for _ in range(3)]
-    grown = tree(turn(0.0), turn(0.0, parent=0), *side, turn(0.1, parent=0, status="solved"))
-    assert StepPairs()(Forest.of([Group("g", "t", [grown])]), {}).metrics == {"pairs": 0.0}
-
-
-def test_starts_that_saw_something_else_are_no_fork() -> None:
-    for other, pairs in (([7, 8], 1.0), ([7, 9], 0.0)):
-        first = turn(1.0, status="solved", obs_ids=np.array([7, 8]))
-        again = turn(0.0, status="failed", parent=ROOT, obs_ids=np.array(other))
-        forest = Forest.of([Group("g", "t", [tree(first, again)])])
-        assert StepPairs()(forest, {}).metrics == {"pairs": pairs}
-
-
-def test_a_side_that_broke_is_no_side() -> None:
-    grown = tree(
-        turn(0.0),
-        turn(1.0, parent=0, status="solved"),
-        turn(0.0, parent=0, status="env_error"),
-    )
-    assert StepPairs()(Forest.of([Group("g", "t", [grown])]), {}).metrics == {"pairs": 0.0}
-
-
 def test_a_shared_turn_s_sessions_are_valued_once() -> None:
     prompts = tuple(np.array([v, 9]) for v in (3, 2))
     grown = tree(
@@ -377,34 +293,3 @@ def test_a_shared_turn_s_sessions_are_valued_once() -> None:
     nobody = SpawnedValues()(single_turns([1.0]), scorer)["spawned_values"]
     assert [row.tolist() for row in nobody] == [[0.0]]
     assert len(asked) == 3
-
-
-@pytest.mark.parametrize("rule", [Gae(), SessionCredit()], ids=repr)
-def test_values_of_the_wrong_length_are_refused(rule: Any) -> None:
-    forest = single_turns([1.0], n=3)
-    notes = notes_for(forest) | {"values": [np.zeros(3, np.float32)]}
-    with pytest.raises(BadValueError, match=r"shape \(3,\); expected \(4,\)"):
-        rule(forest, notes)
-
-
-@pytest.mark.parametrize(
-    ("rule", "bad", "message"),
-    [
-        (GroupCredit, {"baseline": "median"}, "'mean' or 'leave-one-out' or 'none'"),
-        (GroupCredit, {"baseline": "leave-one-out", "singleton": "raw"}, "no others"),
-        (GroupCredit, {"eps": float("nan")}, "eps is nan"),
-        (TreeCredit, {"terms": "none"}, "TreeCredit.terms is 'none'"),
-        (TreeCredit, {"singleton": "one"}, "TreeCredit.singleton"),
-        (SharedMean, {"shared": "sum"}, "SharedMean.shared"),
-        (SharedMean, {"of": ReturnsToGo()}, "one advantage per path"),
-        (ReturnsToGo, {"baseline": "mean"}, "ReturnsToGo.baseline"),
-        (ReturnsToGo, {"kl_coef": float("inf")}, "kl_coef is inf"),
-        (SessionCredit, {"kl_mode": "outside", "kl_coef": 1.0}, "SessionCredit.kl_mode"),
-        (SessionCredit, {"discount_unit": "turn"}, "SessionCredit.discount_unit"),
-        (TurnReturns, {"eps": -1.0}, "eps is -1.0"),
-        (SpawnedValues, {"most": 0}, "most is 0"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(rule: Any, bad: dict[str, Any], message: str) -> None:
-    with pytest.raises(BadValueError, match=message):
-        rule(**bad)

@@ -96,6 +96,9 @@ def test_token_by_token(lam: float, want: list[float]) -> None:
     ends = np.ones(13, bool)
     got = rule.estimate(scores, TOKEN_GAPS, TOKEN_VALUES, ends)
     assert got == pytest.approx(want, abs=2e-6)
+    if lam == 1:  # the returns of the example
+        left = [1.455, 1.455, 1.465, 1.465, 1.485, 1.475, -0.005, 0, 0, 0.01, 0.1, 0.1, 0]
+        assert got + TOKEN_VALUES == pytest.approx(left, abs=1e-6)
     if lam < 1:
         white = [0.071, 0.095, 0.1484, 0.1764, -0.0195, 3.0719, -0.9176, -0.9315, -0.6785]
         white += [-0.3839, -0.1302, -0.1168, -0.3846]
@@ -136,6 +139,15 @@ def test_a_stable_bootstrap_has_a_fixed_point(n: int, limit: float) -> None:
     for _ in range(200):
         value = advantages(rule, [1.0], [[value] * n], [0.0], [0.0])[0]
     assert value == pytest.approx(limit, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [10, 12])
+def test_too_many_sessions_have_none(n: int) -> None:
+    """Example 10: from gamma1 * n = 1 on, the values grow without end."""
+    rule, values = SessionCredit(gamma1=0.1), [0.0]
+    for _ in range(50):
+        values.append(advantages(rule, [1.0], [[values[-1]] * n], [0.0], [0.0])[0])
+    assert min(np.diff(values)) >= 1.0 - 1e-9
 
 
 def test_an_unstable_bootstrap_is_held_by_the_clip() -> None:

@@ -18,12 +18,23 @@ from turngym.envs.errors import DataError
 
 
 def plain(forest: Forest) -> list[Any]:
+    def one(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(one(part) for part in value)
+        return (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else value
+
     def fields(t: Turn) -> list[Any]:
-        values = [getattr(t, f.name) for f in dataclasses.fields(t)]
-        return [(v.dtype.str, v.tobytes()) if isinstance(v, np.ndarray) else v for v in values]
+        return [one(getattr(t, f.name)) for f in dataclasses.fields(t)]
 
     return [
-        (g.uid, g.task_id, g.faults, [[fields(t) for t in kid.turns] for kid in g.trees])
+        (
+            g.uid,
+            g.task_id,
+            g.faults,
+            g.pruned_tokens,
+            g.pruned_turns,
+            [[fields(t) for t in kid.turns] for kid in g.trees],
+        )
         for g in forest.groups
     ]
 
@@ -38,6 +49,14 @@ def test_what_was_saved_comes_back_bit_for_bit(
     assert plain(back) == plain(forest)
     assert back.paths == forest.paths
     assert len(path.read_bytes().splitlines()) == len(forest.groups)
+
+
+def test_cut_actions_and_paid_turns_come_back(tmp_path: Path) -> None:
+    none = np.zeros(0, np.int64)
+    parts = [turn(0.0, n=2, partial=True), turn(1.0, parent=0, obs_ids=none, status="solved")]
+    forest = Forest.of([Group("u", "t", [tree(*parts)], pruned_tokens=7, pruned_turns=2)])
+    save_forest(tmp_path / "x.jsonl", forest)
+    assert plain(load_forest(tmp_path / "x.jsonl")) == plain(forest)
 
 
 def saved(folder: Path) -> Path:

@@ -15,6 +15,8 @@ from forests import tree, turn
 
 from turngym.algos.forest import Forest, Group
 from turngym.algos.judges import JudgeError, LlmJudge, RuleJudge, read_verdicts
+from turngym.algos.metrics import checked
+from turngym.algos.rollout_stats import shaped_metrics
 from turngym.envs.errors import BadValueError
 
 
@@ -154,6 +156,82 @@ def test_a_server_that_stays_away_stops_the_run_with_a_reason(
     assert len(server.asked) == 3
 
 
+def forked() -> Forest:
+    """A shared turn, then one side that goes on and one that ends."""
+    seen = np.array([72, 73], np.int64)
+    grown = tree(
+        turn(0.0, action="ask", obs_ids=seen),
+        turn(1.0, action="do", parent=0, status="solved", obs_ids=seen),
+        turn(0.0, action="undo", parent=0, status="failed", obs_ids=seen),
+    )
+    return Forest.of([Group("g", "t", [grown])])
+
+
+def test_shared_turns_keep_the_first_path_s_verdict_and_one_mistake_each(
+    serve: Any, judge: Any
+) -> None:
+    """Both paths were told that their first turn was wrong, or the second of the second path."""
+    server = serve('{"verdicts": [-1, 1]}', '{"verdicts": [1, -1]}')
+    judged = judge(server.url, workers=1)(forked())
+    found = {p.turns: [t.verdict for t in judged.turns(p)] for p in judged}
+    assert found == {(0, 1): [-1, 1], (0, 2): [-1, 0]}
+
+
+def test_equal_questions_are_asked_once(serve: Any, judge: Any) -> None:
+    server = serve('{"verdicts": [1]}')
+    twice = Forest.of([*dialogue("a").groups, *dialogue("a").groups])
+    judged = judge(server.url)(twice)
+    assert [judged.turns(p)[0].verdict for p in judged] == [1, 1]
+    assert len(server.asked) == 1
+
+
+def test_an_action_that_was_cut_for_a_fork_is_one_turn(serve: Any, judge: Any) -> None:
+    server = serve('{"verdicts": [1, -1]}')
+    line = [
+        turn(0.0, n=2, partial=True, obs_ids=np.array([72])),
+        turn(0.0, parent=0, obs_ids=np.zeros(0, np.int64), action="look up"),
+        turn(0.0, parent=1, status="failed", action="cancel", obs_ids=np.array([73])),
+    ]
+    judged = judge(server.url)(Forest.of([Group("g", "t", [tree(*line)])]))
+    assert verdicts(judged) == [0, 1, -1]
+    said = server.asked[0]["messages"][1]["content"]
+    assert "Agent turn 1:\nlook up" in said
+    assert "There are 2 agent turns" in said
+
+
+def test_a_refused_question_is_not_repeated(serve: Any, judge: Any) -> None:
+    server = serve(401)
+    with pytest.raises(JudgeError, match="OPENAI_API_KEY"):
+        judge(server.url)(dialogue("a"))
+    assert len(server.asked) == 1
+
+
+def test_a_few_silent_replies_are_tolerated_and_counted(serve: Any, judge: Any) -> None:
+    server = serve('{"verdicts": [1]}', 400, "nothing of use")
+    many = Forest.of([g for word in "abc" for g in dialogue(word).groups])
+    judged = judge(server.url, workers=1, tolerated=1)(many)
+    assert [judged.turns(p)[0].verdict for p in judged] == [1, 0, 0]
+    row = checked(shaped_metrics(judged))
+    third = pytest.approx(1 / 3)
+    assert row["judge/right_frac"] == row["judge/silent_frac"] == third
+    assert row["judge/unreadable_frac"] == third
+    assert all(not turns[-1].metrics for turns in map(many.turns, many))
+
+
+def test_one_failure_too_many_stops_asking(serve: Any, judge: Any) -> None:
+    server = serve(400)
+    many = Forest.of([g for word in "abcdef" for g in dialogue(word).groups])
+    with pytest.raises(JudgeError, match="refuses"):
+        judge(server.url, workers=1, tolerated=1)(many)
+    assert len(server.asked) == 2
+
+
+def test_a_server_that_is_not_there_is_named(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turngym.algos.judges.time.sleep", lambda _: None)
+    with pytest.raises(JudgeError, match=r"127\.0\.0\.1:9/v1/chat/completions.*RuleJudge"):
+        judge("http://127.0.0.1:9/v1")(dialogue("a"))
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -173,6 +251,7 @@ def test_replies_that_are_no_verdicts(reply: str) -> None:
 
 
 def test_settings_are_checked() -> None:
-    for bad in ({"url": "localhost"}, {"timeout": 0}, {"attempts": 0}, {"workers": 0}):
+    none: list[dict[str, Any]] = [{"timeout": 0}, {"attempts": 0}, {"workers": 0}]
+    for bad in ({"url": "localhost"}, {"tolerated": -1}, *none):
         with pytest.raises(BadValueError):
             LlmJudge(**({"url": "http://x", "model": "m", "tokenizer": "t"} | bad))

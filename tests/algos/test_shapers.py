@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
+from branching import branching
 from forests import tree, turn
 from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.algos.credit import Gae, GroupCredit
-from turngym.algos.forest import Forest, Group
+from turngym.algos.forest import Edge, Forest, Group
 from turngym.algos.judges import RuleJudge
-from turngym.algos.shapers import InvalidActionPenalty, MultiToolBonus, Overlong, VerdictRewards
+from turngym.algos.metrics import checked
+from turngym.algos.rollout_stats import shaped_metrics
+from turngym.algos.shapers import (
+    FormatGate,
+    InvalidActionPenalty,
+    MultiToolBonus,
+    Overlong,
+    VerdictRewards,
+)
 from turngym.envs.errors import BadValueError
 
 
@@ -148,12 +158,99 @@ def test_without_weight_on_verdicts_it_is_grpo(lines: list[list[int]]) -> None:
     assert np.concatenate(ours) == pytest.approx(np.concatenate(grpo), abs=1e-6)
 
 
+def test_a_bonus_is_for_a_right_answer_not_for_its_format() -> None:
+    said = "<search>q</search><python>1</python>"
+    right = (("outcome", 0.5), ("format", 0.0))
+    wrong = (("outcome", 0.0), ("format", 0.2))
+    forest = group(
+        [turn(0.5, action=said, status="solved", reward_terms=right)],
+        [turn(0.2, action=said, status="failed", reward_terms=wrong)],
+        [turn(-1.0, action=said, status="failed", reward_terms=right)],
+    )
+    assert MultiToolBonus()(forest).returns() == pytest.approx([0.6, 0.2, -1.0])
+
+
+def test_the_hierarchical_reward_of_arpo() -> None:
+    """Format first, then the outcome, then the bonus (E25's last line, and E24's F1 of 2/3)."""
+    both, one = "<search>q</search><python>1</python>", "<search>q</search>"
+    forest = group(
+        [turn(1.0, action=both, status="solved")],
+        [turn(1.0, action=one, status="solved")],
+        [turn(0.0, action=both, status="failed")],
+        [turn(1.0, action=both, status="solved", valid=False)],
+        [turn(0.0), turn(0.0, parent=0, status="truncated")],
+        [turn(2 / 3, action=both, status="solved")],
+    )
+    shaped = MultiToolBonus()(FormatGate(score=-1.0)(forest))
+    assert shaped.returns() == pytest.approx([1.1, 1.0, 0.0, -1.0, -1.0, 0.766667])
+
+
+@given(st.integers(0, 200))
+def test_shapers_change_rewards_and_verdicts_alone(seed: int) -> None:
+    """On any forest: same shape, only ends of paths get a term, and terms add up to the change."""
+    forest = branching(seed)
+    before = pickle.dumps(forest)
+    ends = {(p.group, p.tree, p.turns[-1]) for p in forest}
+    shapers: list[Any] = [
+        Overlong(limit=12, cache=6, floor=bool(seed % 2)),
+        InvalidActionPenalty(coef=0.5),
+        FormatGate(score=-2.0),
+        MultiToolBonus(tools=("a",)),
+    ]
+    for shape in shapers:
+        shaped = shape(forest)
+        assert shaped.paths == forest.paths
+        for g, (old_group, new_group) in enumerate(zip(forest.groups, shaped.groups, strict=True)):
+            assert old_group.uid == new_group.uid
+            for t, pair in enumerate(zip(old_group.trees, new_group.trees, strict=True)):
+                for i, (old, new) in enumerate(zip(*(x.turns for x in pair), strict=True)):
+                    added = new.reward_terms[len(old.reward_terms) :]
+                    assert new.reward - old.reward == pytest.approx(
+                        sum(v for _, v in added), abs=1e-5
+                    )
+                    assert new is old or (g, t, i) in ends
+                    np.testing.assert_array_equal(new.rewards[:-1], old.rewards[:-1])
+    assert pickle.dumps(forest) == before
+
+
+@given(st.integers(0, 200))
+def test_without_weight_on_verdicts_trees_are_grpo_too(seed: int) -> None:
+    """Without sessions, which are judged each on its own."""
+    grown = branching(seed, groups=1, trees=8, turns=5).groups[0].trees
+    alone = [g for g in grown if all(t.edge is Edge.CONTINUE for t in g.turns)]
+    forest = Forest.of([Group("g", "t", alone)])
+    shaped = VerdictRewards(turn_budget=0, major_weight=0)(forest)
+    ours = GroupCredit(eps=1e-12)(shaped, {}).advantages
+    grpo = GroupCredit(eps=1e-12)(forest, {}).advantages
+    for mine, theirs in zip(ours, grpo, strict=True):
+        assert mine == pytest.approx(theirs, abs=1e-4)
+
+
+def test_a_shaped_forest_s_metrics_are_declared() -> None:
+    forest = group(judged(1, -1, 0), judged(1, reward=0.0))
+    shaped = Overlong(limit=4, cache=4)(VerdictRewards()(forest))
+    row = checked(shaped_metrics(shaped))
+    assert row["judge/right_frac"] == 0.5
+    assert row["judge/wrong_frac"] == 0.25
+    assert row["shaped/term_outcome_mean"] == 5.0
+    assert row["shaped/term_verdicts_mean"] == pytest.approx((5 / 3 - 5 + 5) / 2)
+    assert row["shaped/term_overlong_mean"] == pytest.approx((-1.0 - 0.5) / 2)
+    assert row["shaped/return_mean"] == pytest.approx(
+        row["shaped/term_outcome_mean"]
+        + row["shaped/term_verdicts_mean"]
+        + row["shaped/term_overlong_mean"]
+    )
+    assert shaped_metrics(Forest.of([])) == {}
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda: Overlong(limit=1, cache=2),
         lambda: Overlong(factor=0),
         lambda: MultiToolBonus(tools=()),
+        lambda: MultiToolBonus(bonus=0.0),
+        lambda: FormatGate(score=float("nan")),
         lambda: InvalidActionPenalty(coef=0),
         lambda: VerdictRewards(at="start"),
         lambda: VerdictRewards(outcome_weight=0),

@@ -75,6 +75,11 @@ def test_envs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for word in ("SearchQA-v0", "full, micro", "train, dev, test", "0 to 1"):
         assert word in said
+    assert "Bandit-v0" not in said
+    assert main(["envs", "--hidden"]) == 0
+    said = capsys.readouterr().out
+    for word in ("SearchQA-v0", "Bandit-v0", "Spawn-v0", "micro, full"):
+        assert word in said
 
 
 def test_recipes_are_listed_with_their_settings(capsys: pytest.CaptureFixture[str]) -> None:
