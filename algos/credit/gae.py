@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from ..contracts import Credits, Floats, Notes
 from ..forest import Forest
-from .checks import check_shares, check_values, check_weights
+from .checks import check_choices, check_shares, check_values, check_weights
+from .penalty import KlKind, kl_price
 
 Doubles = npt.NDArray[np.float64]
 
@@ -30,8 +31,9 @@ class Gae:
         lam: Trade of variance (1) for the critic's bias (0), in [0, 1].
         whiten: Set the advantages of the whole batch to mean 0 and unbiased variance 1, counted
             over action tokens (``rsqrt(var + 1e-8)``, as verl and Search-R1 do).
-        kl_coef: Coefficient of the penalty ``old_logprob - ref_logprob`` (k1) that is taken off
-            each token's reward; 0 needs no reference.
+        kl_coef: Coefficient of the penalty that is taken off each token's reward; 0 needs no
+            reference.
+        kl_kind: Its estimator, see :func:`kl_price`; Search-R1 has k1.
         bootstrap: Continue a truncated episode with the critic's value. False where the limit is
             part of the task, as in Search-R1, whose value after the end is always 0.
     """
@@ -40,9 +42,11 @@ class Gae:
     lam: float = 1.0
     whiten: bool = True
     kl_coef: float = 0.0
+    kl_kind: KlKind = "k1"
     bootstrap: bool = True
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_shares(self, "gamma", "lam")
         check_weights(self, "kl_coef")
 
@@ -70,8 +74,7 @@ class Gae:
             turns = forest.turns(path)
             rewards = np.concatenate([t.rewards for t in turns]).astype(np.float64)
             if self.kl_coef:
-                gap = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]
-                rewards -= self.kl_coef * gap
+                rewards -= self.kl_coef * kl_price(self.kl_kind, notes, i)
             values = self._values(notes["values"][i], len(rewards), turns[-1].status)
             advantage = self.estimate(rewards, values)
             advantages.append(advantage)

@@ -12,6 +12,7 @@ from ..forest import Forest
 from .checks import check_choices, check_shares, check_weights
 from .gae import Doubles, whitened
 from .group import GroupCredit, by_prompt
+from .penalty import KlKind, kl_price
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +32,14 @@ class ReturnsToGo:
 
     Attributes:
         gamma: Discount per action token, in [0, 1].
-        kl_coef: Coefficient of the penalty ``old_logprob - ref_logprob``; 0 needs no reference.
+        kl_coef: Coefficient of the penalty on each token; 0 needs no reference.
+        kl_kind: Its estimator, see :func:`kl_price`.
         baseline: Nothing, or the mean over the prompt's paths.
     """
 
     gamma: float = 1.0
     kl_coef: float = 0.0
+    kl_kind: KlKind = "k1"
     baseline: Literal["none", "group-mean"] = "none"
 
     def __post_init__(self) -> None:
@@ -74,8 +77,7 @@ class ReturnsToGo:
             else:
                 rewards[-1] += returns[i] - forest.reward(path)
             if self.kl_coef:
-                gap = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]
-                rewards -= self.kl_coef * gap
+                rewards -= self.kl_coef * kl_price(self.kl_kind, notes, i)
             rows.append(returns_to_go(rewards, self.gamma))
         return Credits(advantages=[a.astype(np.float32) for a in whitened(rows)])
 

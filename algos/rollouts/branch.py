@@ -152,13 +152,13 @@ class _Grove:
         for chain in active:
             if self.meter.admits(len(turns), self.player.sampling.max_tokens):
                 turns.append(chain)
-        befores = [self._before(chain) for chain in turns]
+        origins = [self._before(chain) for chain in turns]
         top = TOP if self.rule.reference_compat else 0
         answers = await asyncio.gather(*(self.player.answer(c.seat, top) for c in turns))
         for chain, answer in zip(turns, answers, strict=True):
             self.player.append(chain.seat, chain.tree, answer)
             self.meter.spend(answer)
-        for chain, before, answer in zip(turns, befores, answers, strict=True):
+        for chain, before, answer in zip(turns, origins, answers, strict=True):
             entropy = self._entropy(answer)
             if chain.began is None:
                 chain.began = entropy

@@ -1,0 +1,31 @@
+"""The divergence from the reference as a price on each token's reward."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..contracts import Notes
+
+KlKind = Literal["k1", "k2", "k3"]
+
+
+def kl_price(kind: KlKind, notes: Notes, path: int) -> npt.NDArray[np.float64]:
+    """Estimate of KL(policy || reference) on each sampled token of a path ``[n_act]``, in nats.
+
+    With ``d = old_logprob - ref_logprob``: k1 is ``d`` (what papers take off rewards: unbiased, and
+    so is its gradient there), k2 is ``d**2 / 2``, k3 is ``exp(-d) + d - 1`` (Schulman 2020).
+
+    Args:
+        kind: The estimator.
+        notes: Hold ``old_logprobs`` and ``ref_logprobs``.
+        path: Which path.
+    """
+    d = notes["old_logprobs"][path].astype(np.float64) - notes["ref_logprobs"][path]
+    if kind == "k1":
+        return d
+    if kind == "k2":
+        return 0.5 * d * d
+    return np.exp(np.clip(-d, -20.0, 20.0)) + d - 1.0
