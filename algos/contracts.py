@@ -230,7 +230,7 @@ class Memory(Protocol):
         ...
 
     def score_first(self, forest: Forest) -> None:
-        """Take in the episodes of :attr:`first_episodes`."""
+        """Take in episodes of :attr:`first_episodes`, part after part."""
         ...
 
     def starts(self, step: int, count: int) -> list[Start]:

@@ -203,6 +203,10 @@ class Group:
         return f"Group({self.uid!r}, {len(self.trees)} trees, {turns} turns)"
 
 
+End = tuple[int, int, int]
+"""Group, tree and last turn of an episode."""
+
+
 class Path(NamedTuple):
     """A maximal CONTINUE chain: one row that the model is trained on."""
 
@@ -259,6 +263,25 @@ class Forest:
                 of_tree[at] = _mean_returns(self.groups[path.group].trees[path.tree])
             out[i] = of_tree[at][path.turns[-1]]
         return out
+
+    def endings(self) -> tuple[dict[End, float], list[list[End]]]:
+        """Returns of the episodes by their ends, and which ends each path leads to.
+
+        An end is (group, tree, last turn). A path leads to the ends of the episodes that pass
+        through its last turn, those that broke left out: to one, its own, in worlds without
+        sessions.
+        """
+        worth: dict[End, float] = {}
+        through: dict[End, list[End]] = {}
+        for g, group in enumerate(self.groups):
+            for t, tree in enumerate(group.trees):
+                for last in tree.finals():
+                    if tree.turns[last].status != "env_error":
+                        line = tree.episode(last)
+                        worth[g, t, last] = sum(tree.turns[i].reward for i in line)
+                        for i in line:
+                            through.setdefault((g, t, i), []).append((g, t, last))
+        return worth, [through.get((p.group, p.tree, p.turns[-1]), []) for p in self.paths]
 
     def n_act(self, path: Path) -> int:
         """Action tokens of a path."""

@@ -6,10 +6,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .contracts import Rollout, Start
+from .contracts import Memory, Rollout, Start
 from .forest import Forest, Group
 from .recipe import Recipe
-from .rollouts import Player
+from .rollout_stats import tokens_sampled, turns_taken
+from .rollouts import Chains, Player
+
+FIRST_AT_ONCE = 2048
+"""First episodes that are in memory at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,3 +79,28 @@ async def play_step(
         rounds=rounds,
         filtered=True,
     )
+
+
+async def play_first(
+    player: Player, memory: Memory, tell: Callable[[float, str], None]
+) -> tuple[int, int]:
+    """Play what a tracker wants to know before the first step, part after part.
+
+    Args:
+        player: Plays.
+        memory: Takes the episodes in.
+        tell: Told the share that is done, and a word about it.
+
+    Returns:
+        Tokens sampled and environment steps taken.
+    """
+    starts = memory.first_episodes
+    tokens = turns = 0
+    for at in range(0, len(starts), FIRST_AT_ONCE):
+        part = starts[at : at + FIRST_AT_ONCE]
+        forest = Forest.of(await play_groups(Chains(n=1), player, part))
+        memory.score_first(forest)
+        tokens, turns = tokens + tokens_sampled(forest), turns + turns_taken(forest)
+        done = at + len(part)
+        tell(done / len(starts), f"{done} of {len(starts)}")
+    return tokens, turns

@@ -115,6 +115,8 @@ class BetaMemory:
         beliefs: (a, b) by task, of those that have been played.
         paths: Last path of each task with the updated policy's log-probabilities on it, as the
             JSON of a group of one chain.
+        firsts: Successes and episodes by task in what :meth:`score_first` was given so far; not
+            part of the state, the first episodes are played in one go.
     """
 
     rule: BetaTracker
@@ -124,6 +126,7 @@ class BetaMemory:
     reward_range: tuple[float, float] = (0.0, 1.0)
     beliefs: dict[int, tuple[float, float]] = field(default_factory=dict)
     paths: dict[int, dict[str, Any]] = field(default_factory=dict)
+    firsts: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def first_episodes(self) -> Sequence[Start]:
@@ -135,16 +138,14 @@ class BetaMemory:
         ]
 
     def score_first(self, forest: Forest) -> None:
-        """Count the successes: returns above the lowest."""
-        solved: dict[int, float] = {}
-        played: dict[int, int] = {}
+        """Count the successes: returns above the lowest. May be given part after part."""
         returns = forest.returns()
-        for i, path in enumerate(forest):
-            task = _first_task(forest.groups[path.group].uid)
-            solved[task] = solved.get(task, 0.0) + float(self.scaled(float(returns[i])) > 1e-6)
-            played[task] = played.get(task, 0) + 1
-        for task, n in played.items():
-            self.beliefs[task] = self.rule.prior(solved[task], n)
+        for i in _endings(forest):
+            task = _first_task(forest.groups[forest.paths[i].group].uid)
+            solved, played = self.firsts.get(task, (0, 0))
+            solved += self.scaled(float(returns[i])) > 1e-6
+            self.firsts[task] = solved, played + 1
+            self.beliefs[task] = self.rule.prior(solved, played + 1)
 
     def value(self, task: int) -> float:
         """Expected return, scaled to [0, 1]."""
@@ -194,16 +195,20 @@ class BetaMemory:
     def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:
         """Update the beliefs of the step's tasks, and keep their paths.
 
+        An episode of several sessions counts once, with its last session's path.
+
         Raises:
             BadValueError: A return outside the environment's range.
         """
         returns = forest.returns()
-        before = [self.value(_task(forest, p.group)) for p in forest]
+        endings = _endings(forest)
+        tasks = [_task(forest, forest.paths[i].group) for i in endings]
+        before = [self.value(task) for task in tasks]
         drifts = self._drifts(forest, scorer)
         logprobs = scorer.logprobs(forest)
         kept = []
-        for i, path in enumerate(forest):
-            task, gain = _task(forest, path.group), self.scaled(float(returns[i]))
+        for i, task in zip(endings, tasks, strict=True):
+            gain = self.scaled(float(returns[i]))
             if not -1e-6 <= gain <= 1 + 1e-6:
                 raise BadValueError(
                     f"BetaTracker: task {task} returned {returns[i]}; expected a return in the "
@@ -245,6 +250,12 @@ class BetaMemory:
             then = np.concatenate([t.logprobs for t in old.turns(path)])
             out[tasks[old.paths[i].group]] = float(np.abs(now - then).mean(dtype=np.float64))
         return {task: drift for task, drift in out.items() if math.isfinite(drift)}
+
+
+def _endings(forest: Forest) -> list[int]:
+    """Paths with whose last turn an episode ended: one per episode that did not break."""
+    finals = [[set(tree.finals()) for tree in group.trees] for group in forest.groups]
+    return [i for i, p in enumerate(forest) if p.turns[-1] in finals[p.group][p.tree]]
 
 
 def _task(forest: Forest, group: int) -> int:

@@ -34,18 +34,17 @@ from .forest_io import save_forest
 from .interrupts import held_interrupts, terminate_as_interrupt
 from .learner import Learner
 from .metrics import checked
-from .playing import Played, play_groups, play_step
+from .playing import Played, play_first, play_groups, play_step
 from .precheck import check_prompts
 from .progress import Bar, Reporter, Silent
 from .result import RunResult, scores_at
 from .rollout_stats import rollout_metrics, shaped_metrics, tokens_sampled, turns_taken
-from .rollouts import Chains, Demonstrations, Player
+from .rollouts import Demonstrations, Player
 from .run_dir import RunDir, add_version, read_metrics
 from .task_order import step_starts
 from .tensorboard import Board
 from .transcripts import write_evaluation, write_group
 from .versions import versions
-
 
 def train(config: TrainConfig, run_dir: Path | str, report: Reporter | None = None) -> RunResult:
     """Train, or go on with an interrupted run, and return the scores before and after.
@@ -202,7 +201,8 @@ class Trainer:
             row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / clock.laps["rollout"]
             self.done.step = step
             self.done.optimizer_steps = self.learner.optimizer_steps
-            self._pay(played.all)
+            self.done.tokens += tokens_sampled(played.all)
+            self.done.turns += turns_taken(played.all)
             self.done.paths += len(forest.paths)
             row |= {
                 "budget/tokens": float(self.done.tokens),
@@ -258,17 +258,13 @@ class Trainer:
 
     def _remember_first(self) -> None:
         """Play what the recipe's tracker wants to know before the first step."""
-        if self.memory is None or self.done.step or not (starts := self.memory.first_episodes):
+        if self.memory is None or self.done.tokens or not self.memory.first_episodes:
             return
         player = self._player(self.env, self.config.recipe.temperature)
-        forest = Forest.of(self._loop.run(play_groups(Chains(n=1), player, starts)))
-        self.memory.score_first(forest)
-        self._pay(forest)
-
-    def _pay(self, forest: Forest) -> None:
-        """Count what was sampled and done."""
-        self.done.tokens += tokens_sampled(forest)
-        self.done.turns += turns_taken(forest)
+        with self.report.bar("playing first episodes") as bar:
+            paid = self._loop.run(play_first(player, self.memory, bar.update))
+        # Paid at the end and at once: what was interrupted before is played again.
+        self.done.tokens, self.done.turns = paid
 
     def _player(self, env: Any, temperature: float) -> Player:
         sampling = Sampling(max_tokens=self.config.max_tokens, temperature=temperature)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +13,8 @@ import numpy.typing as npt
 from ...envs.errors import BadValueError
 from ..contracts import Credits, Floats, Notes
 from ..forest import Forest
-from .checks import check_above_zero, check_choices
+from .checks import check_above_zero, check_choices, check_weights
+from .penalty import KlKind, kl_price
 
 Returns = npt.NDArray[np.float64]
 
@@ -38,16 +39,22 @@ class GroupCredit:
         eps: Keeps the division finite. Search-R1 and verl use 1e-6.
         singleton: Advantage of a group of one path: 0, or ``"raw"``, the return itself (what the
             Search-R1 and Tree-GRPO releases do).
+        kl_coef: Coefficient of the penalty on a path's tokens, summed and taken off its return
+            (RLOO, equation 1); 0 needs no reference.
+        kl_kind: Its estimator, see :func:`kl_price`.
     """
 
     baseline: Literal["mean", "leave-one-out", "none"] = "mean"
     scale: Literal["std", "none"] = "std"
     eps: float = 1e-6
     singleton: Literal["zero", "raw"] = "zero"
+    kl_coef: float = 0.0
+    kl_kind: KlKind = "k1"
 
     def __post_init__(self) -> None:
         check_choices(self)
         check_above_zero(self, "eps")
+        check_weights(self, "kl_coef")
         if self.baseline == "leave-one-out" and self.singleton == "raw":
             raise BadValueError(
                 "GroupCredit: singleton='raw' with baseline='leave-one-out': a group of one path "
@@ -61,8 +68,8 @@ class GroupCredit:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Nothing beside the rewards."""
-        return frozenset()
+        """Both log-probabilities when there is a penalty."""
+        return frozenset({"old_logprobs", "ref_logprobs"} if self.kl_coef else ())
 
     @property
     def provides(self) -> frozenset[str]:
@@ -74,18 +81,47 @@ class GroupCredit:
         """Paths that a group must have for any of them to learn something."""
         return 1 if self.baseline == "none" or self.singleton == "raw" else 2
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+    def __call__(self, forest: Forest, notes: Notes) -> Credits:
         """One constant advantage per path, broadcast over its ``[n_act]`` action tokens."""
-        returns = forest.returns()
-        scores = np.zeros_like(returns)
+        prices = None
+        if self.kl_coef:
+            nats = [kl_price(self.kl_kind, notes, i).sum() for i in range(len(forest.paths))]
+            prices = self.kl_coef * np.array(nats)
         groups = by_prompt(forest)
-        for members in groups:
-            scores[members] = self.compare(returns[members])
+        scores = self.within(forest, groups, prices)
         informative = sum(bool(scores[m].any()) for m in groups)
         return Credits(
             advantages=on_every_token(forest, scores),
             metrics={"informative_groups_frac": informative / max(len(groups), 1)},
         )
+
+    def within(
+        self, forest: Forest, scopes: Sequence[Sequence[int]], prices: Returns | None = None
+    ) -> Returns:
+        """Scores ``[paths]``, each scope's episodes compared with each other.
+
+        What is compared are episodes, so that one of many sessions does not count many times; a
+        path gets the mean of the episodes that it leads to.
+
+        Args:
+            forest: The paths.
+            scopes: Places of paths in ``forest.paths``.
+            prices: Taken off the return of every episode that the path belongs to ``[paths]``.
+        """
+        worth, ends = forest.endings()
+        if prices is not None:
+            for i, of_path in enumerate(ends):
+                for end in of_path:
+                    worth[end] -= prices[i]
+        scores = np.zeros(len(forest.paths))
+        for members in scopes:
+            known = list(dict.fromkeys(end for i in members for end in ends[i]))
+            if known:
+                found = self.compare(np.array([worth[end] for end in known], dtype=np.float64))
+                score = dict(zip(known, found.tolist(), strict=True))
+                for i in members:
+                    scores[i] = math.fsum(score[e] for e in ends[i]) / max(len(ends[i]), 1)
+        return scores
 
     def compare(self, returns: Returns) -> Returns:
         """Advantages ``[n]`` of the ``[n]`` returns of one scope, in float64."""

@@ -65,9 +65,7 @@ class ReturnsToGo:
     def __call__(self, forest: Forest, notes: Notes) -> Credits:
         """Advantages ``[n_act]`` per path, whitened over the batch."""
         returns = forest.returns()
-        centred = np.zeros_like(returns)
-        for members in by_prompt(forest):
-            centred[members] = GroupCredit(scale="none").compare(returns[members])
+        centred = GroupCredit(scale="none").within(forest, by_prompt(forest))
         rows: list[Doubles] = []
         for i, path in enumerate(forest):
             rewards = np.concatenate([t.rewards for t in forest.turns(path)]).astype(np.float64)

@@ -63,14 +63,9 @@ class TreeCredit:
 
     def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
         """One constant advantage per path, on its ``[n_act]`` action tokens."""
-        returns = forest.returns()
         rule = self._rule()
         prompts, trees = by_prompt(forest), by_tree(forest)
-        inter, intra = np.zeros_like(returns), np.zeros_like(returns)
-        for members in prompts:
-            inter[members] = rule.compare(returns[members])
-        for members in trees:
-            intra[members] = rule.compare(returns[members])
+        inter, intra = rule.within(forest, prompts), rule.within(forest, trees)
         scores = inter * (self.terms != "intra") + intra * (self.terms != "inter")
         return Credits(
             advantages=on_every_token(forest, scores),

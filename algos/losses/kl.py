@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ...envs.errors import BadValueError
 
 if TYPE_CHECKING:
     import torch
+
+Kind = Literal["k1", "k2", "k3"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +29,14 @@ class Kl:
     """
 
     coef: float = 0.001
-    kind: Literal["k1", "k2", "k3"] = "k3"
+    kind: Kind = "k3"
     clamp: float = 10.0
 
     def __post_init__(self) -> None:
         if not self.coef >= 0:
             raise BadValueError(f"Kl.coef is {self.coef}; expected 0 (off) or more.")
+        if self.kind not in get_args(Kind):
+            raise BadValueError(f"Kl.kind is {self.kind!r}; expected one of {get_args(Kind)}.")
         if not self.clamp > 0:
             raise BadValueError(f"Kl.clamp is {self.clamp}; expected a value above 0.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import get_args
 
 import torch
 
@@ -74,6 +75,10 @@ class PolicyLoss:
     entropy_coef: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.ratio not in get_args(Level):
+            raise BadValueError(
+                f"PolicyLoss.ratio is {self.ratio!r}; expected one of {get_args(Level)}."
+            )
         if not 0 <= self.entropy_coef < math.inf:
             raise BadValueError(
                 f"PolicyLoss.entropy_coef is {self.entropy_coef}; expected 0 (off) or more."

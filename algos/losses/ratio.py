@@ -17,18 +17,24 @@ def ratio_at(level: Level, batch: LossBatch) -> torch.Tensor:
     """Ratios ``[paths, tokens]``, equal within a unit, with gradient.
 
     A unit's ratio is the geometric mean of its tokens' ratios: ``exp(mean(logprob - old))``. GSPO
-    (arXiv 2507.18071, equation 7) is ``"sequence"``. The gradient flows through each token's own
-    log-probability (GSPO-token, equation 14): the same as the unit's where all tokens of the unit
-    have one advantage, and right where they have different ones.
+    (arXiv 2507.18071, equation 7) is ``"sequence"``. ``"sequence-sum"`` is the product of the
+    tokens' ratios, ``exp(sum(logprob - old))``: the true ratio of a path (RLOO, arXiv 2402.14740).
+
+    The gradient flows through each token's own log-probability (GSPO-token, equation 14): the same
+    as the unit's where all tokens of the unit have one advantage, and right where they have
+    different ones. It is scaled such that the mean over a path's tokens has the gradient of the
+    unit's ratio: a token of ``"sequence-sum"`` carries it as many times as the path has tokens.
     """
+    times: torch.Tensor | float = 1.0
     with torch.no_grad():
         log_ratios = batch.logprobs - batch.old_logprobs
         if level == "sequence-sum":
+            times = batch.mask.sum(1, keepdim=True)
             log_ratios = (log_ratios * batch.mask).sum(1, keepdim=True).expand_as(log_ratios)
         elif level != "token":
             log_ratios = _unit_means(log_ratios, level, batch)
         unit = log_ratios.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
-    return unit * (batch.logprobs - batch.logprobs.detach()).exp()
+    return unit * (times * (batch.logprobs - batch.logprobs.detach())).exp()
 
 
 def _unit_means(x: torch.Tensor, level: Level, batch: LossBatch) -> torch.Tensor:

@@ -72,7 +72,7 @@ RECIPES: dict[str, Entry] = {
     "rloo": Entry(
         factory=rloo,
         summary="mean of the other paths as baseline",
-        small={**_CHAINS, "loss.kl.coef": 0.0},
+        small={**_CHAINS, "credit.kl_coef": 0.0},
     ),
     "reinforcepp": Entry(
         factory=reinforcepp,

@@ -127,18 +127,30 @@ def kept(group: Group, wanted: Sequence[Sequence[int]]) -> Group:
     tokens, turns = group.pruned_tokens, group.pruned_turns
     for tree, finals in zip(group.trees, wanted, strict=True):
         stay = sorted({turn for last in finals for turn in tree.episode(last)})
-        place = {ROOT: ROOT} | {old: new for new, old in enumerate(stay)}
-        smaller = Tree()
-        for old in stay:
-            turn = tree.turns[old]
-            previous = None if turn.previous is None else place[turn.previous]
-            smaller.add(replace(turn, parent=place[turn.parent], previous=previous))
-        if smaller.turns:
-            trees.append(smaller)
-        gone = [turn for old, turn in enumerate(tree.turns) if old not in place]
+        if stay:
+            trees.append(only(tree, stay))
+        gone = [turn for old, turn in enumerate(tree.turns) if old not in stay]
         tokens += sum(len(turn.act_ids) for turn in gone)
         turns += sum(not turn.partial for turn in gone)
     return replace(group, trees=trees, pruned_tokens=tokens, pruned_turns=turns)
+
+
+def only(tree: Tree, stay: Sequence[int]) -> Tree:
+    """The tree of some turns, ascending, parents included.
+
+    What was taken in between is skipped: the turn before becomes the last one that stays.
+    """
+    place = {ROOT: ROOT} | {old: new for new, old in enumerate(stay)}
+    smaller = Tree()
+    for old in stay:
+        turn = tree.turns[old]
+        before = tree.previous(old)
+        while before not in place:
+            before = tree.previous(before)
+        parent, previous = place[turn.parent], place[before]
+        previous = None if previous == parent else previous
+        smaller.add(replace(turn, parent=parent, previous=previous))
+    return smaller
 
 
 def finished(tree: Tree) -> list[int]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -14,8 +14,9 @@ import numpy as np
 from ...envs.as_sessions import AsSessions
 from ...envs.errors import BadValueError, EnvFault, UnknownNameError
 from ..contracts import Start
-from ..forest import ROOT, Edge, Group, Tree
+from ..forest import Edge, Group, Tree
 from .chains import play_out
+from .meter import only
 from .player import Player, Seat
 from .seeds import seed_at
 
@@ -135,7 +136,7 @@ class Sessions:
             ]
             newest = set(self._draw(seat, layer, pool, [scores[head] for head in pool]))
             kept |= newest
-        return tree, _only(tree, [i for i, head in enumerate(heads) if head in kept])
+        return tree, only(tree, [i for i, head in enumerate(heads) if head in kept])
 
     def _draw(self, seat: Seat, layer: int, pool: Sequence[T], scores: Sequence[float]) -> list[T]:
         """Some of ``pool``; which ones depends on the seat's place and the layer."""
@@ -159,20 +160,6 @@ async def _play_session(player: Player, seat: Seat, tree: Tree) -> None:
     session = seat.session
     while not seat.done and seat.session == session:
         await player.turn(seat, tree)
-
-
-def _only(tree: Tree, kept: Sequence[int]) -> Tree:
-    """The tree of some turns; what was taken in between is skipped in their order."""
-    new: Mapping[int, int] = {ROOT: ROOT, **{old: i for i, old in enumerate(kept)}}
-    small = Tree()
-    for old in kept:
-        turn = tree.turns[old]
-        before = tree.previous(old)
-        while before not in new:
-            before = tree.previous(before)
-        parent, previous = new[turn.parent], new[before]
-        small.add(replace(turn, parent=parent, previous=None if previous == parent else previous))
-    return small
 
 
 def _tokens(tree: Tree) -> int:

@@ -120,7 +120,19 @@ def test_a_one_turn_episode_equals_a_single_turn_task() -> None:
     assert [x[0] for x in a] == [x[0] for x in b]
 
 
-@pytest.mark.parametrize("bad", [{"baseline": "none"}, {"eps": 0.0}])
+def test_rloo_takes_the_penalty_of_the_whole_path_off_its_return() -> None:
+    """R = [1, 0], k1 sums [0.3, -0.1], coefficient 0.05: shaped [0.985, 0.005], difference 0.98."""
+    forest = single_turns([1, 0], n=2)
+    old = [np.array(row, np.float32) for row in ([-1.0, -2.0], [-0.5, -0.5])]
+    ref = [np.array(row, np.float32) for row in ([-1.1, -2.2], [-0.7, -0.2])]
+    rule = GroupCredit(baseline="leave-one-out", scale="none", kl_coef=0.05)
+    assert rule.needs == {"old_logprobs", "ref_logprobs"}
+    got = rule(forest, {"old_logprobs": old, "ref_logprobs": ref}).advantages
+    assert [a.tolist() for a in got] == [pytest.approx([0.98] * 2), pytest.approx([-0.98] * 2)]
+    assert GroupCredit().needs == frozenset()
+
+
+@pytest.mark.parametrize("bad", [{"baseline": "none"}, {"eps": 0.0}, {"kl_coef": -1.0}])
 def test_settings_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(BadValueError):
         GroupCredit(**bad)

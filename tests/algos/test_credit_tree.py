@@ -167,4 +167,20 @@ def test_session_worlds_count_the_whole_episode() -> None:
     other = tree(turn(0.5, status="failed"))
     forest = Forest.of([Group("g", "t", [episode, other])])
     assert forest.returns().tolist() == [3.0, 3.0, 3.0, 0.5]
-    assert np.allclose(scores(GroupCredit(scale="none"), forest), [0.625] * 3 + [-1.875])
+    # two episodes are compared, not four sessions
+    assert np.allclose(scores(GroupCredit(scale="none"), forest), [1.25] * 3 + [-1.25])
+    half = 0.5**0.5
+    assert np.allclose(scores(TreeCredit(), forest), [half] * 3 + [-half], atol=1e-5)
+
+
+def test_a_session_before_a_fork_gets_the_mean_of_what_it_led_to() -> None:
+    from turngym.algos.forest import Edge
+
+    first = turn(0.0)
+    good = turn(2.0, parent=0, edge=Edge.SPAWN, status="solved")
+    bad = turn(0.0, parent=0, edge=Edge.SPAWN, status="failed")
+    broken = turn(9.0, parent=0, edge=Edge.SPAWN, status="env_error")
+    forest = Forest.of([Group("g", "t", [tree(first, good, bad, broken)])])
+    assert scores(GroupCredit(scale="none"), forest) == [0.0, 1.0, -1.0]
+    _, ends = forest.endings()
+    assert ends == [[(0, 0, 1), (0, 0, 2)], [(0, 0, 1)], [(0, 0, 2)]]

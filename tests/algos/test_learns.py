@@ -10,7 +10,7 @@ from learning import LEAST, NOT_LEARNED, SETTINGS, STEPS, learn
 from turngym.algos.recipes import RECIPES
 from turngym.envs import all_ids, find_world
 
-QUICK = [("grpo", "Bandit-v0"), ("ppo", "Recall-v0"), ("treegrpo", "Bandit-v0")]
+QUICK = [("grpo", "Recall-v0"), ("ppo", "Bandit-v0"), ("treegrpo", "Bandit-v0")]
 CELLS = [(recipe, env_id) for recipe in SETTINGS for env_id in STEPS]
 SHOULD = [cell for cell in CELLS if cell not in NOT_LEARNED]
 

@@ -139,7 +139,7 @@ def test_a_path_without_a_trained_token_counts_nowhere() -> None:
 @given(
     st.lists(st.integers(1, 5), min_size=1, max_size=5),
     st.sampled_from(AGGREGATES),
-    st.sampled_from(["token", "turn", "sequence"]),
+    st.sampled_from(["token", "turn", "sequence", "sequence-sum"]),
     st.integers(0, 99),
 )
 def test_one_micro_batch_is_many(lengths: list[int], aggregate: Any, level: Any, seed: int) -> None:
@@ -228,6 +228,8 @@ def test_needs_follow_the_settings() -> None:
         lambda: Clip(dual=1.0),
         lambda: PathMeanConstant(length=0),
         lambda: Kl(coef=-1.0),
+        lambda: Kl(kind="k4"),  # type: ignore[arg-type]
+        lambda: PolicyLoss(ratio="path"),  # type: ignore[arg-type]
         lambda: Kl(clamp=0.0),
         lambda: PolicyLoss(entropy_coef=float("nan")),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -47,10 +48,43 @@ def test_the_true_ratio_of_a_path_is_the_product_of_its_tokens() -> None:
     out = free(made)
     first, second = math.exp(0.3), math.exp(-0.3)
     assert out.loss.item() == pytest.approx((-first + second) / 2)
-    # as a mean over paths, each token carries its path's ratio; padding carries nothing
+    # the mean over two paths of -A exp(sum): every token carries its path's whole ratio
     got = grads(out.loss, made.logprobs)
-    assert got[0].tolist() == pytest.approx([-first / 4, -first / 4])
+    assert got[0].tolist() == pytest.approx([-first / 2, -first / 2])
     assert got[1].tolist() == pytest.approx([second / 2, 0])
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 99))
+def test_the_gradient_of_a_path_s_ratio_is_that_of_the_objective_as_written(
+    lengths: list[int], seed: int
+) -> None:
+    """RLOO: mean over paths of ``-A exp(sum(logprob - old))``, clipped, with the sum in the graph.
+
+    A log-ratio of 0 makes it REINFORCE: every token gets ``-A / paths``, however long the path.
+    """
+    rng = np.random.default_rng(seed)
+    gaps = [(0.2 * rng.normal(size=n)).tolist() for n in lengths]
+    gains = rng.normal(size=len(lengths))
+    made = batch(gaps, [[a] * n for a, n in zip(gains, lengths, strict=True)])
+    rule = PolicyLoss(
+        ratio="sequence-sum", clip=Clip(low=0.2, high=0.2), aggregate=PathMeanTokenMean()
+    )
+    written = []
+    for i, n in enumerate(lengths):
+        ratio = (made.logprobs[i, :n] - made.old_logprobs[i, :n]).sum().exp()
+        bounded = torch.maximum(-gains[i] * ratio, -gains[i] * ratio.clamp(0.8, 1.2))
+        written.append(bounded)
+    objective = torch.stack(written).mean()
+    out = rule(made)
+    assert out.loss.item() == pytest.approx(objective.item())
+    torch.testing.assert_close(grads(out.loss, made.logprobs), grads(objective, made.logprobs))
+
+
+def test_at_the_first_step_a_path_s_ratio_is_plain_reinforce() -> None:
+    made = batch([[0.0, 0.0, 0.0], [0.0]], [[0.5] * 3, [-2.0]])
+    rule = PolicyLoss(ratio="sequence-sum", aggregate=PathMeanTokenMean())
+    got = grads(rule(made).loss, made.logprobs)
+    assert got.tolist() == [[-0.25] * 3, [1.0, 0, 0]]
 
 
 def pair(gaps: list[list[float]], signs: list[list[float]], ids: list[list[float]], **norm: float):
@@ -126,8 +160,6 @@ def test_the_two_weights_in_numbers(
     p: float, grpo: float, scaled: float, dpo_low: float, dpo_high: float
 ) -> None:
     """E9, through the code: a group of many continuations, and the loss of one pair."""
-    import numpy as np
-
     n = 4000
     wins = round(p * n)
     returns = np.array([1.0] * wins + [0.0] * (n - wins))
