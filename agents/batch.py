@@ -61,6 +61,7 @@ class Batch:
         self.tokens: Ids = np.zeros((0, 0), dtype=np.int64)
         self._floats: npt.NDArray[np.float32] = np.zeros((3, 0, 0), dtype=np.float32)
         self.knobs = _knobs([])
+        self._likeliest = False
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -80,8 +81,7 @@ class Batch:
         self._limits = np.array([job.limit for job in self.jobs])
         self.stop_sets = np.array([job.stop_set for job in self.jobs])
         self.counts = np.concatenate([self.counts, np.zeros(len(jobs), np.int64)])
-        self.knobs = _knobs(self.jobs)
-        self.locate()
+        self._describe()
 
     def remove(self, gone: npt.NDArray[np.bool_]) -> None:
         """Take rows out, ``gone`` is ``[running]``."""
@@ -90,7 +90,12 @@ class Batch:
         self.tokens, self._floats = self.tokens[stay], self._floats[:, stay]
         self._limits, self.stop_sets = self._limits[stay], self.stop_sets[stay]
         self.counts = self.counts[stay]
+        self._describe()
+
+    def _describe(self) -> None:
+        """Gather what the present jobs ask for."""
         self.knobs = _knobs(self.jobs)
+        self._likeliest = any(job.request.sampling.top_logprobs for job in self.jobs)
         self.locate()
 
     def locate(self) -> None:
@@ -116,6 +121,8 @@ class Batch:
 
     def record_likeliest(self, which: Ids, logits: torch.Tensor) -> None:
         """Note the likeliest tokens' log-probabilities for the jobs ``which`` that want them."""
+        if not self._likeliest:
+            return
         for at, i in enumerate(which):
             job = self.jobs[i]
             if k := job.request.sampling.top_logprobs:

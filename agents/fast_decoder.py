@@ -2,8 +2,8 @@
 
 Small batches on a CPU are bound by the number of operations and by memory, so q, k and v are one
 product, the norms' weights are folded into the products behind them, and activations run inside
-them. Only the products are in the asked number format; what flows between the blocks is float32,
-and so is attention on a CPU, where it is faster than in bfloat16 for one query per row.
+them. Products and the cache are in the asked number format; what flows between the blocks, rotary
+angles and softmax are float32.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class FastDecoder:
 
     Args:
         model: One of :data:`FAMILIES` for which :func:`why_not_fast` has no objection.
-        dtype: Of the matrix products; on CUDA of attention too.
+        dtype: Of the matrix products and of the cached keys and values.
         max_context: Positions for which rotary angles are tabled.
     """
 
@@ -77,7 +77,6 @@ class FastDecoder:
         config = model.config
         self._device = next(model.parameters()).device
         self._dtype = dtype
-        self._attention = torch.float32 if self._device.type == "cpu" else dtype
         self._n_q = config.num_attention_heads
         self._n_kv = config.num_key_value_heads
         self._dim = getattr(config, "head_dim", None) or config.hidden_size // self._n_q
@@ -93,7 +92,7 @@ class FastDecoder:
     @property
     def shape(self) -> CacheShape:
         """What one cached token costs."""
-        return CacheShape(len(self._layers), self._n_kv, self._dim, self._attention, self._device)
+        return CacheShape(len(self._layers), self._n_kv, self._dim, self._dtype, self._device)
 
     @property
     def vocabulary(self) -> int:
@@ -125,17 +124,19 @@ class FastDecoder:
         width = ragged.square.shape[1]
         at = move(ragged.starts)[:, None] + torch.arange(width, device=self._device)
         mask = visible(at, ragged.end)[:, None]
-        rows = move(ragged.rows[ragged.last])
+        rows, last = move(ragged.rows[ragged.last]), move(ragged.last)
+        mask_last = visible(positions[last][:, None], ragged.end)[:, None]
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
             keys, values = (pool.data[layer, i, rows, :, : ragged.end] for i in (0, 1))
+            if layer == len(self._layers) - 1:
+                return self._sdpa(q, keys, values, mask_last)
             seen = F.scaled_dot_product_attention(
                 q[square].transpose(1, 2), keys, values, attn_mask=mask, enable_gqa=self._grouped
             )
             return seen.transpose(1, 2).reshape(-1, self._n_q * self._dim)[places]
 
-        hidden = self._run(pool, move(ragged.ids), slots, attend)
-        return self._logits(hidden[move(ragged.last)])
+        return self._logits(self._run(pool, move(ragged.ids), slots, attend, last))
 
     def decode(self, pool: KvPool, tokens: Ids, n: int) -> torch.Tensor:
         """Feed one token to each of the first rows of the pool, see :class:`Forward`."""
@@ -143,36 +144,41 @@ class FastDecoder:
         positions = self._move(pool.lengths[:count])
         slots = torch.arange(count, device=self._device), positions
         seen = visible(positions.clamp(max=n - 1), n)
-        bias = torch.where(seen, 0.0, float("-inf")).to(self._attention)
         window = pool.data[:, :, :count, :, :n]
-        attend = self._one_query(window, bias) if bias.is_cpu else self._one_sdpa(window, bias)
+        attend = self._one_query(window, seen) if seen.is_cpu else self._one_sdpa(window, seen)
         return self._logits(self._run(pool, self._move(tokens), slots, attend))
 
-    def _one_query(self, window: torch.Tensor, bias: torch.Tensor) -> Attend:
+    def _one_query(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
         """One query per row as two batched products: half the time of the fused kernel here."""
-        keys, values = window.flatten(2, 3).unbind(1)
-        by_layer = list(zip(keys.transpose(2, 3).unbind(0), values.unbind(0), strict=True))
-        bias = bias.repeat_interleave(self._n_kv, 0)[:, None]
+        bias = torch.where(seen, 0.0, float("-inf")).repeat_interleave(self._n_kv, 0)[:, None]
+        by_layer = [layer.unbind(0) for layer in window.flatten(2, 3).unbind(0)]
+        # oneDNN, which multiplies bfloat16, is slow on keys with gaps between the rows
+        dense = self._dtype != torch.float32
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
             k, v = by_layer[layer]
             grouped = q.reshape(k.shape[0], -1, self._dim)
-            scores = torch.baddbmm(bias, grouped, k, alpha=self._scale)
-            return torch.bmm(scores.softmax(-1), v).view(-1, self._n_q * self._dim)
+            if dense:
+                scores = torch.bmm(grouped, k.contiguous().transpose(1, 2))
+                scores = torch.add(bias, scores, alpha=self._scale)
+            else:
+                scores = torch.baddbmm(bias, grouped, k.transpose(1, 2), alpha=self._scale)
+            return torch.bmm(scores.softmax(-1).to(v.dtype), v).view(-1, self._n_q * self._dim)
 
         return attend
 
-    def _one_sdpa(self, window: torch.Tensor, bias: torch.Tensor) -> Attend:
-        mask = bias[:, None, None]
+    def _one_sdpa(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
+        mask = seen[:, None, None]
+        return lambda q, layer: self._sdpa(q, *window[layer], mask)
 
-        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
-            k, v = window[layer]
-            seen = F.scaled_dot_product_attention(
-                q[:, :, None], k, v, attn_mask=mask, enable_gqa=self._grouped
-            )
-            return seen.reshape(-1, self._n_q * self._dim)
-
-        return attend
+    def _sdpa(
+        self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """One query per row ``[rows, heads, dim]`` by the fused kernel."""
+        seen = F.scaled_dot_product_attention(
+            q[:, :, None], keys, values, attn_mask=mask, enable_gqa=self._grouped
+        )
+        return seen.reshape(-1, self._n_q * self._dim)
 
     def _run(
         self,
@@ -180,23 +186,28 @@ class FastDecoder:
         ids: torch.Tensor,
         slots: tuple[torch.Tensor, torch.Tensor],
         attend: Attend,
+        last: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """All blocks over flat tokens ``[total]``; writes their keys and values, then attends."""
+        """All blocks over flat tokens ``[total]``; writes their keys and values, then attends.
+
+        With ``last``, the final block goes on with those tokens alone: nobody needs the others.
+        """
         total, kv = len(ids), self._n_q + self._n_kv
         where = self._addresses(pool, *slots)
         flat = pool.data.view(len(self._layers), -1, self._dim).unbind(0)
-        turns = self._turns[slots[1]][:, None]
-        hidden = self._embed[ids]
+        turns = self._turns.index_select(0, slots[1])[:, None]
+        hidden = F.embedding(ids, self._embed)
         for number, layer in enumerate(self._layers):
-            y = layer.qkv(self._unit(hidden)).to(self._attention).view(total, -1, self._dim)
+            y = layer.qkv(self._unit(hidden)).float().view(total, -1, self._dim)
             if layer.norm_q is not None and layer.norm_k is not None:
                 y[:, : self._n_q] = self._rms(y[:, : self._n_q], layer.norm_q)
                 y[:, self._n_q : kv] = self._rms(y[:, self._n_q : kv], layer.norm_k)
             self._turn(y[:, :kv], turns)
-            fresh = y[:, self._n_q :].reshape(-1, self._dim)
-            flat[number].index_copy_(0, where, fresh)
-            seen = attend(y[:, : self._n_q], number)
-            hidden.add_(layer.out(seen.to(self._dtype)))
+            y = y.to(self._dtype)
+            flat[number].index_copy_(0, where, y[:, self._n_q :].reshape(-1, self._dim))
+            if last is not None and number == len(flat) - 1:
+                y, hidden = y[last], hidden[last]
+            hidden.add_(layer.out(attend(y[:, : self._n_q], number)))
             normed = self._unit(hidden)
             hidden.add_(layer.down(layer.up.times(normed, layer.gate.silu(normed))))
         return hidden
@@ -212,12 +223,7 @@ class FastDecoder:
     @staticmethod
     def _turn(x: torch.Tensor, turns: torch.Tensor) -> None:
         """Rotary embedding in place: a complex product, as the weights hold pairs side by side."""
-        pairs = x.unflatten(-1, (-1, 2))
-        if x.dtype == torch.float32:
-            torch.view_as_complex(pairs).mul_(turns)
-        else:
-            turned = torch.view_as_complex(pairs.float()) * turns
-            pairs.copy_(torch.view_as_real(turned))
+        torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(turns)
 
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
         return self._head(self._unit(hidden)).float()
@@ -271,7 +277,7 @@ class FastDecoder:
 
     def _head_norm(self, weight: torch.Tensor) -> torch.Tensor:
         pairs = weight.detach().view(2, -1).T.reshape(-1)
-        return pairs.to(self._device, self._attention)
+        return pairs.to(self._device, torch.float32)
 
     def _move(self, array: Ids) -> torch.Tensor:
         return torch.from_numpy(array).to(self._device)

@@ -202,7 +202,7 @@ class GroupFilter(Protocol):
         ...
 
     def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
-        """Whether a group with these returns ``[paths]`` is trained on."""
+        """Whether a group whose episodes had these returns ``[episodes]`` is trained on."""
         ...
 
 
@@ -257,7 +257,8 @@ class Memory(Protocol):
 class Rollout(Protocol):
     """Grows a group from one task: decides only where the next turn hangs.
 
-    One whose trees never fork says so by an attribute ``forks`` that is False.
+    One whose trees never fork says so by an attribute ``forks`` that is False, one whose actions
+    are not the policy's own by ``samples``.
     """
 
     @property

@@ -14,8 +14,9 @@ from ..envs.errors import BadValueError
 class DynamicSampling:
     """Keep the groups whose returns differ (DAPO, arXiv 2503.14476, section 3.2).
 
-    A group of one path is kept too: it has no other to differ from. Groups that are left out are
-    replaced by further tasks until the step has its number.
+    Returns are the environment's, before any shaper. A group of one episode is kept too: it has no
+    other to differ from. Groups that are left out are replaced by further tasks until the step has
+    its number.
 
     Attributes:
         max_rounds: Most rounds of playing per step; the step then goes on with what it has.
@@ -30,5 +31,5 @@ class DynamicSampling:
             )
 
     def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
-        """Whether a group with these returns ``[paths]`` is trained on."""
+        """Whether a group whose episodes had these returns ``[episodes]`` is trained on."""
         return len(returns) == 1 or (len(returns) > 1 and bool(returns.max() > returns.min()))

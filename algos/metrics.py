@@ -16,7 +16,7 @@ from ..envs.errors import BadValueError, UnknownNameError
 METRICS: Mapping[str, str] = {
     # what the policy did in this step's rollouts, as sampled
     "rollout/groups": "groups (tasks) played",
-    "rollout/paths": "paths that are trained on",
+    "rollout/paths": "paths played to an end, those of groups that a filter leaves out included",
     "rollout/env_errors": "paths and attempts left out because the environment broke",
     "rollout/return_mean": "mean undiscounted return of a path",
     "rollout/return_std": "standard deviation of the returns over all paths",
@@ -100,6 +100,11 @@ METRICS: Mapping[str, str] = {
     "time/elapsed_s": "since the start of the run, earlier parts of a resumed run included",
     "time/rollout_tokens_per_s": "sampled tokens per second of playing",
 }
+
+OF_SAMPLING = frozenset(
+    {"rollout/entropy_nats", "update/logprob_diff_mean_nats", "update/logprob_diff_max_nats"}
+)
+"""Keys that say nothing of actions which the policy did not sample, and are left out there."""
 
 _PATTERNS = tuple(
     re.compile(re.escape(key).replace(r"\*", r"[^/]+") + r"\Z") for key in METRICS if "*" in key

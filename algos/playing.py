@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from .contracts import Memory, Rollout, Start
 from .forest import Forest, Group
 from .recipe import Recipe
@@ -71,7 +74,7 @@ async def play_step(
     while len(kept) < recipe.groups_per_step and rounds < recipe.filter.max_rounds:
         groups = await play_groups(recipe.rollout, player, starts(rounds))
         every += groups
-        kept += [g for g in groups if recipe.filter.keeps(Forest.of([g]).returns())]
+        kept += [g for g in groups if recipe.filter.keeps(_episode_returns(g))]
         rounds += 1
     return Played(
         all=Forest.of(every),
@@ -79,6 +82,12 @@ async def play_step(
         rounds=rounds,
         filtered=True,
     )
+
+
+def _episode_returns(group: Group) -> npt.NDArray[np.float64]:
+    """Returns of the group's whole episodes; sessions of one episode are not told apart."""
+    worth, _ = Forest.of([group]).endings()
+    return np.array(list(worth.values()), dtype=np.float64)
 
 
 async def play_first(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..envs.errors import BadValueError
+from .annotate import OldLogprobs
 from .contracts import Annotator, Credit, GroupFilter, Loss, Rollout, Shaper, Tracker
 
 _WHO = {
-    "old_logprobs": "OldLogprobs()",
-    "ref_logprobs": "RefLogprobs()",
-    "values": "CriticValues()",
-    "spawned_values": "SpawnedValues()",
-    "tracked_values": "a tracker such as BetaTracker()",
+    "old_logprobs": "Add OldLogprobs() to annotators.",
+    "ref_logprobs": "Add RefLogprobs() to annotators.",
+    "values": "Add CriticValues() to annotators.",
+    "spawned_values": "Add SpawnedValues() to annotators.",
+    "tracked_values": "Add a tracker such as BetaTracker().",
+    "pair": "Use StepPairs() as the credit.",
 }
 
 
@@ -153,8 +155,8 @@ class Recipe:
                 if name in part.needs or (name == "values" and "old_values" in part.needs)
             )
             raise BadValueError(
-                f"recipe {self.name!r}: {asking} needs {name!r}, which "
-                f"no annotator provides. Add {_WHO.get(name, 'one that does')} to annotators."
+                f"recipe {self.name!r}: {asking} needs {name!r}, which neither the credit nor an "
+                f"annotator provides. {_WHO.get(name, 'Add an annotator that does.')}"
             )
 
     def _check_critic(self) -> None:
@@ -184,6 +186,13 @@ class Recipe:
                 f"group, but {type(self.credit).__name__} compares at least "
                 f"{self.credit.least_paths}: every advantage would be 0. Grow more paths, or "
                 "choose a credit without a group baseline."
+            )
+        recorded = [a for a in self.annotators if a == OldLogprobs(source="sampled")]
+        if recorded and not getattr(self.rollout, "samples", True):
+            raise BadValueError(
+                f"recipe {self.name!r}: {recorded[0]} takes the log-probabilities that were "
+                f"recorded when an action was sampled, but {self.rollout} samples none. Use "
+                "OldLogprobs()."
             )
         if getattr(self.credit, "needs_forks", False) and not getattr(self.rollout, "forks", True):
             raise BadValueError(

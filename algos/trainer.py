@@ -33,7 +33,7 @@ from .forest import Forest
 from .forest_io import save_forest
 from .interrupts import held_interrupts, terminate_as_interrupt
 from .learner import Learner
-from .metrics import checked
+from .metrics import OF_SAMPLING, checked
 from .playing import Played, play_first, play_groups, play_step
 from .precheck import check_prompts
 from .progress import Bar, Reporter, Silent
@@ -45,6 +45,7 @@ from .task_order import step_starts
 from .tensorboard import Board
 from .transcripts import write_evaluation, write_group
 from .versions import versions
+
 
 def train(config: TrainConfig, run_dir: Path | str, report: Reporter | None = None) -> RunResult:
     """Train, or go on with an interrupted run, and return the scores before and after.
@@ -198,6 +199,8 @@ class Trainer:
             clock.lap("rollout")
             row = rollout_metrics(played.all) | played.metrics()
             row |= self._learn(forest, clock)
+            if not getattr(self.config.recipe.rollout, "samples", True):
+                row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
             row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / clock.laps["rollout"]
             self.done.step = step
             self.done.optimizer_steps = self.learner.optimizer_steps

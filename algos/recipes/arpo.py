@@ -23,7 +23,8 @@ def arpo() -> Recipe:
           vocabulary's size and the code sums the ten likeliest (``rollout.reference_compat``);
         - the probability is drawn (the code); ``rollout.threshold`` is the paper's fixed rule;
         - H_initial is each chain's own and starts anew with every batch;
-        - the format term of -1 is the environment's business.
+        - the format term of -1 is the environment's business (or a
+          :class:`~turngym.algos.shapers.FormatGate` before the bonus).
 
     Degenerate cases: ``rollout.budget=rollout.initial`` never branches, which is GRPO.
     """

@@ -24,7 +24,7 @@ def dapo() -> Recipe:
           z-score that is the same, beside the punishment it weighs half;
         - the token mean is over the mini batch, not over each micro batch.
 
-    Degenerate cases: a step whose every group is of equal returns changes nothing but by momentum.
+    Degenerate cases: a step in which no group was kept, after all its rounds, changes nothing.
     """
     return Recipe(
         name="dapo",

@@ -32,6 +32,6 @@ def drgrpo() -> Recipe:
             clip=Clip(low=0.2, high=0.2),
             aggregate=PathMeanConstant(length=2048),
         ),
-        optim=Optim(lr=1e-6, minibatches=2),
+        optim=Optim(lr=1e-6, minibatches=10),
         groups_per_step=512,
     )

@@ -15,8 +15,9 @@ def pasa() -> Recipe:
     Session-level PPO: the first session of each query, then a random draw of the papers found, two
     layers deep. An action is worth its reward plus 0.1 times the critic's values of the sessions it
     asked for (equation 3), KL 0.1 per token; clip 0.2 for policy and value, value weight 10, two
-    passes per batch, learning rate 1e-6, the first 50 steps train the critic alone. Scores are
-    clipped to [-0.1, 5] and at most 5 sessions per action count (released code).
+    passes per batch, learning rate 1e-6, temperature 0.7, the first 50 steps train the critic alone
+    (two passes each). Scores are clipped to [-0.1, 5] and at most 5 sessions per action count
+    (released code).
 
     Differs from the paper:
         - returns are Monte Carlo (lambda 1, equation 3); the released code has 0.95;
@@ -39,4 +40,5 @@ def pasa() -> Recipe:
         annotators=(OldLogprobs(), RefLogprobs(), CriticValues(), SpawnedValues(most=5)),
         optim=Optim(lr=1e-6, critic_lr=1e-6, epochs=2, critic_only_steps=100),
         groups_per_step=64,
+        temperature=0.7,
     )

@@ -128,6 +128,7 @@ RECIPES: dict[str, Entry] = {
             "credit.gamma1": 0.9,
             "loss.value.coef": 1.0,
             "loss.value.clip": 0.5,
+            "temperature": 1.0,
         },
     ),
     "sft": Entry(

@@ -33,6 +33,7 @@ class Demonstrations:
     mistakes: float = 0.0
 
     forks: ClassVar[bool] = False
+    samples: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.n < 1 or not 0 <= self.mistakes <= 1:

@@ -47,6 +47,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "treegrpo": {"optim.lr": LR, "groups_per_step": 12},
 }
 EXTRA: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("grpo", "Spawn-v0"): {"optim.lr": 3e-3, "groups_per_step": 12},
+    ("tarl", "Spawn-v0"): {"optim.lr": 3e-3, "groups_per_step": 12},
     ("arpo", "Spawn-v0"): {"groups_per_step": 4},  # for time
     ("spo", "Spawn-v0"): {"groups_per_step": 16},  # the split has 19 tasks, each at most once
 }

@@ -20,6 +20,7 @@ from turngym.algos.forest import Forest
 from turngym.algos.recipe import Recipe
 from turngym.algos.recipes import dapo, make_recipe, pasa, ppo, sft, spo
 from turngym.algos.rollouts import Demonstrations, Player
+from turngym.algos.tracker import BetaMemory
 from turngym.algos.trainer import Trainer
 from turngym.envs.errors import BadValueError
 
@@ -126,6 +127,51 @@ def test_a_tracker_s_memory_survives_being_killed(tiny_model: Path, tmp_path: Pa
     rows = [row for row in numbers(tmp_path / "straight") if "tracker/value_mean" in row]
     assert len(rows) == 4
     assert any(row["tracker/drift_mean_nats"] > 0 for row in rows)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("where", ["between parts", "after all"])
+def test_an_interrupt_around_the_first_episodes_pays_them_once(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    recipe = little(make_recipe("spo", {"tracker.pool": 6, "tracker.first": 2}))
+    setup = config(tiny_model, recipe=recipe)
+    run(setup, tmp_path / "straight")
+    monkeypatch.setattr("turngym.algos.playing.FIRST_AT_ONCE", 5)  # three parts change nothing
+    inner, parts = BetaMemory.score_first, []
+
+    def cut_off(memory: BetaMemory, part: Forest) -> None:
+        inner(memory, part)
+        parts.append(part)
+        if len(parts) == 2:
+            raise KeyboardInterrupt
+
+    def no_step() -> dict[str, float]:
+        raise KeyboardInterrupt
+
+    with Trainer(setup, tmp_path / "broken") as trainer:
+        if where == "after all":
+            trainer.train_step = no_step  # type: ignore[method-assign]
+        else:
+            monkeypatch.setattr(BetaMemory, "score_first", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+    monkeypatch.undo()
+    run(setup, tmp_path / "broken")
+    assert numbers(tmp_path / "straight") == numbers(tmp_path / "broken")
+    assert same(final_weights(tmp_path / "straight"), final_weights(tmp_path / "broken"))
+
+
+def test_further_rounds_of_playing_survive_being_killed(tiny_model: Path, tmp_path: Path) -> None:
+    recipe = little(make_recipe("dapo", {"rollout.n": 2, "filter.max_rounds": 3}))
+    setup = config(tiny_model, recipe=recipe)
+    run(setup, tmp_path / "straight")
+    with Trainer(setup, tmp_path / "killed") as trainer:
+        kill_after(trainer, 3)
+        with pytest.raises(Killed):
+            trainer.run()
+    run(setup, tmp_path / "killed")
+    assert numbers(tmp_path / "straight") == numbers(tmp_path / "killed")
+    assert same(final_weights(tmp_path / "straight"), final_weights(tmp_path / "killed"))
 
 
 def test_the_critic_can_learn_first(tiny_model: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.algos.filters import DynamicSampling
-from turngym.algos.forest import Forest, Group
+from turngym.algos.forest import Edge, Forest, Group
 from turngym.algos.tracker import BetaMemory, BetaTracker
 from turngym.envs.errors import BadValueError
 
@@ -128,6 +128,45 @@ def test_first_episodes_are_counted_by_task() -> None:
     ]
     memory.score_first(Forest.of(groups))
     assert [memory.value(t) for t in range(3)] == pytest.approx([2.5 / 3, 0.5, 0.5 / 3])
+
+
+def test_an_episode_of_several_sessions_counts_once() -> None:
+    """Its return is 0.25 + 0.5 whichever session is looked at."""
+    spawn = Edge.SPAWN
+    line = [
+        turn(0.25, spawned=(np.array([5]),)),
+        turn(0.0, parent=0, edge=spawn, previous=0, status="running"),
+        turn(0.5, parent=0, edge=spawn, previous=1, status="solved"),
+    ]
+    forest = Forest.of([Group("1/0/7", "t", [tree(*line)])])
+    assert len(forest.paths) == 3
+    memory = started(rho_min=0.9, rho_max=0.9)
+    learned = memory.learn(forest, Fixed(logprobs=[np.array([-1.0], np.float32)] * 3))
+    assert memory.beliefs[7] == pytest.approx((0.9 * 0.5 + 0.75, 0.9 * 0.5 + 0.25))
+    assert learned["value_mean"] == 0.5
+    first = started(pool=1, first=1)
+    first.score_first(Forest.of([Group("first/0/0", "t", [tree(*line)])]))
+    assert first.beliefs[0] == pytest.approx(first.rule.prior(1, 1))
+
+
+def test_a_broken_episode_teaches_nothing() -> None:
+    broken = tree(turn(0.5), turn(0.0, parent=0, edge=Edge.SPAWN, previous=0, status="env_error"))
+    memory = started()
+    scorer_of_one = Fixed(logprobs=[np.array([-1.0], np.float32)])
+    assert memory.learn(Forest.of([Group("1/0/7", "t", [broken])]), scorer_of_one) == {}
+    assert memory.beliefs == {}
+
+
+def test_first_episodes_may_come_in_parts() -> None:
+    whole, parts = started(pool=1, first=3), started(pool=1, first=3)
+    groups = [
+        Group(s.uid, "t", [tree(turn(r, status="solved"))])
+        for s, r in zip(whole.first_episodes, (1.0, 0.0, 0.5), strict=True)
+    ]
+    whole.score_first(Forest.of(groups))
+    parts.score_first(Forest.of(groups[:2]))
+    parts.score_first(Forest.of(groups[2:]))
+    assert whole.beliefs == parts.beliefs == {0: whole.rule.prior(2, 3)}
 
 
 def test_what_does_not_fit_is_refused() -> None:
