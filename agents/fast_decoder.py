@@ -169,7 +169,7 @@ class FastDecoder:
 
     def _one_sdpa(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
         mask = seen[:, None, None]
-        return lambda q, layer: self._sdpa(q, *window[layer], mask)
+        return lambda q, layer: self._sdpa(q, window[layer, 0], window[layer, 1], mask)
 
     def _sdpa(
         self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
