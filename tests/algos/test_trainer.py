@@ -29,7 +29,6 @@ from turngym.algos.recipes.ppo import ppo
 from turngym.algos.result import RunResult
 from turngym.algos.rollouts import Chains
 from turngym.algos.run_dir import RunLockedError, read_metrics
-from turngym.algos.task_order import step_starts
 from turngym.algos.trainer import Trainer
 from turngym.envs.errors import BadValueError, DataError, UnknownNameError
 
@@ -370,19 +369,3 @@ def test_a_tokenizer_without_pad_token_is_refused(tiny_model: Path, tmp_path: Pa
         path.write_text(json.dumps(data))
     with pytest.raises(BadValueError, match="no pad token"):
         Trainer(config(tmp_path / "model"), tmp_path / "run")
-
-
-# ---------------------------------------------------------------- order of tasks
-
-
-def test_every_task_of_a_finite_split_is_played_equally_often() -> None:
-    tasks = [s.task for step in range(1, 7) for s in step_starts(3, step, 5, "train", 10)]
-    assert sorted(tasks) == sorted([*range(10)] * 3)
-    assert tasks[:10] != tasks[10:20]
-
-
-def test_tasks_depend_on_seed_and_step_alone() -> None:
-    one = step_starts(1, 7, 4, "train", None)
-    assert one == step_starts(1, 7, 4, "train", None)
-    assert one != step_starts(2, 7, 4, "train", None)
-    assert len({s.seed for s in one} | {s.seed for s in step_starts(1, 8, 4, "train", None)}) == 8
