@@ -172,6 +172,13 @@ def test_token_budget_ends_the_run(tiny_model: Path, tmp_path: Path) -> None:
     assert rows[-1]["budget/tokens"] - rows[-1]["rollout/tokens"] < 60
 
 
+def test_a_budget_of_actions_ends_the_run(tiny_model: Path, tmp_path: Path) -> None:
+    result = run(config(tiny_model, budget=Budget(calls=20), evals=()), tmp_path)
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert rows[-1]["budget/turns"] == result.env_turns >= 20
+    assert all(row["budget/turns"] < 20 for row in rows[:-1])
+
+
 def test_a_budget_without_limits_is_refused() -> None:
     with pytest.raises(BadValueError, match="at least one limit"):
         Budget()
@@ -373,6 +380,14 @@ def test_a_tokenizer_without_pad_token_is_refused(tiny_model: Path, tmp_path: Pa
 
 
 # ---------------------------------------------------------------- order of tasks
+
+
+def test_further_rounds_of_a_step_play_other_episodes() -> None:
+    rounds = [step_starts(3, 2, 4, "train", 10, extra) for extra in range(4)]
+    assert rounds[2] == step_starts(3, 2, 4, "train", 10, 2)
+    every = [start for round_ in rounds for start in round_]
+    assert len({s.uid for s in every}) == len({s.seed for s in every}) == 16
+    assert len({tuple(s.task for s in round_) for round_ in rounds}) == 4
 
 
 def test_every_task_of_a_finite_split_is_played_equally_often() -> None:
