@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy.typing as npt
 import torch
 
 _STEP = np.float32(2.0**-24)
+_BELOW_ONE = 1 - 2.0**-24
+_COLUMNS = 64  # a vocabulary is drawn from as a table of at most so many columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +95,32 @@ def likeliest(logits: torch.Tensor, temperature: float, k: int) -> npt.NDArray[n
 
 
 def _invert(masses: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
-    """First index whose cumulative mass exceeds ``uniform`` times the total.
+    """A token by inverse CDF: first its column, then its line, in the vocabulary as a table.
+
+    Two short sums instead of one over the whole vocabulary. A token without mass is never drawn.
+    """
+    columns = math.gcd(masses.shape[-1], _COLUMNS)
+    table = masses.unflatten(-1, (-1, columns))
+    column, rest = _first_above(table.sum(1), uniform)
+    line, _ = _first_above(table[torch.arange(len(table), device=table.device), :, column], rest)
+    return line * columns + column
+
+
+def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """First index whose cumulative mass exceeds ``uniform`` times the total, ``[rows]``.
 
     The number is at most 1 - 2**-24, so its product with the total rounds to less than the total:
-    a token without mass is never drawn.
+    an index without mass is never found.
+
+    Returns:
+        The indices, and how far into the mass of its index each number falls, again in [0, 1).
     """
     cumulative = masses.cumsum(-1)
     goal = uniform[:, None] * cumulative[:, -1:]
-    return torch.searchsorted(cumulative, goal, right=True)[:, 0].clamp_(max=masses.shape[-1] - 1)
+    index = torch.searchsorted(cumulative, goal, right=True).clamp_(max=masses.shape[-1] - 1)
+    mass = masses.gather(-1, index)
+    rest = (goal - cumulative.gather(-1, index) + mass) / mass
+    return index[:, 0], rest[:, 0].clamp_(0.0, _BELOW_ONE)
 
 
 def _cut(probs: torch.Tensor, knobs: Knobs, cut: npt.NDArray[np.bool_]) -> torch.Tensor:

@@ -45,14 +45,14 @@ def list_recipes(command: RecipesCommand) -> None:
     console = Console()
     table = Table(box=None, padding=(0, 2, 0, 0))
     if command.name is None:
-        for head in ("recipe", "rollout", "credit", "loss", "paper"):
+        for head in ("recipe", "rollout", "credit", "loss", "ratio", "paper"):
             table.add_column(head)
         for name, entry in RECIPES.items():
             recipe = entry.factory()
             parts = (recipe.rollout, recipe.credit, recipe.loss)
-            table.add_row(
-                f"[bold]{name}[/]", *(type(part).__name__ for part in parts), recipe.paper
-            )
+            names = (type(part).__name__ for part in parts)
+            ratio = getattr(getattr(recipe.loss, "policy", recipe.loss), "ratio", "")
+            table.add_row(f"[bold]{name}[/]", *names, ratio, recipe.paper)
         console.print(table)
         console.print()
         for name, entry in RECIPES.items():

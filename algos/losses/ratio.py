@@ -22,7 +22,7 @@ def ratio_at(level: Level, batch: LossBatch) -> torch.Tensor:
 
     The gradient flows through each token's own log-probability (GSPO-token, equation 14): the same
     as the unit's where all tokens of the unit have one advantage, and right where they have
-    different ones. It is scaled such that the mean over a path's tokens has the gradient of the
+    different ones. It is scaled such that the mean over a unit's tokens has the gradient of the
     unit's ratio: a token of ``"sequence-sum"`` carries it as many times as the path has tokens.
     """
     times: torch.Tensor | float = 1.0

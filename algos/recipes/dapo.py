@@ -24,6 +24,9 @@ def dapo() -> Recipe:
           z-score that is the same, beside the punishment it weighs half;
         - the token mean is over the mini batch, not over each micro batch.
 
+    The punishment is made for answers of 20,000 tokens: where the context is shorter, lower
+    ``shapers.overlong.cache`` and ``.limit``, or it never comes.
+
     Degenerate cases: a step in which no group was kept, after all its rounds, changes nothing.
     """
     return Recipe(

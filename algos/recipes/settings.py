@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import itertools
+import re
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -10,7 +13,9 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 from ...envs.errors import BadValueError, UnknownNameError
 from ..recipe import Recipe
 
-FIXED = frozenset({"name", "paper", "annotators", "shapers"})
+FIXED = frozenset({"name", "paper"})
+LISTS = frozenset({"annotators", "shapers"})
+"""Fields that hold several parts, each found by its class name (``shapers.overlong.limit``)."""
 
 
 class Setting(NamedTuple):
@@ -31,7 +36,10 @@ def settings_of(recipe: Recipe) -> dict[str, Any]:
 
 
 def with_settings(recipe: Recipe, settings: Mapping[str, Any]) -> Recipe:
-    """A copy of ``recipe`` with some settings changed, in the given order.
+    """A copy of ``recipe`` with some settings changed.
+
+    They are put in one after the other, so that a part can be exchanged and then set, and checked
+    together at the end: limits that depend on each other may come in any order.
 
     Args:
         recipe: What to start from.
@@ -49,7 +57,17 @@ def with_settings(recipe: Recipe, settings: Mapping[str, Any]) -> Recipe:
         found = _find(recipe.name, name, list(_settings(parts)))
         first, *rest = found.path.split(".")
         parts[first] = _put(parts[first], rest, _read(value, found))
-    return Recipe(**parts)
+    return Recipe(**{name: _checked(part) for name, part in parts.items()})
+
+
+def _checked(part: Any) -> Any:
+    """The same, built anew: every part checks its settings when it is made."""
+    if isinstance(part, tuple):
+        return tuple(_checked(p) for p in part)
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return part
+    inner = {f.name: _checked(getattr(part, f.name)) for f in dataclasses.fields(part) if f.init}
+    return dataclasses.replace(part, **inner)
 
 
 def _parts(recipe: Recipe) -> dict[str, Any]:
@@ -59,8 +77,17 @@ def _parts(recipe: Recipe) -> dict[str, Any]:
 def _settings(parts: Mapping[str, Any]) -> Iterator[Setting]:
     hints = get_type_hints(Recipe)
     for name, value in parts.items():
-        if name not in FIXED:
+        if name in LISTS:
+            for part in value:
+                if dataclasses.is_dataclass(part):
+                    yield from _inside(Setting(f"{name}.{_word(part)}", part, type(part)))
+        elif name not in FIXED and value is not None:  # a hook that is not there has no settings
             yield from _inside(Setting(name, value, hints[name]))
+
+
+def _word(part: Any) -> str:
+    """``MultiToolBonus`` as ``multi_tool_bonus``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(part).__name__).lower()
 
 
 def _inside(setting: Setting) -> Iterator[Setting]:
@@ -94,8 +121,11 @@ def _find(recipe: str, name: str, known: list[Setting]) -> Setting:
 def _put(part: Any, rest: list[str], value: Any) -> Any:
     if not rest:
         return value
-    inner = _put(getattr(part, rest[0]), rest[1:], value)
-    return dataclasses.replace(part, **{rest[0]: inner})
+    if isinstance(part, tuple):
+        return tuple(_put(p, rest[1:], value) if _word(p) == rest[0] else p for p in part)
+    draft = copy.copy(part)
+    object.__setattr__(draft, rest[0], _put(getattr(part, rest[0]), rest[1:], value))
+    return draft
 
 
 def _options(kind: Any) -> tuple[Any, ...]:
@@ -133,9 +163,7 @@ def _as(value: Any, kind: Any) -> Any:
     if get_origin(kind) is Literal:
         return value
     if get_origin(kind) is tuple:
-        items = value.strip("() ").split(",") if isinstance(value, str) else list(value)
-        pairs = zip(items, get_args(kind), strict=True)
-        return tuple(_as(i.strip() if isinstance(i, str) else i, k) for i, k in pairs)
+        return _as_tuple(value, get_args(kind))
     if kind is types.NoneType:
         if value is None or str(value).lower() == "none":
             return None
@@ -151,6 +179,15 @@ def _as(value: Any, kind: Any) -> Any:
     if kind is int and not isinstance(value, str) and made != value:
         raise ValueError
     return made
+
+
+def _as_tuple(value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A fixed number of items, or any number of one kind (``tuple[str, ...]``)."""
+    items = value.strip("() ").rstrip(",").split(",") if isinstance(value, str) else list(value)
+    items = [i.strip(" '\"") if isinstance(i, str) else i for i in items]
+    if kinds[1:] == (...,):
+        kinds = tuple(itertools.repeat(kinds[0], len(items)))
+    return tuple(_as(i, k) for i, k in zip(items, kinds, strict=True))
 
 
 def _name_of(kind: Any) -> str:

@@ -21,6 +21,8 @@ def tarl() -> Recipe:
     Differs from the paper:
         - the judge is the world's own rules; an :class:`~turngym.algos.judges.LlmJudge` takes its
           place in ``shapers``;
+        - a +1 is worth 5 / turns; 1 / turns is the other reading of the paper's scale
+          (``shapers.verdict_rewards.turn_budget=1``);
         - group size, learning rate, clip and KL are GRPO's of Search-R1: the paper's are not known;
         - mixing in maths tasks is a choice of environments, not of the algorithm.
 

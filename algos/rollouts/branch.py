@@ -16,7 +16,8 @@ from .meter import Line, Meter, finished, kept
 from .player import Answer, Player, Seat
 from .seeds import seed_at
 
-_SNAPSHOT, _FRESH = -1, 10**6
+_SNAPSHOT, _CHANCE = -1, -2
+_ROUNDING = 1e-4
 TOP = 10
 """Likeliest tokens that the released code's entropy looks at."""
 
@@ -148,10 +149,7 @@ class _Grove:
                 self.player.leave(chain.seat)
 
     async def _round(self, active: list[_Chain]) -> bool:
-        turns: list[_Chain] = []
-        for chain in active:
-            if self.meter.admits(len(turns), self.player.sampling.max_tokens):
-                turns.append(chain)
+        turns = self.meter.admitted(active, self.player)
         origins = [self._before(chain) for chain in turns]
         top = TOP if self.rule.reference_compat else 0
         answers = await asyncio.gather(*(self.player.answer(c.seat, top) for c in turns))
@@ -191,8 +189,8 @@ class _Grove:
     def _draws(self, chain: _Chain, copy: int, chance: float) -> bool:
         if self.rule.threshold is not None:
             return chance > self.rule.threshold
-        place = seed_at(self.seat.seed, chain.number, chain.seat.turns, copy)
-        return bool(np.random.default_rng(place).random() < chance)
+        seed = seed_at(self.seat.seed, _CHANCE, chain.number, chain.seat.turns, copy)
+        return bool(np.random.default_rng(seed).random() < chance)
 
     def _fresh(self) -> None:
         tree = Tree()
@@ -226,7 +224,7 @@ def probe_entropy(
         sampled: Log-probabilities of the sampled tokens ``[n]``.
         vocabulary: Number of token ids.
     """
-    terms = top.astype(np.float64)
-    total = -(np.exp(terms) * terms).sum()
-    outside = sampled.astype(np.float64)[sampled < top[:, -1]] if len(top) else np.zeros(0)
-    return float(total - (np.exp(outside) * outside).sum()) / math.log(vocabulary)
+    # the last candidate's own log-probability can round to a little less when it was sampled
+    outside = sampled[sampled < top[:, -1] - _ROUNDING] if len(top) else sampled
+    terms = np.concatenate([top[np.isfinite(top)], outside]).astype(np.float64)
+    return float(-(np.exp(terms) * terms).sum()) / math.log(vocabulary)

@@ -39,7 +39,8 @@ class Expand:
         trees: M in the paper.
         nodes: N: points drawn per tree and round.
         rounds: L.
-        keep: k: endings kept per tree, drawn at random; None keeps all.
+        keep: k: endings kept per tree, drawn at random; None keeps all. Endings that broke
+            (``env_error``) stay beside them, to be counted.
         granularity: Where forks may hang: at the ends of turns (``"step"``, the paper's), or also
             inside actions, after sentences or every ``span`` tokens (its ablation).
         span: Tokens between points, with ``granularity="tokens"``.
@@ -98,6 +99,7 @@ class Expand:
         meter = Meter(self.limit_tokens, self.limit_calls)
         span = (self.span or SPAN) if self.granularity == "tokens" else None
         garden = _Garden(player, self.granularity, span)
+        garden.grows = self.rounds > 0
         lines = [Line(seat.fork(i), Tree()) for i in range(self.trees)]
         for line in lines:
             garden.points[id(line.tree)] = [_Point(line.seat.fork(_SNAPSHOT))]
@@ -109,12 +111,13 @@ class Expand:
                 for t, tree in enumerate(trees)
                 for i, point in enumerate(self._drawn(garden.points[id(tree)], start, number, t))
             ]
+            garden.grows = number + 1 < self.rounds
             await play_lines(player, lines, meter, garden)
         garden.close()
         group = Group(start.uid, seat.task_id, trees)
         ends = [finished(tree) for tree in trees]
         if self.keep is not None:
-            ends = [self._some(last, start, t) for t, last in enumerate(ends)]
+            ends = [self._some(trees[t], last, start, t) for t, last in enumerate(ends)]
         elif meter.off:
             return group
         return kept(group, ends)
@@ -125,9 +128,11 @@ class Expand:
         rng = np.random.default_rng(seed_at(start.seed, _DRAW, number, tree))
         return [points[i] for i in rng.integers(len(points), size=self.nodes)]
 
-    def _some(self, ends: list[int], start: Start, tree: int) -> list[int]:
-        rng = np.random.default_rng(seed_at(start.seed, _KEEP, tree))
-        return sorted(rng.permutation(ends)[: self.keep].tolist())
+    def _some(self, tree: Tree, ends: list[int], start: Start, number: int) -> list[int]:
+        broken = [last for last in ends if tree.turns[last].status == "env_error"]
+        whole = [last for last in ends if last not in broken]
+        rng = np.random.default_rng(seed_at(start.seed, _KEEP, number))
+        return sorted([*broken, *(whole[i] for i in rng.permutation(len(whole))[: self.keep])])
 
 
 @dataclass(slots=True, eq=False)
@@ -148,12 +153,18 @@ class _Point:
 
 
 class _Garden:
-    """Keeps the points of the trees while lines are played."""
+    """Keeps the points of the trees while lines are played.
+
+    Attributes:
+        points: By tree.
+        grows: Whether further endings will be drawn; without them nothing needs to be kept.
+    """
 
     def __init__(
         self, player: Player, granularity: Literal["step", "sentence", "tokens"], span: int | None
     ) -> None:
         self.points: dict[int, list[_Point]] = {}
+        self.grows = True
         self._player = player
         self._inside = granularity != "step"
         self._span = span
@@ -161,11 +172,13 @@ class _Garden:
 
     def ready(self, line: Line) -> None:
         """Remember where the line stands: points inside the action hang there."""
-        if self._inside:
+        if self._inside and self.grows:
             self._before[id(line)] = line.seat.fork(_SNAPSHOT)
 
     def append(self, player: Player, line: Line, answer: Answer) -> Turn:
         """Append the turn, cut where it may fork, and note its points."""
+        if not self.grows:
+            return player.append(line.seat, line.tree, answer)
         points = self.points[id(line.tree)]
         given = list(line.seat.now.given)
         cuts = self._cuts(given, answer.done.ids.tolist()) if self._inside else []

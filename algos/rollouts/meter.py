@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
+from ...agents.scripted import text_env
 from ...envs.errors import BadValueError
 from ..forest import ROOT, Group, Tree, Turn
 from .player import Answer, Player, Seat
+
+L = TypeVar("L", bound="Line")
 
 
 @dataclass(slots=True)
@@ -18,6 +21,9 @@ class Meter:
 
     A turn is admitted when it fits beside those in flight (an action may take ``max_tokens``), or
     when none is in flight and anything is left: the budget is passed by at most one turn.
+
+    An episode begins when it fits beside the others at its longest, or when no other is under way.
+    So the budget buys whole episodes; many that begin together would all be cut off at once.
 
     Attributes:
         tokens: Most sampled tokens; None for no such limit.
@@ -47,24 +53,55 @@ class Meter:
         self.spent_tokens += len(answer.done.ids)
         self.spent_calls += 1
 
-    def admits(self, in_flight: int, max_tokens: int) -> bool:
-        """Whether one more turn may be played beside ``in_flight`` others."""
-        return all(
-            amount is None
-            or (spent < amount if not in_flight else spent + (in_flight + 1) * size <= amount)
-            for amount, spent, size in (
-                (self.tokens, self.spent_tokens, max_tokens),
-                (self.calls, self.spent_calls, 1),
-            )
+    def admitted(self, active: Sequence[L], player: Player) -> list[L]:
+        """Those that may take a turn now, by their order alone; marks the ones that begin."""
+        if self.off:
+            return list(active)
+        size = player.sampling.max_tokens
+        under_way = sum(_longest(line) for line in active if line.begun)
+        chosen: list[L] = []
+        for line in active:
+            most = 0 if line.begun else _longest(line)
+            if most and under_way and not self._holds(under_way + most, size):
+                continue
+            if not (self._holds(len(chosen) + 1, size) if chosen else self._any_left()):
+                continue
+            line.begun = True
+            under_way += most
+            chosen.append(line)
+        return chosen
+
+    def _holds(self, turns: int, max_tokens: int) -> bool:
+        """Whether so many more turns fit, each at its longest."""
+        tokens, calls = self.spent_tokens + turns * max_tokens, self.spent_calls + turns
+        return (self.tokens is None or tokens <= self.tokens) and (
+            self.calls is None or calls <= self.calls
+        )
+
+    def _any_left(self) -> bool:
+        return (self.tokens is None or self.spent_tokens < self.tokens) and (
+            self.calls is None or self.spent_calls < self.calls
         )
 
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """A seat that plays to its end in a tree."""
+    """A seat that plays to its end in a tree.
+
+    Attributes:
+        seat: Where it stands.
+        tree: What it grows in.
+        begun: It was admitted once. Only kept where something is limited.
+    """
 
     seat: Seat
     tree: Tree
+    begun: bool = field(default=False, kw_only=True)
+
+
+def _longest(line: Line) -> int:
+    """Turns that the episode can still take."""
+    return max(1, text_env(line.seat.env).max_turns - line.seat.turns)
 
 
 class Grower(Protocol):
@@ -100,10 +137,7 @@ async def play_lines(
     """
     grower = grower or Plain()
     while active := [line for line in lines if not line.seat.done]:
-        admitted: list[Line] = []
-        for line in active:
-            if meter.admits(len(admitted), player.sampling.max_tokens):
-                admitted.append(line)
+        admitted = meter.admitted(active, player)
         if not admitted:
             break
         for line in admitted:
@@ -129,7 +163,7 @@ def kept(group: Group, wanted: Sequence[Sequence[int]]) -> Group:
         stay = sorted({turn for last in finals for turn in tree.episode(last)})
         if stay:
             trees.append(only(tree, stay))
-        gone = [turn for old, turn in enumerate(tree.turns) if old not in stay]
+        gone = [tree.turns[old] for old in sorted({*range(len(tree.turns))} - {*stay})]
         tokens += sum(len(turn.act_ids) for turn in gone)
         turns += sum(not turn.partial for turn in gone)
     return replace(group, trees=trees, pruned_tokens=tokens, pruned_turns=turns)

@@ -23,9 +23,10 @@ LR = 2e-3
 EPISODES = 64
 """Paths per step of the recipes whose groups do not compare paths; the others take 8 groups."""
 STEPS = {"Bandit-v0": 40, "Password-v0": 60, "Recall-v0": 60, "Fork-v0": 110, "Spawn-v0": 90}
-LEAST = {"Bandit-v0": 0.9, "Password-v0": 0.8, "Recall-v0": 0.6, "Fork-v0": 0.4, "Spawn-v0": 0.4}
-"""Success that counts as learned. A blank model's is under 0.25; half of Fork's rooms, walked
-into on purpose and answered rightly, are twice what chance gives."""
+LEAST = {"Bandit-v0": 0.9, "Password-v0": 0.8, "Recall-v0": 0.6, "Fork-v0": 0.4, "Spawn-v0": 0.3}
+"""Success that counts as learned; a blank model's is under 0.25. Floors against breakage, not
+claims of quality: they lie below what one seed gave with these settings (lowest seen: Recall 0.72,
+Spawn 0.42), and the settings were chosen on that same seed."""
 
 _CHAINS = {"optim.lr": LR, "groups_per_step": 8, "rollout.n": 8}
 _SINGLE = {"optim.lr": LR, "groups_per_step": EPISODES}
@@ -53,14 +54,12 @@ EXTRA: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("spo", "Spawn-v0"): {"groups_per_step": 16},  # the split has 19 tasks, each at most once
 }
 NOT_LEARNED: Mapping[tuple[str, str], str] = {
-    ("ppo", "Spawn-v0"): "GAE ends with the session: asking costs and never pays",
-    ("treegrpo", "Spawn-v0"): "a tree's mean is over sessions, so that episodes which ask for many "
-    "of them are compared with themselves; a tree has too few others",
-    ("stepdpo", "Spawn-v0"): "pairs stand at random forks of an episode of a dozen turns, and its "
-    "later sessions outweigh the step that is judged",
-    ("stepdpo", "Fork-v0"): "pairs judge doors room by room and never gather the walk in few rooms",
+    ("ppo", "Spawn-v0"): "0.00; by construction GAE ends with the session, so asking only costs",
+    ("stepdpo", "Spawn-v0"): "0.00 with two settings; cause not established",
+    ("stepdpo", "Fork-v0"): "0.23 to 0.32 with three settings, chance at the door is 0.25; cause "
+    "not established (perhaps pairs never gather the walk in few rooms)",
 }
-"""Cells that are not expected to learn, with the reason."""
+"""Cells that did not learn with what was tried, and what is known of the reason."""
 
 
 @dataclass(frozen=True)

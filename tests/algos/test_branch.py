@@ -16,7 +16,7 @@ from walk_world import DiceEngine, Walk, WalkRenderer
 from turngym.agents.engine import Sampling
 from turngym.algos.contracts import Start
 from turngym.algos.forest import ROOT, Forest, Group
-from turngym.algos.rollouts import Branch, Chains, Player
+from turngym.algos.rollouts import Branch, Chains, Player, branch, seed_at
 from turngym.algos.rollouts.branch import probe_entropy
 from turngym.envs.errors import BadValueError
 
@@ -47,6 +47,15 @@ def test_entropy_of_the_released_code() -> None:
     got = probe_entropy(eleven, outside, size) * math.log(size)
     # the tenth candidate is 0.04, so the sampled 0.01 is an eleventh
     assert got == pytest.approx(1.551421, abs=1e-6)
+    # sampling the tenth one itself adds nothing, though its own rounding is another
+    tenth = np.nextafter(eleven[:, -1], np.float32(-np.inf))
+    got = probe_entropy(eleven, tenth, size) * math.log(size)
+    assert got == pytest.approx(1.551421 + 0.01 * math.log(0.01), abs=1e-6)
+    # ruled out by the model: no mass, no entropy
+    ruled = np.log(np.array([[0.9, 0.1]], np.float32))
+    ruled = np.concatenate([ruled, np.full((1, 8), -np.inf, np.float32)], 1)
+    alone = probe_entropy(ruled, ruled[:, 1], size) * math.log(size)
+    assert alone == pytest.approx(-0.9 * math.log(0.9) - 0.1 * math.log(0.1), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +96,18 @@ def test_budget_completion(
 
 
 def test_fresh_chains_one_at_a_time_or_at_once() -> None:
-    """E11: 27 rounds as released, 3 + 3 when the rest is filled in parallel."""
-    for compat, rounds in ((True, 27), (False, 6)):
+    """E11: 27 rounds as released, 3 + 3 when the rest is filled in parallel.
+
+    With branches at the first call 3 rounds as released; the probe makes it one more.
+    """
+    for compat, chance, rounds in (
+        (True, NEVER, 27),
+        (False, NEVER, 6),
+        (True, ALWAYS, 3),
+        (False, ALWAYS, 4),
+    ):
         engine = _Rounds()
-        play(Branch(initial=8, budget=16, reference_compat=compat, **NEVER), 3, engine=engine)
+        play(Branch(initial=8, budget=16, reference_compat=compat, **chance), 3, engine=engine)
         assert engine.rounds == rounds
 
 
@@ -151,6 +168,67 @@ def test_a_rise_of_the_entropy_decides(rise: float) -> None:
     group, _ = play(rollout, 3, engine=Rising())
     shared = sum(sum(t.parent == 0 for t in tree.turns) == 2 for tree in group.trees)
     assert shared == (2 if rise else 0)
+
+
+@pytest.mark.parametrize(("compat", "most"), [(False, 8), (True, 3)])
+def test_a_branch_measures_against_its_origins_beginning(compat: bool, most: int) -> None:
+    """Entropy 0 in the first action, high ever after; one chain of four turns.
+
+    Paper: all branch at each of the three tool answers, against the 0 that they inherit: 2 * 2 * 2.
+    Released code: the first answer is judged by the action before it, and branches begin high and
+    never rise: one branch each at the second and the third.
+    """
+
+    class Step(DiceEngine):
+        async def generate(self, request: Any) -> Any:
+            done = await super().generate(request)
+            first = len(request.ids) <= len("Walk.t1:")
+            done.entropies[:] = 0.0 if first else 4.0
+            if done.top_logprobs is not None:
+                done.top_logprobs[:] = -np.inf if first else math.log(1 / 10)
+                done.logprobs[:] = 0.0 if first else math.log(1 / 10)
+            return done
+
+    how: dict[str, Any] = {"alpha": 0.0, "beta": 9.0, "threshold": 0.5}
+    group, _ = play(
+        Branch(initial=1, budget=most, reference_compat=compat, **how), 4, engine=Step()
+    )
+    assert len(group.trees) == 1
+    more = Branch(initial=1, budget=most + 1, reference_compat=compat, **how)
+    group, _ = play(more, 4, engine=Step())
+    assert [len(tree.finals()) for tree in group.trees] == [most, 1]
+
+
+def test_whether_a_chain_branches_is_drawn_apart_from_its_tokens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[int] = []
+
+    def noting(*place: int) -> int:
+        drawn.append(seed_at(*place))
+        return drawn[-1]
+
+    class Noting(DiceEngine):
+        async def generate(self, request: Any) -> Any:
+            seeds.append(request.seed)
+            return await super().generate(request)
+
+    seeds: list[int] = []
+    monkeypatch.setattr(branch, "seed_at", noting)
+    play(Branch(initial=4, budget=30, beam=3), 3, engine=Noting())
+    assert len(set(seeds)) == len(seeds)
+    assert len(set(drawn)) == len(drawn) > 8
+    assert not set(drawn) & set(seeds)
+
+
+def test_the_share_of_branches_is_the_probability() -> None:
+    """Four chains that read one tool answer each; no fresh one is left to branch."""
+    shares = []
+    for seed in range(100):
+        group, _ = play(Branch(initial=4, budget=8, alpha=0.3, beta=0.0), 2, seed)
+        shares += [len(tree.finals()) > 1 for tree in group.trees[:4]]
+    error = math.sqrt(0.3 * 0.7 / len(shares))
+    assert np.mean(shares) == pytest.approx(0.3, abs=4 * error)
 
 
 def test_the_probe_is_only_so_many_tokens_long() -> None:

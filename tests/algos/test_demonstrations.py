@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
+from forests import tree, turn
 from test_trainer import Killed, config, final_weights, kill_after, numbers, run, same
 from walk_world import DiceEngine, Walk, WalkRenderer
 
@@ -16,7 +19,10 @@ from turngym.agents.engine import Sampling
 from turngym.agents.loading import load_tokenizer
 from turngym.agents.render import make_renderer
 from turngym.algos.contracts import Start
-from turngym.algos.forest import Forest
+from turngym.algos.filters import DynamicSampling
+from turngym.algos.forest import Edge, Forest, Group, Tree
+from turngym.algos.metrics import OF_SAMPLING
+from turngym.algos.playing import play_step
 from turngym.algos.recipe import Recipe
 from turngym.algos.recipes import dapo, make_recipe, pasa, ppo, sft, spo
 from turngym.algos.rollouts import Demonstrations, Player
@@ -38,11 +44,11 @@ def test_the_expert_s_episodes_are_rendered_as_the_model_would_write_them(
     assert engine.requests == 0
     assert [forest.turns(p)[-1].status for p in forest] == ["solved", "solved"]
     for path in forest:
-        for turn in forest.turns(path):
-            assert renderer.text(turn.act_ids.tolist()) == turn.action
-            assert turn.action.endswith(env.unwrapped.stop)  # type: ignore[attr-defined]
-            assert turn.stop == "stop"
-            assert not turn.logprobs.any()
+        for t in forest.turns(path):
+            assert renderer.text(t.act_ids.tolist()) == t.action
+            assert t.action.endswith(env.unwrapped.stop)  # type: ignore[attr-defined]
+            assert t.stop == "stop"
+            assert not t.logprobs.any()
     assert (forest.turns(forest.paths[0])[0].obs_ids == group.trees[1].turns[0].obs_ids).all()
 
 
@@ -71,11 +77,30 @@ def test_an_action_without_a_stop_string_ends_with_end_of_text() -> None:
     assert acts == [[98, 33], [97, 97, renderer.eos_id]]
 
 
+def test_the_sessions_that_the_expert_opens_hang_by_spawn(tiny_model: Path) -> None:
+    env = gym.make("Spawn-v0", size="micro")
+    renderer = make_renderer(load_tokenizer(str(tiny_model)))
+    engine: Any = DiceEngine()
+    player = Player(env, engine, renderer, Sampling(max_tokens=64))
+    forest = Forest.of([asyncio.run(Demonstrations(n=2)(player, Start("train", 1, 5, "1/0")))])
+    for shown in forest.groups[0].trees:
+        (end,) = shown.finals()
+        assert shown.episode(end) == tuple(range(len(shown.turns)))
+        assert shown.turns[end].status == "solved"
+        assert {t.edge for t in shown.turns} == {Edge.CONTINUE, Edge.SPAWN}
+        assert any(t.spawned for t in shown.turns)
+    assert len(forest.paths) > len(forest.groups[0].trees)
+
+
 def test_a_world_without_an_expert_is_refused_before_anything_is_written(
-    tiny_model: Path, tmp_path: Path
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(BadValueError, match="no scripted expert"):
         Demonstrations().check(Walk(2))
+    monkeypatch.delattr("letters_world.Letters.expert")
+    with pytest.raises(BadValueError, match="no scripted expert"):
+        Trainer(config(tiny_model, recipe=little(sft())), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
     for bad in ({"n": 0}, {"mistakes": 1.5}):
         with pytest.raises(BadValueError):
             Demonstrations(**bad)
@@ -92,6 +117,8 @@ def test_supervised_training_lowers_the_likelihood_loss(tiny_model: Path, tmp_pa
     run(config(tiny_model, recipe=little(sft())), tmp_path / "run")
     losses = [row["loss/nll"] for row in numbers(tmp_path / "run") if "loss/nll" in row]
     assert losses[-1] < losses[0]  # type: ignore[operator]
+    # nothing was sampled, so there is nothing to compare the learner with
+    assert not any(OF_SAMPLING & row.keys() for row in numbers(tmp_path / "run"))
 
 
 def test_groups_that_are_left_out_are_played_anew_and_paid_for(
@@ -107,6 +134,31 @@ def test_groups_that_are_left_out_are_played_anew_and_paid_for(
         assert left >= 3 * (rounds - 1)  # type: ignore[operator]
     assert any(row["rollout/rounds"] > 1 for row in rows)  # type: ignore[operator]
     assert rows[-1]["budget/tokens"] == sum(row["rollout/tokens"] for row in rows)  # type: ignore[misc]
+
+
+def test_a_filter_sees_episodes_not_their_sessions() -> None:
+    """One episode of three sessions is a single one, which is kept; two equal ones are not."""
+
+    def episode(reward: float) -> Tree:
+        first = turn(0.0, spawned=(np.array([5]),))
+        return tree(first, turn(reward, parent=0, edge=Edge.SPAWN, previous=0, status="solved"))
+
+    def kept(*rewards: float) -> int:
+        group = Group("u", "t", [episode(r) for r in rewards])
+
+        async def rollout(player: Any, start: Start) -> Group:
+            return group
+
+        recipe: Any = SimpleNamespace(
+            rollout=rollout, filter=DynamicSampling(max_rounds=1), groups_per_step=1
+        )
+        start = Start("train", 0, 0, "u")
+        player: Any = None
+        return len(asyncio.run(play_step(recipe, player, lambda extra: [start])).kept.groups)
+
+    assert kept(1.0) == 1
+    assert kept(1.0, 1.0) == 0
+    assert kept(1.0, 0.0) == 1
 
 
 def test_a_tracker_s_memory_survives_being_killed(tiny_model: Path, tmp_path: Path) -> None:

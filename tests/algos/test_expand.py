@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rollout_laws import check_replay
+from rollout_laws import play as hall
 from walk_world import DiceEngine, Walk, WalkRenderer
 
 from turngym.agents.engine import Sampling
@@ -87,6 +89,47 @@ def test_mean_cost_of_an_expansion_is_that_of_the_spec(turns: int, mean: float) 
     assert np.mean(costs) == pytest.approx(mean, abs=4 * error + 1e-9)
 
 
+@pytest.mark.parametrize(("turns", "chains"), [(1, 6.0), (2, 5.0), (3, 14 / 3), (4, 4.5), (5, 4.4)])
+def test_cost_of_the_papers_setting(turns: int, chains: float) -> None:
+    """E8: (2, 2, 1) in units of a chain, by the length of the chains."""
+    rollout = Expand(trees=2, nodes=2, rounds=1)
+    costs = [sum(len(t.turns) for t in play(rollout, turns, s).trees) / turns for s in range(150)]
+    error = np.std(costs) / np.sqrt(len(costs))
+    assert np.mean(costs) == pytest.approx(chains, abs=4 * error + 1e-9)
+
+
+def test_points_are_the_start_and_every_turn_that_went_on() -> None:
+    """Uniformly, with replacement; what one round adds is there in the next one."""
+    drawn = np.zeros(4)
+    for seed in range(50):
+        tree = play(Expand(trees=1, nodes=8, rounds=1), 4, seed).trees[0]
+        chain, *others = (tree.chain(last) for last in tree.leaves())
+        for line in others:
+            drawn[sum(i in chain for i in line)] += 1
+    assert drawn.sum() == 400
+    assert ((drawn - 100) ** 2 / 100).sum() < 16.3  # chi-square, 3 degrees of freedom, p = 0.001
+    later = 0
+    for seed in range(20):
+        tree = play(Expand(trees=1, nodes=2, rounds=2), 4, seed).trees[0]
+        old = set(tree.chain(tree.leaves()[0]))
+        fresh = [t.parent for t in tree.turns if t.parent != ROOT and t.parent not in old]
+        later += sum(fresh.count(p) > 1 for p in set(fresh))
+    assert later > 3
+
+
+def test_broken_endings_stay_beside_those_that_are_kept() -> None:
+    words = ("s.", "f.", "b.", "x.", "yy.")
+    for seed in range(20):
+        whole, _ = hall(Expand(trees=2, nodes=3, rounds=1), seed, words)
+        some, _ = hall(Expand(trees=2, nodes=3, rounds=1, keep=2), seed, words)
+        before, after = Forest.of([whole]), Forest.of([some])
+        assert after.env_errors == before.env_errors
+        for t in range(2):
+            paths = [sum(p.tree == t for p in forest) for forest in (before, after)]
+            assert paths[1] == min(paths[0], 2)
+        check_replay(some, seed)
+
+
 @pytest.mark.parametrize(
     ("m", "n", "rounds", "paper_cost", "paths"),
     [
@@ -159,6 +202,35 @@ def test_forks_inside_actions_continue_the_action(how: dict[str, Any]) -> None:
                 n > 1 and p != ROOT and tree.turns[p].partial for p, n in children.items()
             )
     assert inside > 0
+
+
+def test_no_point_is_where_a_stop_string_has_begun() -> None:
+    class Stopping(Walk):
+        stop = ("ab", "cde")
+
+    renderer: Any = WalkRenderer()
+    player = Player(Stopping(3), DiceEngine(width=9), renderer, Sampling(max_tokens=9))
+    rollout = Expand(trees=4, nodes=4, rounds=2, granularity="tokens", span=1)
+    group = asyncio.run(rollout(player, Start("train", 1, 5, "u")))
+    cut: set[str] = set()
+    for tree in group.trees:
+        said: dict[int, str] = {}
+        for i, turn in enumerate(tree.turns):
+            before = said.get(turn.parent, "") if not len(turn.obs_ids) else ""
+            said[i] = before + renderer.text(turn.act_ids)
+            if turn.partial:
+                cut.add(said[i][-2:])
+    assert len(cut) > 20
+    assert not any(text.endswith(("a", "c", "cd")) for text in cut)
+
+
+def test_nothing_is_cut_where_nothing_will_fork() -> None:
+    group = play(Expand(trees=2, nodes=3, rounds=1, granularity="tokens", span=1), width=4)
+    for tree in group.trees:
+        first = set(tree.chain(tree.leaves()[0]))
+        parts = [i for i, turn in enumerate(tree.turns) if turn.partial]
+        assert parts
+        assert set(parts) <= first
 
 
 def test_no_fork_hides_a_stop_string() -> None:

@@ -25,8 +25,8 @@ FEW: Mapping[str, Mapping[str, Any]] = {
     "pasa": {"optim.critic_only_steps": 0},
     "dapo": {"rollout.n": 3, "filter.max_rounds": 2},
 }
-
-
+SIGNAL = ("Bandit-v0", "Password-v0", "Spawn-v0")
+"""Where even a model that knows nothing is told apart, so that weights must move."""
 OURS = [e for e in all_ids(hidden=True) if find_world(e).entry_point.startswith("turngym.")]
 LITTLE = BlankSettings(hidden=16, layers=1, inner=16, episodes=10)
 
@@ -39,9 +39,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Any:
         if env_id not in made:
             made[env_id] = tmp_path_factory.mktemp("blank")
             world = EnvConfig(id=env_id, settings={"size": "micro"}).make()
-            blank_model(
-                world, made[env_id], BlankSettings(hidden=16, layers=1, inner=16, episodes=10)
-            )
+            blank_model(world, made[env_id], LITTLE)
         return made[env_id]
 
     return folder
@@ -76,7 +74,7 @@ def test_three_steps(name: str, env_id: str, blank: Any, tmp_path: Path) -> None
         for row in rows
     )
     moved = any(not bool((before[k] == after[k]).all()) for k in before)
-    assert moved >= signal
+    assert moved >= signal >= (env_id in SIGNAL)
     if steps:
         assert all(row.get("update/skipped_steps", 0.0) == 0 for row in rows)
 

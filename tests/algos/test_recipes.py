@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from turngym.algos.annotate import CriticValues, OldLogprobs, RefLogprobs
+from turngym.algos.annotate import CriticValues, OldLogprobs, RefLogprobs, SpawnedValues
 from turngym.algos.credit import Gae, GroupCredit
-from turngym.algos.losses import ActorCriticLoss, Kl, PathMeanConstant, PolicyLoss
+from turngym.algos.judges import RuleJudge
+from turngym.algos.losses import ActorCriticLoss, Kl, PathMeanConstant, PolicyLoss, StepDpoLoss
 from turngym.algos.recipe import Optim, Recipe
-from turngym.algos.recipes import RECIPES, grpo, make_recipe, ppo, settings_of, with_settings
-from turngym.algos.rollouts import Chains
+from turngym.algos.recipes import RECIPES, arpo, grpo, make_recipe, ppo, settings_of, with_settings
+from turngym.algos.rollouts import Chains, Demonstrations
 from turngym.algos.schedule import warmup_factor, warmup_steps
+from turngym.algos.shapers import MultiToolBonus, Overlong, VerdictRewards
 from turngym.envs.errors import BadValueError, UnknownNameError
 
 PPO_NOTES = (OldLogprobs(), RefLogprobs(), CriticValues())
@@ -91,6 +93,14 @@ def test_every_recipe_is_documented_and_has_a_small_form(name: str) -> None:
         ),
         ({"loss": ActorCriticLoss(), "annotators": PPO_NOTES}, "gives it no value targets"),
         ({"credit": Gae(), "annotators": PPO_NOTES}, "PolicyLoss would never train"),
+        ({"loss": StepDpoLoss(reference=False)}, r"needs 'pair'.*StepPairs\(\) as the credit"),
+        (
+            {
+                "rollout": Demonstrations(n=2),
+                "annotators": (OldLogprobs(source="sampled"),),
+            },
+            "samples none",
+        ),
         ({"rollout": Chains(n=1)}, "every advantage would be 0"),
         ({"groups_per_step": 0}, "groups_per_step is 0"),
         ({"temperature": 0.0}, "greedy sampling has no gradient"),
@@ -115,11 +125,46 @@ def test_only_annotators_that_are_read_are_run() -> None:
     assert with_settings(lean, {"loss.kl.coef": 0.1}).used_annotators == lean.annotators
 
 
-def test_settings_round_trip() -> None:
-    for recipe in (grpo(), ppo()):
+@pytest.mark.parametrize("name", RECIPES)
+def test_settings_round_trip(name: str) -> None:
+    for recipe in (make_recipe(name), make_recipe(name, small=True)):
         assert with_settings(recipe, settings_of(recipe)) == recipe
         texts = {k: str(v) for k, v in settings_of(recipe).items()}
         assert with_settings(recipe, texts) == recipe
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_settings_that_depend_on_each_other_come_in_any_order(order: int) -> None:
+    for name, changes in (
+        ("arpo", {"rollout.initial": 20, "rollout.budget": 40}),
+        ("spo", {"rho_min": 0.97, "rho_max": 0.99}),
+    ):
+        made = make_recipe(name, dict(list(changes.items())[::order]))
+        assert (
+            changes.items()
+            <= {k.removeprefix("tracker."): v for k, v in settings_of(made).items()}.items()
+        )
+    before = arpo()
+    with pytest.raises(BadValueError, match="initial"):
+        with_settings(before, {"rollout.initial": 20})
+    assert before == arpo()
+
+
+def test_hooks_and_annotators_are_set_by_their_names() -> None:
+    made = make_recipe("dapo", {"overlong.limit": "512", "shapers.overlong.cache": 64})
+    assert made.shapers == (Overlong(limit=512, cache=64),)
+    made = make_recipe("arpo", {"tools": "search, lookup", "multi_tool_bonus.bonus": 0.2})
+    assert made.shapers == (MultiToolBonus(bonus=0.2, tools=("search", "lookup")),)
+    assert make_recipe("arpo", {"tools": ["search"]}).shapers == (
+        MultiToolBonus(tools=("search",)),
+    )
+    made = make_recipe("tarl", {"turn_budget": 1, "outcome_weight": 5})
+    assert made.shapers == (RuleJudge(), VerdictRewards(turn_budget=1.0, outcome_weight=5.0))
+    made = make_recipe("pasa", {"spawned_values.most": 3, "old_logprobs.source": "sampled"})
+    assert SpawnedValues(most=3) in made.annotators
+    assert OldLogprobs(source="sampled") in made.annotators
+    with pytest.raises(BadValueError, match="cache"):
+        make_recipe("dapo", {"overlong.limit": 10})
 
 
 @pytest.mark.parametrize(
@@ -157,6 +202,7 @@ def test_a_part_is_exchanged_by_its_name_and_then_set() -> None:
         ({"aggregate": "tokenmean"}, UnknownNameError, "Did you mean 'token-mean'"),
         ({"scale": "sdt"}, UnknownNameError, "Did you mean 'std'"),
         ({"name": "x"}, UnknownNameError, "unknown setting 'name'"),
+        ({"filter": "none"}, UnknownNameError, "unknown setting 'filter'"),
         ({"lr": "abc"}, BadValueError, "optim.lr: got 'abc'; expected a number"),
         ({"epochs": "1.5"}, BadValueError, "expected a whole number"),
         ({"epochs": 1.5}, BadValueError, "expected a whole number"),

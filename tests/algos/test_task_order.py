@@ -16,3 +16,11 @@ def test_tasks_depend_on_seed_and_step_alone() -> None:
     assert one == step_starts(1, 7, 4, "train", None)
     assert one != step_starts(2, 7, 4, "train", None)
     assert len({s.seed for s in one} | {s.seed for s in step_starts(1, 8, 4, "train", None)}) == 8
+
+
+def test_further_rounds_of_a_step_play_other_episodes() -> None:
+    rounds = [step_starts(3, 2, 4, "train", 10, extra) for extra in range(4)]
+    assert rounds[2] == step_starts(3, 2, 4, "train", 10, 2)
+    every = [start for round_ in rounds for start in round_]
+    assert len({s.uid for s in every}) == len({s.seed for s in every}) == 16
+    assert len({tuple(s.task for s in round_) for round_ in rounds}) == 4

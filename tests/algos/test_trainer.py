@@ -171,6 +171,13 @@ def test_token_budget_ends_the_run(tiny_model: Path, tmp_path: Path) -> None:
     assert rows[-1]["budget/tokens"] - rows[-1]["rollout/tokens"] < 60
 
 
+def test_a_budget_of_actions_ends_the_run(tiny_model: Path, tmp_path: Path) -> None:
+    result = run(config(tiny_model, budget=Budget(calls=20), evals=()), tmp_path)
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert rows[-1]["budget/turns"] == result.env_turns >= 20
+    assert all(row["budget/turns"] < 20 for row in rows[:-1])
+
+
 def test_a_budget_without_limits_is_refused() -> None:
     with pytest.raises(BadValueError, match="at least one limit"):
         Budget()
