@@ -1,0 +1,1 @@
+"""Running Python that a model wrote: one closed-off process per snippet."""
