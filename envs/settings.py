@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
+from collections.abc import Iterable
 from typing import Any
 
 from .errors import UnknownNameError
@@ -18,10 +19,20 @@ class WorldType(ABCMeta):
 
     def __call__(cls, *args: Any, **settings: Any) -> Any:
         """Make a world."""
-        known = inspect.signature(cls.__init__).parameters
-        if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values()):
-            names = [name for name in known if name != "self"]
-            for name in settings:
-                if name not in names:
-                    raise UnknownNameError("setting", name, names, cls.__name__)
+        check_settings(cls, settings)
         return super().__call__(*args, **settings)
+
+
+def check_settings(cls: type, settings: Iterable[str]) -> None:
+    """Refuse names that the constructor of ``cls`` does not take.
+
+    Raises:
+        UnknownNameError: Such a name; with the nearest that it takes.
+    """
+    known = inspect.signature(cls.__init__).parameters
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values()):
+        return
+    names = [name for name in known if name != "self"]
+    for name in settings:
+        if name not in names:
+            raise UnknownNameError("setting", name, names, cls.__name__)

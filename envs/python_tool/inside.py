@@ -87,7 +87,7 @@ def _close_doors(job: dict[str, Any], alive: int, mapped: bool) -> None:
         os.chdir(job["folder"])
     folder = os.getcwd()
     if "landlock" in layers:
-        _landlock(list(job["readable"]), job["devices"], folder)
+        _landlock([source for source, _ in job["readable"]], job["devices"], folder)
     os.environ.clear()
     os.environ.update(HOME=folder, TMPDIR=folder, TZ="UTC", LANG="C.UTF-8")
     sys.argv, sys.executable = ["-c"], ""
@@ -221,7 +221,7 @@ def _own_root(job: dict[str, Any]) -> None:
     for path, target in job["links"]:
         os.makedirs(f"/new{os.path.dirname(path)}", exist_ok=True)
         os.symlink(target, f"/new{path}")
-    for source, path in job["readable"].items():
+    for source, path in job["readable"]:
         os.makedirs(f"/new{path}")
         _mount(f"/old{source}", f"/new{path}", None, _MS_BIND | _MS_REC)
         _read_only(f"/new{path}")

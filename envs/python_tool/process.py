@@ -215,12 +215,12 @@ def _payload(source: str, layers: Sequence[str], limits: Limits, report: int, fo
 @cache
 def _places() -> dict[str, Any]:
     """What of the machine's files the sandbox sees, read-only: libraries, and three devices."""
-    readable: dict[str, str] = {}
+    readable: list[tuple[str, str]] = []  # where it is, where the code sees it
     for path in sorted({os.path.realpath(path) for path in _LIBRARIES if os.path.isdir(path)}):
-        if not any(path.startswith(f"{above}/") for above in readable):
-            readable[path] = path
+        if not any(path.startswith(f"{above}/") for above, _ in readable):
+            readable.append((path, path))
     library = os.path.join(sys.base_prefix, sys.platlibdir)
-    readable[os.path.realpath(library)] = f"{_PREFIX}/{sys.platlibdir}"
+    readable.append((os.path.realpath(library), f"{_PREFIX}/{sys.platlibdir}"))
     packages = os.path.relpath(os.path.join(os.path.dirname(os.__file__), "site-packages"), library)
     return {
         "base": os.path.realpath(tempfile.gettempdir()),

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..api import Policy, TextEnv
 from ..episode import Call, Episode, Outcome, Play
-from ..errors import BadValueError, UnknownNameError
+from ..errors import BadValueError
 from ..grammar import Tagged
+from ..python_tool.tool import PythonResult, PythonTool
 from ..randomness import EpisodeRandom
 from ..retrieval import Batched, Hit, Query, Retriever
 from ..tasks import Task
@@ -20,14 +21,16 @@ from .rewards import OUTCOMES, Piece, Rewards, holds_answer, well_formed
 from .setup import Knowledge, generated, given
 from .text import (
     FEWEST_CHARS,
-    GRAMMAR,
-    INVALID,
     PROMPTS,
+    RESULT_OPEN,
     STOP,
+    code_in,
     first_observation,
     information,
     last_answer,
+    result,
 )
+from .toolbox import make_toolbox
 
 
 @dataclass(slots=True)
@@ -48,6 +51,8 @@ class SearchQA(TextEnv[SearchState, Question]):
         answered by the best passages in ``<information>``, or ``<answer> text </answer>``, which
         ends the episode; ``<think>`` before it is free. Anything else is answered by a reminder
         and costs a turn. A search in the last turn is not executed: only an answer counts there.
+        With the python tool, ``<python> code </python>`` is run in a closed-off process and
+        answered by what it prints in ``<result>``; a call in the last turn is not executed.
 
         Questions are drawn from a generated world (1 to 4 hops; bridge, intersection, comparison,
         counting; train, dev and test share no thing), or read from files with ``data``.
@@ -69,7 +74,11 @@ class SearchQA(TextEnv[SearchState, Question]):
         max_observation_chars: Budget of an observation in characters, None for the most that
             the observation space holds. The tail is cut, the closing tag stays. 2,000 characters
             are about Search-R1's 500 tokens.
-        prompt: ``"search-r1"`` (its published prompt) or ``"none"`` (micro's default).
+        tools: ``"search"``, or ``("search", "python")`` for ARPO's pair of tools.
+        python_tool: Settings of the python tool, ``{"timeout_s": 5}``, or a
+            :class:`~turngym.envs.python_tool.tool.PythonTool`.
+        prompt: ``"search-r1"`` (its published prompt), ``"search-python"`` (the default with the
+            python tool) or ``"none"`` (micro's default).
         outcome: ``"em"`` or ``"f1"``.
         structure_score: Search-R1's ladder for form, see :class:`Rewards`.
         format_score: The same.
@@ -105,6 +114,8 @@ class SearchQA(TextEnv[SearchState, Question]):
         top_k: int = 3,
         max_turns: int = 5,
         max_observation_chars: int | None = 2000,
+        tools: str | Sequence[str] = ("search",),
+        python_tool: PythonTool | Mapping[str, Any] | None = None,
         prompt: str | None = None,
         outcome: str = "em",
         structure_score: float = 0.0,
@@ -130,10 +141,8 @@ class SearchQA(TextEnv[SearchState, Question]):
             self.knowledge: Knowledge = generated(retriever=retriever, **made)
         else:
             self.knowledge = given(data=data, corpus=corpus, retriever=retriever, made=made)
-        if prompt is None:
-            prompt = "none" if self.knowledge.size == "micro" else "search-r1"
-        if prompt not in PROMPTS:
-            raise UnknownNameError("prompt", prompt, PROMPTS, "SearchQA")
+        self.toolbox = make_toolbox(tools, python_tool)
+        prompt = self.toolbox.prompt(prompt, self.knowledge.size)
         super().__init__(
             source=self.knowledge.source,
             max_turns=max_turns,
@@ -150,20 +159,24 @@ class SearchQA(TextEnv[SearchState, Question]):
         )
         self.retriever = self.knowledge.retriever
         self._serve = Batched(self.retriever)
+        self.stop = self.toolbox.grammar.stop
+        self.blocking = self.toolbox.python is not None
 
     def begin(self, task: Task[Question], random: EpisodeRandom) -> tuple[SearchState, str]:  # noqa: ARG002
         """The question; nothing has been searched yet."""
         return SearchState(), first_observation(task.payload.text)
 
     def play(self, episode: Episode[SearchState], action: str) -> Play:
-        """Search, answer, or be reminded of how to."""
-        read = GRAMMAR.parse(action)
+        """Search, compute, answer, or be reminded of how to."""
+        read = self.toolbox.grammar.parse(action)
         if not isinstance(read, Tagged):
-            return Outcome.unreadable(INVALID, verdict=-1)
+            return Outcome.unreadable(self.toolbox.invalid, verdict=-1)
         if read.tag == "answer":
             return self._graded(episode, action)
         if episode.turn >= self.max_turns:
             return Outcome.move("")
+        if read.tag == "python":
+            return self._computed(action)
         return self._searched(episode, read.content)
 
     def fork_world(self, world: SearchState) -> SearchState:
@@ -188,8 +201,11 @@ class SearchQA(TextEnv[SearchState, Question]):
             "searches": float(state.searches),
             "recall": _evidence(state, question) / max(len(question.plan), 1),
             "answer_shown": float(_holds(state, question)),
-            "well_formed": float(said is not None and well_formed(_pieces(episode))),
+            "well_formed": float(said is not None and self._is_formed(_pieces(episode))),
         }
+        if self.toolbox.python is not None:  # the call of a last turn was not executed
+            seen = (step.observation for step in episode.steps)
+            metrics["python_calls"] = float(sum(text.startswith(RESULT_OPEN) for text in seen))
         if question.hops:
             metrics["hops"] = float(question.hops)
         return metrics
@@ -217,11 +233,19 @@ class SearchQA(TextEnv[SearchState, Question]):
         state.shown += (text,)
         return Outcome.move(text, verdict=1 if _evidence(state, question) > before else 0)
 
+    def _computed(self, action: str) -> Generator[Call, Any, Outcome]:
+        assert self.toolbox.python is not None  # the grammar reads no call of an absent tool
+        printed: PythonResult = yield Call(self.toolbox.python, code_in(action))
+        return Outcome.move(result(printed.text, self.max_observation_chars), verdict=0)
+
+    def _is_formed(self, pieces: Sequence[Piece]) -> bool:
+        return well_formed(pieces, self.toolbox.names)
+
     def _graded(self, episode: Episode[SearchState], action: str) -> Outcome:
         question, state = episode.task.payload, episode.world
         state.answer = last_answer(action) or ""
         score = OUTCOMES[self.rewards.outcome](state.answer, question.answers)
-        form = self.rewards.needs_form and well_formed(_pieces(episode, action))
+        form = self.rewards.needs_form and self._is_formed(_pieces(episode, action))
         terms = self.rewards(score, form, form and _holds(state, question))
         if exact_match(state.answer, question.answers):
             return Outcome.solved("", terms, verdict=1)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from ..errors import BadValueError, UnknownNameError
 from ..text_metrics import exact_match, f1, sub_em
 
 OUTCOMES = {"em": exact_match, "f1": f1}
-_TAG = re.compile(r"<(/?)(think|search|information|answer)>")
+_BLOCKS = {"search": "information", "python": "result"}  # what answers a tool's call
 
 
 class Piece(NamedTuple):
@@ -92,15 +93,16 @@ def holds_answer(text: str, golds: Sequence[str]) -> bool:
     return sub_em(text, golds) > 0
 
 
-def well_formed(pieces: Iterable[Piece]) -> bool:
+def well_formed(pieces: Iterable[Piece], tools: tuple[str, ...] = ("search",)) -> bool:
     """Whether a trajectory is think, search, information, think, …, think, answer, and no more.
 
     Outside its tags only blanks may stand. The model writes think, search and answer; information
-    is the environment's, as one whole block.
+    is the environment's, as one whole block. With the python tool, a python block and the
+    environment's result may stand in the place of search and information.
     """
-    state = "start"
+    state, tags = "start", _tags(tools)
     for text, by_model in pieces:
-        state = _after_model(state, text) if by_model else _after_world(state, text)
+        state = _after_model(state, text, tags) if by_model else _after_world(state, text)
         if state is None:
             return False
     return state == "end"
@@ -109,15 +111,23 @@ def well_formed(pieces: Iterable[Piece]) -> bool:
 _NEXT = {
     ("start", "think"): "thought",
     ("informed", "think"): "thought",
-    ("thought", "search"): "searched",
+    ("thought", "search"): "search",
+    ("thought", "python"): "python",
     ("thought", "answer"): "end",
 }
 
 
-def _after_model(state: str, text: str) -> str | None:
+@cache
+def _tags(tools: tuple[str, ...]) -> re.Pattern[str]:
+    """The tags that count; those of an absent tool are plain text."""
+    names = ["think", *tools, *(_BLOCKS[tool] for tool in tools), "answer"]
+    return re.compile(rf"<(/?)({'|'.join(names)})>")
+
+
+def _after_model(state: str, text: str, tags: re.Pattern[str]) -> str | None:
     opened: str | None = None
     done = 0
-    for match in _TAG.finditer(text):
+    for match in tags.finditer(text):
         closing, tag = bool(match[1]), match[2]
         if opened is None:
             if closing or text[done : match.start()].strip() or (state, tag) not in _NEXT:
@@ -134,5 +144,6 @@ def _after_world(state: str, text: str) -> str | None:
     if not text.strip():
         return state
     inner = text.strip()
-    whole = inner.startswith("<information>") and inner.endswith("</information>")
-    return "informed" if state == "searched" and whole else None
+    block = _BLOCKS.get(state)  # a tool's name is the state after its call
+    whole = inner.startswith(f"<{block}>") and inner.endswith(f"</{block}>")
+    return "informed" if block and whole else None

@@ -6,6 +6,7 @@ Source: Search-R1 (arXiv 2503.09516) and its release; see ``specs/algorithms.md`
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from ..grammar import TagGrammar
@@ -13,6 +14,7 @@ from ..retrieval import Hit
 
 GRAMMAR = TagGrammar({"search": "query", "answer": "answer"})
 STOP = ("</search>", "</answer>")
+BOTH_GRAMMAR = TagGrammar({"search": "query", "python": "code", "answer": "answer"})
 
 PROMPTS: Mapping[str, str] = {
     # "as your want" is the published spelling: released checkpoints were trained on it.
@@ -25,6 +27,18 @@ PROMPTS: Mapping[str, str] = {
         "no further external knowledge needed, you can directly provide the answer inside <answer> "
         "and </answer>, without detailed illustrations. For example, <answer> Beijing </answer>. "
     ),
+    # Ours: ARPO's tags in the words of the prompt above; the tool blocks are the world's.
+    "search-python": (
+        "Answer the given question. "
+        "Reason inside <think> and </think> first, and again whenever you get new information. "
+        "Then do one of three things. To look something up, write <search> query </search>; the "
+        "best passages found come back between <information> and </information>. To compute "
+        "something, write <python> code </python>; Python 3 with its standard library runs the "
+        "code, in a fresh interpreter each time and without network or files, and what it prints "
+        "comes back between <result> and </result>. You may use both as often as your turns allow. "
+        "When you know the answer, write it between <answer> and </answer>, without an "
+        "explanation. For example, <answer> Beijing </answer>. "
+    ),
     "none": "",
 }
 INVALID = (
@@ -32,9 +46,19 @@ INVALID = (
     "and </search>. If I want to give the final answer, I should put the answer between <answer> "
     "and </answer>. Let me try again.\n"
 )
+BOTH_INVALID = (
+    "\nMy previous action is invalid. If I want to search, I should put the query between <search> "
+    "and </search>. If I want to run Python, I should put the code between <python> and </python>. "
+    "If I want to give the final answer, I should put the answer between <answer> and </answer>. "
+    "Let me try again.\n"
+)
 NOTHING_FOUND = "Nothing found."
 _OPEN, _CLOSE = "\n\n<information>", "</information>\n\n"
+_RESULT_CLOSE = "\n</result>\n\n"
+RESULT_OPEN = "\n\n<result>\n"
+"""How the observation after a python call begins; no other does."""
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+_CODE = re.compile(r"<python>(.*?)</python>", re.DOTALL)
 FEWEST_CHARS = len(_OPEN) + len(_CLOSE) + 40
 """Smallest observation budget: both tags and a few words."""
 
@@ -56,6 +80,15 @@ def last_answer(action: str) -> str | None:
     return blocks[-1].strip() if blocks else None
 
 
+def code_in(action: str) -> str:
+    """Code of the first python block of ``action``, without the indentation that all lines share.
+
+    It stands apart from the grammar's reading, which drops the blanks before the first line alone.
+    """
+    found = _CODE.search(action)
+    return textwrap.dedent(found[1].strip("\r\n")).strip() if found else ""
+
+
 def information(hits: Sequence[Hit], max_chars: int | None) -> tuple[str, int]:
     """The observation after a search, and how many passages it shows whole.
 
@@ -71,3 +104,9 @@ def information(hits: Sequence[Hit], max_chars: int | None) -> tuple[str, int]:
         used += len(doc) + 1
         whole += used <= room
     return f"{_OPEN}{body[:room]}{_CLOSE}", whole
+
+
+def result(text: str, max_chars: int) -> str:
+    """The observation after a python call; a longer one loses its tail but not its closing tag."""
+    room = max_chars - len(RESULT_OPEN) - len(_RESULT_CLOSE)
+    return f"{RESULT_OPEN}{text[:room]}{_RESULT_CLOSE}"
