@@ -48,7 +48,7 @@ def main(job: dict[str, Any]) -> NoReturn:
         _die_with_parent()
         mapped = _enter_namespaces() if "namespaces" in job["layers"] else False
         alive, keep = os.pipe()
-        child = os.fork()
+        child = _fork()
     except (Fault, OSError) as fault:
         _tell(report, f"fault {fault}")
         os._exit(1)
@@ -62,6 +62,21 @@ def main(job: dict[str, Any]) -> NoReturn:
     else:
         _tell(report, f"exit {os.waitstatus_to_exitcode(status)}")
     os._exit(0)
+
+
+def _fork() -> int:
+    """Fork; SIGTERM makes the keeper kill its child, which it then waits for as ever."""
+    child = -1
+
+    def kill(number: int, frame: Any) -> None:  # noqa: ARG001 - the form of a signal handler
+        if child > 0:
+            os.kill(child, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, kill)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    return child
 
 
 def _child(job: dict[str, Any], alive: int, mapped: bool) -> NoReturn:

@@ -25,6 +25,7 @@ START_S = 60.0
 """How long an interpreter may take until the code starts; this is not the code's time."""
 MOST_OUTPUT = 1 << 20
 """Bytes on one of the two streams after which the process is ended."""
+_END_S = 10.0  # how long a killed process may take to vanish
 _AFTER_S = 0.5  # how long output may trickle in after the end
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _PREFIX = "/python"  # where code sees the standard library
@@ -87,7 +88,7 @@ def run_closed_off(source: str, layers: Sequence[str], limits: Limits) -> Ended:
             process = _launch(sent, reports)
         finally:
             os.close(reports)
-        stack.callback(_end, process)
+        stack.callback(_end, process, report)
         return _Watch(process, report).to_its_end(limits.timeout_s)
 
 
@@ -109,11 +110,19 @@ def _launch(sent: IO[bytes], reports: int) -> subprocess.Popen[bytes]:
         raise EnvFault(f"the python tool: {sys.executable} does not start: {fault}") from fault
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the whole group; the keeper has not been waited for, so its number is still its own."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+def _end(process: subprocess.Popen[bytes], report: int) -> None:
+    """Let the keeper kill and bury its child, then kill what may be left of the group.
+
+    The keeper has not been waited for until the last line, so its number is still its own.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGTERM)
+    with selectors.DefaultSelector() as ready:
+        ready.register(report, selectors.EVENT_READ)
+        while ready.select(_END_S) and os.read(report, 1 << 10):
+            pass
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     for stream in (process.stdout, process.stderr):
         if stream is not None:
