@@ -104,8 +104,10 @@ class PythonTool:
             memory_bytes=self.memory_mb * _MIB,
             disk_bytes=self.disk_mb * _MIB,
         )
+        # never what a look at the machine gave: a tool that came here in a pickle must fail instead
+        layers = protections.layers() if self.allow_weaker else tuple(protections.REQUIRED)
         try:
-            ended = run_closed_off(code, protections.layers(), limits)
+            ended = run_closed_off(code, layers, limits)
         except EnvFault as fault:
             return fault
         return PythonResult(self._text(ended), ended.why == "itself" and ended.status == 0)

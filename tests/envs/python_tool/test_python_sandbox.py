@@ -152,7 +152,15 @@ def test_files_outside_cannot_be_read(sandbox: Sandbox, tmp_path: Path) -> None:
     secret.write_text("TOP SECRET")
     secret.chmod(0o644)
     home = Path.home()
-    paths = [secret, tmp_path, home, home / ".ssh", "/etc/passwd", "/etc/shadow", "/proc/self/environ"]
+    paths = [
+        secret,
+        tmp_path,
+        home,
+        home / ".ssh",
+        "/etc/passwd",
+        "/etc/shadow",
+        "/proc/self/environ",
+    ]
     paths += [f"/proc/{os.getpid()}/environ", f"/proc/{os.getpid()}/mem", "/proc/1/cmdline", "/var"]
     paths += ["/proc/self/root", "../../../../etc/passwd", "/tmp/../etc/passwd", __file__, "/root"]
     code = f"""
@@ -275,7 +283,9 @@ def test_no_network(sandbox: Sandbox) -> None:
 
 
 def test_asyncio_works_without_sockets(sandbox: Sandbox) -> None:
-    code = "import asyncio\nasync def f():\n  await asyncio.sleep(0.01)\n  return 5\nasyncio.run(f())"
+    code = (
+        "import asyncio\nasync def f():\n  await asyncio.sleep(0.01)\n  return 5\nasyncio.run(f())"
+    )
     assert sandbox.out(code) == "5\n"
 
 
