@@ -8,6 +8,7 @@ tracing, mounting, rights, keys, shared memory segments, io_uring.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 Line = tuple[int, int, int, int]  # operation, jump if true, jump if false, operand
@@ -106,16 +107,26 @@ _RULES: Mapping[str, Sequence[Argument]] = {
     ),
 }
 _ABSENT = ("clone3", "openat2")
+OF_MODES = frozenset(("chmod", "fchmod", "fchmodat", "utimensat"))
+"""Calls that change files which landlock lets nobody open: its rules are about content."""
 
 
-def call_filter(machine: str) -> list[Line] | None:
-    """The program for a machine, None where its system calls are not known here."""
+@cache
+def call_filter(machine: str, without: frozenset[str] = frozenset()) -> list[Line] | None:
+    """The program for a machine, None where its system calls are not known here.
+
+    Args:
+        machine: What the machine calls itself.
+        without: Calls that are refused too.
+    """
     if machine not in MACHINES:
         return None
     audit, numbers = MACHINES[machine]
     lines = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, audit), (_RETURN, 0, 0, _KILL)]
     lines.append((_LOAD, 0, 0, _NUMBER))
     for name, number in numbers.items():
+        if name in without:
+            continue
         if name in _ABSENT:
             block = [(_RETURN, 0, 0, _ERRNO | _ENOSYS)]
         else:

@@ -300,11 +300,16 @@ def _limit(job: dict[str, Any]) -> None:
 
 
 def _landlock(readable: list[str], devices: list[str], folder: str) -> None:
-    """Only these folders can be read, only ``folder`` can be written."""
+    """Only these folders can be read, only ``folder`` can be written.
+
+    Names, sizes and dates of other files can still be seen.
+    """
     abi = _check(
         _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1), "landlock_create_ruleset"
     )
-    handled = (1 << (13 + (abi >= 2) + (abi >= 3))) - 1  # all rights to files of that version
+    if abi < 3:
+        raise Fault(f"landlock: version {abi} of the kernel's rules does not stop truncation")
+    handled = (1 << 15) - 1  # all rights to files that version 3 knows
     rules = (ctypes.c_uint64 * 1)(handled)
     ruleset = _check(
         _libc.syscall(_LANDLOCK_CREATE, rules, ctypes.c_size_t(8), 0), "landlock_create_ruleset"

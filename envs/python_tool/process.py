@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import EnvFault
-from .filters import call_filter
+from .filters import OF_MODES, call_filter
 
 START_S = 60.0
 """How long an interpreter may take until the code starts; this is not the code's time."""
@@ -216,6 +216,9 @@ def _payload(source: str, layers: Sequence[str], limits: Limits, report: int, fo
         "cpu_s": int(limits.timeout_s) + 2,
         "memory_bytes": limits.memory_bytes,
         "disk_bytes": limits.disk_bytes,
+        "filter": call_filter(
+            os.uname().machine, frozenset() if "namespaces" in layers else OF_MODES
+        ),
         **_places(),
     }
     return _inside() + marshal.dumps(job)
@@ -240,5 +243,4 @@ def _places() -> dict[str, Any]:
         else [],
         "prefix": _PREFIX,
         "devices": [path for path in _DEVICES if os.path.exists(path)],
-        "filter": call_filter(os.uname().machine),
     }

@@ -289,11 +289,11 @@ def test_a_process_that_does_not_start_is_a_fault_in_its_place(
 
 def test_a_layer_that_fails_stops_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     need(FULL)
-    places = {**process._places(), "filter": [(0xFFFF, 0, 0, 0)]}
-    monkeypatch.setattr(process, "_places", lambda: places)
+    monkeypatch.setattr(process, "call_filter", lambda *_: [(0xFFFF, 0, 0, 0)])
     (result,) = PythonTool()(["print('ran')"])
     assert isinstance(result, EnvFault)
     assert "PR_SET_SECCOMP" in str(result)
-    places["readable"] = [("/nowhere", "/nowhere")]
+    places = {**process._places(), "readable": [("/nowhere", "/nowhere")]}
+    monkeypatch.setattr(process, "_places", lambda: places)
     (result,) = PythonTool()(["print('ran')"])
     assert "mount /new/nowhere" in str(result)
