@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -26,6 +27,10 @@ _PARALLEL = 8
 _KEPT = 512
 """Searches and pages that are remembered: a further part of a page comes from the same page."""
 _MOST_ADDRESS = 1000
+_MOST_ENDPOINT = 500
+_MOST_QUERY = 256
+_COMMANDS = re.compile(r"(?<!\S)[!:]+")
+"""Signs before a word that SearXNG takes for orders, such as leaving for another engine."""
 T = TypeVar("T")
 
 
@@ -96,6 +101,8 @@ class EndpointSite:
     @property
     def _endpoint(self) -> Target:
         try:
+            if len(self.search_url) > _MOST_ENDPOINT:
+                raise Unread(f"It has more than {_MOST_ENDPOINT} characters.")
             return read_address(self.search_url)
         except Unread as fault:
             raise BadValueError(
@@ -104,18 +111,15 @@ class EndpointSite:
             ) from None
 
     def _search(self, query: str, k: int) -> list[Hit] | EnvFault:
-        if not query.strip():
+        query = _COMMANDS.sub("", query)[:_MOST_QUERY].strip()
+        if not query:
             return []
         if (known := self._found.get((query, k))) is not None:
             return known
         target = self._endpoint
-        here = (
-            target.authority
-            if ":" in target.authority.rpartition("]")[2]
-            else (f"{target.authority}:{target.port}")
-        )
+        host = f"[{target.host}]" if ":" in target.host else target.host
         # Redirects of the endpoint stay on its own host and port, wherever that is.
-        ask = replace(self.pages, rules=Rules(allow=(here,), allow_private=True))
+        ask = replace(self.pages, rules=Rules(allow=(f"{host}:{target.port}",), allow_private=True))
         mark = "&" if "?" in target.address else "?"
         address = f"{target.address}{mark}{urlencode({'q': query, 'format': 'json'})}"
         try:

@@ -20,7 +20,7 @@ from ..search_qa.text import first_observation, last_answer
 from ..tasks import Task
 from ..text_metrics import exact_match, f1
 from .pages import NoPage, Page, Served, Site, Visit, overlapping
-from .setup import Net, Web, check_number, given_web, made_web
+from .setup import Net, Web, check_number, find_web
 from .text import (
     GRAMMAR,
     INVALID,
@@ -35,8 +35,9 @@ from .text import (
 
 _OPENED = re.compile(r"<(/?)open>")
 _TOP_K = {"micro": 3}
+MOST_RESULTS = 100
 _PAGE_CHARS = {"micro": 600}
-FEWEST_CHARS = 40
+FEWEST_CHARS, MOST_CHARS = 40, 50_000
 
 
 @dataclass(slots=True)
@@ -142,7 +143,7 @@ class WebQA(TextEnv[WebState, Question]):
         max_bytes: int = 2_000_000,
         render_mode: str | None = None,
     ) -> None:
-        check_number("snippet_chars", snippet_chars, FEWEST_CHARS)
+        check_number("snippet_chars", snippet_chars, FEWEST_CHARS, MOST_CHARS)
         self.rewards = Rewards(
             outcome=outcome,
             structure_score=structure_score,
@@ -150,26 +151,23 @@ class WebQA(TextEnv[WebState, Question]):
             retrieval_score=retrieval_score,
         )
         made = {"size": size, "hops": hops, "kinds": kinds, "distractors": distractors}
-        made["world_seed"] = world_seed
+        made |= {"world_seed": world_seed, "snippets": snippets}
         net = Net(
             allow=allow, allow_private=allow_private, timeout_s=timeout_s, max_bytes=max_bytes
         )
-        if data is None and site is None and search_url is None:
-            self.web: Web = made_web(made, snippets, snippet_chars)
-        else:
-            self.web = given_web(
-                data=data,
-                site=site,
-                search_url=search_url,
-                net=net,
-                snippet_chars=snippet_chars,
-                made={**made, "snippets": snippets},
-            )
+        self.web: Web = find_web(
+            made=made,
+            data=data,
+            site=site,
+            search_url=search_url,
+            net=net,
+            snippet_chars=snippet_chars,
+        )
         size = self.web.size or "full"
         self.top_k = _TOP_K.get(size, 10) if top_k is None else top_k
         self.page_chars = _PAGE_CHARS.get(size, 2000) if page_chars is None else page_chars
-        check_number("top_k", self.top_k)
-        check_number("page_chars", self.page_chars, FEWEST_CHARS)
+        check_number("top_k", self.top_k, 1, MOST_RESULTS)
+        check_number("page_chars", self.page_chars, FEWEST_CHARS, MOST_CHARS)
         prompt = ("none" if size == "micro" else "web") if prompt is None else prompt
         if prompt not in PROMPTS:
             raise UnknownNameError("prompt", prompt, PROMPTS, "WebQA")
@@ -265,7 +263,7 @@ class WebQA(TextEnv[WebState, Question]):
         if (site := self.web.generated) is not None:
             for hit in hits:
                 state.found += tuple(site.told(hit, question))
-        return self._showed(episode, results_text(hits), before)
+        return self._showed(episode, results_text(hits, MOST_CHARS), before)
 
     def _visited(self, episode: Episode[WebState], content: str) -> Generator[Call, Any, Outcome]:
         state, question = episode.world, episode.task.payload

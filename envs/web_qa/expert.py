@@ -48,7 +48,9 @@ class WebExpert(Expert):
         left = world.max_turns - 1 - episode.turn
         missed = self.mistakes > 0 and _missed(world, missing)
         if missing and left > 0 and not missed:
-            return self._next(world, missing[0], spare=left > len(missing))
+            needed = {place for probe in missing for place in _places(world, probe)}
+            spare = left > len(needed.difference(state.opened))
+            return self._next(world, missing[0], spare)
         wrong = missed or self._rng.random() < self.mistakes * _ANSWER_SHARE
         said = self._other(state, question) if wrong else question.answers[0]
         return self._write(world, "I know enough to answer.", "answer", said)
@@ -62,10 +64,7 @@ class WebExpert(Expert):
         if address not in state.results and not linked and spare:
             thought = "I still need a fact." if state.searches else "I need to look this up."
             return self._write(env, thought, "search", self._query(probe))
-        page = site.page(address)
-        assert isinstance(page, Page)
-        span = next(s for s in page.spans if s.passage in probe.passages)
-        needed = overlapping(page.text, env.page_chars, span.start, span.end)
+        needed = [part for _, part in _places(env, probe)]
         wanted = range(1, needed[-1] + 1) if spare else needed
         part = next(p for p in wanted if (address, p) not in state.opened)
         place = address
@@ -96,6 +95,17 @@ class WebExpert(Expert):
     def _write(self, env: WebQA, thought: str, tag: str, content: str) -> str:
         action = GRAMMAR.write(tag, content)
         return action if env.prompt == "none" else f"<think> {thought} </think> {action}"
+
+
+def _places(env: WebQA, probe: Probe) -> list[tuple[str, int]]:
+    """Address and part of all that must be read for the passage of ``probe``."""
+    site = env.web.generated
+    assert site is not None
+    page = site.page(site.address_of(probe.passages[0]))
+    assert isinstance(page, Page)
+    span = next(s for s in page.spans if s.passage in probe.passages)
+    parts = overlapping(page.text, env.page_chars, span.start, span.end)
+    return [(page.address, part) for part in parts]
 
 
 def _missed(env: WebQA, missing: list[Probe]) -> bool:

@@ -15,6 +15,7 @@ from ..errors import BadValueError, DataError
 from ..retrieval import Bm25, Corpus, Hit
 from .html_text import Join, Text, decoded, html_text, markdown_text, plain_text, web_join
 from .pages import NoPage, Page, clipped, fitting, plain
+from .text import harmless
 
 ENDINGS = (".html", ".htm", ".md", ".txt")
 
@@ -106,7 +107,7 @@ def _site(path: Path, stamps: tuple[Any, ...], snippet_chars: int) -> FolderSite
         digest.update(body)
         title, text = _text(name, body, names)
         address = _address(name)
-        pages[address] = Page(address, title or Path(name).stem, text)
+        pages[address] = Page(address, harmless(title or Path(name).stem), harmless(text))
     if not pages:
         raise DataError(f"{path}: holds no page; expected {', '.join(ENDINGS)} files.")
     return FolderSite(path, pages, digest.hexdigest(), snippet_chars)

@@ -111,11 +111,11 @@ class _Reader(HTMLParser):
         self.title: list[str] = []
         self.parts: list[str] = []
         self._silent: list[str] = []
-        self._in_title = False
+        self._in_title = self._titled = False  # the first title is the page's
         self._link: tuple[str, int] | None = None  # address, place of its words in parts
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "title" and not self.title:
+        if tag == "title":
             self._in_title = True
         elif _SILENT.fullmatch(tag):
             self._silent.append(tag)
@@ -132,7 +132,7 @@ class _Reader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
-            self._in_title = False
+            self._in_title, self._titled = False, bool(self.title)
         elif tag in self._silent:
             while self._silent.pop() != tag:
                 pass
@@ -143,7 +143,7 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._in_title:
-            self.title.append(data)
+            self.title += [] if self._titled else [data]
         elif not self._silent:
             self.parts.append(data.replace("\n", " "))
 

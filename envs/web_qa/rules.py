@@ -18,7 +18,7 @@ _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _ENTRY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[^:/\[\]\s]+)(:(?P<port>[0-9]{1,5}))?")
 _SAFE = "/:=&?%~+!$,;'@()*[]-._"
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_MOST_CHARS = 2000
+_MOST_CHARS = 4000
 
 
 class Unread(Exception):

@@ -16,8 +16,7 @@ from ..tasks import TaskSource
 from .generated import SNIPPETS, GeneratedSite, generated_site
 from .pages import Site
 
-_FIRST_IN_MICRO = {"full": "fitting", "micro": "first"}
-_FEWEST_CHARS = 40
+_SNIPPETS = {"full": "fitting", "micro": "first"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,39 +56,29 @@ class Net:
                 raise BadValueError(f"WebQA: {name} is {value!r}; expected a number above 0.")
 
 
-def made_web(made: Mapping[str, Any], snippets: str | None, snippet_chars: int) -> Web:
-    """The generated site and its questions; ``made`` are settings of SearchQA's world.
-
-    Raises:
-        UnknownNameError: An unknown size, kind or way of making snippets.
-        BadValueError: A value out of range.
-    """
-    knowledge = generated(retriever=None, **made)
-    assert knowledge.world is not None
-    assert knowledge.size is not None
-    wanted = _FIRST_IN_MICRO[knowledge.size] if snippets is None else snippets
-    if wanted not in SNIPPETS:
-        raise UnknownNameError("snippets", wanted, SNIPPETS, "WebQA")
-    site = generated_site(knowledge.world.key, wanted, snippet_chars)
-    return Web(size=knowledge.size, source=knowledge.source, site=site, generated=site)
-
-
-def given_web(
+def find_web(
     *,
+    made: Mapping[str, Any],
     data: str | Path | Mapping[str, str | Path] | None,
     site: str | Path | Site | None,
     search_url: str | None,
     net: Net,
     snippet_chars: int,
-    made: Mapping[str, Any],
 ) -> Web:
-    """Somebody's questions over a folder, a site of their own, or the web.
+    """What the settings describe; ``made`` are those of the generated site.
 
     Raises:
-        BadValueError: A setting of the generated world was given too, one is missing, or two
-            exclude each other.
+        UnknownNameError: An unknown size, kind or way of making snippets.
+        BadValueError: A value out of range, one that is missing, or two that exclude each other.
         DataError: A file that does not hold what it should.
     """
+    if search_url is None and (net.allow or net.allow_private):
+        raise BadValueError(
+            f"WebQA: allow={net.allow!r} and allow_private={net.allow_private!r} are about pages "
+            "of the web; expected search_url too."
+        )
+    if data is None and site is None and search_url is None:
+        return _made(made, snippet_chars)
     for name, value in made.items():
         if value is not None:
             raise BadValueError(
@@ -118,14 +107,28 @@ def given_web(
     return Web(size=None, source=source, site=pages, generated=None)
 
 
-def check_number(name: str, value: object, least: int = 1) -> None:
-    """Refuse what is no integer of at least ``least``.
+def check_number(name: str, value: object, least: int, most: int) -> None:
+    """Refuse what is no integer from ``least`` to ``most``.
 
     Raises:
         BadValueError: It is none.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadValueError(f"WebQA: {name} is {value!r}; expected an integer of at least {least}.")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadValueError(
+            f"WebQA: {name} is {value!r}; expected an integer from {least} to {most:,}."
+        )
+
+
+def _made(made: Mapping[str, Any], snippet_chars: int) -> Web:
+    world = {name: value for name, value in made.items() if name != "snippets"}
+    knowledge = generated(retriever=None, **world)
+    assert knowledge.world is not None
+    assert knowledge.size is not None
+    wanted = made["snippets"] or _SNIPPETS[knowledge.size]
+    if wanted not in SNIPPETS:
+        raise UnknownNameError("snippets", wanted, SNIPPETS, "WebQA")
+    site = generated_site(knowledge.world.key, wanted, snippet_chars)
+    return Web(size=knowledge.size, source=knowledge.source, site=site, generated=site)
 
 
 def _endpoint(search_url: str, net: Net, snippet_chars: int) -> Site:

@@ -66,10 +66,10 @@ def harmless(text: str) -> str:
     return _OWN_TAGS.sub(r"(\1)", text)
 
 
-def results_text(hits: Sequence[Hit]) -> str:
-    """The observation after a search."""
+def results_text(hits: Sequence[Hit], most: int) -> str:
+    """The observation after a search, its body cut after ``most`` characters."""
     found = [f"{i}. {hit.title}\n{hit.id}\n{hit.text}" for i, hit in enumerate(hits, start=1)]
-    return block("\n".join(found) or NOTHING_FOUND)
+    return block("\n".join(found)[:most] or NOTHING_FOUND)
 
 
 def page_text(page: Page, part: int, most: int) -> tuple[str, bool]:
