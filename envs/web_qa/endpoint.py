@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from ..errors import BadValueError, EnvFault
 from ..retrieval import Hit
 from .fetch import Fetched, Fetcher, Unreachable
-from .html_text import Text, decoded, encodable, html_text, plain_text, web_join
+from .html_text import decoded, encodable, html_text, plain_text, web_join
 from .pages import NoPage, Page, clipped
 from .rules import Rules, Target, Unread, read_address
 from .text import MOST_TITLE, harmless
@@ -211,6 +211,6 @@ def _page(fetched: Fetched) -> Page:
     if fetched.kind in ("text/html", "application/xhtml+xml"):
         title, text = html_text(source, web_join(fetched.address))
     else:
-        title, text = plain_text(source)[0], Text("", source.strip())[1]
+        title, text = plain_text(source)
     shown = harmless(clipped(title, MOST_TITLE)) or fetched.address
     return Page(fetched.address, shown, harmless(text))

@@ -97,7 +97,8 @@ class Fetcher:
             try:
                 found = self._asked(target, deadline)
             except ssl.SSLCertVerificationError as fault:
-                raise Unread(f"{target.host} may not be trusted: {fault.verify_message}.") from None
+                why = fault.verify_message.rstrip(".")
+                raise Unread(f"{target.host} may not be trusted: {why}.") from None
             except TimeoutError:
                 raise Unreachable(
                     f"{target.authority}: no answer within {self.timeout_s:g} seconds"
