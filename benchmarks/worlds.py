@@ -44,8 +44,8 @@ def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfi
     """
     if words and not any(name in env.settings for name in _SEARCHED):
         raise BadValueError(
-            "--eval-data: needs --corpus, the passages that are searched; WebQA takes --env.site or "
-            "--env.search_url in its place."
+            "--eval-data: needs --corpus, the passages that are searched (for WebQA: --env.site or "
+            "--env.search_url)."
         )
     sets = []
     for name, file in pairs(words, "--eval-data").items():
