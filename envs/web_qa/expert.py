@@ -41,11 +41,11 @@ class WebExpert(Expert):
         world = cast("WebQA", env.unwrapped)
         episode = world.episode
         question, state = episode.task.payload, episode.world
-        if not question.plan and not state.searches:
+        left = world.max_turns - 1 - episode.turn
+        if not question.plan and not state.searches and left > 0:
             probe = Probe(question.text, "", ())
             return self._write(world, "I need to look this up.", "search", self._query(probe))
         missing = [p for p in question.plan if not any(x in state.found for x in p.passages)]
-        left = world.max_turns - 1 - episode.turn
         missed = self.mistakes > 0 and _missed(world, missing)
         if missing and left > 0 and not missed:
             needed = {place for probe in missing for place in _places(world, probe)}

@@ -19,6 +19,8 @@ _ENTRY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[^:/\[\]\s]+)(:(?P<port>[0-9]{1,5
 _SAFE = "/:=&?%~+!$,;'@()*[]-._"
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _MOST_CHARS = 4000
+_SHOWN = 10
+"""Allowed hosts that a refusal names."""
 
 
 class Unread(Exception):
@@ -88,7 +90,9 @@ class Rules:
         target = read_address(address)
         if any(_fits(entry, target) for entry in self.entries):
             return target
-        allowed = ", ".join(self.allow) or "none"
+        allowed = ", ".join(self.allow[:_SHOWN]) or "none"
+        if len(self.allow) > _SHOWN:
+            allowed += f" and {len(self.allow) - _SHOWN} more"
         raise Unread(
             f"{target.authority} may not be visited. Hosts that may be visited: {allowed}."
         )

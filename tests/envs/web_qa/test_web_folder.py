@@ -74,6 +74,9 @@ def test_the_expert_searches_once_and_answers(tmp_path: Path, folder: Path) -> N
         observation, *_, info = env.step(expert(env, observation, info))
     assert info["status"] == "solved"
     assert info["turn"] == 2
+    hasty = WebQA(data=questions(tmp_path), site=folder, max_turns=1)
+    observation, info = hasty.reset(seed=0)
+    assert hasty.step(expert(hasty, observation, info))[4]["status"] == "solved"
 
 
 def test_pages_are_the_text_files_inside(folder: Path) -> None:

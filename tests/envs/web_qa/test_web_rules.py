@@ -101,6 +101,8 @@ def test_the_allow_list(allow: str, address: str, good: bool) -> None:
 def test_nothing_is_allowed_unless_named() -> None:
     with pytest.raises(Unread, match=r"example\.org may not be visited.*: none"):
         Rules().target("http://example.org/")
+    with pytest.raises(Unread, match=r"h0\.test, .*h9\.test and 2 more"):
+        Rules(allow=tuple(f"h{i}.test" for i in range(12))).target("http://example.org/")
 
 
 @pytest.mark.parametrize(
