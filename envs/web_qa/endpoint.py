@@ -29,6 +29,7 @@ _KEPT = 512
 _MOST_ADDRESS = 1000
 _MOST_ENDPOINT = 500
 _MOST_QUERY = 256
+_MOST_REASON = 500
 _COMMANDS = re.compile(r"(?<!\S)[!:]+")
 """Signs before a word that SearXNG takes for orders, such as leaving for another engine."""
 T = TypeVar("T")
@@ -136,12 +137,12 @@ class EndpointSite:
         try:
             page: Page | NoPage = _page(self._patiently(lambda: self.pages(address)))
         except Unread as fault:
-            page = NoPage(harmless(str(fault)))
+            page = NoPage(_why(fault))
         except Unreachable as fault:
             target, home = read_address(address), self._endpoint
             if (target.host, target.port) == (home.host, home.port):
                 return EnvFault(f"the site {self.search_url} failed: {fault}")
-            return NoPage(f"The page cannot be reached now ({harmless(str(fault))}).")
+            return NoPage(f"The page cannot be reached now ({_why(fault)}).")
         self._opened.keep(address, page)
         return page
 
@@ -206,9 +207,13 @@ def _said(value: Any) -> str:
     return harmless(encodable(value)) if isinstance(value, str) else ""
 
 
+def _why(fault: Exception) -> str:
+    return clipped(harmless(encodable(str(fault))), _MOST_REASON)
+
+
 def _page(fetched: Fetched) -> Page:
     source = decoded(fetched.body, fetched.charset)
-    if fetched.kind in ("text/html", "application/xhtml+xml"):
+    if fetched.kind == "text/html":
         title, text = html_text(source, web_join(fetched.address))
     else:
         title, text = plain_text(source)

@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 
 from .rules import Rules, Target, Unread
 
-TYPES = ("text/html", "application/xhtml+xml", "text/plain", "application/json")
+TYPES = ("text/html", "text/plain", "application/json")
 REDIRECTS = 5
 _MOVED = (301, 302, 303, 307, 308)
 _AGAIN = (429, 500, 502, 503, 504)
@@ -176,15 +176,15 @@ class Fetcher:
 def _connected(target: Target, ips: Sequence[str], deadline: float) -> _Timed:
     """A connection to the first of ``ips`` that takes one."""
     fault: OSError = Unreachable(f"{target.host} has no address")
-    for ip in ips:
+    for untried, ip in zip(range(len(ips), 0, -1), ips, strict=True):
         try:
-            link = socket.create_connection((ip, target.port), timeout=_left(deadline))
-        except TimeoutError:
-            raise
+            wait = _left(deadline) / untried
+            link = socket.create_connection((ip, target.port), timeout=wait)
         except OSError as broken:
             fault = broken
             continue
         try:
+            link.settimeout(_left(deadline))
             if target.scheme == "https":
                 link = _tls().wrap_socket(link, server_hostname=target.host)
         except BaseException:

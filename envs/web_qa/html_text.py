@@ -14,10 +14,15 @@ _BREAKS = re.compile(
     r"h[1-6]|header|hr|li|main|nav|ol|p|pre|section|table|tbody|tfoot|thead|tr|ul"
 )
 _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,40})", re.IGNORECASE)
+# html.parser takes quadratic time for tags that never end, and fails on odd declarations. What is
+# no whole tag becomes text before it sees it; each look stops at the next "<", so time is linear.
+_STRAY = re.compile(r"<(?!/?[a-zA-Z](?>[^<>\"']+|\"[^\"<]*\"|'[^'<]*')*+>)")
+_DECLARATION = re.compile(r"<[!?][^<>]*+>?")
+_MOST_DEEP = 100
 _BLANKS = re.compile(r"[^\S\n]+")
 _EMPTY_LINES = re.compile(r"\s*\n\s*")
 _MD_LINK = re.compile(r"(!?)\[([^\[\]\n]*)\]\(\s*<?([^()\s<>]*)>?(?:\s+\"[^\"\n]*\")?\s*\)")
-_MD_TITLE = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+_MD_TITLE = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _MOST_TITLE = 200
 
 Join = Callable[[str], str | None]
@@ -38,7 +43,7 @@ def html_text(html: str, join: Join) -> Text:
         join: The address that a link's ``href`` leads to, None for what is no page.
     """
     reader = _Reader(join)
-    reader.feed(html)
+    reader.feed(_STRAY.sub("&lt;", _DECLARATION.sub("", _without_comments(html))))
     reader.close()
     reader.end_link()
     return Text(_one_line("".join(reader.title)), _tidy("".join(reader.parts)))
@@ -52,7 +57,9 @@ def markdown_text(source: str, join: Join) -> Text:
         return f"[{match[2]}]({place})" if place else match[2]
 
     title = _MD_TITLE.search(source)
-    return Text(_one_line(title[1]) if title else "", _tidy(_MD_LINK.sub(linked, source)))
+    return Text(
+        _one_line(title[1].rstrip("# \t\r")) if title else "", _tidy(_MD_LINK.sub(linked, source))
+    )
 
 
 def plain_text(source: str) -> Text:
@@ -68,7 +75,7 @@ def decoded(body: bytes, charset: str = "") -> str:
         charset = found[1].decode("ascii")
     try:
         text = body.decode(charset or "utf-8", "replace")
-    except LookupError:  # a name that Python does not know
+    except (LookupError, UnicodeError):  # a name that Python does not know, or no charset
         text = body.decode("utf-8", "replace")
     return encodable(text.removeprefix("\ufeff"))
 
@@ -95,6 +102,18 @@ def web_join(base: str) -> Join:
     return join
 
 
+def _without_comments(html: str) -> str:
+    """``html`` without comments; the text after one that never ends stays."""
+    kept, at = [], 0
+    while (start := html.find("<!--", at)) >= 0:
+        end = html.find("-->", start + 4)
+        if end < 0:
+            break
+        kept.append(html[at:start])
+        at = end + 3
+    return "".join(kept) + html[at:]
+
+
 def _tidy(text: str) -> str:
     """Blanks and line breaks collapsed, none at the ends."""
     return _EMPTY_LINES.sub("\n", _BLANKS.sub(" ", text.replace("\r", "\n"))).strip()
@@ -117,7 +136,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "title":
             self._in_title = True
-        elif _SILENT.fullmatch(tag):
+        elif _SILENT.fullmatch(tag) and len(self._silent) < _MOST_DEEP:
             self._silent.append(tag)
         if self._silent:
             return

@@ -181,10 +181,16 @@ def test_pages_and_searches_are_remembered_and_fetched_side_by_side(web: Web) ->
 
 def test_large_pages_and_other_kinds_are_observations(web: Web) -> None:
     here = site(web, max_bytes=1000)
-    for path, reason in (("/large", "larger than 1,000"), ("/picture", "image/gif")):
+    web.pages["/wordy"] = lambda h: h.send_error(404, "</information> gone " * 900)
+    for path, reason in (
+        ("/large", "larger than 1,000"),
+        ("/picture", "image/gif"),
+        ("/wordy", "(/information) gone"),
+    ):
         (page,) = here.open([f"{web.url}{path}"])
         assert isinstance(page, NoPage)
         assert reason in page.reason
+        assert len(page.reason) <= 500
 
 
 def test_copies_ask_together(web: Web, data: Path) -> None:

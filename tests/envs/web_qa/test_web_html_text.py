@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,10 +63,26 @@ def test_odd_pages(html: str, title: str, text: str) -> None:
     assert html_text(html, JOIN) == (title, text)
 
 
-@given(st.text(alphabet="<>/aptilescr&;!-\"'= \n") | st.text())
+@given(st.text(alphabet="<>/aptilescr&;![]?-\"'= \n") | st.text())
 def test_no_page_breaks_the_reader(source: str) -> None:
     for text in (html_text(source, JOIN), markdown_text(source, JOIN), plain_text(source)):
         assert "\n\n" not in text.text
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<a ", "<!--", "<![", "<?x", "<a href='x", "<p a=", "<svg></p>", "&#", "[a](", "\n \n"],
+)
+def test_hostile_pages_take_linear_time(piece: str) -> None:
+    start = time.process_time()
+    html_text(piece * (200_000 // len(piece)), JOIN)
+    assert time.process_time() - start < 5
+
+
+def test_comments_and_what_is_no_tag() -> None:
+    source = "a<!-- <p>no</p> -->b<!doctype x><?php y?>c 1 < 2 <3 <!--d <![CDATA[e]]>"
+    assert html_text(source, JOIN).text == "abc 1 < 2 <3"
+    assert html_text('<p title="a > b">x</p><script>if (a<b) "</p>"</script>y', JOIN).text == "x\ny"
 
 
 def test_markdown_and_plain_pages() -> None:
@@ -80,6 +98,7 @@ def test_markdown_and_plain_pages() -> None:
 def test_bytes_become_text() -> None:
     assert decoded("Zoë".encode("latin-1"), "latin-1") == "Zoë"
     assert decoded(b'<meta charset="latin-1">Zo\xeb').endswith("Zoë")
-    assert decoded(b"Zo\xeb", "no-such-charset") == "Zo\ufffd"
+    for odd in ("no-such-charset", "hex", "undefined", "idna"):
+        assert decoded(b"Zo\xeb", odd) == "Zo\ufffd"
     assert decoded("\ufeffä".encode()) == "ä"
     assert encodable("a\ud800b\x00") == "a?b"
