@@ -124,8 +124,9 @@ LESSONS: Mapping[str, StarterSettings] = {
     "WebQA-v0": StarterSettings(read_steps=700, read_least=0.15, err_steps=0)
 }
 """How a starter learns where the defaults do not fit. A page of WebQA states six facts, and finding
-the one that was asked for takes longer to form than searching, opening and copying: a starter that
-often copies another fact is a middling player without being taught mistakes."""
+the one that was asked for takes longer to form than searching, opening and copying. Its starter has
+the answer before its eyes in 98 % of the episodes, but copies another fact in most: 15 % are solved
+(200 dev questions, temperature 1), so it need not be taught mistakes."""
 
 
 def ensure_starter(
