@@ -10,6 +10,8 @@ from ..envs.errors import BadValueError, DataError
 from .arguments import pairs, values
 from .options import WorldOptions
 
+_SEARCHED = ("corpus", "site", "search_url")
+
 
 def env_config(env: str, options: WorldOptions) -> EnvConfig:
     """The environment that the options describe.
@@ -37,11 +39,14 @@ def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfi
     """Evaluation sets from ``name=file`` words; the other settings are the environment's own.
 
     Raises:
-        BadValueError: The environment has no corpus to search in.
+        BadValueError: The environment has nothing of the user's own to search in.
         DataError: A file that does not exist.
     """
-    if words and "corpus" not in env.settings:
-        raise BadValueError("--eval-data: needs --corpus, the passages that are searched.")
+    if words and not any(name in env.settings for name in _SEARCHED):
+        raise BadValueError(
+            "--eval-data: needs --corpus, the passages that are searched (for WebQA: --env.site or "
+            "--env.search_url)."
+        )
     sets = []
     for name, file in pairs(words, "--eval-data").items():
         settings = {**env.settings, "data": existing_file(file, f"--eval-data {name}")}

@@ -91,6 +91,13 @@ register_world(
         summary="questions of 1 to 4 hops over a generated world, answered by searching",
     )
 )
+register_world(
+    World(
+        id="WebQA-v0",
+        entry_point="turngym.envs.web_qa.env:WebQA",
+        summary="the same questions over a site of linked pages: search, open pages, answer",
+    )
+)
 
 for _name, _summary in (
     ("Bandit", "one turn: which arm pays depends on the sign shown"),

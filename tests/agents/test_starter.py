@@ -16,7 +16,7 @@ from turngym.agents.blank import blank_decoder
 from turngym.agents.demonstrations import Teacher
 from turngym.agents.imitation import Pupil
 from turngym.agents.render import PlainRenderer
-from turngym.agents.starter import MANIFEST, Progress, StarterSettings, ensure_starter
+from turngym.agents.starter import LESSONS, MANIFEST, Progress, StarterSettings, ensure_starter
 from turngym.agents.tokenizer_training import train_tokenizer
 from turngym.envs.errors import BadValueError, UnknownNameError
 
@@ -95,6 +95,15 @@ def test_built_once_loaded_by_path_and_the_same_again(tmp_path: Path) -> None:
         assert (folder / name).read_bytes() == (again / name).read_bytes()
     other = StarterSettings(**{**vars(QUICK), "seed": 1})
     assert ensure_starter(settings=other, cache_dir=tmp_path / "a") != folder
+
+
+def test_a_world_with_a_lesson_of_its_own(tmp_path: Path) -> None:
+    assert LESSONS["WebQA-v0"] != StarterSettings()
+    quick = StarterSettings(**{**vars(QUICK), "context": 2048})
+    folder = ensure_starter("WebQA-v0", settings=quick, cache_dir=tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for word in ("<open>", "</open>"):
+        assert len(tokenizer.encode(word, add_special_tokens=False)) == 1
 
 
 def test_a_damaged_folder_is_built_anew(tmp_path: Path) -> None:

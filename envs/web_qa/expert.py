@@ -1,0 +1,118 @@
+"""The scripted player of WebQA: searches, follows links, reads, answers, and errs on request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import gymnasium as gym
+
+from ..search_qa.expert import Expert
+from ..search_qa.queries import Probe
+from ..search_qa.questions import Question
+from .env import WebState
+from .pages import Page, overlapping, plain, sentences
+from .text import GRAMMAR
+
+if TYPE_CHECKING:
+    from .env import WebQA
+
+_ANSWER_SHARE = 3 / 7
+"""Wrong copies per poor search, as in SearchQA."""
+_WRONG_PAGE_SHARE = 3 / 7
+_NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
+
+
+class WebExpert(Expert):
+    """A policy for :class:`WebQA`; see :meth:`WebQA.expert`.
+
+    It searches for a thing unless a page that it has read links to it, and reads pages from their
+    first part on, as long as there are turns to spare; then it goes straight to the page and part.
+    """
+
+    def __call__(
+        self,
+        env: gym.Env[str, str],
+        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
+        info: Mapping[str, Any],  # noqa: ARG002
+    ) -> str:
+        """The next action of the episode in ``env``."""
+        world = cast("WebQA", env.unwrapped)
+        episode = world.episode
+        question, state = episode.task.payload, episode.world
+        left = world.max_turns - 1 - episode.turn
+        if not question.plan and not state.searches and left > 0:
+            probe = Probe(question.text, "", ())
+            return self._write(world, "I need to look this up.", "search", self._query(probe))
+        missing = [p for p in question.plan if not any(x in state.found for x in p.passages)]
+        missed = self.mistakes > 0 and _missed(world, missing)
+        if missing and left > 0 and not missed:
+            needed = {place for probe in missing for place in _places(world, probe)}
+            spare = left > len(needed.difference(state.opened))
+            return self._next(world, missing[0], spare)
+        wrong = missed or self._rng.random() < self.mistakes * _ANSWER_SHARE
+        said = self._other(state, question) if wrong else question.answers[0]
+        return self._write(world, "I know enough to answer.", "answer", said)
+
+    def _next(self, env: WebQA, probe: Probe, spare: bool) -> str:
+        """Search for the probe's page, or open the part of it that comes next."""
+        state, site = env.episode.world, env.web.generated
+        assert site is not None
+        address = site.address_of(probe.passages[0])
+        linked = any(f"({address})" in text for text in state.shown)
+        if address not in state.results and not linked and spare:
+            thought = "I still need a fact." if state.searches else "I need to look this up."
+            return self._write(env, thought, "search", self._query(probe))
+        needed = [part for _, part in _places(env, probe)]
+        wanted = range(1, needed[-1] + 1) if spare else needed
+        part = next(p for p in wanted if (address, p) not in state.opened)
+        place = address
+        if address in state.results:
+            number = state.results.index(address) + 1
+            if len(state.results) > 1 and spare:
+                number = self._maybe_wrong(number, len(state.results))
+            place = str(number)
+        content = place if part == 1 else f"{place} page {part}"
+        return self._write(env, "This page should say it.", "open", content)
+
+    def _maybe_wrong(self, number: int, results: int) -> int:
+        if self._rng.random() >= self.mistakes * _WRONG_PAGE_SHARE:
+            return number
+        others = [n for n in range(1, results + 1) if n != number]
+        return others[int(self._rng.integers(len(others)))]
+
+    def _other(self, state: WebState, question: Question) -> str:
+        """A name that was shown last, other than an accepted answer."""
+        wrong = set(question.answers)
+        said = plain(state.shown[-1]) if state.shown else ""
+        names = [name[-1] for line in sentences(said) if (name := _NAME.findall(line))]
+        options = [name for name in names if name not in wrong]
+        if not options:
+            return "unknown"
+        return options[int(self._rng.integers(len(options)))]
+
+    def _write(self, env: WebQA, thought: str, tag: str, content: str) -> str:
+        action = GRAMMAR.write(tag, content)
+        return action if env.prompt == "none" else f"<think> {thought} </think> {action}"
+
+
+def _places(env: WebQA, probe: Probe) -> list[tuple[str, int]]:
+    """Address and part of all that must be read for the passage of ``probe``."""
+    site = env.web.generated
+    assert site is not None
+    page = site.page(site.address_of(probe.passages[0]))
+    assert isinstance(page, Page)
+    span = next(s for s in page.spans if s.passage in probe.passages)
+    parts = overlapping(page.text, env.page_chars, span.start, span.end)
+    return [(page.address, part) for part in parts]
+
+
+def _missed(env: WebQA, missing: list[Probe]) -> bool:
+    """Whether the last search did not bring the page that it was for."""
+    episode, site = env.episode, env.web.generated
+    if site is None or not missing or not episode.steps:
+        return False
+    read = GRAMMAR.parse(episode.steps[-1].action)
+    searched = getattr(read, "tag", "") == "search"
+    return searched and site.address_of(missing[0].passages[0]) not in episode.world.results

@@ -1,0 +1,184 @@
+"""A folder of HTML, text and Markdown files as a site."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from ..errors import BadValueError, DataError
+from ..retrieval import Bm25, Corpus, Hit
+from .html_text import Join, Text, decoded, html_text, markdown_text, plain_text, web_join
+from .pages import NoPage, Page, clipped, fitting, plain
+from .text import harmless
+
+ENDINGS = (".html", ".htm", ".md", ".txt")
+
+
+class FolderSite:
+    """The pages of a folder; a page's address is its path in the folder, with ``/`` between.
+
+    Blanks, brackets and the signs ``%#?`` of a name are percent-encoded in its address.
+    Links between files of the folder lead to their addresses; links to the web stay as they are,
+    but cannot be opened. Read-only; pickles as its path and refuses a folder that has changed.
+
+    Args:
+        folder: The folder; files below it with one of :data:`ENDINGS` are pages.
+        pages: The pages, by address.
+        digest: Hash of their files.
+        snippet_chars: Most characters of a snippet.
+    """
+
+    def __init__(
+        self, folder: Path, pages: Mapping[str, Page], digest: str, snippet_chars: int
+    ) -> None:
+        self.folder, self.pages, self.digest = folder, pages, digest
+        self.snippet_chars = snippet_chars
+        self._plain = {page.address: plain(page.text) for page in pages.values()}
+        titles = [page.title for page in pages.values()]
+        corpus = Corpus(ids=list(pages), titles=titles, texts=list(self._plain.values()))
+        try:
+            self._index = Bm25(corpus, name=f"webqa-folder-{digest}")
+        except BadValueError:
+            raise DataError(f"{folder}: no page holds a word; expected pages of text.") from None
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> FolderSite:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _same_folder, (self.folder, self.snippet_chars, self.digest)
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The best pages, with the sentence that fits the query best."""
+        found = self._index.search(queries, k)
+        return [
+            [self._hit(query, hit) for hit in hits]
+            for query, hits in zip(queries, found, strict=True)
+        ]
+
+    def open(self, addresses: Sequence[str]) -> list[Page | NoPage]:
+        """The page at each address; a leading ``./`` or ``/`` does not matter."""
+        return [self._open(address) for address in addresses]
+
+    def _open(self, address: str) -> Page | NoPage:
+        known = _normal(address)
+        for name in (known, _address(unquote(known))):
+            if name in self.pages:
+                return self.pages[name]
+        if "://" in address:
+            return NoPage(f"{clipped(address, 200)} is not on this site and cannot be opened.")
+        return NoPage(f"There is no page {clipped(address, 200)}.")
+
+    def _hit(self, query: str, hit: Hit) -> Hit:
+        snippet = fitting(self._plain[hit.id], query, but=hit.title)
+        return hit._replace(text=clipped(snippet, self.snippet_chars))
+
+
+def folder_site(folder: str | Path, snippet_chars: int) -> FolderSite:
+    """The site of a folder; the same object for a folder that has not changed.
+
+    Raises:
+        DataError: No such folder, a file that cannot be read, or no page in it.
+    """
+    path = Path(folder).resolve()
+    if not path.is_dir():
+        raise DataError(f"{folder}: no such folder; expected one with {', '.join(ENDINGS)} files.")
+    stamps = tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in _files(path))
+    return _site(path, stamps, snippet_chars)
+
+
+@lru_cache(maxsize=4)
+def _site(path: Path, stamps: tuple[Any, ...], snippet_chars: int) -> FolderSite:
+    names = {stamp[0] for stamp in stamps}
+    digest = hashlib.blake2b(digest_size=16)
+    pages: dict[str, Page] = {}
+    for name in sorted(names):
+        try:
+            body = (path / name).read_bytes()
+        except OSError as fault:
+            reason = fault.strerror or str(fault)
+            raise DataError(f"{path / name}: cannot be read ({reason}).") from None
+        digest.update(f"{len(name)} {len(body)} {name}".encode("utf-8", "surrogateescape"))
+        digest.update(body)
+        title, text = _text(name, body, names)
+        address = _address(name)
+        pages[address] = Page(address, harmless(title or Path(name).stem), harmless(text))
+    if not pages:
+        raise DataError(f"{path}: holds no page; expected {', '.join(ENDINGS)} files.")
+    return FolderSite(path, pages, digest.hexdigest(), snippet_chars)
+
+
+def _same_folder(path: Path, snippet_chars: int, digest: str) -> FolderSite:
+    """The site of a pickled environment.
+
+    Raises:
+        DataError: A file has changed since.
+    """
+    site = folder_site(path, snippet_chars)
+    if site.digest != digest:
+        raise DataError(f"{path}: the pages have changed since this environment was pickled.")
+    return site
+
+
+def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Addresses of the pages in order; links that lead out of the folder are left out."""
+    found: list[tuple[str, os.stat_result]] = []
+    for folder, _, names in os.walk(path):
+        for name in names:
+            file = Path(folder) / name
+            if file.suffix.lower() not in ENDINGS or not file.is_file():
+                continue
+            if file.resolve().is_relative_to(path) and _is_address(name):
+                found.append((file.relative_to(path).as_posix(), file.stat()))
+    yield from sorted(found, key=lambda pair: pair[0])
+
+
+def _is_address(name: str) -> bool:
+    """Whether a file's name is text that a model can write."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return name.isprintable()
+
+
+def _text(name: str, body: bytes, names: set[str]) -> Text:
+    source, ending = decoded(body), posixpath.splitext(name)[1].lower()
+    if ending == ".md":
+        return markdown_text(source, _join(name, names))
+    if ending == ".txt":
+        return plain_text(source)
+    return html_text(source, _join(name, names))
+
+
+def _join(page: str, names: set[str]) -> Join:
+    def join(href: str) -> str | None:
+        try:
+            parts = urlsplit(href.strip())
+        except ValueError:
+            return None
+        if parts.scheme in ("http", "https"):
+            return web_join(href)(href)
+        if parts.scheme or parts.netloc or not parts.path:
+            return None
+        place = unquote(parts.path)
+        if not place.startswith("/"):
+            place = posixpath.join(posixpath.dirname(page), place)
+        place = _normal(place)
+        return _address(place) if place in names else None
+
+    return join
+
+
+def _address(name: str) -> str:
+    """A file's place as an address: without signs that would end it or a link to it."""
+    return "".join(f"%{ord(c):02X}" if c in " %#?()" else c for c in name)
+
+
+def _normal(address: str) -> str:
+    return posixpath.normpath(address.partition("#")[0].lstrip("/") or ".")

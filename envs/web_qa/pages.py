@@ -1,0 +1,160 @@
+"""Pages of a site: one protocol, parts of long pages, snippets, and batched requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from ..errors import EnvFault
+from ..retrieval import Hit, Query, words
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\s]*\)")
+_LEAST_FILL = 2
+"""A part is at least one over this full before its cut is looked for."""
+
+
+class Span(NamedTuple):
+    """Where a passage of a generated world stands in the text of its page."""
+
+    start: int
+    end: int
+    passage: str
+
+
+class Page(NamedTuple):
+    """One page; links in ``text`` are written ``[words](address)``."""
+
+    address: str
+    title: str
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+class NoPage(NamedTuple):
+    """Why there is nothing to show: a page that does not exist or may not be visited."""
+
+    reason: str
+
+
+class Visit(NamedTuple):
+    """A request for the page at ``address``."""
+
+    address: str
+
+
+class Site(Protocol):
+    """Pages that can be searched and opened, many requests at once."""
+
+    def search(self, queries: Sequence[str], k: int) -> Sequence[list[Hit] | EnvFault]:
+        """At most ``k`` hits for each query; a hit's id is an address, its text the snippet.
+
+        An :class:`EnvFault` stands for a query that could not be served.
+        """
+        ...
+
+    def open(self, addresses: Sequence[str]) -> Sequence[Page | NoPage | EnvFault]:
+        """The page at each address; an :class:`EnvFault` where the site itself is broken."""
+        ...
+
+
+@dataclass(frozen=True)
+class Served:
+    """A site as the ``serve`` of a :class:`turngym.envs.api.Call`.
+
+    Two of them are equal when they ask the same site, so that the batched vector environment
+    serves the requests of all its copies in one call.
+    """
+
+    site: Site
+
+    def __call__(self, requests: Sequence[Query | Visit]) -> list[Any]:
+        """Hits for each :class:`Query`, a page or why there is none for each :class:`Visit`."""
+        replies: list[Any] = [None] * len(requests)
+        visits = [i for i, r in enumerate(requests) if isinstance(r, Visit)]
+        for k in sorted({r.k for r in requests if isinstance(r, Query)}):
+            places = [i for i, r in enumerate(requests) if isinstance(r, Query) and r.k == k]
+            found = self.site.search([_text(requests[i]) for i in places], k)
+            for i, hits in zip(places, found, strict=True):
+                replies[i] = hits
+        if visits:
+            opened = self.site.open([_text(requests[i]) for i in visits])
+            for i, page in zip(visits, opened, strict=True):
+                replies[i] = page
+        return replies
+
+
+def _text(request: Query | Visit) -> str:
+    return request[0]
+
+
+def cut(text: str, most: int) -> list[tuple[int, int]]:
+    """Start and end of the parts of ``text``, each of at most ``most`` characters.
+
+    A part ends after a line break where the second half of its room has one, else after a
+    sentence, else after a blank, else anywhere. Blanks between parts belong to none.
+    """
+    parts: list[tuple[int, int]] = []
+    at, end = 0, len(text)
+    while at < end:
+        stop = end if end - at <= most else _stop(text, at, at + most)
+        last = stop
+        while last > at and text[last - 1].isspace():
+            last -= 1
+        if last > at:
+            parts.append((at, last))
+        at = stop
+    return parts or [(0, 0)]
+
+
+def overlapping(text: str, most: int, start: int, end: int) -> range:
+    """Numbers (from 1) of the parts of ``text`` that hold some of it from ``start`` to ``end``."""
+    parts = cut(text, most)
+    inside = [n for n, (a, b) in enumerate(parts, start=1) if a < end and start < b]
+    return range(inside[0], inside[-1] + 1) if inside else range(0)
+
+
+def _stop(text: str, start: int, limit: int) -> int:
+    low = start + (limit - start) // _LEAST_FILL
+    for mark in ("\n", ". ", " "):
+        found = text.rfind(mark, low, limit)
+        if found >= 0:
+            return found + len(mark)
+    return limit
+
+
+def plain(text: str) -> str:
+    """``text`` with its links replaced by their words."""
+    return _LINK.sub(r"\1", text)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of ``text``, in order."""
+    for sentence in _SENTENCE_END.split(text):
+        if said := sentence.strip():
+            yield said
+
+
+def fitting(text: str, query: str, but: str = "") -> str:
+    """The sentence of ``text`` that shares most words with ``query``, the first among equals.
+
+    Args:
+        text: Without links.
+        query: What was searched for.
+        but: A text whose words do not count (the page's title: it fits every sentence).
+    """
+    wanted = set(words(query)) - set(words(but))
+    best, most = "", -1
+    for sentence in sentences(text):
+        shared = len(wanted.intersection(words(sentence)))
+        if shared > most:
+            best, most = sentence, shared
+    return best
+
+
+def clipped(text: str, most: int) -> str:
+    """``text`` on one line, cut after ``most`` characters with "…" as the last."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

@@ -1,0 +1,142 @@
+"""From settings to a site and its questions: generated, a folder's, or the web's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadValueError, UnknownNameError
+from ..search_qa.questions import Question
+from ..search_qa.setup import generated
+from ..search_qa.source import GivenQuestions
+from ..tasks import TaskSource
+from .generated import SNIPPETS, GeneratedSite, generated_site
+from .pages import Site
+
+_SNIPPETS = {"full": "fitting", "micro": "first"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Web:
+    """A site, and questions that its pages answer.
+
+    Attributes:
+        size: Size of the generated world; None for files and the web.
+        source: The tasks.
+        site: The pages.
+        generated: The same site when it is the generated one.
+    """
+
+    size: str | None
+    source: TaskSource[Question]
+    site: Site
+    generated: GeneratedSite | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Net:
+    """How pages of the web are visited; see :class:`turngym.envs.web_qa.env.WebQA`."""
+
+    allow: str | Sequence[str]
+    allow_private: bool
+    timeout_s: float
+    max_bytes: int
+
+    def __post_init__(self) -> None:
+        limits = {"timeout_s": self.timeout_s, "max_bytes": self.max_bytes}
+        for name, value in limits.items():
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, (int, float))
+                or not 0 < value < math.inf
+            ):
+                raise BadValueError(f"WebQA: {name} is {value!r}; expected a number above 0.")
+
+
+def find_web(
+    *,
+    made: Mapping[str, Any],
+    data: str | Path | Mapping[str, str | Path] | None,
+    site: str | Path | Site | None,
+    search_url: str | None,
+    net: Net,
+    snippet_chars: int,
+) -> Web:
+    """What the settings describe; ``made`` are those of the generated site.
+
+    Raises:
+        UnknownNameError: An unknown size, kind or way of making snippets.
+        BadValueError: A value out of range, one that is missing, or two that exclude each other.
+        DataError: A file that does not hold what it should.
+    """
+    if search_url is None and (net.allow or net.allow_private):
+        raise BadValueError(
+            f"WebQA: allow={net.allow!r} and allow_private={net.allow_private!r} are about pages "
+            "of the web; expected search_url too."
+        )
+    if data is None and site is None and search_url is None:
+        return _made(made, snippet_chars)
+    for name, value in made.items():
+        if value is not None:
+            raise BadValueError(
+                f"WebQA: {name}={value!r} describes the generated site, but data, site or "
+                f"search_url was given; leave {name} out, or leave those out."
+            )
+    if data is None:
+        raise BadValueError(
+            'WebQA: a site was given without questions; expected them too: data="questions.jsonl".'
+        )
+    if (site is None) == (search_url is None):
+        got = "both site and search_url" if site is not None else "neither site nor search_url"
+        raise BadValueError(f"WebQA: data was given with {got}; expected one of the two.")
+    from ..search_qa.data import load_questions
+
+    source = GivenQuestions(load_questions(data))
+    if search_url is not None:
+        pages: Site = _endpoint(search_url, net, snippet_chars)
+    elif isinstance(site, (str, Path)):
+        from .folder import folder_site
+
+        pages = folder_site(site, snippet_chars)
+    else:
+        assert site is not None
+        pages = site
+    return Web(size=None, source=source, site=pages, generated=None)
+
+
+def check_number(name: str, value: object, least: int, most: int) -> None:
+    """Refuse what is no integer from ``least`` to ``most``.
+
+    Raises:
+        BadValueError: It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadValueError(
+            f"WebQA: {name} is {value!r}; expected an integer from {least} to {most:,}."
+        )
+
+
+def _made(made: Mapping[str, Any], snippet_chars: int) -> Web:
+    world = {name: value for name, value in made.items() if name != "snippets"}
+    knowledge = generated(retriever=None, **world)
+    assert knowledge.world is not None
+    assert knowledge.size is not None
+    wanted = made["snippets"] or _SNIPPETS[knowledge.size]
+    if wanted not in SNIPPETS:
+        raise UnknownNameError("snippets", wanted, SNIPPETS, "WebQA")
+    site = generated_site(knowledge.world.key, wanted, snippet_chars)
+    return Web(size=knowledge.size, source=knowledge.source, site=site, generated=site)
+
+
+def _endpoint(search_url: str, net: Net, snippet_chars: int) -> Site:
+    from .endpoint import EndpointSite
+    from .fetch import Fetcher
+    from .rules import Rules
+
+    hosts = (net.allow,) if isinstance(net.allow, str) else tuple(net.allow)
+    rules = Rules(allow=hosts, allow_private=net.allow_private)
+    pages = Fetcher(rules=rules, timeout_s=net.timeout_s, max_bytes=int(net.max_bytes))
+    return EndpointSite(search_url=search_url, pages=pages, snippet_chars=snippet_chars)

@@ -1,0 +1,103 @@
+"""The words of the web game: prompt, tags, numbered results, parts of pages, replies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..grammar import TagGrammar
+from ..retrieval import Hit
+from .pages import NoPage, Page, cut
+
+GRAMMAR = TagGrammar({"search": "query", "open": "address or number [page N]", "answer": "answer"})
+STOP = ("</search>", "</open>", "</answer>")
+
+PROMPTS: Mapping[str, str] = {
+    "web": (
+        "Answer the given question by searching the web. "
+        "Reason inside <think> and </think> first every time you get new information. "
+        "Search by <search> query </search>: the best results come back between <information> and "
+        "</information>, each with a number, a title, an address and a snippet. "
+        "Read a page by <open> address </open> or <open> number </open>; the further parts of a "
+        "long page by <open> address page 2 </open> and so on. "
+        "When you know enough, give the answer inside <answer> and </answer>, without detailed "
+        "illustrations. For example, <answer> Beijing </answer>. "
+    ),
+    "none": "",
+}
+INVALID = (
+    "\nMy previous action is invalid. If I want to search, I should put the query between <search> "
+    "and </search>. If I want to read a page, I should put its address or its number between "
+    "<open> and </open>. If I want to give the final answer, I should put the answer between "
+    "<answer> and </answer>. Let me try again.\n"
+)
+NOTHING_FOUND = "Nothing found."
+MOST_TITLE = 200
+_TARGET = re.compile(r"(\S+)(?:\s+page\s+([0-9]{1,6}))?", re.IGNORECASE)
+_NUMBER = re.compile(r"\[?([0-9]{1,6})[\].]?")
+_OWN_TAGS = re.compile(r"<(/?(?:information|search|open|answer|think))>", re.IGNORECASE)
+
+
+class Target(NamedTuple):
+    """What an ``<open>`` asks for: an address or the number of a result, and the part."""
+
+    address: str
+    number: int | None
+    part: int
+
+
+def read_target(content: str) -> Target | None:
+    """The target that the inside of an ``<open>`` names; None when it names none."""
+    match = _TARGET.fullmatch(content.strip())
+    if match is None:
+        return None
+    number = _NUMBER.fullmatch(match[1])
+    return Target(match[1], int(number[1]) if number else None, int(match[2] or 1))
+
+
+def block(body: str) -> str:
+    """``body`` as what the world says."""
+    return f"\n\n<information>{body}</information>\n\n"
+
+
+def harmless(text: str) -> str:
+    """``text`` from outside without what would look like the game's own tags."""
+    return _OWN_TAGS.sub(r"(\1)", text)
+
+
+def results_text(hits: Sequence[Hit], most: int) -> str:
+    """The observation after a search, its body cut after ``most`` characters."""
+    found = [f"{i}. {hit.title}\n{hit.id}\n{hit.text}" for i, hit in enumerate(hits, start=1)]
+    return block("\n".join(found)[:most] or NOTHING_FOUND)
+
+
+def page_text(page: Page, part: int, most: int) -> tuple[str, bool]:
+    """The observation after opening ``part`` (from 1) of a page, and whether there is that part.
+
+    A part that does not exist is named together with how many there are.
+    """
+    parts = cut(page.text, most)
+    if not 1 <= part <= len(parts):
+        have = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
+        return block(f"{page.address} has {have}; there is no part {part}."), False
+    start, end = parts[part - 1]
+    lines = [page.title, page.address]
+    if len(parts) > 1:
+        lines.append(f"part {part} of {len(parts)}")
+        if part < len(parts):
+            lines[-1] += f"; next: <open> {page.address} page {part + 1} </open>"
+    lines.append(page.text[start:end] or "The page holds no text.")
+    return block("\n".join(lines)), True
+
+
+def no_page_text(missing: NoPage) -> str:
+    """The observation after opening what cannot be shown."""
+    return block(missing.reason)
+
+
+def no_result_text(number: int, results: int) -> str:
+    """The observation after opening the number of no result."""
+    have = {0: "no result was shown so far", 1: "the last search has one result"}
+    said = have.get(results, f"the last search has {results} results")
+    return block(f"There is no result {number}: {said}. Open an address, or search.")
