@@ -1,0 +1,129 @@
+"""Search-o1: searches inside the reasoning, and documents reasoned about apart (arXiv 2501.05366)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from . import tags
+from .examples import FORM, SEARCH_O1
+from .game import Dialect, Game, passages
+from .reading import boxed, short_answer, spoken, tagged_answer
+from .text_model import Message
+
+ASK, ASKED = "<|begin_search_query|>", "<|end_search_query|>"
+TOLD, END = "<|begin_search_result|>", "<|end_search_result|>"
+NOTHING = "No helpful information found."
+_QUERY = re.compile(re.escape(ASK) + r"(.*?)(?:<\||$)", re.DOTALL)
+_FINAL = re.compile(r"\*{0,2}final information\*{0,2}\s*:?\*{0,2}", re.IGNORECASE)
+_THINK = re.compile(r"</?think>")
+INTRO = (
+    "You answer a question by reasoning, and can search while you reason. To search, write "
+    f"{ASK}your query{ASKED} and stop; what was found is then given to you between {TOLD} and "
+    f"{END}. You may search up to {{limit}} times. Search whenever you are not sure of a fact. "
+    f"{FORM} When you are done, write it as \\boxed{{answer}}."
+)
+GO_ON = "Go on with your reasoning."
+SPENT = "No search is left. Answer now, as \\boxed{your answer}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchO1:
+    r"""Searches inside its reasoning; a second call condenses what was found for the present step.
+
+    The model writes ``<|begin_search_query|>…<|end_search_query|>`` while it reasons. The passages
+    do not enter the reasoning: reason-in-documents, a call of its own, reads them together with the
+    reasoning so far and the query, and its "Final information" is inserted as
+    ``<|begin_search_result|>…<|end_search_result|>``. The answer stands in ``\boxed{}``.
+
+    Paper: Li et al., arXiv 2501.05366.
+
+    Differs from the paper: passages of the world's search engine stand for fetched web pages, one
+    example of our own, the world's turn limit for the limit of searches; for chat models results
+    are a message of their own instead of going on inside the assistant's. In the dialect ``"tags"``
+    a small model searches with ``<search>``, and reason-in-documents lets it name what a result
+    says (a forced ``<answer>``): only passages that hold that go into its context.
+
+    Attributes:
+        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+    """
+
+    dialect: Dialect = "chat"
+
+    async def __call__(self, game: Game) -> None:
+        """Reason and search until the answer."""
+        if self.dialect == "tags":
+            await self._tags(game)
+            return
+        intro = INTRO.replace("{limit}", str(game.searches_left)).replace("{{", "{")
+        talk = [Message("user", f"{intro}\n\n{SEARCH_O1}\n\nQuestion: {game.question}")]
+        asked: set[str] = set()
+        while True:
+            said = await game.ask(talk, (ASKED,) if game.searches_left else ())
+            reasoning = _THINK.sub("", said).strip()
+            query = query_in(reasoning) if _answer(reasoning) is None else None
+            if query is None or not game.searches_left or query in asked:
+                break
+            asked.add(query)
+            found = await game.search(query)
+            result = await self._condense(game, talk, reasoning, query, found)
+            more = GO_ON if game.searches_left else SPENT
+            talk += [
+                Message("assistant", reasoning),
+                Message("user", f"{TOLD}{result}{END}\n{more}"),
+            ]
+        if query is not None and not spoken(said).endswith("}"):  # it wanted to go on searching
+            talk += [Message("assistant", reasoning), Message("user", SPENT)]
+            reasoning = _THINK.sub("", await game.ask(talk)).strip()
+        found_answer = _answer(reasoning)
+        await game.answer(short_answer(reasoning) if found_answer is None else found_answer)
+
+    async def _condense(
+        self, game: Game, talk: list[Message], reasoning: str, query: str, found: str
+    ) -> str:
+        """Reason-in-documents: what in the passages helps the present step."""
+        before = [m.content for m in talk[1:]]
+        prompt = (
+            "Someone reasons about a question and has just searched. Read the passages and pick "
+            "out what helps the reasoning on from here: facts only, in one to three sentences, "
+            "without answering beyond them. Write it after the words 'Final information:'. If "
+            f"nothing helps, write 'Final information: {NOTHING}'\n\n"
+            f"Question: {game.question}\n\nReasoning so far:\n"
+            f"{chr(10).join([*before, reasoning])}\n\nQuery: {query}\n\n"
+            f"Passages:\n{found or 'none'}"
+        )
+        said = spoken(await game.ask([Message("user", prompt)]))
+        kept = _FINAL.split(said)[-1].strip()
+        return " ".join(kept.replace("<|", "").split()) or NOTHING
+
+    async def _tags(self, game: Game) -> None:
+        text = game.text
+        while game.searches_left:
+            action = await tags.free(game, text)
+            if tags.answers(action):
+                await game.act(action)
+                return
+            if tags.query_of(action) is None:
+                action = await tags.forced(game, "search", text)
+            observation = await game.act(action)
+            fact = await tags.forced(game, "answer", text + action + observation)
+            text += action + condensed(observation, tagged_answer(fact) or "")
+        await tags.finish(game, text)
+
+
+def query_in(text: str) -> str | None:
+    """The last search query of a piece of reasoning, its end mark missing or not."""
+    queries = [" ".join(q.split()) for q in _QUERY.findall(text)]
+    return queries[-1] if queries and queries[-1] else None
+
+
+def condensed(observation: str, fact: str) -> str:
+    """An observation with only the passages that hold ``fact``; whole where none does."""
+    body = passages(observation)
+    kept = [line for line in body.splitlines() if fact and fact in line]
+    return observation.replace(body, "\n".join(kept)) if kept else observation
+
+
+def _answer(text: str) -> str | None:
+    found = boxed(text)
+    return tagged_answer(text) if found is None else found
