@@ -13,7 +13,8 @@ from ..algos.progress import clock, reporter
 from ..algos.recipes import make_recipe
 from .machine import prepare
 from .options import DemoCommand
-from .train_command import print_result, starter
+from .models import starter
+from .train_command import print_result
 
 ENV = "SearchQA-v0"
 

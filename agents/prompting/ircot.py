@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ...envs.errors import BadValueError
@@ -13,6 +14,7 @@ from .reading import concludes, first_sentence, spoken
 from .text_model import Message
 
 SENTENCE_TOKENS = 160
+_NUMBER = re.compile(r"^Doc \d+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +85,8 @@ class Ircot:
     def _collect(self, found: list[str], text: str) -> None:
         """Add new passages, their numbers in the result left out."""
         for line in text.splitlines():
-            body = line.split("(", 1)[1] if line.startswith("Doc ") and "(" in line else line
-            shown = f"({body}" if body is not line else line
-            if shown.strip() and shown not in found and len(found) < self.keep:
+            shown = _NUMBER.sub("", line).strip()
+            if shown and shown not in found and len(found) < self.keep:
                 found.append(shown)
 
     async def _tags(self, game: Game) -> None:

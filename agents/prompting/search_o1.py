@@ -25,6 +25,8 @@ INTRO = (
 )
 GO_ON = "Go on with your reasoning."
 SPENT = "No search is left. Answer now, as \\boxed{your answer}."
+REPEATED = f"You have searched for this before; look at what was found then. {GO_ON}"
+LAST = "Answer now, as \\boxed{your answer}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,28 +57,32 @@ class SearchO1:
         if self.dialect == "tags":
             await self._tags(game)
             return
-        intro = INTRO.replace("{limit}", str(game.searches_left)).replace("{{", "{")
+        intro = INTRO.replace("{limit}", str(game.searches_left))
         talk = [Message("user", f"{intro}\n\n{SEARCH_O1}\n\nQuestion: {game.question}")]
         asked: set[str] = set()
+        refused = 0
         while True:
-            said = await game.ask(talk, (ASKED,) if game.searches_left else ())
-            reasoning = _THINK.sub("", said).strip()
-            query = query_in(reasoning) if _answer(reasoning) is None else None
-            if query is None or not game.searches_left or query in asked:
+            said = await self._reason(game, talk)
+            query = None if _answers(said) else query_in(said)
+            if query is None or refused > 1:
                 break
-            asked.add(query)
-            found = await game.search(query)
-            result = await self._condense(game, talk, reasoning, query, found)
-            more = GO_ON if game.searches_left else SPENT
-            talk += [
-                Message("assistant", reasoning),
-                Message("user", f"{TOLD}{result}{END}\n{more}"),
-            ]
-        if query is not None and not spoken(said).endswith("}"):  # it wanted to go on searching
-            talk += [Message("assistant", reasoning), Message("user", SPENT)]
-            reasoning = _THINK.sub("", await game.ask(talk)).strip()
-        found_answer = _answer(reasoning)
-        await game.answer(short_answer(reasoning) if found_answer is None else found_answer)
+            if query in asked or not game.searches_left:
+                refused += 1
+                result = REPEATED if game.searches_left else SPENT
+            else:
+                asked.add(query)
+                found = await game.search(query)
+                result = f"{TOLD}{await self._condense(game, talk, said, query, found)}{END}"
+                result += f"\n{GO_ON if game.searches_left else SPENT}"
+            talk += [Message("assistant", said), Message("user", result)]
+        if not _answers(said):
+            talk += [Message("assistant", said or "..."), Message("user", LAST)]
+            said = await self._reason(game, talk) or said
+        found = boxed(said)
+        await game.answer(short_answer(_QUERY.sub("", said)) if found is None else found)
+
+    async def _reason(self, game: Game, talk: list[Message]) -> str:
+        return _THINK.sub("", await game.ask(talk, (ASKED,))).strip()
 
     async def _condense(
         self, game: Game, talk: list[Message], reasoning: str, query: str, found: str
@@ -124,6 +130,5 @@ def condensed(observation: str, fact: str) -> str:
     return observation.replace(body, "\n".join(kept)) if kept else observation
 
 
-def _answer(text: str) -> str | None:
-    found = boxed(text)
-    return tagged_answer(text) if found is None else found
+def _answers(text: str) -> bool:
+    return boxed(text) is not None or tagged_answer(text) is not None
