@@ -52,13 +52,9 @@ class Endpoint:
             )
         for name in ("timeout", "attempts"):
             if not getattr(self, name) > 0:
-                raise BadValueError(
-                    f"endpoint: {name} is {getattr(self, name)}; expected above 0."
-                )
+                raise BadValueError(f"endpoint: {name} is {getattr(self, name)}; expected above 0.")
         if self.first_pause < 0:
-            raise BadValueError(
-                f"endpoint: first_pause is {self.first_pause}; expected 0 or more."
-            )
+            raise BadValueError(f"endpoint: first_pause is {self.first_pause}; expected 0 or more.")
 
     def address(self, path: str) -> str:
         """The whole address of ``path``."""
@@ -75,8 +71,8 @@ class Endpoint:
         Args:
             path: Below the base address.
             body: Sent as JSON.
-            read: Takes what is wanted, never None, out of the reply's JSON; ValueError, KeyError, IndexError
-                and TypeError mean that it is not there.
+            read: Takes what is wanted, never None, out of the reply's JSON; ValueError, KeyError,
+                IndexError and TypeError mean that it is not there.
 
         Raises:
             EndpointError: Refused, or no usable reply after all attempts.

@@ -21,7 +21,7 @@ from ..envs.errors import BadValueError, EnvFault, EpisodeError, TurngymError
 from ..envs.forking import fork
 from ..envs.record import RecordEpisodes
 from .contracts import Start
-from .evaluate import AGENT_ERROR, EpisodeScore, Evaluation, EvalSet, Tick
+from .evaluate import AGENT_ERROR, EpisodeScore, EvalSet, Evaluation, Tick
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +34,8 @@ class Prompted:
         limits: How the model is asked.
         concurrency: Most episodes at a time.
         folder: Takes the transcripts; None writes none. Per set there are ``SET.jsonl``, every
-            finished episode on a line as :func:`~turngym.envs.record.read_transcripts` reads it, and
-            ``SET/NUMBER.jsonl``, an episode's model calls and actions, one a line.
+            finished episode on a line as :func:`~turngym.envs.record.read_transcripts` reads it,
+            and ``SET/NUMBER.jsonl``, an episode's model calls and actions, one a line.
     """
 
     agent: Agent
@@ -46,9 +46,7 @@ class Prompted:
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
-            raise BadValueError(
-                f"Prompted.concurrency is {self.concurrency}; expected at least 1."
-            )
+            raise BadValueError(f"Prompted.concurrency is {self.concurrency}; expected at least 1.")
         check_dialect(self.agent.dialect, self.model)
 
     async def evaluate(self, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:

@@ -114,6 +114,7 @@ def _score(row: Mapping[str, Any], name: str, env_id: str, split: str) -> SetSco
         split=split,
         n=int(row[at + "n"]),
         errors=int(row[at + "errors"]),
+        agent_errors=0,  # a model in training has none
         success=part("success", "frac"),
         metrics=metrics,
         **{"return": part("return", "mean")},

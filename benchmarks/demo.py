@@ -12,8 +12,8 @@ from ..algos.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ..algos.progress import clock, reporter
 from ..algos.recipes import make_recipe
 from .machine import prepare
-from .options import DemoCommand
 from .models import starter
+from .options import DemoCommand
 from .train_command import print_result
 
 ENV = "SearchQA-v0"

@@ -47,9 +47,7 @@ class Ircot:
     def __post_init__(self) -> None:
         for name in ("rounds", "keep"):
             if getattr(self, name) < 1:
-                raise BadValueError(
-                    f"Ircot.{name} is {getattr(self, name)}; expected at least 1."
-                )
+                raise BadValueError(f"Ircot.{name} is {getattr(self, name)}; expected at least 1.")
 
     async def __call__(self, game: Game) -> None:
         """Alternate, then read."""

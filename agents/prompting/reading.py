@@ -9,7 +9,7 @@ _SAID = re.compile(r"\banswer(?:\s+is\b\s*:?|\s*:)\s*(.+)", re.IGNORECASE)
 _BOXED = r"\boxed{"
 _WRAPPER = re.compile(r"\\text(?:bf|it|rm)?\{(.*)\}", re.DOTALL)
 _END = re.compile(r"[.!?][\"')\]]*(?=\s|$)")
-_SHORT = re.compile(r"(?:\b[A-Z]|\b(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|No|vs|ca|approx|e\.g|i\.e|etc))\.$")
+_SHORT = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|No|vs|ca|e\.g|i\.e|etc)\.$")
 
 
 def spoken(text: str) -> str:
@@ -73,4 +73,4 @@ def _bare(text: str) -> str:
     text = text.strip().strip("*_`").strip()
     if text.endswith(".") and not re.search(r"\b[A-Z]\.$", text):
         text = text[:-1]
-    return text.strip().strip("*_`\"“”").strip()
+    return text.strip().strip('*_`"“”').strip()

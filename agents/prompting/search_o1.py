@@ -1,4 +1,4 @@
-"""Search-o1: searches inside the reasoning, and documents reasoned about apart (arXiv 2501.05366)."""
+"""Search-o1: searches inside the reasoning, reads documents apart from it (arXiv 2501.05366)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ TOLD, END = "<|begin_search_result|>", "<|end_search_result|>"
 NOTHING = "No helpful information found."
 _QUERY = re.compile(re.escape(ASK) + r"(.*?)(?:<\||$)", re.DOTALL)
 _FINAL = re.compile(r"\*{0,2}final information\*{0,2}\s*:?\*{0,2}", re.IGNORECASE)
+_TITLE = re.compile(r"^Doc \d+\(Title: (.*?)\) ")
+_NUMBER = re.compile(r"^Doc \d+")
 _THINK = re.compile(r"</?think>")
 INTRO = (
     "You answer a question by reasoning, and can search while you reason. To search, write "
@@ -44,7 +46,8 @@ class SearchO1:
     example of our own, the world's turn limit for the limit of searches; for chat models results
     are a message of their own instead of going on inside the assistant's. In the dialect ``"tags"``
     a small model searches with ``<search>``, and reason-in-documents lets it name what a result
-    says (a forced ``<answer>``): only passages that hold that go into its context.
+    says (a forced ``<answer>``): only the passages of a title that says
+    so go into its context.
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.game.Agent`.
@@ -124,10 +127,21 @@ def query_in(text: str) -> str | None:
 
 
 def condensed(observation: str, fact: str) -> str:
-    """An observation with only the passages that hold ``fact``; whole where none does."""
+    """An observation with only the passages about what ``fact`` is said of; else the whole.
+
+    These are the passages that hold it, and those of the same title.
+    """
     body = passages(observation)
-    kept = [line for line in body.splitlines() if fact and fact in line]
-    return observation.replace(body, "\n".join(kept)) if kept else observation
+    lines = body.splitlines()
+    titles = {_title(line) for line in lines if fact and fact in line}
+    kept = [_NUMBER.sub("", line) for line in lines if _title(line) in titles]
+    shown = "\n".join(f"Doc {i}{line}" for i, line in enumerate(kept, start=1))
+    return observation.replace(body, shown) if kept else observation
+
+
+def _title(line: str) -> str:
+    found = _TITLE.search(line)
+    return found[1] if found else line
 
 
 def _answers(text: str) -> bool:
