@@ -14,7 +14,7 @@ from .text_model import Message
 ASK, ASKED = "<|begin_search_query|>", "<|end_search_query|>"
 TOLD, END = "<|begin_search_result|>", "<|end_search_result|>"
 NOTHING = "No helpful information found."
-_QUERY = re.compile(re.escape(ASK) + r"(.*?)(?:<\||$)", re.DOTALL)
+_QUERY = re.compile(rf"{re.escape(ASK)}(.*?)(?:{re.escape(ASKED)}|<\||$)", re.DOTALL)
 _FINAL = re.compile(r"\*{0,2}final information\*{0,2}\s*:?\*{0,2}", re.IGNORECASE)
 _TITLE = re.compile(r"^Doc \d+\(Title: (.*?)\) ")
 _NUMBER = re.compile(r"^Doc \d+")
