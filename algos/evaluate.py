@@ -99,7 +99,7 @@ class EpisodeScore:
         tokens: Sampled tokens; 0 for scripted agents.
         metrics: The environment's measures, empty after an error.
         tree: The turns, for token agents.
-        why: What went wrong, after an ``agent_error``.
+        why: What went wrong, where it is known, after an error.
     """
 
     task_id: str

@@ -122,15 +122,16 @@ class Prompted:
             status = str(game.info["status"])
         except EpisodeError:
             raise
+        except EnvFault as fault:
+            status, why = "env_error", str(fault)
         except TurngymError as fault:
             status, why = AGENT_ERROR, f"{type(fault).__name__}: {fault}"
-        good = not why and status != "env_error"
         return EpisodeScore(
             task_id=task,
             status=status,
             return_=game.rewards,
             tokens=game.usage.completion_tokens,
-            metrics={**game.info["metrics"], **game.usage.metrics()} if good else {},
+            metrics={**game.info["metrics"], **game.usage.metrics()} if not why else {},
             why=why,
         )
 

@@ -67,7 +67,7 @@ def run(command: EvalCommand) -> None:
 
 
 def _known(name: str) -> str:
-    return name if name in (*scripted_names(), *PROMPTING) else model_path(name)
+    return name if name in (*scripted_names(), *PROMPTING) else model_path(name, PROMPTING)
 
 
 def _row(name: str, asked: Asked | None) -> dict[str, Any]:

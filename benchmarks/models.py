@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,12 @@ STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 
 """Share of the whole time at which a stage of the building begins and ends."""
 
 
-def model_path(name: str) -> str:
+def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
     """Folder of the newest checkpoint of a run directory; anything else as it is.
+
+    Args:
+        name: What was typed.
+        also: Other agents that could have been meant.
 
     Raises:
         BadValueError: A run directory without a checkpoint.
@@ -34,7 +39,7 @@ def model_path(name: str) -> str:
             )
         return str(newest)
     if not folder.exists() and "/" not in name:
-        known = (*scripted_names(), "human", "a run directory", "a model folder")
+        known = (*scripted_names(), *also, "a run directory", "a model folder")
         raise UnknownNameError("agent", name, known)
     return str(folder) if folder.exists() else name
 

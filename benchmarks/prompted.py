@@ -123,6 +123,11 @@ def _local(command: EvalCommand, report: Reporter) -> Asked:
 
     name = command.asked.model or ""
     small = name == STARTER
+    if not small and "/" not in name and not Path(name).expanduser().exists():
+        raise BadValueError(
+            f"--model {name}: no such folder; expected a model folder, a run directory, a hub name "
+            f"with '/', or {STARTER}."
+        )
     prepare(small=small)
     folder = starter(command.env, report) if small else model_path(name)
     tokenizer = load_tokenizer(folder)

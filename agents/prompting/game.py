@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 
 from ...envs.api import TextEnv
-from ...envs.errors import BadValueError, EpisodeError
+from ...envs.errors import BadValueError, EnvFault, EpisodeError
 from ...envs.search_qa.text import GRAMMAR, STOP
 from ..scripted import text_env
 from .text_model import Completed, Prompt, TextModel
@@ -184,6 +184,7 @@ class Game:
 
         Raises:
             EpisodeError: The episode is over.
+            EnvFault: The environment broke, which ends the episode.
         """
         if self.over:
             raise EpisodeError(f"task {self.info['task_id']}: an action after the episode's end.")
@@ -205,6 +206,8 @@ class Game:
                 "status": self.info["status"],
             }
         )
+        if self.info["status"] == "env_error":
+            raise EnvFault(self.observation)
         return self.observation
 
     async def search(self, query: str) -> str:

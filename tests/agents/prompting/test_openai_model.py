@@ -167,7 +167,7 @@ def test_attempts_end_with_the_last_reason() -> None:
         complete("http://127.0.0.1:9/v1", attempts=2)
     with (
         serving({"raw": b"oops"}) as server,
-        pytest.raises(EndpointError, match="cannot be read.*oops"),
+        pytest.raises(EndpointError, match=r"cannot be read.*oops"),
     ):
         complete(server.url, attempts=1)
 
