@@ -46,7 +46,7 @@ class ModelOptions:
         request_arg: Another field of each request as name=value, repeatable; None drops a field.
         timeout: Seconds for one reply of the server.
         attempts: Tries per request, with growing pauses between them.
-        concurrency: Most episodes at a time.
+        concurrency: Most episodes at a time; left out: 16 with a server, --max-batch without.
         dialect: chat instructs in words; tags lets a base or small model go on with the dialogue;
             auto looks for a chat template or at --api.
     """
@@ -59,7 +59,7 @@ class ModelOptions:
     request_arg: Repeated = ()
     timeout: float = 120.0
     attempts: int = 5
-    concurrency: int = 16
+    concurrency: int | None = None
     dialect: Literal["auto", "chat", "tags"] = "auto"
 
 

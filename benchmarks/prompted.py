@@ -25,6 +25,7 @@ from .models import model_path, starter
 from .options import EvalCommand, ModelOptions
 
 STARTER = "starter"
+AT_A_SERVER = 16
 TOKENS = {"chat": 512, "tags": 64}
 
 
@@ -52,9 +53,15 @@ class Asked:
             agent=prompting(name, self.dialect),
             model=self.model,
             limits=limits,
-            concurrency=command.asked.concurrency,
+            concurrency=self._concurrency(command),
             folder=transcripts(command.out, name),
         )
+
+    @staticmethod
+    def _concurrency(command: EvalCommand) -> int:
+        if command.asked.concurrency is not None:
+            return command.asked.concurrency
+        return command.max_batch if command.asked.endpoint is None else AT_A_SERVER
 
 
 def transcripts(out: str | None, agent: str) -> Path | None:

@@ -86,7 +86,9 @@ class React:
 
     async def _said(self, game: Game, talk: list[Message]) -> str:
         said = spoken(await game.ask(talk, STOPS))
-        return said.split("Observation:", 1)[0].strip()
+        said = said.split("Observation:", 1)[0].strip()
+        first = _ACTION.search(said)  # what it wrote after that, it wrote without an observation
+        return said[: first.end()].strip() if first else said
 
     def _heard(self, said: str, observation: str) -> list[Message]:
         return [

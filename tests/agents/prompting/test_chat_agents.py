@@ -122,7 +122,7 @@ def test_ircot_keeps_its_limits(env: Any) -> None:
 
 def test_react_goes_from_thought_to_thought(env: Any) -> None:
     model = FakeModel(
-        "Thought: where?\nAction: Search[Cork river]\nObservation: made up",
+        "Thought: where?\nAction: Search[Cork river]\nAction: Finish[R9]\nObservation: made up",
         "Thought: R2.\nAction: Finish[R2]",
     )
     game = play(React(), model, env)
