@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .examples import ANSWER_FORM, COT
+from .examples import ANSWER_FORM, COT, shown
 from .game import Dialect, Game
 from .reading import short_answer, spoken
 from .tags import forced, thought
-from .text_model import Message
+
+INTRO = (
+    "Answer the question. Reason step by step in a few short sentences first, then answer. "
+    f"{ANSWER_FORM}"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +36,6 @@ class Cot:
         if self.dialect == "tags":
             await game.act(await forced(game, "answer", before=await thought(game)))
             return
-        prompt = (
-            "Answer the question. Reason step by step in a few short sentences, as in the "
-            f"examples, then answer. {ANSWER_FORM}\n\n{COT}\n\nQuestion: {game.question}\n"
-            "Reasoning:"
-        )
-        said = await game.ask([Message("user", prompt)], ("</answer>",))
+        talk = shown(INTRO, COT, f"Question: {game.question}")
+        said = await game.ask(talk, ("</answer>",))
         await game.answer(short_answer(spoken(said)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .examples import ANSWER_FORM
+from .examples import ANSWER_FORM, DIRECT, shown
 from .game import Dialect, Game
 from .reading import short_answer, spoken
 from .tags import finish
-from .text_model import Message
+
+INTRO = f"Answer the question at once. {ANSWER_FORM} Write nothing else."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,6 @@ class Direct:
         if self.dialect == "tags":
             await finish(game)
             return
-        prompt = f"Answer the question. {ANSWER_FORM} Write nothing else.\n\nQuestion: "
-        said = await game.ask([Message("user", prompt + game.question)], ("</answer>",))
+        talk = shown(INTRO, DIRECT, f"Question: {game.question}")
+        said = await game.ask(talk, ("</answer>",))
         await game.answer(short_answer(spoken(said)))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...envs.errors import BadValueError
 from . import tags
-from .examples import IRCOT
+from .examples import ANTHEM, MARROWICK, VINT, shown
 from .game import Dialect, Game
 from .rag import read_and_answer
 from .reading import concludes, first_sentence, spoken
-from .text_model import Message
+
+INTRO = (
+    "You reason about a question, one sentence at a time, with the help of passages. Write the "
+    "next sentence only: one fact that leads on to the answer. When you know the answer, write "
+    "'So the answer is: ...' instead."
+)
 
 SENTENCE_TOKENS = 160
 _NUMBER = re.compile(r"^Doc \d+")
@@ -29,7 +35,7 @@ class Ircot:
     Paper: Trivedi et al., arXiv 2212.10509.
 
     Differs from the paper: the world's turn limit (4 searches by default) stands for its limits of
-    8 steps and 15 paragraphs; two examples of our own; the reader is prompted without examples. In
+    8 steps and 15 paragraphs; an example of our own; the reader is prompted without examples. In
     the dialect ``"tags"`` the "sentence" is the query that a small model writes in ``<search>``
     (forced in the first round and whenever it writes neither tag), the question itself is not
     searched, and its own ``<answer>`` ends the rounds.
@@ -68,16 +74,8 @@ class Ircot:
         await read_and_answer(game, "\n".join(found))
 
     async def _sentence(self, game: Game, found: list[str], chain: list[str]) -> str:
-        done = "\n".join(f"Sentence {i}: {s}" for i, s in enumerate(chain, start=1))
-        prompt = (
-            "You reason about a question, one sentence at a time, with the help of passages. Write "
-            "the next sentence only: one fact that leads on to the answer. When you know the "
-            'answer, write "So the answer is: ..." instead.\n\n'
-            f"{IRCOT}\n\nPassages:\n{chr(10).join(found) or 'none'}\n\n"
-            f"Question: {game.question}\n{done}{chr(10) if done else ''}"
-            f"Sentence {len(chain) + 1}:"
-        )
-        said = spoken(await game.ask([Message("user", prompt)], (), SENTENCE_TOKENS))
+        talk = shown(INTRO, EXAMPLES, _task("\n".join(found), game.question, chain))
+        said = spoken(await game.ask(talk, (), SENTENCE_TOKENS))
         return first_sentence(said.removeprefix(f"Sentence {len(chain) + 1}:"))
 
     def _collect(self, found: list[str], text: str) -> None:
@@ -104,3 +102,19 @@ class Ircot:
             if tags.query_of(action) is None:
                 action = await tags.forced(game, "search")
         await tags.finish(game)
+
+
+def _task(found: str, question: str, chain: Sequence[str]) -> str:
+    done = "".join(f"Sentence {i}: {s}\n" for i, s in enumerate(chain, start=1))
+    return f"Passages:\n{found or 'none'}\n\nQuestion: {question}\n{done}Sentence {len(chain) + 1}:"
+
+
+_BORN, _COMPOSED = (
+    "The painter Orla Vint was born in Marrowick.",
+    "The anthem of Marrowick was composed by Teo Hald.",
+)
+EXAMPLES = (
+    (_task(VINT, ANTHEM, ()), _BORN),
+    (_task(f"{VINT}\n{MARROWICK}", ANTHEM, (_BORN,)), _COMPOSED),
+    (_task(f"{VINT}\n{MARROWICK}", ANTHEM, (_BORN, _COMPOSED)), "So the answer is: Teo Hald."),
+)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .examples import ANSWER_FORM
+from .examples import ANSWER_FORM, ANTHEM, DUN, LIGHT, MARROWICK, SKERRY, VINT, shown
 from .game import Dialect, Game
 from .reading import short_answer, spoken
 from .tags import finish
-from .text_model import Message
+
+INTRO = (
+    "Answer the question with the help of the passages. They may be incomplete; where they do not "
+    f"settle the question, give your best guess. {ANSWER_FORM}"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +42,15 @@ class Rag:
 
 async def read_and_answer(game: Game, found: str) -> None:
     """The reader: answer the question from passages (chat dialect)."""
-    prompt = (
-        "Answer the question with the help of the passages. They may be incomplete; where they do "
-        f"not settle the question, give your best guess. {ANSWER_FORM}\n\n"
-        f"Passages:\n{found or 'none'}\n\nQuestion: {game.question}"
-    )
-    said = await game.ask([Message("user", prompt)], ("</answer>",))
+    said = await game.ask(shown(INTRO, EXAMPLES, _task(found, game.question)), ("</answer>",))
     await game.answer(short_answer(spoken(said)))
+
+
+def _task(found: str, question: str) -> str:
+    return f"Passages:\n{found or 'none'}\n\nQuestion: {question}"
+
+
+EXAMPLES = (
+    (_task(f"{VINT}\n{MARROWICK}", ANTHEM), "<answer> Teo Hald </answer>"),
+    (_task(f"{SKERRY}\n{DUN}", LIGHT), "<answer> Skerry Point </answer>"),
+)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from . import tags
-from .examples import FORM, REACT
+from .examples import FORM, REACT, shown
 from .game import Dialect, Game
 from .reading import short_answer, spoken
 from .text_model import Message
@@ -64,7 +64,7 @@ class React:
             if not game.over:
                 await tags.finish(game)
             return
-        talk = [Message("user", f"{INTRO}\n\n{REACT}\n\nQuestion: {game.question}")]
+        talk = shown(INTRO, REACT, f"Question: {game.question}")
         broken = 0
         while game.searches_left and broken <= PATIENCE:
             said = await self._said(game, talk)

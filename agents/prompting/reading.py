@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 _ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL)
-_SAID = re.compile(r"\banswer(?:\s+is\b\s*:?|\s*:)\s*(.+)", re.IGNORECASE)
+_SAID = re.compile(r"\banswer(?:\s+to\b[^.:\n]{0,60}?)?(?:\s+is\b\s*:?|\s*:)\s*(.+)", re.IGNORECASE)
 _BOXED = r"\boxed{"
 _WRAPPER = re.compile(r"\\text(?:bf|it|rm)?\{(.*)\}", re.DOTALL)
+_AROUND = '*_`"“”'
 _END = re.compile(r"[.!?][\"')\]]*(?=\s|$)")
 _SHORT = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|No|vs|ca|e\.g|i\.e|etc)\.$")
 
@@ -70,7 +71,7 @@ def first_sentence(text: str) -> str:
 
 def _bare(text: str) -> str:
     """Without Markdown, quotes and the full stop around a short phrase."""
-    text = text.strip().strip("*_`").strip()
+    text = text.strip().strip(_AROUND).strip()
     if text.endswith(".") and not re.search(r"\b[A-Z]\.$", text):
         text = text[:-1]
-    return text.strip().strip('*_`"“”').strip()
+    return text.strip().strip(_AROUND).strip()

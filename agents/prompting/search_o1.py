@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from . import tags
-from .examples import FORM, SEARCH_O1
+from .examples import ANTHEM, DUN, FORM, VINT, shown
 from .game import Dialect, Game, passages
 from .reading import boxed, short_answer, spoken, tagged_answer
 from .text_model import Message
@@ -28,7 +28,45 @@ INTRO = (
 GO_ON = "Go on with your reasoning."
 SPENT = "No search is left. Answer now, as \\boxed{your answer}."
 REPEATED = f"You have searched for this before; look at what was found then. {GO_ON}"
+READ = (
+    "Someone reasons about a question and has just searched. Read the passages and pick out what "
+    "helps the reasoning on from here: facts only, in one to three sentences, without answering "
+    "beyond them. Write it after the words 'Final information:'. If nothing helps, write 'Final "
+    f"information: {NOTHING}'"
+)
 LAST = "Answer now, as \\boxed{your answer}."
+
+
+def _document_task(question: str, before: str, query: str, found: str) -> str:
+    return (
+        f"Question: {question}\n\nReasoning so far:\n{before}\n\nQuery: {query}\n\n"
+        f"Passages:\n{found or 'none'}"
+    )
+
+
+_ASKS = (
+    f"The town comes first: where was Orla Vint born?\n{ASK}Orla Vint painter birthplace{ASKED}",
+    f"So the town is Marrowick. Who composed its anthem?\n{ASK}Marrowick anthem composer{ASKED}",
+)
+_FACTS = (
+    "Orla Vint came from the harbour town of Marrowick.",
+    "Marrowick's anthem was composed by Teo Hald.",
+)
+EXAMPLE = (
+    (f"Question: {ANTHEM}", _ASKS[0]),
+    (f"{TOLD}{_FACTS[0]}{END}\n{GO_ON}", _ASKS[1]),
+    (f"{TOLD}{_FACTS[1]}{END}\n{GO_ON}", "That settles it: \\boxed{Teo Hald}"),
+)
+DOCUMENTS = (
+    (
+        _document_task(ANTHEM, _ASKS[0], "Orla Vint painter birthplace", f"{VINT}\n{DUN}"),
+        f"Final information: {_FACTS[0]}",
+    ),
+    (
+        _document_task(ANTHEM, _ASKS[0], "Orla Vint painter birthplace", DUN),
+        f"Final information: {NOTHING}",
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +99,8 @@ class SearchO1:
             await self._tags(game)
             return
         intro = INTRO.replace("{limit}", str(game.searches_left))
-        talk = [Message("user", f"{intro}\n\n{SEARCH_O1}\n\nQuestion: {game.question}")]
+        talk = shown(intro, EXAMPLE, f"Question: {game.question}")
+        given = len(talk)
         asked: set[str] = set()
         refused = 0
         while True:
@@ -75,7 +114,8 @@ class SearchO1:
             else:
                 asked.add(query)
                 found = await game.search(query)
-                result = f"{TOLD}{await self._condense(game, talk, said, query, found)}{END}"
+                before = "\n".join([*(m.content for m in talk[given:]), said])
+                result = f"{TOLD}{await self._condense(game, before, query, found)}{END}"
                 result += f"\n{GO_ON if game.searches_left else SPENT}"
             talk += [Message("assistant", said), Message("user", result)]
         if not _answers(said):
@@ -87,21 +127,10 @@ class SearchO1:
     async def _reason(self, game: Game, talk: list[Message]) -> str:
         return _THINK.sub("", await game.ask(talk, (ASKED,))).strip()
 
-    async def _condense(
-        self, game: Game, talk: list[Message], reasoning: str, query: str, found: str
-    ) -> str:
+    async def _condense(self, game: Game, before: str, query: str, found: str) -> str:
         """Reason-in-documents: what in the passages helps the present step."""
-        before = [m.content for m in talk[1:]]
-        prompt = (
-            "Someone reasons about a question and has just searched. Read the passages and pick "
-            "out what helps the reasoning on from here: facts only, in one to three sentences, "
-            "without answering beyond them. Write it after the words 'Final information:'. If "
-            f"nothing helps, write 'Final information: {NOTHING}'\n\n"
-            f"Question: {game.question}\n\nReasoning so far:\n"
-            f"{chr(10).join([*before, reasoning])}\n\nQuery: {query}\n\n"
-            f"Passages:\n{found or 'none'}"
-        )
-        said = spoken(await game.ask([Message("user", prompt)]))
+        task = _document_task(game.question, before, query, found)
+        said = spoken(await game.ask(shown(READ, DOCUMENTS, task)))
         kept = _FINAL.split(said)[-1].strip()
         return " ".join(kept.replace("<|", "").split()) or NOTHING
 

@@ -52,7 +52,8 @@ def test_cot_reasons_first_and_does_not_search(env: Any) -> None:
     model = FakeModel("Cork is by R2. So the answer is: R2.\n<answer> R2 </answer>")
     game = play(Cot(), model, env)
     assert actions(game) == ["<answer> R2 </answer>"]
-    assert model.last().endswith(f"Question: {QUESTION}\nReasoning:")
+    assert model.last().endswith(f"Question: {QUESTION}")
+    assert "Reason step by step" in str(model.prompts[0][0])
 
 
 def test_rag_searches_the_question_and_reads(env: Any) -> None:
@@ -127,8 +128,8 @@ def test_react_goes_from_thought_to_thought(env: Any) -> None:
     )
     game = play(React(), model, env)
     assert actions(game) == ["<search> Cork river </search>", "<answer> R2 </answer>"]
-    first, said, seen = model.prompts[1]
-    assert first.content.endswith(f"Question: {QUESTION}")
+    first, said, seen = model.prompts[1][-3:]
+    assert first.content == f"Question: {QUESTION}"
     assert said.content == "Thought: where?\nAction: Search[Cork river]"
     assert seen.content.startswith("Observation: Doc 1(Title:")
 
@@ -179,11 +180,11 @@ def test_search_o1_reads_documents_apart(env: Any) -> None:
     )
     game = play(SearchO1(), model, env)
     assert actions(game) == ["<search> Cork river </search>", "<answer> R2 </answer>"]
-    assert "up to 4 times" in model.last(0)
+    assert "up to 4 times" in model.prompts[0][0].content
     assert FOUND in model.last(1)
     assert "Query: Cork river" in model.last(1)
     assert "I need it." in model.last(1)
-    said, told = model.prompts[2][1:]
+    said, told = model.prompts[2][-2:]
     assert said.content == ask("Cork river")
     assert told.content.startswith(
         "<|begin_search_result|>Cork lies by R2.<|end_search_result|>\nGo on"

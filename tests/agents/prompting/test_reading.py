@@ -22,6 +22,8 @@ from turngym.agents.prompting.text_model import Message, flat, restored
         ("So the answer is: **Lum Tor**.", "Lum Tor"),
         ("The answer is Lum Tor.\n", "Lum Tor"),
         ("Answer: Lum Tor", "Lum Tor"),
+        ('The answer to this question is: "Lum Tor."', "Lum Tor"),
+        ("She answered him. It is Lum", "She answered him. It is Lum"),
         ("I think it is\n\nLum Tor.\n", "Lum Tor"),
         ('"Lum Tor"', "Lum Tor"),
         ("Harold J.", "Harold J."),
