@@ -81,8 +81,10 @@ class React:
         talk.append(Message("user", f"{seen}\n{LAST}"))
         said = await self._said(game, talk)
         step = read_step(said)
-        known = step is not None and step.kind == "finish"
-        await game.answer(step.content if step and known else short_answer(said))
+        if step is not None and step.kind == "finish":
+            await game.answer(step.content)
+        else:
+            await game.answer(short_answer(_ACTION.sub("", said)))
 
     async def _said(self, game: Game, talk: list[Message]) -> str:
         said = spoken(await game.ask(talk, STOPS))

@@ -146,3 +146,23 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     letters = EvalSet(name="dev", env=gym.make("Letters-v0"), split="dev", n=3)
     with pytest.raises(BadValueError, match="Letters-v0 is no world"):
         evaluate(letters, Reader(), prompting("rag"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_retrieval_helps_the_starter_on_questions_of_one_hop() -> None:
+    from turngym.agents.loading import load_model, load_tokenizer
+    from turngym.agents.prompting import PROMPTING, EngineModel
+    from turngym.agents.starter import ensure_starter
+    from turngym.agents.transformers_engine import TransformersEngine
+
+    folder = ensure_starter()
+    tokenizer = load_tokenizer(folder)
+    model = EngineModel(TransformersEngine(load_model(folder, device="cpu"), tokenizer), tokenizer)
+    env = gym.make("SearchQA-v0", size="micro", hops=1)
+    what = EvalSet(name="test", env=env, split="test", n=100)
+    right = {}
+    for name in PROMPTING:
+        seat = Prompted(agent=prompting(name, "tags"), model=model, limits=Limits(max_tokens=64))
+        right[name] = asyncio.run(seat.evaluate(what)).success.mean
+    assert min(right[n] for n in ("rag", "ircot", "react", "search-o1")) > right["direct"] + 0.4
