@@ -61,7 +61,9 @@ def run(command: EvalCommand) -> None:
     console.print(metric_table(whole_sets))
     if command.out is not None:
         found = [{**_row(name, asked), **score.model_dump(by_alias=True)} for name, score in rows]
-        Path(command.out).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        out = Path(command.out).expanduser()
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if failed:
         raise TurngymError(failed[0])
 

@@ -13,20 +13,20 @@ ANSWER_FORM = f"{FORM} Write it as <answer> your answer </answer>."
 ANTHEM = "Who composed the anthem of the town where the painter Orla Vint was born?"
 LIGHT = "Which lighthouse is older, Skerry Point or Dun Head?"
 VINT = "Doc 1(Title: Orla Vint) Orla Vint was a painter from the harbour town of Marrowick."
-MARROWICK = 'Doc 2(Title: Marrowick) The town\'s anthem, "Grey Water", was composed by Teo Hald.'
+MARROWICK = 'Doc 2(Title: Marrowick) The town\'s anthem, "Grey Water", was composed by Teo Brandt.'
 SKERRY = "Doc 1(Title: Skerry Point) Skerry Point Lighthouse was lit for the first time in 1841."
 DUN = "Doc 2(Title: Dun Head) The lighthouse of Dun Head has been in service since 1867."
 
 DIRECT: Pairs = (
-    (f"Question: {ANTHEM}", "<answer> Teo Hald </answer>"),
+    (f"Question: {ANTHEM}", "<answer> Teo Brandt </answer>"),
     (f"Question: {LIGHT}", "<answer> Skerry Point </answer>"),
 )
 
 COT: Pairs = (
     (
         f"Question: {ANTHEM}",
-        "Orla Vint was born in Marrowick. The anthem of Marrowick was composed by Teo Hald. So the "
-        "answer is: <answer> Teo Hald </answer>",
+        "Orla Vint was born in Marrowick. The anthem of Marrowick was composed by Teo Brandt. So the "
+        "answer is: <answer> Teo Brandt </answer>",
     ),
     (
         f"Question: {LIGHT}",
@@ -48,8 +48,8 @@ REACT: Pairs = (
     ),
     (
         f"Observation: {MARROWICK}",
-        "Thought: The anthem was composed by Teo Hald, which answers the question.\n"
-        "Action: Finish[Teo Hald]",
+        "Thought: The anthem was composed by Teo Brandt, which answers the question.\n"
+        "Action: Finish[Teo Brandt]",
     ),
     (
         f"Question: {LIGHT}",

@@ -111,10 +111,10 @@ def _task(found: str, question: str, chain: Sequence[str]) -> str:
 
 _BORN, _COMPOSED = (
     "The painter Orla Vint was born in Marrowick.",
-    "The anthem of Marrowick was composed by Teo Hald.",
+    "The anthem of Marrowick was composed by Teo Brandt.",
 )
 EXAMPLES = (
     (_task(VINT, ANTHEM, ()), _BORN),
     (_task(f"{VINT}\n{MARROWICK}", ANTHEM, (_BORN,)), _COMPOSED),
-    (_task(f"{VINT}\n{MARROWICK}", ANTHEM, (_BORN, _COMPOSED)), "So the answer is: Teo Hald."),
+    (_task(f"{VINT}\n{MARROWICK}", ANTHEM, (_BORN, _COMPOSED)), "So the answer is: Teo Brandt."),
 )

@@ -51,6 +51,6 @@ def _task(found: str, question: str) -> str:
 
 
 EXAMPLES = (
-    (_task(f"{VINT}\n{MARROWICK}", ANTHEM), "<answer> Teo Hald </answer>"),
+    (_task(f"{VINT}\n{MARROWICK}", ANTHEM), "<answer> Teo Brandt </answer>"),
     (_task(f"{SKERRY}\n{DUN}", LIGHT), "<answer> Skerry Point </answer>"),
 )

@@ -50,12 +50,12 @@ _ASKS = (
 )
 _FACTS = (
     "Orla Vint came from the harbour town of Marrowick.",
-    "Marrowick's anthem was composed by Teo Hald.",
+    "Marrowick's anthem was composed by Teo Brandt.",
 )
 EXAMPLE = (
     (f"Question: {ANTHEM}", _ASKS[0]),
     (f"{TOLD}{_FACTS[0]}{END}\n{GO_ON}", _ASKS[1]),
-    (f"{TOLD}{_FACTS[1]}{END}\n{GO_ON}", "That settles it: \\boxed{Teo Hald}"),
+    (f"{TOLD}{_FACTS[1]}{END}\n{GO_ON}", "That settles it: \\boxed{Teo Brandt}"),
 )
 DOCUMENTS = (
     (
@@ -84,8 +84,7 @@ class SearchO1:
     example of our own, the world's turn limit for the limit of searches; for chat models results
     are a message of their own instead of going on inside the assistant's. In the dialect ``"tags"``
     a small model searches with ``<search>``, and reason-in-documents lets it name what a result
-    says (a forced ``<answer>``): only the passages of a title that says
-    so go into its context.
+    says (a forced ``<answer>``): only the passages of the titles that say so go into its context.
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.game.Agent`.

@@ -75,7 +75,7 @@ def test_a_failing_server_is_told_and_the_run_goes_on(
     def one_down(request: dict[str, Any]) -> Any:
         return 400 if "Doha?" in str(request) else oracle(request)
 
-    out = tmp_path / "scores.json"
+    out = tmp_path / "new" / "scores.json"
     with serving(one_down) as server:
         words = ["--endpoint", server.url, "--model-name", "m", "--out", str(out)]
         assert main(["eval", "--agent", "rag", *words, *world]) == 0
