@@ -25,8 +25,8 @@ DIRECT: Pairs = (
 COT: Pairs = (
     (
         f"Question: {ANTHEM}",
-        "Orla Vint was born in Marrowick. The anthem of Marrowick was composed by Teo Brandt. So the "
-        "answer is: <answer> Teo Brandt </answer>",
+        "Orla Vint was born in Marrowick. The anthem of Marrowick was composed by Teo Brandt. So "
+        "the answer is: <answer> Teo Brandt </answer>",
     ),
     (
         f"Question: {LIGHT}",
