@@ -1,7 +1,8 @@
 """Evaluation: an agent on the first n tasks of a split, every episode kept.
 
 The tasks and the seeds are fixed, so two agents (or one agent before and after training) meet the
-same questions. Episodes that a broken environment ended are counted and shown, in no mean.
+same questions. Episodes that a broken environment or a failing agent ended are counted and shown,
+in no mean.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 BREAKDOWN = ("hops",)
 """Metrics by which a score is broken down where the environment reports them."""
+AGENT_ERROR = "agent_error"
+"""Status of an episode whose agent could not go on: its model's server failed."""
+UNSCORED = ("env_error", AGENT_ERROR)
 Tick = Callable[[int], None]
 
 
@@ -93,8 +97,9 @@ class EpisodeScore:
         status: How it ended.
         return_: Sum of the rewards.
         tokens: Sampled tokens; 0 for scripted agents.
-        metrics: The environment's measures, empty after an ``env_error``.
+        metrics: The environment's measures, empty after an error.
         tree: The turns, for token agents.
+        why: What went wrong, where it is known, after an error.
     """
 
     task_id: str
@@ -103,6 +108,7 @@ class EpisodeScore:
     tokens: int
     metrics: Mapping[str, float]
     tree: Tree | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,13 +122,18 @@ class Evaluation:
     scored: Sequence[EpisodeScore] = field(init=False)
 
     def __post_init__(self) -> None:
-        good = [e for e in self.episodes if e.status != "env_error"]
+        good = [e for e in self.episodes if e.status not in UNSCORED]
         object.__setattr__(self, "scored", good)
 
     @property
     def errors(self) -> int:
         """Episodes that a broken environment ended."""
-        return len(self.episodes) - len(self.scored)
+        return len(self.episodes) - len(self.scored) - self.agent_errors
+
+    @property
+    def agent_errors(self) -> int:
+        """Episodes that the agent could not go on with."""
+        return sum(e.status == AGENT_ERROR for e in self.episodes)
 
     @property
     def success(self) -> Estimate:
@@ -139,6 +150,7 @@ class Evaluation:
             split=self.split,
             n=len(self.scored),
             errors=self.errors,
+            agent_errors=self.agent_errors,
             success=self.success,
             metrics={name: self.mean(name) for name in names},
             **{"return": estimate([e.return_ for e in self.scored])},

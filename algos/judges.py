@@ -11,7 +11,6 @@ import hashlib
 import json
 import logging
 import os
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..agents.endpoint import Endpoint, EndpointError
 from ..envs.disk_cache import cache_dir
 from ..envs.errors import BadValueError, TurngymError
 from .forest import Forest, Turn
@@ -36,8 +36,6 @@ INSTRUCTIONS = (
 
 
 UNREADABLE, SILENT = "judge_unreadable", "judge_silent"
-REFUSED = (400, 401, 403, 404, 422)
-"""HTTP statuses that another attempt would not change."""
 
 
 class JudgeError(TurngymError, RuntimeError):
@@ -203,32 +201,22 @@ class LlmJudge:
         return reply
 
     def _ask(self, body: dict[str, Any]) -> str:
-        import httpx
-
-        key = os.environ.get(self.key_variable, "")
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        address = self.url.rstrip("/") + "/chat/completions"
-        problem = ""
-        for attempt in range(self.attempts):
-            if attempt:
-                time.sleep(min(0.5 * 2**attempt, 30.0))
-            try:
-                answer = httpx.post(address, json=body, headers=headers, timeout=self.timeout)
-                answer.raise_for_status()
-                return str(answer.json()["choices"][0]["message"]["content"])
-            except httpx.HTTPStatusError as error:
-                problem = f"{error.response.status_code} {error.response.text[:200]}"
-                if error.response.status_code in REFUSED:
-                    raise JudgeError(
-                        f"LlmJudge: {address} refuses the question ({problem}). Check url, model "
-                        f"and the key in {self.key_variable}."
-                    ) from error
-            except (httpx.HTTPError, ValueError, KeyError, IndexError, TypeError) as error:
-                problem = f"{type(error).__name__}: {error}"
-        raise JudgeError(
-            f"LlmJudge: {address} gave no reply in {self.attempts} attempts (last: {problem}). "
-            "Start the server, or judge by the world's rules (RuleJudge)."
+        endpoint = Endpoint(
+            url=self.url,
+            key_variable=self.key_variable,
+            timeout=self.timeout,
+            attempts=self.attempts,
         )
+        try:
+            return endpoint.ask("chat/completions", body, _content)
+        except EndpointError as error:
+            raise JudgeError(
+                f"LlmJudge: {error} Mend the server, or judge by the world's rules (RuleJudge)."
+            ) from error
+
+
+def _content(reply: Any) -> str:
+    return str(reply["choices"][0]["message"]["content"])
 
 
 def first_mistakes(forest: Forest) -> Forest:

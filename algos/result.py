@@ -25,7 +25,9 @@ class Estimate(BaseModel):
 class SetScore(BaseModel):
     """One evaluation set, scored once.
 
-    ``n`` counts scored episodes; ``errors`` those that a broken environment took, in no mean.
+    ``n`` counts scored episodes; ``errors`` those that a broken environment took, and
+    ``agent_errors`` those that the agent could not go on with (its model's server failed); neither
+    is in a mean.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -35,6 +37,7 @@ class SetScore(BaseModel):
     split: str
     n: int = Field(ge=0)
     errors: int = Field(ge=0)
+    agent_errors: int = Field(default=0, ge=0)
     success: Estimate
     return_: Estimate = Field(alias="return")
     metrics: dict[str, float]
@@ -111,6 +114,7 @@ def _score(row: Mapping[str, Any], name: str, env_id: str, split: str) -> SetSco
         split=split,
         n=int(row[at + "n"]),
         errors=int(row[at + "errors"]),
+        agent_errors=0,  # a model in training has none
         success=part("success", "frac"),
         metrics=metrics,
         **{"return": part("return", "mean")},

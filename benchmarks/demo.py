@@ -12,8 +12,9 @@ from ..algos.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ..algos.progress import clock, reporter
 from ..algos.recipes import make_recipe
 from .machine import prepare
+from .models import starter
 from .options import DemoCommand
-from .train_command import print_result, starter
+from .train_command import print_result
 
 ENV = "SearchQA-v0"
 

@@ -2,76 +2,139 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from ..agents.prompting import PROMPTING
 from ..agents.scripted import scripted, scripted_names
 from ..algos.config import EvalConfig
-from ..algos.evaluate import EvalSet, Evaluation, evaluate_policy
+from ..algos.evaluate import AGENT_ERROR, EvalSet, Evaluation, evaluate_policy
 from ..algos.progress import Reporter, reporter
 from ..algos.result import SetScore
+from ..envs.errors import TurngymError
 from .machine import prepare
 from .models import model_path
 from .options import EvalCommand
+from .prompted import ask_model, check_options
 from .tables import metric_table, score_table
 from .worlds import env_config, file_sets
 
+if TYPE_CHECKING:
+    from .prompted import Asked
+
+ACTION_TOKENS = 64
+
 
 def run(command: EvalCommand) -> None:
-    """Score every agent on every set and print one table."""
+    """Score every agent on every set and print one table.
+
+    Raises:
+        TurngymError: Bad options, or an agent that failed in every episode.
+    """
     env = env_config(command.env, command.world)
     whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
     configs = file_sets(env, command.eval_data, command.n) or (whole,)
     # Agents are looked up before the first of them plays for minutes.
-    agents = [
-        (name, name if name in scripted_names() else model_path(name)) for name in command.agent
-    ]
+    check_options(command.agent, command.asked)
+    agents = [(name, _known(name)) for name in command.agent]
     sets = [
         EvalSet(name=made.name, env=made.env, split=made.split, n=made.n, seed=command.seed)
         for made in (config.make() for config in configs)
     ]
     report = reporter()
+    asked = ask_model(command, report) if any(a in PROMPTING for _, a in agents) else None
     rows: list[tuple[str, SetScore]] = []
     whole_sets: list[tuple[str, SetScore]] = []
+    failed: list[str] = []
     for name, agent in agents:
-        for evaluation in _evaluate(agent, sets, command, report):
+        for evaluation in _evaluate(agent, sets, command, report, asked):
             whole_sets.append((name, evaluation.score()))
             rows += [whole_sets[-1], *((name, part.score()) for part in evaluation.parts())]
+            failed += _failures(name, evaluation, report)
     console = Console()
     console.print(score_table(rows))
     console.print()
     console.print(metric_table(whole_sets))
     if command.out is not None:
-        found = [{"agent": name, **score.model_dump(by_alias=True)} for name, score in rows]
-        Path(command.out).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        found = [{**_row(name, asked), **score.model_dump(by_alias=True)} for name, score in rows]
+        out = Path(command.out).expanduser()
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    if failed:
+        raise TurngymError(failed[0])
+
+
+def _known(name: str) -> str:
+    return name if name in (*scripted_names(), *PROMPTING) else model_path(name, PROMPTING)
+
+
+def _row(name: str, asked: Asked | None) -> dict[str, Any]:
+    if asked is None or name not in PROMPTING:
+        return {"agent": name}
+    return {"agent": name, "model": asked.label, "dialect": asked.dialect}
+
+
+def _failures(name: str, evaluation: Evaluation, report: Reporter) -> list[str]:
+    """Tell about episodes that the agent could not go on with; the error where none was scored."""
+    bad = [e for e in evaluation.episodes if e.status == AGENT_ERROR]
+    if not bad:
+        return []
+    count = len(evaluation.episodes)
+    said = (
+        f"{name} on {evaluation.name}: {len(bad)} of {count} episodes failed and are in no mean; "
+        f"the first, {bad[0].task_id}: {bad[0].why}"
+    )
+    if len(bad) == count:
+        return [said]
+    report.note(said)
+    return []
 
 
 def _evaluate(
-    agent: str, sets: list[EvalSet], command: EvalCommand, report: Reporter
+    agent: str,
+    sets: list[EvalSet],
+    command: EvalCommand,
+    report: Reporter,
+    asked: Asked | None,
 ) -> list[Evaluation]:
-    if agent not in scripted_names():
-        from ..algos.token_agent import TokenAgent
+    if agent in scripted_names():
+        return [_scripted(agent, what, report) for what in sets]
+    if agent in PROMPTING and asked is not None:
+        return [_prompted(agent, what, command, report, asked) for what in sets]
+    from ..algos.token_agent import TokenAgent
 
-        prepare(small=False)
-        model = TokenAgent(
-            agent,
-            max_tokens=command.max_tokens,
-            temperature=command.temperature,
-            max_batch=command.max_batch,
-            device=command.device,
+    prepare(small=False)
+    model = TokenAgent(
+        agent,
+        max_tokens=ACTION_TOKENS if command.max_tokens is None else command.max_tokens,
+        temperature=command.temperature,
+        max_batch=command.max_batch,
+        device=command.device,
+    )
+    return [model.evaluate(what, report) for what in sets]
+
+
+def _scripted(agent: str, what: EvalSet, report: Reporter) -> Evaluation:
+    count = len(what.tasks)
+    with report.bar(f"{agent} on {what.name}") as bar:
+        return evaluate_policy(
+            what,
+            lambda seed: scripted(agent, seed),
+            lambda n: bar.update(n / count, f"{n} of {count}"),
         )
-        return [model.evaluate(what, report) for what in sets]
-    done = []
-    for what in sets:
-        count = len(what.tasks)
-        with report.bar(f"{agent} on {what.name}") as bar:
-            done.append(
-                evaluate_policy(
-                    what,
-                    lambda seed: scripted(agent, seed),
-                    lambda n, bar=bar, count=count: bar.update(n / count, f"{n} of {count}"),
-                )
+
+
+def _prompted(
+    agent: str, what: EvalSet, command: EvalCommand, report: Reporter, asked: Asked
+) -> Evaluation:
+    count = len(what.tasks)
+    with report.bar(f"{agent} on {what.name}") as bar:
+        return asyncio.run(
+            asked.seat(agent, command).evaluate(
+                what, lambda n: bar.update(n / count, f"{n} of {count}")
             )
-    return done
+        )

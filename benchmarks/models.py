@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..agents.scripted import scripted_names
+from ..algos.progress import Reporter
 from ..envs.errors import BadValueError, UnknownNameError
 
+if TYPE_CHECKING:
+    from ..agents.starter import Progress as StarterProgress
 
-def model_path(name: str) -> str:
+STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 1.0)}
+"""Share of the whole time at which a stage of the building begins and ends."""
+
+
+def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
     """Folder of the newest checkpoint of a run directory; anything else as it is.
+
+    Args:
+        name: What was typed.
+        also: Other agents that could have been meant.
 
     Raises:
         BadValueError: A run directory without a checkpoint.
@@ -26,6 +39,20 @@ def model_path(name: str) -> str:
             )
         return str(newest)
     if not folder.exists() and "/" not in name:
-        known = (*scripted_names(), "human", "a run directory", "a model folder")
+        known = (*scripted_names(), *also, "a run directory", "a model folder")
         raise UnknownNameError("agent", name, known)
     return str(folder) if folder.exists() else name
+
+
+def starter(env_id: str, report: Reporter) -> str:
+    """Folder of the small starting model, made now when it is not cached."""
+    from ..agents.starter import ensure_starter
+
+    with report.bar("making the starting model") as bar:
+
+        def tell(now: StarterProgress) -> None:
+            begin, end = STARTER_STAGES[now.stage]
+            done = begin + (end - begin) * now.step / max(1, now.steps)
+            bar.update(done, f"{now.stage}, {now.greedy:.0%} reproduced")
+
+        return str(ensure_starter(env_id, progress=tell))

@@ -34,6 +34,39 @@ World = Annotated[WorldOptions, tyro.conf.arg(name="")]
 
 
 @dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """The model of prompting agents: --model here, or --endpoint and --model-name there.
+
+    Attributes:
+        model: Folder or hub name, a run directory, or "starter" for the small one made here.
+        endpoint: Base address of an OpenAI-compatible server, as http://localhost:8000/v1.
+        model_name: The server's name for the model.
+        api_key_env: Environment variable that holds the server's key; left out: none is sent.
+        api: The server's /chat/completions or /completions.
+        request_arg: Another field of each request as name=value, repeatable; None drops a field.
+        timeout: Seconds for one reply of the server.
+        attempts: Tries per request, with growing pauses between them.
+        concurrency: Most episodes at a time; left out: 16 with a server, --max-batch without.
+        dialect: chat instructs in words; tags lets a base or small model go on with the dialogue;
+            auto looks for a chat template or at --api.
+    """
+
+    model: str | None = None
+    endpoint: str | None = None
+    model_name: str | None = None
+    api_key_env: str | None = None
+    api: Literal["chat", "completions"] = "chat"
+    request_arg: Repeated = ()
+    timeout: float = 120.0
+    attempts: int = 5
+    concurrency: int | None = None
+    dialect: Literal["auto", "chat", "tags"] = "auto"
+
+
+Asked = Annotated[ModelOptions, tyro.conf.arg(name="")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class EnvsCommand:
     """List the environments.
 
@@ -85,7 +118,9 @@ class EvalCommand:
     """Score agents on the first N tasks of a split.
 
     Attributes:
-        agent: One or more of expert, random, null, a run directory, a model folder.
+        agent: One or more of expert, random, null, a run directory, a model folder; or, with
+            --model or --endpoint, of direct, cot, rag, ircot, search-o1, react (SearchQA).
+        asked: The model of prompting agents.
         env: Id of the environment; `turngym envs` lists them.
         world: Its settings.
         split: Split of the tasks.
@@ -93,13 +128,16 @@ class EvalCommand:
         eval_data: Question files instead of a split, as name=file; searched in --corpus.
         seed: Seed of episodes and sampling.
         temperature: Of a model's sampling; 0 is greedy.
-        max_tokens: Most tokens of a model's action.
+        max_tokens: Most tokens of a model's action, or of one reply to a prompting agent; left
+            out: 64, and 512 in the dialect chat.
         max_batch: Most actions that are sampled at a time.
         device: auto, cpu or cuda.
-        out: File for the scores as JSON.
+        out: File for the scores as JSON; prompting agents write their transcripts beside it, in
+            a folder of the same name with -transcripts.
     """
 
     agent: Words
+    asked: Asked = field(default_factory=ModelOptions)
     env: str = "SearchQA-v0"
     world: World = field(default_factory=WorldOptions)
     split: str = "dev"
@@ -107,7 +145,7 @@ class EvalCommand:
     eval_data: Words = ()
     seed: int = 0
     temperature: float = 0.0
-    max_tokens: int = 64
+    max_tokens: int | None = None
     max_batch: int = 64
     device: str = "auto"
     out: str | None = None

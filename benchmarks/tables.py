@@ -42,15 +42,17 @@ def before_after(old: SetScore, new: SetScore) -> Table:
 
 def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     """One row per agent and set."""
+    failing = any(score.agent_errors for _, score in rows)
+    counts = ("n", "errors", "agent errors") if failing else ("n", "errors")
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("agent", "set", "n", "errors", "success (95 % CI)", "return (95 % CI)"):
-        table.add_column(head, justify="right" if head in ("n", "errors") else "left")
+    for head in ("agent", "set", *counts, "success (95 % CI)", "return (95 % CI)"):
+        table.add_column(head, justify="right" if head in counts else "left")
     for agent, score in rows:
+        numbers = (score.n, score.errors, score.agent_errors)[: len(counts)]
         table.add_row(
             f"[bold]{_short(agent)}[/]",
             score.name,
-            str(score.n),
-            str(score.errors),
+            *map(str, numbers),
             shown(score.success, True),
             shown(score.return_, False),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -20,17 +19,12 @@ from ..envs.errors import DataError
 from .arguments import pairs
 from .fit import fitted
 from .machine import prepare
-from .models import model_path
+from .models import model_path, starter
 from .options import TrainCommand
 from .tables import before_after
 from .worlds import env_config, existing_file, file_sets
 
-if TYPE_CHECKING:
-    from ..agents.starter import Progress as StarterProgress
-
 DEFAULT_STEPS = 100
-STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 1.0)}
-"""Share of the whole time at which a stage of the building begins and ends."""
 
 
 def run(command: TrainCommand) -> None:
@@ -108,20 +102,6 @@ def budget(command: TrainCommand) -> Budget:
     limits = (command.steps, command.tokens, command.calls, command.minutes)
     steps = DEFAULT_STEPS if all(limit is None for limit in limits) else command.steps
     return Budget(steps=steps, tokens=command.tokens, calls=command.calls, minutes=command.minutes)
-
-
-def starter(env_id: str, report: Reporter) -> str:
-    """Folder of the small starting model, made now when it is not cached."""
-    from ..agents.starter import ensure_starter
-
-    with report.bar("making the starting model") as bar:
-
-        def tell(now: StarterProgress) -> None:
-            begin, end = STARTER_STAGES[now.stage]
-            done = begin + (end - begin) * now.step / max(1, now.steps)
-            bar.update(done, f"{now.stage}, {now.greedy:.0%} reproduced")
-
-        return str(ensure_starter(env_id, progress=tell))
 
 
 def print_result(result: RunResult, folder: Path) -> None:

@@ -1,0 +1,34 @@
+"""Direct answering: the question, and at once the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .examples import ANSWER_FORM, DIRECT, shown
+from .game import Dialect, Game
+from .reading import short_answer, spoken
+from .tags import finish
+
+INTRO = f"Answer the question at once. {ANSWER_FORM} Write nothing else."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direct:
+    """Answers from the model's memory, without reasoning or searching.
+
+    The baseline that the others are measured against: one model call, no search.
+
+    Attributes:
+        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+    """
+
+    dialect: Dialect = "chat"
+
+    async def __call__(self, game: Game) -> None:
+        """One prompt, one answer."""
+        if self.dialect == "tags":
+            await finish(game)
+            return
+        talk = shown(INTRO, DIRECT, f"Question: {game.question}")
+        said = await game.ask(talk, ("</answer>",))
+        await game.answer(short_answer(spoken(said)))

@@ -1,0 +1,120 @@
+"""IRCoT: one sentence of reasoning, one retrieval with it, and so on (arXiv 2212.10509)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...envs.errors import BadValueError
+from . import tags
+from .examples import ANTHEM, MARROWICK, VINT, shown
+from .game import Dialect, Game
+from .rag import read_and_answer
+from .reading import concludes, first_sentence, spoken
+
+INTRO = (
+    "You reason about a question, one sentence at a time, with the help of passages. Write the "
+    "next sentence only: one fact that leads on to the answer. When you know the answer, write "
+    "'So the answer is: ...' instead."
+)
+
+SENTENCE_TOKENS = 160
+_NUMBER = re.compile(r"^Doc \d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ircot:
+    """Interleaves chain of thought and retrieval.
+
+    The question is searched first. Then, round by round, the model writes the next sentence of its
+    reasoning from all passages so far, and that sentence is the next query. It ends when a sentence
+    says "answer is", comes again or is empty, or when only the turn of the answer is left; a reader
+    then answers from all passages.
+
+    Paper: Trivedi et al., arXiv 2212.10509.
+
+    Differs from the paper: the world's turn limit (4 searches by default) stands for its limits of
+    8 steps and 15 paragraphs; an example of our own; the reader is prompted without examples. In
+    the dialect ``"tags"`` the "sentence" is the query that a small model writes in ``<search>``
+    (forced in the first round and whenever it writes neither tag), the question itself is not
+    searched, and its own ``<answer>`` ends the rounds.
+
+    Attributes:
+        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+        rounds: Most searches; the world's turn limit may allow fewer.
+        keep: Most distinct passages that the prompts show, the first ones found.
+    """
+
+    dialect: Dialect = "chat"
+    rounds: int = 8
+    keep: int = 15
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "keep"):
+            if getattr(self, name) < 1:
+                raise BadValueError(f"Ircot.{name} is {getattr(self, name)}; expected at least 1.")
+
+    async def __call__(self, game: Game) -> None:
+        """Alternate, then read."""
+        if self.dialect == "tags":
+            await self._tags(game)
+            return
+        found: list[str] = []
+        chain: list[str] = []
+        query = game.question
+        while game.searches_left and game.usage.tool_calls < self.rounds:
+            self._collect(found, await game.search(query))
+            query = await self._sentence(game, found, chain)
+            if not query or query in chain:
+                break
+            chain.append(query)
+            if concludes(query):
+                break
+        await read_and_answer(game, "\n".join(found))
+
+    async def _sentence(self, game: Game, found: list[str], chain: list[str]) -> str:
+        talk = shown(INTRO, EXAMPLES, _task("\n".join(found), game.question, chain))
+        said = spoken(await game.ask(talk, (), SENTENCE_TOKENS))
+        return first_sentence(said.removeprefix(f"Sentence {len(chain) + 1}:"))
+
+    def _collect(self, found: list[str], text: str) -> None:
+        """Add new passages, their numbers in the result left out."""
+        for line in text.splitlines():
+            shown = _NUMBER.sub("", line).strip()
+            if shown and shown not in found and len(found) < self.keep:
+                found.append(shown)
+
+    async def _tags(self, game: Game) -> None:
+        asked: list[str] = []
+        action = await tags.forced(game, "search")
+        while game.searches_left and len(asked) < self.rounds:
+            query = tags.query_of(action)
+            if query is None or query in asked:
+                break
+            asked.append(query)
+            await game.act(action)
+            if not game.searches_left or len(asked) == self.rounds:
+                break
+            action = await tags.free(game)
+            if tags.answers(action):
+                break
+            if tags.query_of(action) is None:
+                action = await tags.forced(game, "search")
+        await tags.finish(game)
+
+
+def _task(found: str, question: str, chain: Sequence[str]) -> str:
+    done = "".join(f"Sentence {i}: {s}\n" for i, s in enumerate(chain, start=1))
+    return f"Passages:\n{found or 'none'}\n\nQuestion: {question}\n{done}Sentence {len(chain) + 1}:"
+
+
+_BORN, _COMPOSED = (
+    "The painter Orla Vint was born in Marrowick.",
+    "The anthem of Marrowick was composed by Teo Brandt.",
+)
+EXAMPLES = (
+    (_task(VINT, ANTHEM, ()), _BORN),
+    (_task(f"{VINT}\n{MARROWICK}", ANTHEM, (_BORN,)), _COMPOSED),
+    (_task(f"{VINT}\n{MARROWICK}", ANTHEM, (_BORN, _COMPOSED)), "So the answer is: Teo Brandt."),
+)

@@ -1,0 +1,155 @@
+"""A model behind an OpenAI-compatible server as a text model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from ...envs.errors import BadValueError, UnknownNameError
+from ..endpoint import Endpoint
+from .text_model import Completed, Ending, Prompt, flat, restored
+
+Api = Literal["chat", "completions"]
+APIS = ("chat", "completions")
+_PATHS = {"chat": "chat/completions", "completions": "completions"}
+MOST_STOPS = 4
+"""Stop strings that the protocol allows."""
+
+
+class OpenAIModel:
+    """``/chat/completions`` or ``/completions`` of a server.
+
+    The protocol cuts the stop string off; it is put back where it can be told (see
+    :func:`~turngym.agents.prompting.text_model.restored`, and vLLM's ``stop_reason``). A reply
+    that holds reasoning and nothing else becomes an unclosed ``<think>``.
+
+    Args:
+        endpoint: Address, key and patience.
+        model: Name of the server's model.
+        api: Which of the two.
+        extra: Further fields of each request; None leaves a field out.
+
+    Raises:
+        BadValueError: No model name.
+        UnknownNameError: No such API.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        *,
+        api: Api = "chat",
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not model:
+            raise BadValueError("OpenAIModel: model is empty; expected the server's name for it.")
+        if api not in APIS:
+            raise UnknownNameError("API", api, APIS, "OpenAIModel")
+        self._endpoint = endpoint
+        self._model = model
+        self._api = api
+        self._extra = dict(extra or {})
+        self._client: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def continues(self) -> bool:
+        """Only ``/completions`` goes on with a text."""
+        return self._api == "completions"
+
+    async def complete(
+        self,
+        prompt: Prompt,
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> Completed:
+        """See :class:`~turngym.agents.prompting.text_model.TextModel`."""
+        if len(stop) > MOST_STOPS:
+            raise BadValueError(
+                f"OpenAIModel: {len(stop)} stop strings; the protocol allows {MOST_STOPS}."
+            )
+        body: dict[str, Any] = {"model": self._model, **self._shown(prompt)}
+        body |= {"max_tokens": max_tokens, "temperature": temperature, "seed": seed % 2**31}
+        if stop:
+            body["stop"] = list(stop)
+        body = {k: v for k, v in (body | self._extra).items() if v is not None}
+        before = prompt if isinstance(prompt, str) else ""
+        return await self._endpoint.ask_async(
+            self._open(), _PATHS[self._api], body, lambda reply: _read(reply, stop, before)
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.aclose()
+
+    def _shown(self, prompt: Prompt) -> dict[str, Any]:
+        if self._api == "completions":
+            return {"prompt": prompt if isinstance(prompt, str) else flat(prompt)}
+        if isinstance(prompt, str):
+            raise BadValueError(
+                "OpenAIModel: a text to go on with came, but /chat/completions only answers "
+                "dialogues; use api='completions', or agents of the dialect 'chat'."
+            )
+        return {"messages": [message._asdict() for message in prompt]}
+
+    def _open(self) -> Any:
+        """The client; connections belong to the event loop that made them."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._client, self._loop = self._endpoint.client(), loop
+        return self._client
+
+
+def _read(reply: Any, stop: Sequence[str], before: str) -> Completed:
+    """What a reply says.
+
+    Raises:
+        ValueError, KeyError, IndexError, TypeError: Not the reply of such a server.
+    """
+    choice = reply["choices"][0]
+    text = _text(choice)
+    ending: Ending = "length" if choice.get("finish_reason") == "length" else "end"
+    mark = choice.get("stop_reason")  # vLLM names the string that stopped it
+    if ending != "length" and stop:
+        named = isinstance(mark, str) and mark in stop and not text.endswith(mark)
+        whole = text + str(mark) if named else restored(text, stop, before)
+        ending = "stop" if any(whole.endswith(s) for s in stop) else "end"
+        text = whole
+    usage = reply.get("usage") or {}
+    return Completed(
+        text=text,
+        prompt_tokens=_count(usage, "prompt_tokens"),
+        completion_tokens=_count(usage, "completion_tokens"),
+        stop_reason=ending,
+    )
+
+
+def _text(choice: Mapping[str, Any]) -> str:
+    if "message" not in choice:
+        return _checked(choice["text"])
+    message = choice["message"]
+    content = message.get("content")
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    if not content and isinstance(thought, str):
+        return f"<think>{thought}"
+    if content is None and "content" in message:
+        return ""  # the model said nothing
+    return _checked(content)
+
+
+def _checked(text: Any) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"the text is a {type(text).__name__}")
+    return text
+
+
+def _count(usage: Mapping[str, Any], name: str) -> int | None:
+    value = usage.get(name)
+    return value if isinstance(value, int) and value >= 0 else None

@@ -1,0 +1,110 @@
+"""ReAct: thoughts, actions and observations in turn (arXiv 2210.03629)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from . import tags
+from .examples import FORM, REACT, shown
+from .game import Dialect, Game
+from .reading import short_answer, spoken
+from .text_model import Message
+
+STOPS = ("Observation:",)
+PATIENCE = 2
+"""Unreadable replies in an episode before it is told to finish."""
+_ACTION = re.compile(
+    r"(?:^|\n)\W*action\s*\d*\s*:?\W*?(search|finish|answer)\b\s*(?:[\[(:]\s*)(.*?)\s*(?:[\])]|\n|$)",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"\b(search|finish)\s*[\[(]\s*(.*?)\s*(?:[\])]|\n|$)", re.IGNORECASE)
+INTRO = (
+    "Answer the question by thinking and searching in turn. Each time, write a line 'Thought:' and "
+    "then a line 'Action:'. There are two actions: Search[query] looks passages up and shows them "
+    f"to you as an observation; Finish[answer] ends the task. {FORM} Write one thought and one "
+    "action, then wait for the observation."
+)
+UNREADABLE = "The action could not be read. Write Action: Search[query] or Action: Finish[answer]."
+LAST = "No search is left. Write one last line, Action: Finish[your answer]."
+
+
+class Step(NamedTuple):
+    """An action that was read."""
+
+    kind: Literal["search", "finish"]
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class React:
+    """Writes a thought and an action, sees an observation, and so on until it finishes.
+
+    Paper: Yao et al., arXiv 2210.03629.
+
+    Differs from the paper: two examples of our own instead of six; one search over passages in
+    place of a page's first sentences, so there is no Lookup; the dialogue goes to chat models as
+    messages. Broken lines are read leniently (missing brackets, other case); what cannot be read
+    costs a model call but no turn of the world, and the third such reply must finish. In the
+    dialect ``"tags"`` thoughts and actions are the world's own: free text, ``<search>``,
+    ``<answer>``; a broken one is answered by the world and costs a turn.
+
+    Attributes:
+        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+    """
+
+    dialect: Dialect = "chat"
+
+    async def __call__(self, game: Game) -> None:
+        """Alternate until the answer."""
+        if self.dialect == "tags":
+            while not game.over and game.searches_left:
+                await game.act(await tags.free(game))
+            if not game.over:
+                await tags.finish(game)
+            return
+        talk = shown(INTRO, REACT, f"Question: {game.question}")
+        broken = 0
+        while game.searches_left and broken <= PATIENCE:
+            said = await self._said(game, talk)
+            step = read_step(said)
+            if step is None:
+                broken += 1
+                talk += self._heard(said, UNREADABLE)
+            elif step.kind == "finish":
+                await game.answer(step.content)
+                return
+            else:
+                talk += self._heard(said, await game.search(step.content))
+        seen = talk.pop().content
+        talk.append(Message("user", f"{seen}\n{LAST}"))
+        said = await self._said(game, talk)
+        step = read_step(said)
+        if step is not None and step.kind == "finish":
+            await game.answer(step.content)
+        else:
+            await game.answer(short_answer(_ACTION.sub("", said)))
+
+    async def _said(self, game: Game, talk: list[Message]) -> str:
+        said = spoken(await game.ask(talk, STOPS))
+        said = said.split("Observation:", 1)[0].strip()
+        first = _ACTION.search(said)  # what it wrote after that, it wrote without an observation
+        return said[: first.end()].strip() if first else said
+
+    def _heard(self, said: str, observation: str) -> list[Message]:
+        return [
+            Message("assistant", said or "Thought:"),
+            Message("user", f"Observation: {observation or 'nothing found'}"),
+        ]
+
+
+def read_step(text: str) -> Step | None:
+    """The first action in a reply; None when there is none, or a search for nothing."""
+    found = _ACTION.search(text) or _BARE.search(text)
+    if found is None:
+        return None
+    content = found[2].strip().strip("\"'“”").strip()
+    if found[1].lower() != "search":
+        return Step("finish", content)
+    return Step("search", content) if content else None

@@ -1,0 +1,77 @@
+"""Reading what a model wrote: short answers, sentences, and nothing of its hidden thoughts."""
+
+from __future__ import annotations
+
+import re
+
+_ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL)
+_SAID = re.compile(r"\banswer(?:\s+to\b[^.:\n]{0,60}?)?(?:\s+is\b\s*:?|\s*:)\s*(.+)", re.IGNORECASE)
+_BOXED = r"\boxed{"
+_WRAPPER = re.compile(r"\\text(?:bf|it|rm)?\{(.*)\}", re.DOTALL)
+_AROUND = '*_`"“”'
+_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)")
+_SHORT = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|No|vs|ca|e\.g|i\.e|etc)\.$")
+
+
+def spoken(text: str) -> str:
+    """What follows the model's ``<think>`` block; empty when the block was never closed."""
+    if "</think>" in text:
+        return text.rsplit("</think>", 1)[1].strip()
+    return "" if text.lstrip().startswith("<think>") else text.strip()
+
+
+def short_answer(text: str) -> str:
+    r"""The answer in free text.
+
+    The last ``<answer>`` block counts, closed or not; else the last ``\boxed{}``; else what
+    follows the last "answer is"; else the last line. Empty when there is no text.
+    """
+    if (found := tagged_answer(text)) is not None or (found := boxed(text)) is not None:
+        return found
+    if said := _SAID.findall(text):
+        return _bare(said[-1])
+    lines = [line for line in text.splitlines() if line.strip()]
+    return _bare(lines[-1]) if lines else ""
+
+
+def tagged_answer(text: str) -> str | None:
+    """Content of the last ``<answer>`` block, closed or not; None without one."""
+    blocks = _ANSWER.findall(text)
+    return _bare(blocks[-1]) if blocks else None
+
+
+def boxed(text: str) -> str | None:
+    r"""Content of the last ``\boxed{}`` that is closed; None without one."""
+    at = text.rfind(_BOXED)
+    while at >= 0:
+        start, depth = at + len(_BOXED), 1
+        for i in range(start, len(text)):
+            depth += {"{": 1, "}": -1}.get(text[i], 0)
+            if depth == 0:
+                return _bare(_WRAPPER.sub(r"\1", text[start:i]))
+        at = text.rfind(_BOXED, 0, at)
+    return None
+
+
+def concludes(text: str) -> bool:
+    """Whether the text says what the answer is."""
+    return _SAID.search(text) is not None or _ANSWER.search(text) is not None
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence on the first line that holds text, without a list mark before it."""
+    lines = (line.strip() for line in text.splitlines())
+    line = re.sub(r"^(?:[-*•]|\d+[.)])\s+", "", next(filter(None, lines), ""))
+    for end in _END.finditer(line):
+        sentence = line[: end.end()]
+        if not _SHORT.search(sentence):
+            return sentence
+    return line
+
+
+def _bare(text: str) -> str:
+    """Without Markdown, quotes and the full stop around a short phrase."""
+    text = text.strip().strip(_AROUND).strip()
+    if text.endswith(".") and not re.search(r"\b[A-Z]\.$", text):
+        text = text[:-1]
+    return text.strip().strip(_AROUND).strip()

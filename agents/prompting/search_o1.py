@@ -1,0 +1,176 @@
+"""Search-o1: searches inside the reasoning, reads documents apart from it (arXiv 2501.05366)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from . import tags
+from .examples import ANTHEM, DUN, FORM, VINT, shown
+from .game import Dialect, Game, passages
+from .reading import boxed, short_answer, spoken, tagged_answer
+from .text_model import Message
+
+ASK, ASKED = "<|begin_search_query|>", "<|end_search_query|>"
+TOLD, END = "<|begin_search_result|>", "<|end_search_result|>"
+NOTHING = "No helpful information found."
+_QUERY = re.compile(rf"{re.escape(ASK)}(.*?)(?:{re.escape(ASKED)}|<\||$)", re.DOTALL)
+_FINAL = re.compile(r"\*{0,2}final information\*{0,2}\s*:?\*{0,2}", re.IGNORECASE)
+_TITLE = re.compile(r"^Doc \d+\(Title: (.*?)\) ")
+_NUMBER = re.compile(r"^Doc \d+")
+_THINK = re.compile(r"</?think>")
+INTRO = (
+    "You answer a question by reasoning, and can search while you reason. To search, write "
+    f"{ASK}your query{ASKED} and stop; what was found is then given to you between {TOLD} and "
+    f"{END}. You may search up to {{limit}} times. Search whenever you are not sure of a fact. "
+    f"{FORM} When you are done, write it as \\boxed{{answer}}."
+)
+GO_ON = "Go on with your reasoning."
+SPENT = "No search is left. Answer now, as \\boxed{your answer}."
+REPEATED = f"You have searched for this before; look at what was found then. {GO_ON}"
+READ = (
+    "Someone reasons about a question and has just searched. Read the passages and pick out what "
+    "helps the reasoning on from here: facts only, in one to three sentences, without answering "
+    "beyond them. Write it after the words 'Final information:'. If nothing helps, write 'Final "
+    f"information: {NOTHING}'"
+)
+LAST = "Answer now, as \\boxed{your answer}."
+
+
+def _document_task(question: str, before: str, query: str, found: str) -> str:
+    return (
+        f"Question: {question}\n\nReasoning so far:\n{before}\n\nQuery: {query}\n\n"
+        f"Passages:\n{found or 'none'}"
+    )
+
+
+_ASKS = (
+    f"The town comes first: where was Orla Vint born?\n{ASK}Orla Vint painter birthplace{ASKED}",
+    f"So the town is Marrowick. Who composed its anthem?\n{ASK}Marrowick anthem composer{ASKED}",
+)
+_FACTS = (
+    "Orla Vint came from the harbour town of Marrowick.",
+    "Marrowick's anthem was composed by Teo Brandt.",
+)
+EXAMPLE = (
+    (f"Question: {ANTHEM}", _ASKS[0]),
+    (f"{TOLD}{_FACTS[0]}{END}\n{GO_ON}", _ASKS[1]),
+    (f"{TOLD}{_FACTS[1]}{END}\n{GO_ON}", "That settles it: \\boxed{Teo Brandt}"),
+)
+DOCUMENTS = (
+    (
+        _document_task(ANTHEM, _ASKS[0], "Orla Vint painter birthplace", f"{VINT}\n{DUN}"),
+        f"Final information: {_FACTS[0]}",
+    ),
+    (
+        _document_task(ANTHEM, _ASKS[0], "Orla Vint painter birthplace", DUN),
+        f"Final information: {NOTHING}",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchO1:
+    r"""Searches inside its reasoning; a second call condenses what was found for the present step.
+
+    The model writes ``<|begin_search_query|>…<|end_search_query|>`` while it reasons. The passages
+    do not enter the reasoning: reason-in-documents, a call of its own, reads them together with the
+    reasoning so far and the query, and its "Final information" is inserted as
+    ``<|begin_search_result|>…<|end_search_result|>``. The answer stands in ``\boxed{}``.
+
+    Paper: Li et al., arXiv 2501.05366.
+
+    Differs from the paper: passages of the world's search engine stand for fetched web pages, one
+    example of our own, the world's turn limit for the limit of searches; for chat models results
+    are a message of their own instead of going on inside the assistant's. In the dialect ``"tags"``
+    a small model searches with ``<search>``, and reason-in-documents lets it name what a result
+    says (a forced ``<answer>``): only the passages of the titles that say so go into its context.
+
+    Attributes:
+        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+    """
+
+    dialect: Dialect = "chat"
+
+    async def __call__(self, game: Game) -> None:
+        """Reason and search until the answer."""
+        if self.dialect == "tags":
+            await self._tags(game)
+            return
+        intro = INTRO.replace("{limit}", str(game.searches_left))
+        talk = shown(intro, EXAMPLE, f"Question: {game.question}")
+        given = len(talk)
+        asked: set[str] = set()
+        refused = 0
+        while True:
+            said = await self._reason(game, talk)
+            query = None if _answers(said) else query_in(said)
+            if query is None or refused > 1:
+                break
+            if query in asked or not game.searches_left:
+                refused += 1
+                result = REPEATED if game.searches_left else SPENT
+            else:
+                asked.add(query)
+                found = await game.search(query)
+                before = "\n".join([*(m.content for m in talk[given:]), said])
+                result = f"{TOLD}{await self._condense(game, before, query, found)}{END}"
+                result += f"\n{GO_ON if game.searches_left else SPENT}"
+            talk += [Message("assistant", said), Message("user", result)]
+        if not _answers(said):
+            talk += [Message("assistant", said or "..."), Message("user", LAST)]
+            said = await self._reason(game, talk) or said
+        found = boxed(said)
+        await game.answer(short_answer(_QUERY.sub("", said)) if found is None else found)
+
+    async def _reason(self, game: Game, talk: list[Message]) -> str:
+        return _THINK.sub("", await game.ask(talk, (ASKED,))).strip()
+
+    async def _condense(self, game: Game, before: str, query: str, found: str) -> str:
+        """Reason-in-documents: what in the passages helps the present step."""
+        task = _document_task(game.question, before, query, found)
+        said = spoken(await game.ask(shown(READ, DOCUMENTS, task)))
+        kept = _FINAL.split(said)[-1].strip()
+        return " ".join(kept.replace("<|", "").split()) or NOTHING
+
+    async def _tags(self, game: Game) -> None:
+        text = game.text
+        while game.searches_left:
+            action = await tags.free(game, text)
+            if tags.answers(action):
+                await game.act(action)
+                return
+            if tags.query_of(action) is None:
+                action = await tags.forced(game, "search", text)
+            observation = await game.act(action)
+            fact = await tags.forced(game, "answer", text + action + observation)
+            text += action + condensed(observation, tagged_answer(fact) or "")
+        await tags.finish(game, text)
+
+
+def query_in(text: str) -> str | None:
+    """The last search query of a piece of reasoning, its end mark missing or not."""
+    queries = [" ".join(q.split()) for q in _QUERY.findall(text)]
+    return queries[-1] if queries and queries[-1] else None
+
+
+def condensed(observation: str, fact: str) -> str:
+    """An observation with only the passages about what ``fact`` is said of; else the whole.
+
+    These are the passages that hold it, and those of the same title.
+    """
+    body = passages(observation)
+    lines = body.splitlines()
+    titles = {_title(line) for line in lines if fact and fact in line}
+    kept = [_NUMBER.sub("", line) for line in lines if _title(line) in titles]
+    shown = "\n".join(f"Doc {i}{line}" for i, line in enumerate(kept, start=1))
+    return observation.replace(body, shown) if kept else observation
+
+
+def _title(line: str) -> str:
+    found = _TITLE.search(line)
+    return found[1] if found else line
+
+
+def _answers(text: str) -> bool:
+    return boxed(text) is not None or tagged_answer(text) is not None

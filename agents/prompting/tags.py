@@ -1,0 +1,61 @@
+"""The dialect of small and base models: they go on with the world's own dialogue.
+
+Such a model knows ``Question: …``, ``<search>``, ``<information>`` and ``<answer>`` and follows no
+instructions. What an agent wants of it is put before it as the beginning of its action.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...envs.grammar import Tagged
+from ...envs.search_qa.text import GRAMMAR, STOP
+from .game import Game
+
+_ANY = re.compile(r"</?(?:search|answer|information|think)>")
+THOUGHT_STOPS = ("</think>", "<search>", "<answer>", "<information>")
+
+
+async def forced(game: Game, tag: str, text: str | None = None, before: str = "") -> str:
+    """An action of the kind ``tag``: its opening tag is given, the model writes what follows.
+
+    Args:
+        game: The episode.
+        tag: ``"search"`` or ``"answer"``.
+        text: Dialogue to go on with; None for the world's own.
+        before: What stands in the action before the tag.
+
+    Returns:
+        The whole action, with its opening and its closing tag.
+    """
+    start = f"{before}<{tag}>"
+    said = await game.ask((game.text if text is None else text) + start, STOP)
+    return f"{start}{_ANY.split(said, maxsplit=1)[0]}</{tag}>"
+
+
+async def free(game: Game, text: str | None = None) -> str:
+    """An action as the model writes it, up to the end of its search or answer."""
+    return await game.ask(game.text if text is None else text, STOP)
+
+
+async def thought(game: Game) -> str:
+    """A thought in its tags, without any other tag in it."""
+    said = await game.ask(game.text + "<think>", THOUGHT_STOPS)
+    return f"<think>{_ANY.split(said, maxsplit=1)[0]}</think>"
+
+
+async def finish(game: Game, text: str | None = None) -> None:
+    """Answer now."""
+    await game.act(await forced(game, "answer", text))
+
+
+def query_of(action: str) -> str | None:
+    """The query of an action that searches; None for any other."""
+    read = GRAMMAR.parse(action)
+    return read.content if isinstance(read, Tagged) and read.tag == "search" else None
+
+
+def answers(action: str) -> bool:
+    """Whether an action answers."""
+    read = GRAMMAR.parse(action)
+    return isinstance(read, Tagged) and read.tag == "answer"

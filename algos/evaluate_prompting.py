@@ -1,0 +1,144 @@
+"""Evaluation of prompting agents: the same tasks and seeds, many episodes side by side.
+
+An episode whose model failed (a server that refuses or stays silent, a prompt that does not fit)
+is recorded with status ``agent_error`` and the reason; it is in no mean, and the others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from ..agents.prompting import Agent, Game, Limits, TextModel
+from ..agents.prompting.game import check_dialect, check_world
+from ..envs.errors import BadValueError, EnvFault, EpisodeError, TurngymError
+from ..envs.forking import fork
+from ..envs.record import RecordEpisodes
+from .contracts import Start
+from .evaluate import AGENT_ERROR, EpisodeScore, EvalSet, Evaluation, Tick
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompted:
+    """An agent with its model, ready to be scored.
+
+    Attributes:
+        agent: Plays an episode.
+        model: Writes for it.
+        limits: How the model is asked.
+        concurrency: Most episodes at a time.
+        folder: Takes the transcripts; None writes none. Per set there are ``SET.jsonl``, every
+            finished episode on a line as :func:`~turngym.envs.record.read_transcripts` reads it,
+            and ``SET/NUMBER.jsonl``, an episode's model calls and actions, one a line.
+    """
+
+    agent: Agent
+    model: TextModel
+    limits: Limits
+    concurrency: int = 16
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1:
+            raise BadValueError(f"Prompted.concurrency is {self.concurrency}; expected at least 1.")
+        check_dialect(self.agent.dialect, self.model)
+
+    async def evaluate(self, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:
+        """Play every task of a set once.
+
+        Raises:
+            BadValueError: The world is not one of searching and answering.
+        """
+        check_world(what.env)
+        env = what.env
+        if self.folder is not None:
+            lines = self.folder / f"{what.name}.jsonl"
+            lines.unlink(missing_ok=True)
+            env = RecordEpisodes(fork(env), lines)
+        seats = asyncio.Semaphore(self.concurrency)
+        done = 0
+
+        async def one(start: Start, place: int) -> EpisodeScore:
+            nonlocal done
+            async with seats:
+                score = await self._episode(env, start, what.name, place)
+            done += 1
+            tick(done)
+            return score
+
+        try:
+            episodes = await asyncio.gather(*(one(s, i) for i, s in enumerate(what.starts())))
+        finally:
+            await self.model.close()
+        return Evaluation(
+            name=what.name, env_id=what.world.name, split=what.split, episodes=episodes
+        )
+
+    async def _episode(
+        self, prototype: gym.Env[Any, Any], start: Start, name: str, place: int
+    ) -> EpisodeScore:
+        options = {"split": start.split, "task": start.task}
+        try:
+            game = await Game.open(
+                fork(prototype), self.model, limits=self.limits, seed=start.seed, options=options
+            )
+        except EnvFault as fault:
+            score = EpisodeScore(
+                task_id=str(start.task), status="env_error", return_=0.0, tokens=0, metrics={}
+            )
+            self._write(name, place, [{"event": "end", "status": "env_error", "why": str(fault)}])
+            return score
+        score = await self._played(game)
+        first = {
+            "event": "task",
+            "agent": type(self.agent).__name__,
+            "dialect": self.agent.dialect,
+            "task_id": score.task_id,
+            "split": start.split,
+            "seed": start.seed,
+            "question": game.question,
+        }
+        last = {"event": "end", "status": score.status, "metrics": dict(score.metrics)}
+        last["usage"] = game.usage.metrics()
+        if score.why:
+            last["why"] = score.why
+        self._write(name, place, [first, *game.events, last])
+        return score
+
+    async def _played(self, game: Game) -> EpisodeScore:
+        task, why = str(game.info["task_id"]), ""
+        try:
+            await self.agent(game)
+            if not game.over:
+                raise EpisodeError(
+                    f"task {task}: {type(self.agent).__name__} stopped before the episode's end."
+                )
+            status = str(game.info["status"])
+        except EpisodeError:
+            raise
+        except EnvFault as fault:
+            status, why = "env_error", str(fault)
+        except TurngymError as fault:
+            status, why = AGENT_ERROR, f"{type(fault).__name__}: {fault}"
+        return EpisodeScore(
+            task_id=task,
+            status=status,
+            return_=game.rewards,
+            tokens=game.usage.completion_tokens,
+            metrics={**game.info["metrics"], **game.usage.metrics()} if not why else {},
+            why=why,
+        )
+
+    def _write(self, name: str, place: int, events: list[Mapping[str, Any]]) -> None:
+        if self.folder is None:
+            return
+        file = self.folder / name / f"{place:05}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
+        file.write_text(text, encoding="utf-8")

@@ -1,0 +1,145 @@
+"""Prompting agents on the command line: their model, and where their transcripts go."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..agents.endpoint import Endpoint
+from ..agents.prompting import (
+    PROMPTING,
+    Dialect,
+    EngineModel,
+    Limits,
+    OpenAIModel,
+    TextModel,
+    prompting,
+)
+from ..algos.evaluate_prompting import Prompted
+from ..algos.progress import Reporter
+from ..envs.errors import BadValueError
+from .arguments import values
+from .machine import prepare
+from .models import model_path, starter
+from .options import EvalCommand, ModelOptions
+
+STARTER = "starter"
+AT_A_SERVER = 16
+TOKENS = {"chat": 512, "tags": 64}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The model that prompting agents ask, and how.
+
+    Attributes:
+        label: What result files call it.
+        model: Writes.
+        dialect: In which it is asked.
+    """
+
+    label: str
+    model: TextModel
+    dialect: Dialect
+
+    def seat(self, name: str, command: EvalCommand) -> Prompted:
+        """The agent ``name`` with this model."""
+        limits = Limits(
+            max_tokens=TOKENS[self.dialect] if command.max_tokens is None else command.max_tokens,
+            temperature=command.temperature,
+        )
+        return Prompted(
+            agent=prompting(name, self.dialect),
+            model=self.model,
+            limits=limits,
+            concurrency=self._concurrency(command),
+            folder=transcripts(command.out, name),
+        )
+
+    @staticmethod
+    def _concurrency(command: EvalCommand) -> int:
+        if command.asked.concurrency is not None:
+            return command.asked.concurrency
+        return command.max_batch if command.asked.endpoint is None else AT_A_SERVER
+
+
+def transcripts(out: str | None, agent: str) -> Path | None:
+    """Folder of an agent's transcripts beside the result file; None without one."""
+    if out is None:
+        return None
+    file = Path(out).expanduser()
+    return file.with_name(f"{file.stem}-transcripts") / agent
+
+
+def check_options(names: tuple[str, ...], asked: ModelOptions) -> None:
+    """Refuse options that do not fit together, before anything is loaded.
+
+    Raises:
+        BadValueError: No model for a prompting agent, two of them, or one that nobody asks.
+    """
+    mine = [name for name in names if name in PROMPTING]
+    given = asked.model is not None or asked.endpoint is not None
+    if mine and not given:
+        raise BadValueError(
+            f"--agent {mine[0]}: needs a model: --model FOLDER (or --model {STARTER}), or "
+            "--endpoint http://host/v1 with --model-name NAME."
+        )
+    if given and not mine:
+        raise BadValueError(
+            f"--model and --endpoint: are asked by prompting agents ({', '.join(PROMPTING)}); to "
+            "score a model itself, name its folder as --agent."
+        )
+    if asked.model is not None and asked.endpoint is not None:
+        raise BadValueError("--model and --endpoint: two models were given; give one.")
+    if asked.endpoint is not None and not asked.model_name:
+        raise BadValueError("--endpoint: needs --model-name, the server's name for the model.")
+    if asked.endpoint is None and (asked.model_name or asked.api_key_env):
+        raise BadValueError("--model-name and --api-key-env: go with --endpoint.")
+    if (variable := asked.api_key_env) and not os.environ.get(variable):
+        raise BadValueError(f"--api-key-env: the environment variable {variable} is not set.")
+
+
+def ask_model(command: EvalCommand, report: Reporter) -> Asked:
+    """Load the model, or get ready to ask the server.
+
+    Raises:
+        BadValueError: No such model, or one that cannot be asked so.
+    """
+    asked = command.asked
+    found = _remote(asked) if asked.endpoint is not None else _local(command, report)
+    return found if asked.dialect == "auto" else replace(found, dialect=asked.dialect)
+
+
+def _remote(asked: ModelOptions) -> Asked:
+    endpoint = Endpoint(
+        url=asked.endpoint or "",
+        key_variable=asked.api_key_env or "",
+        timeout=asked.timeout,
+        attempts=asked.attempts,
+    )
+    name = asked.model_name or ""
+    extra = values(asked.request_arg, "--request-arg")
+    model = OpenAIModel(endpoint, name, api=asked.api, extra=extra)
+    return Asked(label=name, model=model, dialect="tags" if model.continues else "chat")
+
+
+def _local(command: EvalCommand, report: Reporter) -> Asked:
+    from ..agents.loading import load_model, load_tokenizer
+    from ..agents.transformers_engine import TransformersEngine
+
+    name = command.asked.model or ""
+    small = name == STARTER
+    if not small and "/" not in name and not Path(name).expanduser().exists():
+        raise BadValueError(
+            f"--model {name}: no such folder; expected a model folder, a run directory, a hub name "
+            f"with '/', or {STARTER}."
+        )
+    prepare(small=small)
+    folder = starter(command.env, report) if small else model_path(name)
+    tokenizer = load_tokenizer(folder)
+    engine = TransformersEngine(
+        load_model(folder, device=command.device), tokenizer, max_batch=command.max_batch
+    )
+    model = EngineModel(engine, tokenizer)
+    return Asked(label=name, model=model, dialect="chat" if model.chats else "tags")

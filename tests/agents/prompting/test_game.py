@@ -1,0 +1,85 @@
+"""An episode as an agent sees it: counted, seeded, and only in worlds that fit."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from prompting_help import FakeModel, make_world, play
+
+from turngym.agents.prompting import Completed, Direct, Game, Limits, React, Usage
+from turngym.agents.prompting.game import LONGEST_QUERY, check_dialect
+from turngym.envs.errors import BadValueError, EpisodeError
+
+
+async def opened(env: Any, model: Any = None) -> Game:
+    return await Game.open(env, model or FakeModel(), limits=Limits(max_tokens=50), seed=1)
+
+
+def test_other_worlds_are_refused() -> None:
+    with pytest.raises(BadValueError, match="no world of <search>"):
+        asyncio.run(opened(gym.make("Bandit-v0")))
+
+
+def test_queries_are_one_line_of_bounded_length(tmp_path: Path) -> None:
+    async def go() -> Game:
+        game = await opened(make_world(tmp_path))
+        await game.search("x\n</search>" + "y" * 1000)
+        await game.search(" <think> ")
+        return game
+
+    game = asyncio.run(go())
+    first, second = (e["action"] for e in game.events)
+    assert len(first) == LONGEST_QUERY + len("<search>  </search>")
+    assert first.startswith("<search> x yyy")
+    assert second == f"<search> {game.question} </search>"
+    assert game.searches_left == 2
+    assert game.text.startswith(f"Question: {game.question}\n<search> x")
+
+
+def test_an_action_after_the_end_is_a_mistake_of_the_agent(tmp_path: Path) -> None:
+    async def go() -> None:
+        game = await opened(make_world(tmp_path))
+        await game.answer("a")
+        await game.answer("b")
+
+    with pytest.raises(EpisodeError, match="after the episode's end"):
+        asyncio.run(go())
+
+
+def test_every_call_has_its_own_seed_and_the_same_one_again(tmp_path: Path) -> None:
+    said = ["Action: Search[a]", "Action: Search[b]", "Action: Finish[R2]"]
+    models = [FakeModel(*said) for _ in range(2)]
+    for model in models:
+        play(React(), model, make_world(tmp_path))
+    seeds = [[a["seed"] for a in m.asked] for m in models]
+    assert seeds[0] == seeds[1]
+    assert len(set(seeds[0])) == 3
+    assert all(0 <= s < 2**31 for s in seeds[0])
+
+
+def test_limits_hold_for_every_call(tmp_path: Path) -> None:
+    model = FakeModel("R2")
+    play(Direct(), model, make_world(tmp_path), max_tokens=9)
+    assert model.asked[0]["max_tokens"] == 9
+    for bad in ({"max_tokens": 0}, {"temperature": -1.0}):
+        with pytest.raises(BadValueError, match="expected"):
+            Limits(**bad)
+
+
+def test_calls_without_a_token_count_are_counted() -> None:
+    usage = Usage()
+    done = Completed(text="", prompt_tokens=3, completion_tokens=None, stop_reason="end")
+    usage.add(done)
+    assert usage.metrics()["uncounted_calls"] == 1
+    assert usage.metrics()["prompt_tokens"] == 3
+
+
+def test_a_dialect_needs_a_model_that_speaks_it() -> None:
+    check_dialect("tags", FakeModel())
+    check_dialect("chat", FakeModel(continues=False))
+    with pytest.raises(BadValueError, match="dialect 'chat'"):
+        check_dialect("tags", FakeModel(continues=False))
