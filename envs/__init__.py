@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .errors import EnvFault, TurngymError
     from .forking import fork
     from .record import RecordEpisodes, Transcript, read_transcripts
-    from .replay import ReplayReport, replay
+    from .replaying import ReplayReport, replay
     from .spaces import Utf8Text
     from .tasks import Task, TaskSource
     from .vector import TextVectorEnv
@@ -27,7 +27,7 @@ _HOMES = {
     "errors": ("EnvFault", "TurngymError"),
     "forking": ("fork",),
     "record": ("RecordEpisodes", "Transcript", "read_transcripts"),
-    "replay": ("ReplayReport", "replay"),
+    "replaying": ("ReplayReport", "replay"),
     "spaces": ("Utf8Text",),
     "tasks": ("Task", "TaskSource"),
     "vector": ("TextVectorEnv",),

@@ -17,9 +17,9 @@ from turngym.agents.prompting import Completed, Limits, Rag, React, prompting
 from turngym.algos.evaluate import EvalSet
 from turngym.algos.evaluate_prompting import Prompted
 from turngym.algos.result import SetScore
+from turngym.envs import replay
 from turngym.envs.errors import BadValueError, EnvFault, EpisodeError
 from turngym.envs.record import read_transcripts
-from turngym.envs.replay import replay
 
 assert Letters
 

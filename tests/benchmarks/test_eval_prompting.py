@@ -12,8 +12,8 @@ from prompting_help import write_world
 
 from turngym.agents.prompting import PROMPTING
 from turngym.benchmarks.cli import REFUSED, main
+from turngym.envs import replay
 from turngym.envs.record import read_transcripts
-from turngym.envs.replay import replay
 
 
 @pytest.fixture
