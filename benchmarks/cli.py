@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ..envs.errors import MissingExtraError, TurngymError
 from .arguments import expand_dotted
+from .index_options import IndexCommand
 from .options import (
     Command,
     DemoCommand,
@@ -32,6 +33,7 @@ _HOMES: dict[type, str] = {
     PlayCommand: "play",
     TrainCommand: "train_command",
     EvalCommand: "eval_command",
+    IndexCommand: "index_command",
 }
 _FUNCTIONS: dict[type, str] = {EnvsCommand: "list_envs", RecipesCommand: "list_recipes"}
 

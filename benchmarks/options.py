@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from .index_options import IndexCommand
+
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Words = tuple[str, ...]
 
@@ -244,4 +246,5 @@ Command = (
     | Annotated[PlayCommand, tyro.conf.subcommand("play")]
     | Annotated[TrainCommand, tyro.conf.subcommand("train")]
     | Annotated[EvalCommand, tyro.conf.subcommand("eval")]
+    | Annotated[IndexCommand, tyro.conf.subcommand("index")]
 )

@@ -1,0 +1,1 @@
+"""Retrieval beyond the core install: dense indexes and the retrieval server."""

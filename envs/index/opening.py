@@ -1,0 +1,55 @@
+"""From a folder to a retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from ..errors import BadValueError, DataError
+from ..retrieval import Retriever
+from .bm25 import Bm25Index
+from .hybrid import Hybrid
+from .manifest import read_manifest
+
+OPENERS = dict.fromkeys(("flat", "hnsw", "ivfpq"), "turngym.agents.retrieval.dense:DenseIndex")
+"""Kinds that are opened by something outside of this folder: entry points by name."""
+
+
+def open_index(folder: str | Path, corpus: str | Path | None = None) -> Retriever:
+    """The retriever over a finished index.
+
+    Args:
+        folder: Made by :func:`turngym.envs.index.build.build_index`.
+        corpus: Where the passage file is now, if it was moved.
+
+    Raises:
+        DataError: Not an index, an unfinished one, or one of another corpus.
+        MissingExtraError: A dense index without its packages.
+    """
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    if manifest.kind == "bm25":
+        return Bm25Index(folder, manifest, corpus)
+    if manifest.kind not in OPENERS:
+        raise DataError(f"{folder}: is of the unknown kind {manifest.kind!r}.")
+    module, _, name = OPENERS[manifest.kind].partition(":")
+    return getattr(import_module(module), name)(folder, manifest, corpus)
+
+
+def open_indexes(folders: Sequence[str | Path]) -> Retriever:
+    """One index, or several over one corpus as a hybrid.
+
+    Raises:
+        BadValueError: No folder.
+        DataError: As :func:`open_index`, or indexes of different corpora.
+    """
+    if not folders:
+        raise BadValueError("open_indexes: no folder was given; expected at least one.")
+    digests = {read_manifest(folder).corpus_digest for folder in folders}
+    if len(digests) > 1:
+        raise DataError(
+            f"{', '.join(map(str, folders))}: are indexes of different corpora; a hybrid needs one."
+        )
+    opened = [open_index(folder) for folder in folders]
+    return opened[0] if len(opened) == 1 else Hybrid(opened)

@@ -1,0 +1,17 @@
+"""How a long build tells where it is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Called now and then with what is being done and how far it is."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """``done`` of ``total`` (bytes, blocks or passages of ``stage``)."""
+        ...
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Nobody watches."""
