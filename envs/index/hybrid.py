@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import BadValueError
 from ..retrieval import Hit, Retriever
 
 
+@dataclass(frozen=True)
 class Hybrid:
     """Reciprocal rank fusion: a passage's score is the sum of 1 / (c + its rank) over retrievers.
 
-    Equal scores go by the first retriever that found the passage, then by its rank there.
+    Equal scores go by the first retriever that found the passage, then by its rank there. Two of
+    them are equal when they fuse the same retrievers.
 
-    Args:
+    Attributes:
         retrievers: Over the same passages: ids tell them apart.
         depth: Passages asked of each retriever; at least what is asked of this one.
         c: Smooths the ranks, 60 in the paper.
@@ -26,14 +29,21 @@ class Hybrid:
         Cormack, Clarke and Büttcher 2009, "Reciprocal rank fusion outperforms Condorcet".
     """
 
-    def __init__(self, retrievers: Sequence[Retriever], *, depth: int = 50, c: float = 60) -> None:
-        if len(retrievers) < 2:
-            raise BadValueError(f"Hybrid: got {len(retrievers)} retrievers; expected at least 2.")
-        if depth < 1 or c <= 0:
+    retrievers: tuple[Retriever, ...]
+    depth: int = field(default=50, kw_only=True)
+    c: float = field(default=60.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "retrievers", tuple(self.retrievers))
+        if len(self.retrievers) < 2:
             raise BadValueError(
-                f"Hybrid: depth is {depth} and c is {c}; expected depth from 1 and c above 0."
+                f"Hybrid: got {len(self.retrievers)} retrievers; expected at least 2."
             )
-        self.retrievers, self.depth, self.c = tuple(retrievers), depth, c
+        if self.depth < 1 or self.c <= 0:
+            raise BadValueError(
+                f"Hybrid: depth is {self.depth} and c is {self.c}; expected depth from 1 and c "
+                "above 0."
+            )
 
     def __len__(self) -> int:
         return max(len(r) for r in self.retrievers if hasattr(r, "__len__"))  # type: ignore[arg-type]

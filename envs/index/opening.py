@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from ..errors import BadValueError, DataError
 from ..retrieval import Retriever
 from .bm25 import Bm25Index
 from .hybrid import Hybrid
-from .manifest import read_manifest
+from .manifest import Manifest, read_manifest
 
 OPENERS = dict.fromkeys(("flat", "hnsw", "ivfpq"), "turngym.agents.retrieval.dense:DenseIndex")
 """Kinds that are opened by something outside of this folder: entry points by name."""
@@ -27,8 +28,30 @@ def open_index(folder: str | Path, corpus: str | Path | None = None) -> Retrieve
         DataError: Not an index, an unfinished one, or one of another corpus.
         MissingExtraError: A dense index without its packages.
     """
-    folder = Path(folder)
-    manifest = read_manifest(folder)
+    path = Path(folder).resolve()
+    manifest = read_manifest(path)
+    moved = None if corpus is None else Path(corpus).resolve()
+    return _opened(path, manifest.model_dump_json(), _stamp(Path(moved or manifest.corpus)), moved)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Changes when a file does; None for one that is not there."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
+
+
+@lru_cache(maxsize=8)
+def _opened(
+    folder: Path,
+    described: str,
+    stamp: tuple[int, int] | None,  # noqa: ARG001 - part of the key
+    corpus: Path | None,
+) -> Retriever:
+    """One retriever for all environments of a process: encoders are large."""
+    manifest = Manifest.model_validate_json(described)
     if manifest.kind == "bm25":
         return Bm25Index(folder, manifest, corpus)
     if manifest.kind not in OPENERS:
@@ -52,4 +75,4 @@ def open_indexes(folders: Sequence[str | Path]) -> Retriever:
             f"{', '.join(map(str, folders))}: are indexes of different corpora; a hybrid needs one."
         )
     opened = [open_index(folder) for folder in folders]
-    return opened[0] if len(opened) == 1 else Hybrid(opened)
+    return opened[0] if len(opened) == 1 else Hybrid(tuple(opened))

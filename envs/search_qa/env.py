@@ -85,7 +85,8 @@ class SearchQA(TextEnv[SearchState, Question]):
         retrieval_score: The same.
         data: Question file (``.jsonl`` or ``.parquet``), or ``{split: file}``; one file alone is
             the train split. See :mod:`turngym.envs.search_qa.data`.
-        corpus: Passage file (``.jsonl``) that goes with ``data``.
+        corpus: Passage file (``.jsonl``) that goes with ``data``, or the folder of an index over
+            one (``turngym index build``), or several folders, searched as a hybrid.
         retriever: Searches in place of BM25 over the passages.
         render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
 
@@ -122,7 +123,7 @@ class SearchQA(TextEnv[SearchState, Question]):
         format_score: float = 0.0,
         retrieval_score: float = 0.0,
         data: str | Path | Mapping[str, str | Path] | None = None,
-        corpus: str | Path | None = None,
+        corpus: str | Path | Sequence[str | Path] | None = None,
         retriever: Retriever | None = None,
         render_mode: str | None = None,
     ) -> None:

@@ -79,7 +79,7 @@ def generated(
 def given(
     *,
     data: str | Path | Mapping[str, str | Path] | None,
-    corpus: str | Path | None,
+    corpus: str | Path | Sequence[str | Path] | None,
     retriever: Retriever | None,
     made: Mapping[str, Any],
 ) -> Knowledge:
@@ -107,12 +107,25 @@ def given(
         )
     if corpus is not None and retriever is not None:
         raise BadValueError("SearchQA: corpus and retriever were both given; expected one.")
-    from .data import load_corpus_index, load_questions
+    from .data import load_questions
 
-    found = load_corpus_index(corpus) if corpus is not None else retriever
+    found = _over(corpus) if corpus is not None else retriever
     assert found is not None
     source = GivenQuestions(load_questions(data))
     return Knowledge(size=None, source=source, retriever=found, world=None)
+
+
+def _over(corpus: str | Path | Sequence[str | Path]) -> Retriever:
+    """BM25 over a passage file, an index on the disk, or several as a hybrid."""
+    several = not isinstance(corpus, (str, Path))
+    folders = list(corpus) if several else [corpus]
+    if several or Path(folders[0]).is_dir():
+        from ..index import open_indexes
+
+        return open_indexes(folders)
+    from .data import load_corpus_index
+
+    return load_corpus_index(folders[0])
 
 
 def _hop_counts(hops: int | Sequence[int]) -> tuple[int, ...]:

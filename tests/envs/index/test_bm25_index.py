@@ -143,7 +143,7 @@ def test_copies_share_it_and_pickles_open_it_again(tmp_path: Path) -> None:
     index = make(tmp_path, zipf(20))
     assert copy.deepcopy(index) is index
     other = pickle.loads(pickle.dumps(index))
-    assert other.search(["w1 w2"], 5) == index.search(["w1 w2"], 5)
+    assert other is index
     assert len(pickle.dumps(index)) < 1000
 
 
@@ -155,14 +155,14 @@ def test_reciprocal_ranks_by_hand(tmp_path: Path) -> None:
         def search(self, queries: list[str], k: int) -> list[list[Hit]]:
             return [[Hit(n, n, n, 9.0) for n in self.names[:k]] for _ in queries]
 
-    both = Hybrid([Fixed("a", "b", "c"), Fixed("c", "d", "b")], c=60)
+    both = Hybrid((Fixed("a", "b", "c"), Fixed("c", "d", "b")), c=60)
     (hits,) = both.search(["x"], 4)
     # c: 1/63 + 1/61, b: 1/62 + 1/63, a: 1/61, d: 1/62
     assert [h.id for h in hits] == ["c", "b", "a", "d"]
     assert hits[0].score == pytest.approx(1 / 63 + 1 / 61)
     assert hits[1].score == pytest.approx(1 / 62 + 1 / 63)
     with pytest.raises(BadValueError, match="at least 2"):
-        Hybrid([Fixed("a")])
+        Hybrid((Fixed("a"),))
 
 
 def test_a_hybrid_needs_one_corpus(tmp_path: Path) -> None:
@@ -171,6 +171,7 @@ def test_a_hybrid_needs_one_corpus(tmp_path: Path) -> None:
         make(tmp_path / name, zipf(10, seed))
     same_one = [tmp_path / "a" / "index", tmp_path / "a" / "index"]
     assert len(open_indexes(same_one).search(["w1"], 3)[0]) == 3
+    assert open_indexes(same_one) == open_indexes(same_one)
     with pytest.raises(DataError, match="different corpora"):
         open_indexes([tmp_path / "a" / "index", tmp_path / "b" / "index"])
     with pytest.raises(BadValueError, match="no folder"):

@@ -51,6 +51,25 @@ def test_an_episode_over_files(tmp_path: Path, corpus: Path) -> None:
     assert twin.retriever is env.retriever
 
 
+def test_an_index_on_the_disk_in_place_of_passages(tmp_path: Path, corpus: Path) -> None:
+    from turngym.envs.index.build import build_index
+
+    build_index(corpus, tmp_path / "index")
+    questions = write(tmp_path / "q.jsonl", ROWS)
+    seen = []
+    for where in (corpus, tmp_path / "index", [tmp_path / "index", tmp_path / "index"]):
+        env = SearchQA(data=questions, corpus=where)
+        env.reset(seed=0, options={"task": "q1"})
+        seen.append(env.step("<search> Ada Brook born </search>")[0])
+        twin = pickle.loads(pickle.dumps(env))
+        assert twin.digest() == env.digest()
+        assert twin.retriever == env.retriever
+    assert seen == seen[:1] * 3
+    assert "Lum Tor" in seen[0]
+    with pytest.raises(DataError, match="not an index"):
+        SearchQA(data=questions, corpus=tmp_path)
+
+
 def test_splits_and_the_expert(tmp_path: Path, corpus: Path) -> None:
     files = {
         "test": write(tmp_path / "t.jsonl", ROWS[:1]),
