@@ -155,7 +155,7 @@ class _Grove:
         answers = await asyncio.gather(*(self.player.answer(c.seat, top) for c in turns))
         for chain, answer in zip(turns, answers, strict=True):
             self.player.append(chain.seat, chain.tree, answer)
-            self.meter.spend(answer)
+            self.meter.spend(len(answer.done.ids))
         for chain, before, answer in zip(turns, origins, answers, strict=True):
             entropy = self._entropy(answer)
             if chain.began is None:

@@ -48,9 +48,16 @@ class Meter:
         """True when there is no limit at all."""
         return self.tokens is None and self.calls is None
 
-    def spend(self, answer: Answer) -> None:
-        """One more turn was played."""
-        self.spent_tokens += len(answer.done.ids)
+    @property
+    def left(self) -> bool:
+        """Whether a turn may be played with no other in flight."""
+        return (self.tokens is None or self.spent_tokens < self.tokens) and (
+            self.calls is None or self.spent_calls < self.calls
+        )
+
+    def spend(self, tokens: int) -> None:
+        """One more turn was played, of so many sampled tokens."""
+        self.spent_tokens += tokens
         self.spent_calls += 1
 
     def admitted(self, active: Sequence[L], player: Player) -> list[L]:
@@ -64,7 +71,7 @@ class Meter:
             most = 0 if line.begun else _longest(line)
             if most and under_way and not self._holds(under_way + most, size):
                 continue
-            if not (self._holds(len(chosen) + 1, size) if chosen else self._any_left()):
+            if not (self._holds(len(chosen) + 1, size) if chosen else self.left):
                 continue
             line.begun = True
             under_way += most
@@ -76,11 +83,6 @@ class Meter:
         tokens, calls = self.spent_tokens + turns * max_tokens, self.spent_calls + turns
         return (self.tokens is None or tokens <= self.tokens) and (
             self.calls is None or calls <= self.calls
-        )
-
-    def _any_left(self) -> bool:
-        return (self.tokens is None or self.spent_tokens < self.tokens) and (
-            self.calls is None or self.spent_calls < self.calls
         )
 
 
@@ -145,7 +147,7 @@ async def play_lines(
         answers = await asyncio.gather(*(player.answer(line.seat) for line in admitted))
         for line, answer in zip(admitted, answers, strict=True):
             grower.append(player, line, answer)
-            meter.spend(answer)
+            meter.spend(len(answer.done.ids))
     for line in active:
         player.leave(line.seat)
 

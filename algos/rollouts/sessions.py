@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar
 
@@ -15,8 +15,7 @@ from ...envs.as_sessions import AsSessions
 from ...envs.errors import BadValueError, EnvFault, UnknownNameError
 from ..contracts import Start
 from ..forest import Edge, Group, Tree
-from .chains import play_out
-from .meter import only
+from .meter import Meter, only
 from .player import Player, Seat
 from .seeds import seed_at
 
@@ -50,6 +49,10 @@ class Sessions:
             first (PaSa's released code).
         window: Turns per session in a world without its own.
         carry: Newest turns that such a session is shown.
+        limit_tokens: Most tokens that a group may sample, passed by at most one turn. Its episodes
+            are then played one after another; a session that is cut off is dropped (and counted),
+            in a world without its own the whole episode. None for no limit.
+        limit_calls: Most actions that a group may take, likewise.
 
     Raises:
         BadValueError: A number out of range.
@@ -63,6 +66,8 @@ class Sessions:
     sampler: Literal["random", "score"] = "random"
     window: int = 2
     carry: int = 1
+    limit_tokens: int | None = None
+    limit_calls: int | None = None
 
     forks: ClassVar[bool] = False
 
@@ -75,6 +80,7 @@ class Sessions:
         for name, known in (("queue", QUEUES), ("sampler", SAMPLERS)):
             if getattr(self, name) not in known:
                 raise UnknownNameError(name, getattr(self, name), known, "Sessions")
+        Meter(self.limit_tokens, self.limit_calls)
 
     @property
     def max_paths(self) -> int:
@@ -94,45 +100,65 @@ class Sessions:
         seats = [seat.fork(i) for i in range(self.n)]
         play = self._crawl if self.queue == "full" else self._draw_as_played
         grow = play if own else _whole
+        meter = Meter(self.limit_tokens, self.limit_calls)
+        if meter.off:
+            played = await asyncio.gather(*(grow(player, s, meter) for s in seats))
+        else:
+            played = [await grow(player, s, meter) for s in seats]
         group = Group(start.uid, seat.task_id)
-        for whole, kept in await asyncio.gather(*(grow(player, s) for s in seats)):
-            group.trees.append(kept)
+        for whole, kept in played:
+            if kept.turns:
+                group.trees.append(kept)
             group.pruned_tokens += _tokens(whole) - _tokens(kept)
             group.pruned_turns += len(whole.turns) - len(kept.turns)
         return group
 
-    async def _draw_as_played(self, player: Player, seat: Seat) -> tuple[Tree, Tree]:
+    async def _draw_as_played(self, player: Player, seat: Seat, meter: Meter) -> tuple[Tree, Tree]:
         """Play the first session and then only drawn ones, in one environment."""
-        tree = Tree()
-        await _play_session(player, seat, tree)
+        tree, kept = Tree(), 0
+        if await _play_session(player, seat, tree, meter):
+            kept = len(tree.turns)
+            async for _ in self._further(player, seat, tree, meter):
+                kept = len(tree.turns)
+        player.leave(seat)
+        return tree, tree if kept == len(tree.turns) else only(tree, range(kept))
+
+    async def _further(
+        self, player: Player, seat: Seat, tree: Tree, meter: Meter
+    ) -> AsyncIterator[None]:
+        """Play drawn sessions layer by layer, until one is cut off; yields after each whole one."""
         for layer in range(1, self.layers + 1):
             if seat.done:
-                break
+                return
             pool = [o for o in seat.env.get_wrapper_attr("waiting")() if o.layer == layer]
             scores = [o.score for o in pool]
             for opening in self._draw(seat, layer, pool, scores):
                 if not seat.done and player.switch(seat, opening.key):
-                    await _play_session(player, seat, tree)
-        player.leave(seat)
-        return tree, tree
+                    if not await _play_session(player, seat, tree, meter):
+                        return
+                    yield
 
-    async def _crawl(self, player: Player, seat: Seat) -> tuple[Tree, Tree]:
+    async def _crawl(self, player: Player, seat: Seat, meter: Meter) -> tuple[Tree, Tree]:
         """Play the whole episode and cut the sessions that were not drawn."""
         tree, scores = Tree(), {}
         known: dict[str, float] = {}
-        while not seat.done:
+        while not seat.done and meter.left:
             if not seat.now.ids:  # nobody has acted in this session
                 key = seat.env.get_wrapper_attr("session_key")()
                 scores[len(tree.turns)] = known.get(key, 0.0)
-            await player.turn(seat, tree)
+            meter.spend(len((await player.turn(seat, tree)).act_ids))
             known |= {o.key: o.score for o in seat.env.get_wrapper_attr("asked")()}
         heads = [tree.chain(i)[0] for i in range(len(tree.turns))]
-        kept, newest = {0}, {0}
+        cut = {heads[-1]} if heads and not seat.done and seat.now.ids else set[int]()
+        player.leave(seat)
+        kept, newest = {0} - cut, {0}
         for layer in range(1, self.layers + 1):
             pool = [
                 head
                 for head in scores
-                if tree.turns[head].edge is Edge.SPAWN and heads[tree.turns[head].parent] in newest
+                if head not in cut
+                and tree.turns[head].edge is Edge.SPAWN
+                and heads[tree.turns[head].parent] in newest
             ]
             newest = set(self._draw(seat, layer, pool, [scores[head] for head in pool]))
             kept |= newest
@@ -150,16 +176,27 @@ class Sessions:
         return [pool[i] for i in order[:count]]
 
 
-async def _whole(player: Player, seat: Seat) -> tuple[Tree, Tree]:
-    tree = await play_out(player, seat, Tree())
-    return tree, tree
+async def _whole(player: Player, seat: Seat, meter: Meter) -> tuple[Tree, Tree]:
+    tree = Tree()
+    while not seat.done and meter.left:
+        meter.spend(len((await player.turn(seat, tree)).act_ids))
+    whole = seat.done
+    player.leave(seat)
+    return tree, tree if whole else Tree()
 
 
-async def _play_session(player: Player, seat: Seat, tree: Tree) -> None:
-    """Take turns until the session's end: the world's next observation belongs to another one."""
+async def _play_session(player: Player, seat: Seat, tree: Tree, meter: Meter) -> bool:
+    """Take turns until the session's end: the world's next observation belongs to another one.
+
+    Returns:
+        False if the meter stopped it before that.
+    """
     session = seat.session
     while not seat.done and seat.session == session:
-        await player.turn(seat, tree)
+        if not meter.left:
+            return False
+        meter.spend(len((await player.turn(seat, tree)).act_ids))
+    return True
 
 
 def _tokens(tree: Tree) -> int:

@@ -15,6 +15,7 @@ import turngym.envs  # noqa: F401 - registers
 from turngym.agents.engine import Sampling
 from turngym.algos.contracts import Start
 from turngym.algos.forest import ROOT, Edge, Forest, Group, Tree, Turn
+from turngym.algos.recipes import make_recipe
 from turngym.algos.rollouts import Chains, Player, Sessions
 from turngym.envs.as_sessions import SEPARATOR
 from turngym.envs.errors import BadValueError, UnknownNameError
@@ -246,3 +247,62 @@ def test_a_task_that_cannot_begin_is_a_fault() -> None:
 def test_settings_are_checked(setting: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=next(iter(setting))):
         Sessions(**setting)
+
+
+def paid(group: Group, unit: str) -> int:
+    turns = [t for tree in group.trees for t in tree.turns]
+    if unit == "tokens":
+        return sum(len(t.act_ids) for t in turns) + group.pruned_tokens
+    return len(turns) + group.pruned_turns
+
+
+def sessions_of(tree: Tree) -> list[list[tuple[str, str, float]]]:
+    chains: dict[int, list[tuple[str, str, float]]] = {}
+    for i, turn in enumerate(tree.turns):
+        chains.setdefault(tree.chain(i)[0], []).append(said(turn))
+    return list(chains.values())
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own", "windows"])
+@given(
+    amount=st.integers(1, 25),
+    unit=st.sampled_from(("tokens", "calls")),
+    queue=st.sampled_from(("sampled", "full")),
+    n=st.integers(1, 3),
+    task=st.integers(0, 8),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_limit_is_passed_by_at_most_one_turn(
+    own: bool, amount: int, unit: str, queue: Any, n: int, task: int
+) -> None:
+    def one(**limit: Any) -> tuple[Group, ScriptEngine]:
+        engine = ScriptEngine(words=LETTERS if own else ("x.", "yy z. ", "f."))
+        rollout = Sessions(n=n, per_layer=2, queue=queue, **limit)
+        start = Start("train", task, 0, "u")
+        return play(rollout, engine, start, None if own else Talk(5)), engine
+
+    free, _ = one()
+    some, engine = one(**{f"limit_{unit}": amount})
+    assert engine.alive == set()
+    assert paid(some, "calls") == len(engine.requests)
+    assert paid(some, unit) < amount + (8 if unit == "tokens" else 1)
+    if paid(free, unit) <= amount:
+        assert [told(t) for t in some.trees] == [told(t) for t in free.trees]
+        assert paid(some, "tokens") == paid(free, "tokens")
+    else:
+        assert paid(some, unit) >= amount
+        assert len(some.trees) <= n
+    if own and queue == "sampled":
+        # what is there are whole sessions, the first ones that would have been played
+        for limited, whole in zip(some.trees, free.trees, strict=False):
+            played = sessions_of(limited)
+            assert played == sessions_of(whole)[: len(played)]
+    if not own:
+        assert [told(t) for t in some.trees] == [told(t) for t in free.trees[: len(some.trees)]]
+
+
+def test_limits_are_settings_of_pasa() -> None:
+    recipe = make_recipe("pasa", {"limit_tokens": "900"})
+    assert recipe.rollout.limit_tokens == 900  # pyright: ignore
+    with pytest.raises(BadValueError, match="limit_calls is 0"):
+        Sessions(limit_calls=0)
