@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from ..agents.endpoint import Endpoint, EndpointError
 from ..envs.disk_cache import cache_dir
@@ -45,6 +45,9 @@ class JudgeError(TurngymError, RuntimeError):
 class Judge(Protocol):
     """Gives every turn a verdict."""
 
+    judges: ClassVar[bool]
+    """True; a recipe sees by it that what reads verdicts comes later."""
+
     def __call__(self, forest: Forest) -> Forest:
         """The same forest with verdicts."""
         ...
@@ -57,6 +60,8 @@ class RuleJudge:
     What comes after a major mistake may follow from it, so a later -1 counts 0 (TARL, arXiv
     2509.14480, section 3). A world that cannot judge leaves 0 everywhere.
     """
+
+    judges: ClassVar[bool] = True
 
     def __call__(self, forest: Forest) -> Forest:
         """Later mistakes of each path set to 0."""
@@ -101,6 +106,8 @@ class LlmJudge:
     workers: int = 8
     tolerated: int = 0
     cache: str | None = None
+
+    judges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):

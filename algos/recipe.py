@@ -112,6 +112,7 @@ class Recipe:
                 f"{type(self.tracker).__name__} chooses them by what it remembers; only one of "
                 "them can decide. Drop one."
             )
+        self._check_hooks()
         self._check_notes()
         self._check_critic()
         self._check_paths()
@@ -143,6 +144,17 @@ class Recipe:
     def reference(self) -> bool:
         """Whether a frozen copy of the starting policy is needed."""
         return "ref_logprobs" in self.needs
+
+    def _check_hooks(self) -> None:
+        reader = None
+        for shaper in self.shapers:
+            if reader is not None and getattr(shaper, "judges", False):
+                raise BadValueError(
+                    f"recipe {self.name!r}: {type(shaper).__name__} judges after {reader} has read "
+                    "the verdicts, so nothing would come of it. Put the judge first."
+                )
+            if getattr(shaper, "reads_verdicts", False):
+                reader = type(shaper).__name__
 
     def _check_notes(self) -> None:
         given = frozenset[str]().union(*(a.provides for a in self.annotators))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -161,6 +161,8 @@ class VerdictRewards:
     outcome_weight: float = 10.0
     turn_budget: float = 5.0
     major_weight: float = 5.0
+
+    reads_verdicts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.at not in ("trajectory", "turns"):

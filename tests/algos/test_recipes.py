@@ -102,6 +102,10 @@ def test_every_recipe_is_documented_and_has_a_small_form(name: str) -> None:
             "samples none",
         ),
         ({"rollout": Chains(n=1)}, "every advantage would be 0"),
+        (
+            {"shapers": (VerdictRewards(), RuleJudge())},
+            "RuleJudge judges after VerdictRewards has read.*Put the judge first",
+        ),
         ({"groups_per_step": 0}, "groups_per_step is 0"),
         ({"temperature": 0.0}, "greedy sampling has no gradient"),
     ],
