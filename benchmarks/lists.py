@@ -45,18 +45,19 @@ def list_recipes(command: RecipesCommand) -> None:
     console = Console()
     table = Table(box=None, padding=(0, 2, 0, 0))
     if command.name is None:
-        for head in ("recipe", "rollout", "credit", "loss", "ratio", "paper"):
+        for head in ("recipe", "rollout", "credit", "loss", "ratio"):
             table.add_column(head)
         for name, entry in RECIPES.items():
             recipe = entry.factory()
             parts = (recipe.rollout, recipe.credit, recipe.loss)
             names = (type(part).__name__ for part in parts)
             ratio = getattr(getattr(recipe.loss, "policy", recipe.loss), "ratio", "")
-            table.add_row(f"[bold]{name}[/]", *names, ratio, recipe.paper)
+            table.add_row(f"[bold]{name}[/]", *names, ratio)
         console.print(table)
         console.print()
         for name, entry in RECIPES.items():
             console.print(f"[bold]{name}[/]: {entry.summary}", highlight=False)
+            console.print(f"    {entry.factory().paper}", highlight=False, style="dim")
         console.print()
         console.print("`turngym recipes NAME` shows its settings.")
         return
