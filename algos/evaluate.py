@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -21,13 +21,15 @@ from ..envs.forking import fork
 from ..envs.tasks import split_size
 from .contracts import Start
 from .forest import Tree
-from .intervals import estimate
+from .intervals import estimate, estimate_of_means
 from .result import Estimate, SetScore
 from .rollouts import Chains, seed_at
 
 if TYPE_CHECKING:
     from .rollouts import Player
 
+MEAN = "mean of sets"
+"""Name of the mean over evaluation sets or data sets."""
 BREAKDOWN = ("hops",)
 """Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
@@ -82,6 +84,15 @@ class EvalSet:
         """Where the episodes begin."""
         return [Start(self.split, i, seed_at(self.seed, i), f"{self.name}/{i}") for i in self.tasks]
 
+    def evaluation(self, episodes: Sequence[EpisodeScore]) -> Evaluation:
+        """The episodes of :meth:`starts`, in that order, each with its task's data set."""
+        source = self.world.source
+        known = [
+            replace(episode, dataset=source.task(self.split, task).dataset)
+            for task, episode in zip(self.tasks, episodes, strict=True)
+        ]
+        return Evaluation(name=self.name, env_id=self.world.name, split=self.split, episodes=known)
+
 
 def last_split(world: TextEnv[Any, Any]) -> str:
     """The last split that holds tasks: data files with one split have them there."""
@@ -100,6 +111,7 @@ class EpisodeScore:
         metrics: The environment's measures, empty after an error.
         tree: The turns, for token agents.
         why: What went wrong, where it is known, after an error.
+        dataset: The data set of the task; empty where there is none.
     """
 
     task_id: str
@@ -109,6 +121,7 @@ class EpisodeScore:
     metrics: Mapping[str, float]
     tree: Tree | None = None
     why: str = ""
+    dataset: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +175,8 @@ class Evaluation:
         return sum(values) / len(values) if values else 0.0
 
     def parts(self) -> list[Evaluation]:
-        """The same episodes by number of hops, where the environment reports it."""
-        found = []
+        """The same episodes by data set, and by number of hops where that is reported."""
+        found = self.sets()
         for key in BREAKDOWN:
             values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})
             for value in values if len(values) > 1 else ():
@@ -177,23 +190,81 @@ class Evaluation:
                 )
         return found
 
+    def sets(self) -> list[Evaluation]:
+        """The same episodes by data set, where there are several."""
+        names = dict.fromkeys(e.dataset for e in self.episodes)
+        return [
+            Evaluation(
+                name=f"{self.name}, {name}",
+                env_id=self.env_id,
+                split=self.split,
+                episodes=[e for e in self.episodes if e.dataset == name],
+            )
+            for name in (names if len(names) > 1 else ())
+        ]
+
+    def scores(self) -> list[SetScore]:
+        """The whole, its parts, and the mean of its data sets where there are several."""
+        sets = self.sets()
+        mean = [mean_of_sets(sets, f"{self.name}, {MEAN}")] if sets else []
+        return [self.score(), *(part.score() for part in self.parts()), *mean]
+
+    def rows(self) -> dict[str, float]:
+        """Metrics of the whole, of each of several data sets and of their mean (declared keys)."""
+        sets = self.sets()
+        row = self.row()
+        for part in sets:
+            row |= part.row()
+        if sets:
+            tokens = [e.tokens for e in self.scored]
+            mean = mean_of_sets(sets, f"{self.name}, {MEAN}")
+            row |= _row(mean, sum(tokens) / max(1, len(tokens)))
+        return row
+
     def row(self) -> dict[str, float]:
         """Metrics of this evaluation (declared keys)."""
         score = self.score()
-        at = f"eval/{self.name}/"
-        row = {
-            "n": float(score.n),
-            "errors": float(score.errors),
-            "success_frac": score.success.mean,
-            "success_low95": score.success.low95,
-            "success_high95": score.success.high95,
-            "return_mean": score.return_.mean,
-            "return_low95": score.return_.low95,
-            "return_high95": score.return_.high95,
-            "tokens_mean": sum(e.tokens for e in self.scored) / max(1, score.n),
-            **{f"metric_{name}_mean": value for name, value in score.metrics.items()},
-        }
-        return {at + key: value for key, value in row.items()}
+        return _row(score, sum(e.tokens for e in self.scored) / max(1, score.n))
+
+
+def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
+    """The mean over evaluation sets in which every set counts the same, however many tasks it has.
+
+    Sets without a scored episode are left out. The intervals resample within each set; a measure
+    that only some of the sets report is a mean over those.
+    """
+    scored = [s for s in sets if s.scored]
+    scores = [s.score() for s in scored]
+    metrics = sorted({name for score in scores for name in score.metrics})
+    means = {name: [s.metrics[name] for s in scores if name in s.metrics] for name in metrics}
+    solved = [[float(e.status == "solved") for e in s.scored] for s in scored]
+    return SetScore(
+        name=name,
+        env_id=sets[0].env_id,
+        split=sets[0].split if len({s.split for s in sets}) == 1 else "",
+        n=sum(score.n for score in scores),
+        errors=sum(s.errors for s in sets),
+        agent_errors=sum(s.agent_errors for s in sets),
+        success=estimate_of_means(solved),
+        metrics={name: sum(values) / len(values) for name, values in means.items()},
+        **{"return": estimate_of_means([[e.return_ for e in s.scored] for s in scored])},
+    )
+
+
+def _row(score: SetScore, tokens: float) -> dict[str, float]:
+    row = {
+        "n": float(score.n),
+        "errors": float(score.errors),
+        "success_frac": score.success.mean,
+        "success_low95": score.success.low95,
+        "success_high95": score.success.high95,
+        "return_mean": score.return_.mean,
+        "return_low95": score.return_.low95,
+        "return_high95": score.return_.high95,
+        "tokens_mean": tokens,
+        **{f"metric_{name}_mean": value for name, value in score.metrics.items()},
+    }
+    return {f"eval/{score.name}/{key}": value for key, value in row.items()}
 
 
 async def evaluate_model(player: Player, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:
@@ -215,7 +286,7 @@ async def evaluate_model(player: Player, what: EvalSet, tick: Tick = lambda _: N
         return _score_of(group.task_id, group.trees[0] if group.trees else None)
 
     episodes = await asyncio.gather(*(one(start) for start in what.starts()))
-    return _evaluation(what, episodes)
+    return what.evaluation(episodes)
 
 
 def evaluate_policy(
@@ -249,7 +320,7 @@ def evaluate_policy(
                 )
             )
         tick(done)
-    return _evaluation(what, episodes)
+    return what.evaluation(episodes)
 
 
 def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
@@ -265,7 +336,3 @@ def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
         metrics=dict(last.metrics),
         tree=tree,
     )
-
-
-def _evaluation(what: EvalSet, episodes: Sequence[EpisodeScore]) -> Evaluation:
-    return Evaluation(name=what.name, env_id=what.world.name, split=what.split, episodes=episodes)

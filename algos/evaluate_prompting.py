@@ -76,9 +76,7 @@ class Prompted:
             episodes = await asyncio.gather(*(one(s, i) for i, s in enumerate(what.starts())))
         finally:
             await self.model.close()
-        return Evaluation(
-            name=what.name, env_id=what.world.name, split=what.split, episodes=episodes
-        )
+        return what.evaluation(episodes)
 
     async def _episode(
         self, prototype: gym.Env[Any, Any], start: Start, name: str, place: int

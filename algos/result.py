@@ -85,6 +85,8 @@ def scores_at(
 ) -> list[SetScore]:
     """The evaluation of a training step, read back from the run's metrics.
 
+    A set is followed by its data sets and their mean, where it has several.
+
     Args:
         rows: Lines of ``metrics.jsonl``.
         step: The step.
@@ -93,7 +95,14 @@ def scores_at(
     found = [row for row in rows if row["step"] == step and any(k.startswith("eval/") for k in row)]
     if not found:
         return []
-    return [_score(found[-1], name, *place) for name, place in where.items()]
+    row = found[-1]
+    names = dict.fromkeys(key.split("/")[1] for key in row if key.startswith("eval/"))
+    return [
+        _score(row, name, *place)
+        for whole, place in where.items()
+        for name in names
+        if name == whole or (name not in where and name.startswith(f"{whole}, "))
+    ]
 
 
 def _score(row: Mapping[str, Any], name: str, env_id: str, split: str) -> SetScore:

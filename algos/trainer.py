@@ -17,7 +17,7 @@ from ..agents.loading import load_model, load_tokenizer
 from ..agents.render import Renderer, make_renderer
 from ..agents.scripted import text_env
 from ..agents.transformers_engine import TransformersEngine
-from ..envs.tasks import split_size
+from ..envs.tasks import split_blocks, split_size
 from .checkpoint import (
     Progress,
     load_checkpoint,
@@ -86,6 +86,8 @@ class Trainer:
         self.env = config.env.make()
         world = text_env(self.env)
         self.size = split_size(world.source, config.split, world.name)
+        blocks = split_blocks(world.source, config.split)
+        self.order = self.size if blocks is None else blocks
         self.sets = [e.make() for e in config.evals]
         self.tokenizer = load_tokenizer(config.model)
         policy = load_model(config.model, device=config.device)
@@ -231,7 +233,7 @@ class Trainer:
             recipe,
             player,
             lambda extra: step_starts(
-                self.config.seed, step, recipe.groups_per_step, self.config.split, self.size, extra
+                self.config.seed, step, recipe.groups_per_step, self.config.split, self.order, extra
             ),
         )
 
@@ -288,7 +290,7 @@ class Trainer:
         with held_interrupts():
             clock.lap("eval")
             for evaluation in evaluations:
-                row |= evaluation.row()
+                row |= evaluation.rows()
                 stem = f"step-{self.done.step:06d}-{evaluation.name}.txt"
                 path = self.dir.root / "trajectories" / stem
                 write_evaluation(path, evaluation, self.renderer, self.config.transcripts)

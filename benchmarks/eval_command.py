@@ -12,7 +12,13 @@ from rich.console import Console
 from ..agents.prompting import PROMPTING
 from ..agents.scripted import scripted, scripted_names
 from ..algos.config import EvalConfig
-from ..algos.evaluate import AGENT_ERROR, EvalSet, Evaluation, evaluate_policy
+from ..algos.evaluate import (
+    AGENT_ERROR,
+    EvalSet,
+    Evaluation,
+    evaluate_policy,
+    mean_of_sets,
+)
 from ..algos.progress import Reporter, reporter
 from ..algos.result import SetScore
 from ..envs.errors import TurngymError
@@ -27,6 +33,9 @@ if TYPE_CHECKING:
     from .prompted import Asked
 
 ACTION_TOKENS = 64
+FILE_WIDTH = 120
+TABLE_SETS = 4
+"""Columns of a table of measures; more sets get more tables."""
 
 
 def run(command: EvalCommand) -> None:
@@ -51,14 +60,21 @@ def run(command: EvalCommand) -> None:
     whole_sets: list[tuple[str, SetScore]] = []
     failed: list[str] = []
     for name, agent in agents:
-        for evaluation in _evaluate(agent, sets, command, report, asked):
-            whole_sets.append((name, evaluation.score()))
-            rows += [whole_sets[-1], *((name, part.score()) for part in evaluation.parts())]
+        evaluations = _evaluate(agent, sets, command, report, asked)
+        for evaluation in evaluations:
+            scores = evaluation.scores()
+            whole_sets.append((name, scores[0]))
+            rows += [(name, score) for score in scores]
             failed += _failures(name, evaluation, report)
+        if len(evaluations) > 1:
+            rows.append((name, mean_of_sets(evaluations)))
     console = Console()
+    if not console.is_terminal:  # a file or a pipe has no edge to fold at
+        console = Console(width=max(console.width, FILE_WIDTH))
     console.print(score_table(rows))
-    console.print()
-    console.print(metric_table(whole_sets))
+    for at in range(0, len(whole_sets), TABLE_SETS):
+        console.print()
+        console.print(metric_table(whole_sets[at : at + TABLE_SETS]))
     if command.out is not None:
         found = [{**_row(name, asked), **score.model_dump(by_alias=True)} for name, score in rows]
         out = Path(command.out).expanduser()

@@ -20,7 +20,8 @@ class WorldOptions:
     Attributes:
         size: World size, e.g. micro or full.
         hops: Facts that a question needs, one number or several (SearchQA).
-        data: File of questions to use instead of the generated world (SearchQA).
+        data: File of questions to use instead of the generated world, or a folder with a file per
+            split (SearchQA).
         corpus: File of passages that goes with --data.
         env_arg: Any other setting as name=value, repeatable; short form: --env.NAME VALUE.
     """
@@ -127,7 +128,8 @@ class EvalCommand:
         world: Its settings.
         split: Split of the tasks.
         n: Number of tasks.
-        eval_data: Question files instead of a split, as name=file; searched in --corpus.
+        eval_data: Question files (or folders, of which the last split counts) instead of a split,
+            as name=file; searched in --corpus.
         seed: Seed of episodes and sampling.
         temperature: Of a model's sampling; 0 is greedy.
         max_tokens: Most tokens of a model's action, or of one reply to a prompting agent; left
@@ -173,7 +175,8 @@ class TrainCommand:
         split: Split of the training tasks.
         eval_split: Split that is evaluated before, while and after; empty for none.
         eval_n: Tasks per evaluation.
-        eval_data: Question files to evaluate on instead, as name=file; searched in --corpus.
+        eval_data: Question files (or folders, of which the last split counts) to evaluate on
+            instead, as name=file; searched in --corpus.
         eval_every: Training steps between evaluations; 0 for before and after only.
         eval_temperature: Of sampling in evaluations; 0 is greedy.
         checkpoint_every: Training steps between checkpoints.

@@ -8,6 +8,9 @@ from rich.table import Table
 
 from ..algos.result import Estimate, SetScore
 
+MEASURES = (("em", "EM"), ("f1", "F1"))
+"""Measures that stand in the table of scores, and how they are called there."""
+
 
 def shown(part: Estimate, percent: bool) -> str:
     """A mean with its 95 % interval."""
@@ -41,18 +44,21 @@ def before_after(old: SetScore, new: SetScore) -> Table:
 
 
 def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
-    """One row per agent and set."""
+    """One row per agent and set; exact match and F1 where the environment measures them."""
     failing = any(score.agent_errors for _, score in rows)
     counts = ("n", "errors", "agent errors") if failing else ("n", "errors")
+    measures = [(name, head) for name, head in MEASURES if any(name in s.metrics for _, s in rows)]
+    heads = [head for _, head in measures]
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("agent", "set", *counts, "success (95 % CI)", "return (95 % CI)"):
-        table.add_column(head, justify="right" if head in counts else "left")
+    for head in ("agent", "set", *counts, *heads, "success (95 % CI)", "return (95 % CI)"):
+        table.add_column(head, justify="right" if head in (*counts, *heads) else "left")
     for agent, score in rows:
         numbers = (score.n, score.errors, score.agent_errors)[: len(counts)]
         table.add_row(
             f"[bold]{_short(agent)}[/]",
             score.name,
             *map(str, numbers),
+            *(f"{score.metrics[m]:.3f}" if m in score.metrics else "" for m, _ in measures),
             shown(score.success, True),
             shown(score.return_, False),
         )

@@ -10,7 +10,7 @@ from ..envs.errors import BadValueError, DataError
 from .arguments import pairs, values
 from .options import WorldOptions
 
-_SEARCHED = ("corpus", "site", "search_url")
+_SEARCHED = ("corpus", "retriever", "site", "search_url")
 
 
 def env_config(env: str, options: WorldOptions) -> EnvConfig:
@@ -27,7 +27,7 @@ def env_config(env: str, options: WorldOptions) -> EnvConfig:
         settings["hops"] = options.hops[0] if len(options.hops) == 1 else list(options.hops)
     for name in ("data", "corpus"):
         if (file := getattr(options, name)) is not None:
-            settings[name] = existing_file(file, f"--{name}")
+            settings[name] = existing_file(file, f"--{name}", folder=name == "data")
     for name, value in values(options.env_arg, "--env-arg").items():
         if name in settings:
             raise BadValueError(f"--env-arg {name}: was given as --{name} too; give it once.")
@@ -38,30 +38,33 @@ def env_config(env: str, options: WorldOptions) -> EnvConfig:
 def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfig, ...]:
     """Evaluation sets from ``name=file`` words; the other settings are the environment's own.
 
+    ``weights`` are left out: they mix the sets that are trained on.
+
     Raises:
         BadValueError: The environment has nothing of the user's own to search in.
         DataError: A file that does not exist.
     """
     if words and not any(name in env.settings for name in _SEARCHED):
         raise BadValueError(
-            "--eval-data: needs --corpus, the passages that are searched (for WebQA: --env.site or "
-            "--env.search_url)."
+            "--eval-data: needs --corpus, the passages that are searched, or --env.retriever (for "
+            "WebQA: --env.site or --env.search_url)."
         )
     sets = []
+    kept = {name: value for name, value in env.settings.items() if name != "weights"}
     for name, file in pairs(words, "--eval-data").items():
-        settings = {**env.settings, "data": existing_file(file, f"--eval-data {name}")}
+        settings = {**kept, "data": existing_file(file, f"--eval-data {name}", folder=True)}
         made = EnvConfig(id=env.id, settings=settings)
         sets.append(EvalConfig(name=name, env=made, split="", n=n))
     return tuple(sets)
 
 
-def existing_file(file: str, option: str) -> str:
-    """The absolute path of a file that must exist.
+def existing_file(file: str, option: str, folder: bool = False) -> str:
+    """The absolute path of a file that must exist; where ``folder`` is set, of a folder too.
 
     Raises:
         DataError: It does not.
     """
     path = Path(file).expanduser()
-    if not path.is_file():
-        raise DataError(f"{option}: {file} is not a file.")
-    return str(path.resolve())
+    if not (path.is_file() or (folder and path.is_dir())):
+        raise DataError(f"{option}: {file} is not a file{' or a folder' if folder else ''}.")
+    return str(path.absolute())

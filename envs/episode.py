@@ -22,6 +22,7 @@ class Info(TypedDict):
 
     task_id: str
     split: str
+    dataset: str  # the data set that the task is from; empty where there is none
     turn: int  # actions taken so far
     status: Status
     valid_action: bool  # False when the last action could not be read
@@ -201,6 +202,7 @@ class Episode(Generic[S]):
         return {
             "task_id": self.task.id,
             "split": self.task.split,
+            "dataset": self.task.dataset,
             "turn": self.turn,
             "status": self.status,
             "valid_action": valid,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .digest import digest_of
 from .errors import BadValueError, UnknownNameError
@@ -27,12 +28,14 @@ class Task(Generic[P]):
         split: The split that it belongs to.
         index: Its place in the split, from 0.
         payload: What the world needs to play it (a frozen dataclass).
+        dataset: The data set that it is from; empty where tasks are from no file.
     """
 
     id: str
     split: str
     index: int
     payload: P
+    dataset: str = ""
 
     @property
     def digest(self) -> str:
@@ -118,6 +121,19 @@ def split_size(source: TaskSource[P], split: str, where: str) -> int | None:
     if size == 0:
         raise BadValueError(f"{where}: split {split!r} holds no task; choose another split.")
     return size
+
+
+def split_blocks(source: TaskSource[P], split: str) -> npt.NDArray[np.int64] | None:
+    """Which tasks may change places when a split's order is shuffled.
+
+    A source whose order has a meaning (a mixture of data sets in given shares) has a method
+    ``blocks(split)``: one number per task, equal for tasks that may change places.
+
+    Returns:
+        The numbers ``[tasks]``; None when all may.
+    """
+    blocks = getattr(source, "blocks", None)
+    return None if blocks is None else blocks(split)
 
 
 def draw_task(

@@ -25,6 +25,7 @@ Bools = npt.NDArray[np.bool_]
 _FLAT: Mapping[str, Any] = {
     "task_id": object,
     "split": object,
+    "dataset": object,
     "turn": np.int64,
     "status": object,
     "valid_action": np.bool_,

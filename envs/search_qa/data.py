@@ -1,15 +1,27 @@
-"""Questions and passages that a user has, in the two published formats.
+"""Questions and passages that a user has, in the published formats.
 
-Questions (``data``), one row each, as JSON lines or parquet:
+Questions (``data``), one row each. The ending says how a file is read: ``.jsonl`` (an object per
+line), ``.json`` (a list of objects), ``.csv`` (columns; several answers of a cell are separated by
+``|`` or are a JSON list) or ``.parquet``.
 
-* FlashRAG: ``id``, ``question``, ``golden_answers`` (a string or a list);
-* Search-R1: ``reward_model.ground_truth`` (a string, a list, or ``{"target": string or list}``) and
-  the question in ``question``, in ``extra_info.question``, or after "Question:" in the last user
-  message of ``prompt``.
+* The question stands in ``question``; in Search-R1's rows else in ``extra_info.question``, or after
+  "Question:" in the last user message of ``prompt``.
+* Its accepted answers stand in ``golden_answers`` (FlashRAG), ``answers`` or ``answer``, a text or
+  a list, or in Search-R1's ``reward_model.ground_truth`` (the same, or ``{"target": ...}``).
+* ``id`` may be left out; such a row is called by its file and its number from 0.
+* ``data_source`` (Search-R1) names the data set of a row, in files of several.
 
-``data`` is one file, which is the train split, or ``{split: file}`` for the splits train, dev and
-test; to evaluate on a file write ``data={"test": "hotpotqa.jsonl"}``. A row without ``id`` is
-called by its file's name and its number from 0.
+``data`` is one file, which is the train split; a folder as FlashRAG has it, whose ``train``,
+``dev`` and ``test`` files are the splits; or ``{split: ...}``. What a split is made of is a file, a
+folder (its file of that split), several of these in a list, or ``{data set: file or folder}``:
+
+    data={"train": {"nq": "nq.parquet", "hotpotqa": "hotpotqa"}, "test": "bamboogle/test.jsonl"}
+
+The data sets of a split are mixed, see :mod:`turngym.envs.search_qa.mixture`: in proportion to
+their sizes, or in train by ``weights``. The task ids of a mixture are ``data set/id``; what a
+weighted mixture asks again is ``data set/id#2``, ``#3`` and so on. Several data sets at once:
+a file without ``data_source`` is called like itself, or like its folder if its own name is that of
+a split.
 
 Passages (``corpus``): JSON lines with ``id`` and ``contents``, whose first line is the title.
 """
@@ -17,40 +29,56 @@ Passages (``corpus``): JSON lines with ``id`` and ``contents``, whose first line
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, MissingExtraError, UnknownNameError
+from ..errors import BadValueError, DataError, UnknownNameError
 from ..retrieval import Bm25, Corpus
 from ..tasks import SPLITS
+from .mixture import checked_weights
 from .questions import Question
-from .text import as_question
+from .rows import READERS, claim, json_rows, row_id, text_of, unreadable
+from .source import QuestionSets
+from .written import Written, read_questions
 
 _BLOCK_BYTES = 1 << 22
-_ENDINGS = (".jsonl", ".parquet")
-Rows = Iterator[tuple[str, Mapping[str, Any]]]
+_TRAIN = SPLITS[0]
+Place = str | Path
+Places = Place | Sequence[Place] | Mapping[str, Place]
+Data = Places | Mapping[str, Places]
+"""What the setting ``data`` takes."""
 
 
 def load_questions(
-    data: str | Path | Mapping[str, str | Path],
-) -> dict[str, list[tuple[str, Question]]]:
-    """(id, question) rows per split.
+    data: Data, weights: Mapping[str, float] | None = None
+) -> dict[str, QuestionSets]:
+    """The questions of every split that ``data`` has.
+
+    Args:
+        data: File, folder, or ``{split: ...}``; see the head of this module.
+        weights: Share of each data set of the train split; None for their sizes.
 
     Raises:
-        UnknownNameError: A split or a file ending that does not exist.
+        UnknownNameError: A split, a file ending or a weighted data set that does not exist.
+        BadValueError: Something else than files, or weights that do not fit.
         DataError: A file that does not hold what it should; says file and line or row.
         MissingExtraError: A parquet file without pyarrow.
     """
-    files = data if isinstance(data, Mapping) else {SPLITS[0]: data}
-    if not files:
-        raise DataError("SearchQA data: no file was named; expected {split: file}.")
-    for split in files:
-        if split not in SPLITS:
-            raise UnknownNameError("split", split, SPLITS, "SearchQA data")
-    return {split: _questions(Path(files[split])) for split in SPLITS if split in files}
+    splits = _splits(data)
+    if weights is not None and _TRAIN not in splits:
+        raise BadValueError(
+            f"SearchQA: weights={weights!r} mixes the train split, and data has none; expected "
+            'data={"train": {name: file, ...}}.'
+        )
+    found = {}
+    for split in SPLITS:
+        if split in splits:
+            sets = _sets(splits[split], split)
+            shares = checked_weights(weights, list(sets)) if split == _TRAIN else None
+            found[split] = QuestionSets(sets, shares)
+    return found
 
 
 def load_corpus_index(path: str | Path) -> Bm25:
@@ -63,7 +91,7 @@ def load_corpus_index(path: str | Path) -> Bm25:
     try:
         stat = path.stat()
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
     return _index(path, stat.st_mtime_ns, stat.st_size)
 
 
@@ -88,9 +116,9 @@ def _corpus(path: Path) -> Corpus:
     ids: dict[str, str] = {}
     titles: list[str] = []
     texts: list[str] = []
-    for where, row in _json_rows(path):
-        contents = _text(row, "contents", where)
-        _claim(ids, _row_id(row, where), where)
+    for where, row in json_rows(path):
+        contents = text_of(row, "contents", where)
+        claim(ids, row_id(row, where), where)
         title, _, text = contents.partition("\n")
         titles.append(title.strip())
         texts.append(text)
@@ -99,140 +127,121 @@ def _corpus(path: Path) -> Corpus:
     return Corpus(ids=list(ids), titles=titles, texts=texts)
 
 
-def _questions(path: Path) -> list[tuple[str, Question]]:
-    if path.suffix not in _ENDINGS:
-        raise UnknownNameError("file ending", path.suffix, _ENDINGS, f"SearchQA data {path}")
-    rows = _parquet_rows(path) if path.suffix == ".parquet" else _json_rows(path)
+def _splits(data: Data) -> dict[str, Any]:
+    """What each split is made of."""
+    if isinstance(data, Mapping):
+        if not data:
+            raise DataError("SearchQA data: no file was named; expected {split: file}.")
+        for split in data:
+            if split not in SPLITS:
+                raise UnknownNameError("split", split, SPLITS, "SearchQA data")
+        return dict(data)
+    if not isinstance(data, (str, Path)) or not Path(data).is_dir():
+        return {_TRAIN: data}
+    folder = Path(data)
+    found = {split: files[0] for split in SPLITS if (files := _files_of(folder, split))}
+    if not found:
+        raise DataError(
+            f"{folder}: holds no {'.jsonl, '.join(SPLITS)}.jsonl; expected a file per split (it "
+            f"may also end with {', '.join(READERS)})."
+        )
+    return found
+
+
+def _sets(places: Places, split: str) -> dict[str, list[tuple[str, Question]]]:
+    """(id, question) rows of every data set of a split."""
+    sets: dict[str, list[tuple[str, Question]]] = {}
     ids: dict[str, str] = {}
-    questions: list[tuple[str, Question]] = []
-    for number, (where, row) in enumerate(rows):
-        named = _row_id(row, where) if row.get("id") is not None else f"{path.stem}/{number}"
-        _claim(ids, named, where)
-        text = as_question(_question_text(row, where))
-        questions.append((named, Question(text=text, answers=_answers(row, where))))
-    if not questions:
-        raise DataError(f"{path}: holds no question; expected one row each.")
-    return questions
+    single = isinstance(places, (str, Path))
+    for given, file in _named_files(places, split):
+        for number, row in enumerate(_file_rows(file)):
+            name = given or row.source or called(file)
+            rows = sets.setdefault(name, [])
+            if single and not row.source:
+                named = row.id or f"{file.stem}/{number}"
+            else:
+                named = f"{name}/{row.id or len(rows)}"
+            claim(ids, named, row.where)
+            rows.append((named, row.question))
+    return sets
 
 
-def _question_text(row: Mapping[str, Any], where: str) -> str:
-    if row.get("question") is not None:
-        return _text(row, "question", where)
-    extra = row.get("extra_info")
-    if isinstance(extra, Mapping) and extra.get("question") is not None:
-        return _text(extra, "question", where)
-    prompt = row.get("prompt")
-    for message in reversed(prompt if isinstance(prompt, list) else []):
-        if isinstance(message, Mapping) and message.get("role") == "user":
-            content = _text(message, "content", where)
-            return _checked(content.rpartition("Question:")[2], "question", where)
-    raise DataError(
-        f"{where}: no question; expected a column question, extra_info.question, or a prompt with "
-        f"a user message. Columns: {', '.join(map(str, row))}."
-    )
-
-
-def _answers(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    given = row.get("golden_answers")
-    if given is None:
-        model = row.get("reward_model")
-        given = model.get("ground_truth") if isinstance(model, Mapping) else None
-        if isinstance(given, Mapping):
-            given = given.get("target")
-    if given is None:
-        raise DataError(
-            f"{where}: no answers; expected golden_answers or reward_model.ground_truth. "
-            f"Columns: {', '.join(map(str, row))}."
-        )
-    answers: list[str] = []
-    for answer in given if isinstance(given, list) else [given]:
-        if isinstance(answer, bool) or not isinstance(answer, (str, int, float)):
-            raise DataError(f"{where}: answer {answer!r} is not text.")
-        if text := _clean(str(answer)).strip():
-            answers.append(text)
-    if not answers:
-        raise DataError(f"{where}: no answers; expected at least one that is not empty.")
-    return tuple(dict.fromkeys(answers))
-
-
-def _text(row: Mapping[str, Any], column: str, where: str) -> str:
-    if column not in row:
-        raise DataError(
-            f"{where}: column {column!r} is missing. Columns: {', '.join(map(str, row)) or 'none'}."
-        )
-    return _checked(row[column], column, where)
-
-
-def _checked(value: object, column: str, where: str) -> str:
-    if not isinstance(value, str):
-        raise DataError(f"{where}: {column} is {value!r}; expected text.")
-    if not value.strip():
-        raise DataError(f"{where}: {column} is empty.")
-    return _clean(value)
-
-
-def _clean(text: str) -> str:
-    """Text without lone surrogates, which JSON can smuggle in and UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _row_id(row: Mapping[str, Any], where: str) -> str:
-    value = row.get("id")
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
-        raise DataError(f"{where}: id is {value!r}; expected text or an integer.")
-    return _clean(str(value))
-
-
-def _claim(ids: dict[str, str], named: str, where: str) -> None:
-    if named in ids:
-        raise DataError(f"{where}: id {named!r} was used before, at {ids[named]}.")
-    ids[named] = where
-
-
-def _json_rows(path: Path) -> Rows:
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    with file:
-        for number, line in enumerate(file, start=1):
-            where = f"{path}:{number}"
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                row = json.loads(text) if text.strip() else None
-            except UnicodeDecodeError as error:
-                raise DataError(f"{where}: not UTF-8 ({error.reason}).") from None
-            except json.JSONDecodeError as error:
-                raise DataError(
-                    f"{where}: not JSON ({error.msg} at column {error.colno}); expected one object "
-                    "per line."
-                ) from None
-            if not text.strip():
-                continue
-            if not isinstance(row, dict):
-                raise DataError(
-                    f"{where}: a {type(row).__name__}; expected a JSON object per line."
+def _named_files(places: Any, split: str) -> Iterator[tuple[str, Path]]:
+    """(name that the user gave or "", file) of what a split is made of."""
+    if isinstance(places, (str, Path)):
+        yield "", _file(places, split)
+    elif isinstance(places, Mapping) and places:
+        for name, place in places.items():
+            if not isinstance(name, str) or not name or "/" in name:
+                raise BadValueError(
+                    f"SearchQA data: a data set of {split} is called {name!r}; expected a word "
+                    "without '/'."
                 )
-            yield where, row
+            yield name, _file(place, split)
+    elif isinstance(places, (list, tuple)) and places:
+        files = [_file(place, split) for place in places]
+        names = [called(file) for file in files]
+        for file, name in zip(files, names, strict=True):
+            if names.count(name) > 1:
+                raise BadValueError(
+                    f"SearchQA data: two files of {split} are called {name!r}, one of them {file}; "
+                    "name them: {name: file, other name: other file}."
+                )
+        yield from (("", file) for file in files)
+    else:
+        raise BadValueError(
+            f"SearchQA data: {split} is {places!r}; expected a file, a folder, a list of these, or "
+            "{data set: file}."
+        )
 
 
-def _parquet_rows(path: Path) -> Rows:
+def _file(place: Any, split: str) -> Path:
+    """The file of a place: itself, or that of the split in a folder."""
+    if not isinstance(place, (str, Path)):
+        raise BadValueError(
+            f"SearchQA data: {split} has {place!r}; expected the path of a file or a folder."
+        )
+    path = Path(place).expanduser().absolute()
+    if not path.is_dir():
+        return path
+    files = _files_of(path, split)
+    if not files:
+        raise DataError(f"{path}: holds no {split}.jsonl; expected a file of that split.")
+    return files[0]
+
+
+def _files_of(folder: Path, split: str) -> list[Path]:
+    """The file of a split in a folder, in a list; an empty one where there is none."""
+    files = [file for ending in READERS if (file := folder / f"{split}{ending}").is_file()]
+    if len(files) > 1:
+        raise DataError(
+            f"{folder}: holds {' and '.join(file.name for file in files)}; expected one file per "
+            "split. Name the one that is meant: {split: file}."
+        )
+    return files
+
+
+def called(file: Path) -> str:
+    """The name of a file's data set: its own, or its folder's if its own is that of a split."""
+    folder = file.parent.name
+    return folder if file.stem in SPLITS and folder else file.stem
+
+
+def _file_rows(path: Path) -> tuple[Written, ...]:
     try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise MissingExtraError("Reading parquet files", "pyarrow", "data") from None
-    try:
-        table = parquet.read_table(path)
-    except (OSError, pyarrow.ArrowException) as error:
-        raise _unreadable(path, error) from None
-    for number, row in enumerate(table.to_pylist()):
-        yield f"{path}: row {number}", row
+        stat = path.stat()
+    except OSError as error:
+        if path.suffix not in READERS:
+            raise UnknownNameError(
+                "file ending", path.suffix, READERS, f"SearchQA data {path}"
+            ) from None
+        raise unreadable(path, error) from None
+    return _remembered(path, stat.st_mtime_ns, stat.st_size)
 
 
-def _unreadable(path: Path, error: BaseException) -> DataError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return DataError(f"{path}: cannot be read ({reason}).")
+@lru_cache(maxsize=16)
+def _remembered(path: Path, changed_ns: int, size: int) -> tuple[Written, ...]:  # noqa: ARG001
+    return tuple(read_questions(path))
 
 
 def _digest(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api import Policy, TextEnv
 from ..episode import Call, Episode, Outcome, Play
@@ -31,6 +31,9 @@ from .text import (
     result,
 )
 from .toolbox import make_toolbox
+
+if TYPE_CHECKING:
+    from .data import Data
 
 
 @dataclass(slots=True)
@@ -83,8 +86,11 @@ class SearchQA(TextEnv[SearchState, Question]):
         structure_score: Search-R1's ladder for form, see :class:`Rewards`.
         format_score: The same.
         retrieval_score: The same.
-        data: Question file (``.jsonl`` or ``.parquet``), or ``{split: file}``; one file alone is
-            the train split. See :mod:`turngym.envs.search_qa.data`.
+        data: Question file (``.jsonl``, ``.parquet``, ``.csv``, ``.json``), which is the train
+            split; a folder with a file per split; or ``{split: file}``, with several files as
+            ``{split: {name: file}}``. See :mod:`turngym.envs.search_qa.data`.
+        weights: Shares of the data sets of train, ``{"nq": 1, "hotpotqa": 3}``; by their sizes
+            unless given. See :mod:`turngym.envs.search_qa.mixture`.
         corpus: Passage file (``.jsonl``) that goes with ``data``, or the folder of an index over
             one (``turngym index build``), or several folders, searched as a hybrid.
         retriever: Searches in place of BM25 over the passages.
@@ -122,7 +128,8 @@ class SearchQA(TextEnv[SearchState, Question]):
         structure_score: float = 0.0,
         format_score: float = 0.0,
         retrieval_score: float = 0.0,
-        data: str | Path | Mapping[str, str | Path] | None = None,
+        data: Data | None = None,
+        weights: Mapping[str, float] | None = None,
         corpus: str | Path | Sequence[str | Path] | None = None,
         retriever: Retriever | None = None,
         render_mode: str | None = None,
@@ -138,10 +145,12 @@ class SearchQA(TextEnv[SearchState, Question]):
         )
         made = {"size": size, "hops": hops, "kinds": kinds, "distractors": distractors}
         made["world_seed"] = world_seed
-        if data is None and corpus is None:
+        if data is None and corpus is None and weights is None:
             self.knowledge: Knowledge = generated(retriever=retriever, **made)
         else:
-            self.knowledge = given(data=data, corpus=corpus, retriever=retriever, made=made)
+            self.knowledge = given(
+                data=data, corpus=corpus, retriever=retriever, made=made, weights=weights
+            )
         self.toolbox = make_toolbox(tools, python_tool)
         prompt = self.toolbox.prompt(prompt, self.knowledge.size)
         super().__init__(

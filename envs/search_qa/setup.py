@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadValueError, UnknownNameError
 from ..retrieval import Retriever
@@ -13,6 +13,9 @@ from ..tasks import TaskSource
 from .questions import KINDS, MAX_HOPS, Question, possible_kinds
 from .source import GivenQuestions, generated_questions
 from .world import SIZES, World, load_world
+
+if TYPE_CHECKING:
+    from .data import Data
 
 _HOPS = {"full": (1, 2, 3, 4), "micro": (1,)}
 _DISTRACTORS = {"full": 0.2, "micro": 0.0}
@@ -78,10 +81,11 @@ def generated(
 
 def given(
     *,
-    data: str | Path | Mapping[str, str | Path] | None,
+    data: Data | None,
     corpus: str | Path | Sequence[str | Path] | None,
     retriever: Retriever | None,
     made: Mapping[str, Any],
+    weights: Mapping[str, float] | None = None,
 ) -> Knowledge:
     """Questions and passages from files.
 
@@ -95,6 +99,11 @@ def given(
                 f"SearchQA: {name}={value!r} describes the generated world, but data and corpus "
                 f"were given; leave {name} out, or leave data and corpus out."
             )
+    if data is None and weights is not None:
+        raise BadValueError(
+            f"SearchQA: weights={weights!r} mixes data sets, and no data was given; expected "
+            'data={"train": {name: file, ...}} too.'
+        )
     if data is None:
         raise BadValueError(
             "SearchQA: corpus was given without data; expected the questions too: "
@@ -111,7 +120,7 @@ def given(
 
     found = _over(corpus) if corpus is not None else retriever
     assert found is not None
-    source = GivenQuestions(load_questions(data))
+    source = GivenQuestions(load_questions(data, weights))
     return Knowledge(size=None, source=source, retriever=found, world=None)
 
 

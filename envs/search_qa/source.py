@@ -7,8 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ..errors import DataError
 from ..tasks import SPLITS, Task
+from .mixture import Mixture
 from .questions import Drawer, Question
 from .world import World, load_world
 
@@ -83,28 +86,98 @@ def generated_questions(
     return GeneratedQuestions(load_world(*key), kinds, hops)
 
 
-class GivenQuestions:
-    """Questions that somebody has, as (id, question) rows per split."""
+class QuestionSets:
+    """The questions of one split: one data set, or several in the order of a mixture.
 
-    def __init__(self, rows: Mapping[str, Sequence[tuple[str, Question]]]) -> None:
-        self._rows = {split: tuple(rows[split]) for split in rows}
+    Args:
+        rows: (id, question) rows by data set, ids unique over all of them.
+        weights: Share of each data set; None for their sizes.
+
+    Raises:
+        DataError: A row's id looks like that of another one when it comes again.
+    """
+
+    def __init__(
+        self,
+        rows: Mapping[str, Sequence[tuple[str, Question]]],
+        weights: Sequence[float] | None = None,
+    ) -> None:
+        self.names = tuple(rows)
+        self._rows = tuple(tuple(given) for given in rows.values())
+        self.mixture = Mixture([len(given) for given in self._rows], weights)
         self._places = {
-            split: {task_id: i for i, (task_id, _) in enumerate(given)}
-            for split, given in self._rows.items()
+            row_id: (which, row)
+            for which, given in enumerate(self._rows)
+            for row, (row_id, _) in enumerate(given)
         }
+        for row_id in self._places if self._again else ():
+            if (again := self._parsed(row_id)) is not None and self.mixture.index(
+                *again
+            ) is not None:
+                raise DataError(
+                    f"SearchQA data: id {row_id!r} is also what {row_id.rpartition('#')[0]!r} is "
+                    "called when weights let it come again; expected ids without '#' and a number."
+                )
+
+    def __len__(self) -> int:
+        return len(self.mixture)
+
+    def __getitem__(self, index: int) -> tuple[str, Question]:
+        which, row, walk = self.mixture.place(index)
+        row_id, question = self._rows[which][row]
+        return (f"{row_id}#{walk + 1}" if walk else row_id), question
+
+    def dataset(self, index: int) -> str:
+        """Name of the data set of a task."""
+        return self.names[self.mixture.place(index)[0]]
+
+    def index_of(self, task_id: str) -> int | None:
+        """The task of this id."""
+        if task_id in self._places:
+            return self.mixture.index(*self._places[task_id], 0)
+        again = self._parsed(task_id)
+        return None if again is None else self.mixture.index(*again)
+
+    def blocks(self) -> npt.NDArray[np.int64] | None:
+        """See :meth:`GivenQuestions.blocks`."""
+        return self.mixture.blocks() if len(self.names) > 1 else None
+
+    @property
+    def _again(self) -> bool:
+        return any(self.mixture.walks(which) > 1 for which in range(len(self.names)))
+
+    def _parsed(self, task_id: str) -> tuple[int, int, int] | None:
+        """(data set, row, walk) of ``id#2`` and the like."""
+        row_id, _, count = task_id.rpartition("#")
+        if row_id not in self._places or not (count.isascii() and count.isdigit()):
+            return None
+        walk = int(count) - 1
+        return (*self._places[row_id], walk) if walk > 0 and count == str(walk + 1) else None
+
+
+class GivenQuestions:
+    """Questions that somebody has, per split."""
+
+    def __init__(self, splits: Mapping[str, QuestionSets]) -> None:
+        self._splits = dict(splits)
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> GivenQuestions:
         return self
 
     def sizes(self) -> Mapping[str, int | None]:
-        """Rows per split."""
-        return {split: len(given) for split, given in self._rows.items()}
+        """Tasks per split."""
+        return {split: len(given) for split, given in self._splits.items()}
 
     def task(self, split: str, index: int) -> Task[Question]:
-        """The row at ``index``."""
-        task_id, question = self._rows[split][index]
-        return Task(task_id, split, index, question)
+        """The question at ``index``."""
+        given = self._splits[split]
+        task_id, question = given[index]
+        return Task(task_id, split, index, question, given.dataset(index))
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """Place of the row with this id."""
-        return self._places[split].get(task_id)
+        """Place of the task with this id."""
+        return self._splits[split].index_of(task_id)
+
+    def blocks(self, split: str) -> npt.NDArray[np.int64] | None:
+        """A number per task of a mixture, see :func:`turngym.envs.tasks.split_blocks`."""
+        return self._splits[split].blocks()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api import Policy, TextEnv
 from ..episode import Call, Episode, Outcome, Play
@@ -32,6 +32,9 @@ from .text import (
     read_target,
     results_text,
 )
+
+if TYPE_CHECKING:
+    from ..search_qa.data import Data
 
 _OPENED = re.compile(r"<(/?)open>")
 _TOP_K = {"micro": 3}
@@ -134,7 +137,7 @@ class WebQA(TextEnv[WebState, Question]):
         structure_score: float = 0.0,
         format_score: float = 0.0,
         retrieval_score: float = 0.0,
-        data: str | Path | Mapping[str, str | Path] | None = None,
+        data: Data | None = None,
         site: str | Path | Site | None = None,
         search_url: str | None = None,
         allow: str | Sequence[str] = (),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadValueError, UnknownNameError
 from ..search_qa.questions import Question
@@ -15,6 +15,9 @@ from ..search_qa.source import GivenQuestions
 from ..tasks import TaskSource
 from .generated import SNIPPETS, GeneratedSite, generated_site
 from .pages import Site
+
+if TYPE_CHECKING:
+    from ..search_qa.data import Data
 
 _SNIPPETS = {"full": "fitting", "micro": "first"}
 
@@ -59,7 +62,7 @@ class Net:
 def find_web(
     *,
     made: Mapping[str, Any],
-    data: str | Path | Mapping[str, str | Path] | None,
+    data: Data | None,
     site: str | Path | Site | None,
     search_url: str | None,
     net: Net,

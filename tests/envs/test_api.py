@@ -32,6 +32,7 @@ def test_a_solved_episode() -> None:
     assert info == {
         "task_id": "dev/3",
         "split": "dev",
+        "dataset": "",
         "turn": 0,
         "status": "running",
         "valid_action": True,

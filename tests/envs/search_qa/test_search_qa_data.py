@@ -105,7 +105,7 @@ def test_the_parquet_format(tmp_path: Path, truth: object, where: str) -> None:
     path = tmp_path / "t.parquet"
     parquet.write_table(pyarrow.Table.from_pylist([row]), path)
     ((task_id, question),) = load_questions({"dev": path})["dev"]
-    assert task_id == "t/0"
+    assert task_id == "nq/0"
     assert question.text == "where was ada born?"
     assert question.answers == ("Lum Tor",)
 
@@ -157,7 +157,7 @@ def test_odd_files(tmp_path: Path, corpus: Path) -> None:
         load_questions(tmp_path / "none.jsonl")
     with pytest.raises(DataError, match="cannot be read"):
         load_corpus_index(tmp_path / "none.jsonl")
-    with pytest.raises(UnknownNameError, match=r"'\.jsonl'"):
+    with pytest.raises(UnknownNameError, match=r"'\.json'"):
         load_questions(tmp_path / "q.json1")
     (tmp_path / "latin.jsonl").write_bytes(b'{"question": "\xe9"}\n')
     with pytest.raises(DataError, match=r"latin\.jsonl:1: not UTF-8"):
