@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from ..agents.prompting import PROMPTING
 from ..agents.scripted import scripted, scripted_names
 from ..algos.config import EvalConfig
@@ -26,14 +24,13 @@ from .machine import prepare
 from .models import model_path
 from .options import EvalCommand
 from .prompted import ask_model, check_options
-from .tables import metric_table, score_table
+from .tables import metric_table, score_table, table_console
 from .worlds import env_config, file_sets
 
 if TYPE_CHECKING:
     from .prompted import Asked
 
 ACTION_TOKENS = 64
-FILE_WIDTH = 120
 TABLE_SETS = 4
 """Columns of a table of measures; more sets get more tables."""
 
@@ -68,9 +65,7 @@ def run(command: EvalCommand) -> None:
             failed += _failures(name, evaluation, report)
         if len(evaluations) > 1:
             rows.append((name, mean_of_sets(evaluations)))
-    console = Console()
-    if not console.is_terminal:  # a file or a pipe has no edge to fold at
-        console = Console(width=max(console.width, FILE_WIDTH))
+    console = table_console()
     console.print(score_table(rows))
     for at in range(0, len(whole_sets), TABLE_SETS):
         console.print()

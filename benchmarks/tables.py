@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.console import Console
 from rich.table import Table
 
 from ..algos.result import Estimate, SetScore
 
 MEASURES = (("em", "EM"), ("f1", "F1"))
 """Measures that stand in the table of scores, and how they are called there."""
+
+FILE_WIDTH = 120
+
+
+def table_console() -> Console:
+    """Where tables are printed; a file or a pipe has no edge to fold them at."""
+    console = Console()
+    return console if console.is_terminal else Console(width=max(console.width, FILE_WIDTH))
 
 
 def shown(part: Estimate, percent: bool) -> str:

@@ -6,8 +6,6 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from rich.console import Console
-
 from ..agents.scripted import text_env
 from ..algos import train
 from ..algos.config import Budget, EnvConfig, EvalConfig, TrainConfig
@@ -21,7 +19,7 @@ from .fit import fitted
 from .machine import prepare
 from .models import model_path, starter
 from .options import TrainCommand
-from .tables import before_after
+from .tables import before_after, table_console
 from .worlds import env_config, existing_file, file_sets
 
 DEFAULT_STEPS = 100
@@ -106,7 +104,7 @@ def budget(command: TrainCommand) -> Budget:
 
 def print_result(result: RunResult, folder: Path) -> None:
     """The table, and where everything lies."""
-    console = Console()
+    console = table_console()
     console.print()
     for old, new in zip(result.before, result.after, strict=True):
         console.print(before_after(old, new))
