@@ -20,6 +20,7 @@ from .options import (
     EvalCommand,
     PlayCommand,
     RecipesCommand,
+    RetrieverCommand,
     TrainCommand,
 )
 
@@ -32,8 +33,13 @@ _HOMES: dict[type, str] = {
     PlayCommand: "play",
     TrainCommand: "train_command",
     EvalCommand: "eval_command",
+    RetrieverCommand: "retriever_command",
 }
-_FUNCTIONS: dict[type, str] = {EnvsCommand: "list_envs", RecipesCommand: "list_recipes"}
+_FUNCTIONS: dict[type, str] = {
+    EnvsCommand: "list_envs",
+    RecipesCommand: "list_recipes",
+    RetrieverCommand: "serve",
+}
 
 # What the extra `train` installs; the core lists, plays and scores scripted agents without it.
 _TRAINING = ("torch", "transformers", "tokenizers", "safetensors", "tensorboard", "matplotlib")

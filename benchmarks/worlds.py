@@ -10,7 +10,7 @@ from ..envs.errors import BadValueError, DataError
 from .arguments import pairs, values
 from .options import WorldOptions
 
-_SEARCHED = ("corpus", "site", "search_url")
+_SEARCHED = ("corpus", "retriever", "site", "search_url")
 
 
 def env_config(env: str, options: WorldOptions) -> EnvConfig:
@@ -44,8 +44,8 @@ def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfi
     """
     if words and not any(name in env.settings for name in _SEARCHED):
         raise BadValueError(
-            "--eval-data: needs --corpus, the passages that are searched (for WebQA: --env.site or "
-            "--env.search_url)."
+            "--eval-data: needs --corpus, the passages that are searched, or --env.retriever, a "
+            "server that searches them (for WebQA: --env.site or --env.search_url)."
         )
     sets = []
     for name, file in pairs(words, "--eval-data").items():

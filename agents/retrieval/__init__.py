@@ -1,0 +1,1 @@
+"""Retrieval at scale: indexes of large corpora, and a server that searches them."""
