@@ -21,6 +21,7 @@ from .options import (
     EvalCommand,
     PlayCommand,
     RecipesCommand,
+    RetrieverCommand,
     TrainCommand,
 )
 
@@ -34,8 +35,13 @@ _HOMES: dict[type, str] = {
     TrainCommand: "train_command",
     EvalCommand: "eval_command",
     IndexCommand: "index_command",
+    RetrieverCommand: "retriever_command",
 }
-_FUNCTIONS: dict[type, str] = {EnvsCommand: "list_envs", RecipesCommand: "list_recipes"}
+_FUNCTIONS: dict[type, str] = {
+    EnvsCommand: "list_envs",
+    RecipesCommand: "list_recipes",
+    RetrieverCommand: "serve",
+}
 
 # What the extra `train` installs; the core lists, plays and scores scripted agents without it.
 _TRAINING = ("torch", "transformers", "tokenizers", "safetensors", "tensorboard", "matplotlib")

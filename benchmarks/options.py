@@ -242,6 +242,27 @@ class DemoCommand:
     seed: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class RetrieverCommand:
+    """Answer searches over HTTP, as Search-R1's retrieval servers do; Ctrl-C ends it.
+
+    Attributes:
+        action: What to do.
+        index: Folder of an index, repeatable: several are searched together.
+        corpus: File of passages (.jsonl), searched by BM25; instead of --index.
+        host: Address to listen on; 0.0.0.0 for all of this machine.
+        port: Port to listen on; 0 for a free one.
+        topk: Passages per query where a request does not say.
+    """
+
+    action: Annotated[Literal["serve"], tyro.conf.Positional]
+    index: Repeated = ()
+    corpus: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8000
+    topk: int = 3
+
+
 Command = (
     Annotated[DemoCommand, tyro.conf.subcommand("demo")]
     | Annotated[EnvsCommand, tyro.conf.subcommand("envs")]
@@ -250,4 +271,5 @@ Command = (
     | Annotated[TrainCommand, tyro.conf.subcommand("train")]
     | Annotated[EvalCommand, tyro.conf.subcommand("eval")]
     | Annotated[IndexCommand, tyro.conf.subcommand("index")]
+    | Annotated[RetrieverCommand, tyro.conf.subcommand("retriever")]
 )

@@ -46,8 +46,8 @@ def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfi
     """
     if words and not any(name in env.settings for name in _SEARCHED):
         raise BadValueError(
-            "--eval-data: needs --corpus, the passages that are searched, or --env.retriever (for "
-            "WebQA: --env.site or --env.search_url)."
+            "--eval-data: needs --corpus, the passages that are searched, or --env.retriever, a "
+            "server that searches them (for WebQA: --env.site or --env.search_url)."
         )
     sets = []
     kept = {name: value for name, value in env.settings.items() if name != "weights"}

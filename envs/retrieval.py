@@ -102,6 +102,9 @@ class Bm25:
         name: Name of the cached index; carries all that the passages depend on.
         reload: Function and arguments that give this very object again; what a pickle stores in
             place of the passages.
+
+    Attributes:
+        identity: Text that changes with the passages and with how they are searched.
     """
 
     def __init__(
@@ -116,7 +119,8 @@ class Bm25:
         self.corpus = corpus
         self.reload = reload
         made_by = f"{source_digest(Path(__file__).parent, 'retrieval.py')}-{version('bm25s')}"
-        arrays = cached_arrays(f"{name}-bm25-{made_by}", lambda: _index(corpus))
+        self.identity = f"{name}-bm25-{made_by}"
+        arrays = cached_arrays(self.identity, lambda: _index(corpus))
         vocabulary = unpack_strings(arrays["vocabulary.bytes"], arrays["vocabulary.ends"])
         self._word_ids = {word: i for i, word in enumerate(vocabulary)}
         self._scores = arrays["data"]

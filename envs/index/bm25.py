@@ -75,6 +75,11 @@ class Bm25Index:
 
         return open_index, (str(self.folder.resolve()), self._corpus)
 
+    @property
+    def identity(self) -> str:
+        """Which index it is, for caches of its answers."""
+        return self.manifest.identity
+
     def row(self, hit: Hit) -> dict[str, Any] | None:
         """The corpus row of a hit, as it was written."""
         return self.passages.find(hit.id)

@@ -51,6 +51,13 @@ class Hybrid:
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Hybrid:
         return self
 
+    @property
+    def identity(self) -> str | None:
+        """Which indexes it fuses; None if one of them cannot say."""
+        parts = [getattr(retriever, "identity", None) for retriever in self.retrievers]
+        known = [part for part in parts if isinstance(part, str)]
+        return "+".join([*known, f"{self.depth}-{self.c:g}"]) if len(known) == len(parts) else None
+
     def row(self, hit: Hit) -> dict[str, Any] | None:
         """The corpus row of a hit, from the first retriever that keeps rows."""
         for retriever in self.retrievers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,13 @@ class Manifest(BaseModel):
     corpus_bytes: int
     corpus_digest: str
     settings: dict[str, Any]
+
+    @property
+    def identity(self) -> str:
+        """Text that changes with the passages and with how they are searched."""
+        settings = json.dumps(self.settings, sort_keys=True).encode()
+        how = hashlib.blake2b(settings, digest_size=8).hexdigest()
+        return f"{self.kind}-{how}-{self.corpus_digest}"
 
     def save(self, folder: Path) -> None:
         """Write it; from now on the folder is an index."""

@@ -18,7 +18,7 @@ from ..tasks import Task
 from ..text_metrics import exact_match, f1
 from .questions import Question
 from .rewards import OUTCOMES, Piece, Rewards, holds_answer, well_formed
-from .setup import Knowledge, generated, given
+from .setup import Knowledge, chosen, generated, given
 from .text import (
     FEWEST_CHARS,
     PROMPTS,
@@ -93,7 +93,10 @@ class SearchQA(TextEnv[SearchState, Question]):
             unless given. See :mod:`turngym.envs.search_qa.mixture`.
         corpus: Passage file (``.jsonl``) that goes with ``data``, or the folder of an index over
             one (``turngym index build``), or several folders, searched as a hybrid.
-        retriever: Searches in place of BM25 over the passages.
+        retriever: Searches in place of BM25 over the passages: the address of a server that
+            speaks Search-R1's ``/retrieve``, as ``"http://localhost:8000"``, or an object.
+        retriever_settings: Settings of the server's client, ``{"timeout_s": 5}``; see
+            :class:`~turngym.envs.retriever_client.HttpRetriever`.
         render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
 
     Raises:
@@ -131,7 +134,8 @@ class SearchQA(TextEnv[SearchState, Question]):
         data: Data | None = None,
         weights: Mapping[str, float] | None = None,
         corpus: str | Path | Sequence[str | Path] | None = None,
-        retriever: Retriever | None = None,
+        retriever: Retriever | str | None = None,
+        retriever_settings: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
         _check_number("top_k", top_k, 1)
@@ -145,11 +149,12 @@ class SearchQA(TextEnv[SearchState, Question]):
         )
         made = {"size": size, "hops": hops, "kinds": kinds, "distractors": distractors}
         made["world_seed"] = world_seed
+        search = chosen(retriever, retriever_settings)
         if data is None and corpus is None and weights is None:
-            self.knowledge: Knowledge = generated(retriever=retriever, **made)
+            self.knowledge: Knowledge = generated(retriever=search, **made)
         else:
             self.knowledge = given(
-                data=data, corpus=corpus, retriever=retriever, made=made, weights=weights
+                data=data, corpus=corpus, retriever=search, made=made, weights=weights
             )
         self.toolbox = make_toolbox(tools, python_tool)
         prompt = self.toolbox.prompt(prompt, self.knowledge.size)
@@ -170,7 +175,8 @@ class SearchQA(TextEnv[SearchState, Question]):
         self.retriever = self.knowledge.retriever
         self._serve = Batched(self.retriever)
         self.stop = self.toolbox.grammar.stop
-        self.blocking = self.toolbox.python is not None
+        waits = getattr(self.retriever, "blocking", False)
+        self.blocking = waits or self.toolbox.python is not None
 
     def begin(self, task: Task[Question], random: EpisodeRandom) -> tuple[SearchState, str]:  # noqa: ARG002
         """The question; nothing has been searched yet."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadValueError, UnknownNameError
 from ..retrieval import Retriever
+from ..retriever_client import as_retriever
 from ..tasks import TaskSource
 from .questions import KINDS, MAX_HOPS, Question, possible_kinds
 from .source import GivenQuestions, generated_questions
@@ -37,6 +38,21 @@ class Knowledge:
     source: TaskSource[Question]
     retriever: Retriever
     world: World | None
+
+
+def chosen(
+    retriever: Retriever | str | None, settings: Mapping[str, Any] | None
+) -> Retriever | None:
+    """The retriever that was given; an address becomes the client of its server.
+
+    Raises:
+        UnknownNameError: An unknown setting of the client.
+        BadValueError: Settings without an address, or a value out of range.
+    """
+    try:
+        return as_retriever(retriever, settings)
+    except BadValueError as fault:
+        raise BadValueError(f"SearchQA: {fault}") from None
 
 
 def generated(

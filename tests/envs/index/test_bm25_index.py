@@ -161,6 +161,7 @@ def test_reciprocal_ranks_by_hand(tmp_path: Path) -> None:
     assert [h.id for h in hits] == ["c", "b", "a", "d"]
     assert hits[0].score == pytest.approx(1 / 63 + 1 / 61)
     assert hits[1].score == pytest.approx(1 / 62 + 1 / 63)
+    assert both.identity is None
     with pytest.raises(BadValueError, match="at least 2"):
         Hybrid((Fixed("a"),))
 
@@ -172,6 +173,9 @@ def test_a_hybrid_needs_one_corpus(tmp_path: Path) -> None:
     same_one = [tmp_path / "a" / "index", tmp_path / "a" / "index"]
     assert len(open_indexes(same_one).search(["w1"], 3)[0]) == 3
     assert open_indexes(same_one) == open_indexes(same_one)
+    one, two = (open_index(tmp_path / name / "index").identity for name in ("a", "b"))  # type: ignore[attr-defined]
+    assert one != two
+    assert open_indexes(same_one).identity == f"{one}+{one}+50-60"  # type: ignore[attr-defined]
     with pytest.raises(DataError, match="different corpora"):
         open_indexes([tmp_path / "a" / "index", tmp_path / "b" / "index"])
     with pytest.raises(BadValueError, match="no folder"):
