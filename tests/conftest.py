@@ -6,8 +6,13 @@ from pathlib import Path
 
 import letters_world
 import pytest
+from hypothesis import HealthCheck, settings
 
 assert letters_world.Letters
+
+# a busy machine is no fault of a strategy
+settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session")

@@ -136,9 +136,9 @@ def _splits(data: Data) -> dict[str, Any]:
             if split not in SPLITS:
                 raise UnknownNameError("split", split, SPLITS, "SearchQA data")
         return dict(data)
-    if not isinstance(data, (str, Path)) or not Path(data).is_dir():
+    if not isinstance(data, (str, Path)) or not Path(data).expanduser().is_dir():
         return {_TRAIN: data}
-    folder = Path(data)
+    folder = Path(data).expanduser().absolute()
     found = {split: files[0] for split in SPLITS if (files := _files_of(folder, split))}
     if not found:
         raise DataError(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadValueError, UnknownNameError
 from ..retrieval import Retriever
-from ..retriever_client import as_retriever
 from ..tasks import TaskSource
 from .questions import KINDS, MAX_HOPS, Question, possible_kinds
 from .source import GivenQuestions, generated_questions
@@ -49,6 +48,10 @@ def chosen(
         UnknownNameError: An unknown setting of the client.
         BadValueError: Settings without an address, or a value out of range.
     """
+    if retriever is None and settings is None:
+        return None
+    from ..retriever_client import as_retriever  # it brings the network along
+
     try:
         return as_retriever(retriever, settings)
     except BadValueError as fault:

@@ -17,9 +17,17 @@ from turngym.agents.loading import load_model, load_tokenizer
 from turngym.agents.render import make_renderer
 from turngym.agents.scripted import scripted
 from turngym.agents.transformers_engine import TransformersEngine
-from turngym.algos.evaluate import EvalSet, evaluate_model, evaluate_policy
-from turngym.algos.intervals import estimate
+from turngym.algos.evaluate import (
+    EpisodeScore,
+    EvalSet,
+    Evaluation,
+    evaluate_model,
+    evaluate_policy,
+    mean_of_sets,
+)
+from turngym.algos.intervals import estimate, estimate_of_means
 from turngym.algos.metrics import checked
+from turngym.algos.result import scores_at
 from turngym.algos.rollouts import Player
 from turngym.envs.errors import BadValueError, UnknownNameError
 
@@ -54,6 +62,58 @@ def test_scores_are_broken_down_by_hops() -> None:
         ("dev, hops 1", 3),
         ("dev, hops 2", 2),
     ]
+
+
+def evaluation(name: str, *parts: tuple[str, str, float]) -> Evaluation:
+    """Episodes of (data set, status, f1); those with an error have no metrics."""
+    episodes = [
+        EpisodeScore(
+            task_id=str(i),
+            status=status,
+            return_=f1,
+            tokens=2,
+            metrics={} if status.endswith("error") else {"f1": f1, f"of_{data}": 1.0},
+            dataset=data,
+        )
+        for i, (data, status, f1) in enumerate(parts)
+    ]
+    return Evaluation(name=name, env_id="E-v0", split="dev", episodes=episodes)
+
+
+def test_scores_are_broken_down_by_data_set() -> None:
+    done = evaluation(
+        "dev",
+        *[("nq", "solved", 1.0)] * 3,
+        ("nq", "env_error", 0.0),
+        ("popqa", "failed", 0.5),
+        ("musique", "agent_error", 0.0),
+    )
+    whole, nq, popqa, musique, mean = done.scores()
+    assert (whole.n, whole.errors, whole.agent_errors, whole.success.mean) == (4, 1, 1, 0.75)
+    assert (nq.name, nq.n, nq.errors, nq.metrics["f1"]) == ("dev, nq", 3, 1, 1.0)
+    assert (popqa.n, popqa.return_.mean) == (1, 0.5)
+    assert (musique.n, musique.agent_errors) == (0, 1)
+    # Musique, of which nothing was scored, is in no mean.
+    assert (mean.name, mean.n, mean.errors) == ("dev, mean of sets", 4, 1)
+    assert (mean.success.mean, mean.metrics["f1"], mean.metrics["of_nq"]) == (0.5, 0.75, 1.0)
+    row = checked(done.rows())
+    assert row["eval/dev, nq/success_frac"] == 1.0
+    assert row["eval/dev, mean of sets/metric_f1_mean"] == 0.75
+    assert row["eval/dev, mean of sets/tokens_mean"] == 2.0
+    back = scores_at([{"step": 3, **row}], 3, {"dev": ("E-v0", "dev")})
+    assert [s.name for s in back] == [s.name for s in (whole, nq, popqa, musique, mean)]
+    assert back[-1].return_ == mean.return_
+
+
+def test_one_data_set_is_no_part_of_itself() -> None:
+    done = evaluation("dev", ("nq", "solved", 1.0), ("nq", "failed", 0.0))
+    assert len(done.scores()) == 1
+    assert done.rows() == done.row()
+
+
+def test_the_mean_of_nothing() -> None:
+    score = mean_of_sets([evaluation("a", ("nq", "env_error", 0.0)), evaluation("b")])
+    assert (score.n, score.errors, score.success.mean, score.metrics) == (0, 1, 0.0, {})
 
 
 def test_ticks_count_the_episodes() -> None:
@@ -113,6 +173,18 @@ def test_the_interval_is_that_of_a_proportion() -> None:
     half = 1.96 * np.sqrt(0.3 * 0.7 / 200)
     assert got.low95 == pytest.approx(0.3 - half, abs=0.012)
     assert got.high95 == pytest.approx(0.3 + half, abs=0.012)
+
+
+def test_the_interval_of_a_mean_over_samples() -> None:
+    small, large = [1.0] * 8 + [0.0] * 8, [1.0] * 40 + [0.0] * 160
+    got = estimate_of_means([small, large])
+    assert got.mean == pytest.approx((0.5 + 0.2) / 2)
+    half = 1.96 * np.sqrt(0.25 / 16 + 0.16 / 200) / 2
+    assert got.low95 == pytest.approx(got.mean - half, abs=0.012)
+    assert got.high95 == pytest.approx(got.mean + half, abs=0.012)
+    assert estimate_of_means([small]) == estimate(small)
+    assert estimate_of_means([[1.0, 1.0], [0.0]]).high95 == 0.5
+    assert estimate_of_means([]).mean == 0.0
 
 
 def test_intervals_of_next_to_nothing() -> None:
