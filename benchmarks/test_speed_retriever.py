@@ -31,6 +31,8 @@ from turngym.envs.index.bm25 import Bm25Index
 from turngym.envs.index.build import build_index
 from turngym.envs.retrieval import words
 
+pytestmark = pytest.mark.timeout(3600)
+
 PASSAGES = int(os.environ.get("TURNGYM_PASSAGES", "1000000"))
 WORDS, LENGTH, BATCH, BATCHES, K = 400_000, 100, 64, 10, 3
 MOST_MINUTES, MOST_GB, LEAST_QPS, LEAST_RATIO = 5, 2.5, 300, 5
