@@ -153,6 +153,16 @@ class Evaluation:
         """Share of solved episodes."""
         return estimate([float(e.status == "solved") for e in self.scored])
 
+    def told(self, step: int) -> str:
+        """One line about an evaluation after a training step."""
+        if not self.scored:
+            return f"step {step}: {self.name} has no score: all {self.errors} episodes broke"
+        success = self.success
+        return (
+            f"step {step}: {self.name} success {success.mean:.1%} (95 % CI {success.low95:.1%} to "
+            f"{success.high95:.1%}, n {len(self.scored)}, errors {self.errors})"
+        )
+
     def score(self) -> SetScore:
         """The numbers for tables and result files."""
         # Success and return have intervals of their own.

@@ -22,6 +22,23 @@ def turns_taken(forest: Forest) -> int:
     return pruned + sum(not turn.partial for turn in _all_turns(forest))
 
 
+def told_faults(step: int, forest: Forest, fault: str) -> str:
+    """A line about the episodes that a broken environment took, empty if there are none.
+
+    Args:
+        step: The training step.
+        forest: What was played in it.
+        fault: What the environment said last.
+    """
+    if not (broken := forest.env_errors):
+        return ""
+    said = f" {fault}" if fault else ""
+    return (
+        f"step {step}: {broken} of {broken + len(forest.paths)} episodes broke (env_error) and are "
+        f"left out.{said}"
+    )
+
+
 def rollout_metrics(forest: Forest) -> dict[str, float]:
     """Declared ``rollout/*`` metrics of a forest."""
     paths = [forest.turns(p) for p in forest]

@@ -38,7 +38,13 @@ from .playing import Played, play_first, play_groups, play_step
 from .precheck import check_prompts
 from .progress import Bar, Reporter, Silent
 from .result import RunResult, scores_at
-from .rollout_stats import rollout_metrics, shaped_metrics, tokens_sampled, turns_taken
+from .rollout_stats import (
+    rollout_metrics,
+    shaped_metrics,
+    tokens_sampled,
+    told_faults,
+    turns_taken,
+)
 from .rollouts import Demonstrations, Player
 from .run_dir import RunDir, add_version, read_metrics
 from .task_order import step_starts
@@ -228,14 +234,15 @@ class Trainer:
         player = self._player(self.env, recipe.temperature)
         if self.memory is not None:
             starts = self.memory.starts(step, recipe.groups_per_step)
-            return Played.whole(await play_groups(recipe.rollout, player, starts))
-        return await play_step(
-            recipe,
-            player,
-            lambda extra: step_starts(
-                self.config.seed, step, recipe.groups_per_step, self.config.split, self.order, extra
-            ),
-        )
+            played = Played.whole(await play_groups(recipe.rollout, player, starts))
+        else:
+            seed, at = self.config.seed, (recipe.groups_per_step, self.config.split, self.order)
+            played = await play_step(
+                recipe, player, lambda extra: step_starts(seed, step, *at, extra)
+            )
+        if told := told_faults(step, played.all, player.fault):
+            self.report.note(told)
+        return played
 
     def _learn(self, forest: Forest, clock: _Clock) -> dict[str, float]:
         recipe = self.config.recipe
@@ -294,12 +301,7 @@ class Trainer:
                 stem = f"step-{self.done.step:06d}-{evaluation.name}.txt"
                 path = self.dir.root / "trajectories" / stem
                 write_evaluation(path, evaluation, self.renderer, self.config.transcripts)
-                success = evaluation.success
-                self.report.note(
-                    f"step {self.done.step}: {evaluation.name} success {success.mean:.1%} "
-                    f"(95 % CI {success.low95:.1%} to {success.high95:.1%}, "
-                    f"n {len(evaluation.scored)}, errors {evaluation.errors})"
-                )
+                self.report.note(evaluation.told(self.done.step))
             row["budget/tokens"] = float(self.done.tokens)
             row["time/eval_s"] = clock.laps["eval"]
             self.done.evaluated_step = self.done.step

@@ -35,6 +35,10 @@ def before_after(old: SetScore, new: SetScore) -> Table:
     table.add_column(f"{new.name} ({new.n} questions{errors})", no_wrap=True)
     for head in ("before", "after", "change"):
         table.add_column(head, no_wrap=True)
+    if not (old.n and new.n):
+        when = "before" if not old.n else "after"
+        table.add_row("[bold]success[/]", "", f"no score: every episode {when} broke", "")
+        return table
     gain = 100 * (new.success.mean - old.success.mean)
     table.add_row(
         "[bold]success[/]",
@@ -68,8 +72,8 @@ def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
             score.name,
             *map(str, numbers),
             *(f"{score.metrics[m]:.3f}" if m in score.metrics else "" for m, _ in measures),
-            shown(score.success, True),
-            shown(score.return_, False),
+            shown(score.success, True) if score.n else "no score",
+            shown(score.return_, False) if score.n else "no score",
         )
     return table
 

@@ -154,6 +154,7 @@ class Player:
         self.renderer = renderer
         self.sampling = sampling if sampling.stop else replace(sampling, stop=world.stop)
         self.max_context = max_context or engine.max_context
+        self.fault = ""  # what the world said when it broke last
 
     async def open(self, start: Start) -> Seat:
         """Begin the episode of ``start``: one reset, and the first prompt.
@@ -205,6 +206,8 @@ class Player:
         action = self.renderer.text(context.given + done.ids.tolist())
         observation, reward, _, _, info = await _call(seat.env, lambda: seat.env.step(action))
         seat.turns += 1
+        if info["status"] == "env_error":
+            self.fault = observation
         ids = context.ids + context.obs_ids + context.given
         return Answer(done, ids, action, version, observation, float(reward), info)
 

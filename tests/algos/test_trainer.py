@@ -23,6 +23,7 @@ from turngym.algos.interrupts import held_interrupts
 from turngym.algos.learner_settings import LearnerSettings
 from turngym.algos.losses import PolicyLoss
 from turngym.algos.metrics import without_times
+from turngym.algos.progress import Silent
 from turngym.algos.recipe import Optim, Recipe
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.recipes.ppo import ppo
@@ -278,8 +279,22 @@ def test_broken_episodes_are_counted_and_train_nothing(tiny_model: Path, tmp_pat
 
 
 def test_a_world_that_is_wholly_broken_still_ends(tiny_model: Path, tmp_path: Path) -> None:
+    class Heard(Silent):
+        lines: list[str] = []  # noqa: RUF012
+
+        def note(self, text: str) -> None:
+            self.lines.append(text)
+
     env = EnvConfig(id="Letters-v0", settings={"broken": "pear", "count": 1})
-    result = run(config(tiny_model, env=env, evals=(), budget=Budget(steps=2)), tmp_path)
+    evals = (EvalConfig(name="dev", env=env, n=1),)
+    setup = config(tiny_model, env=env, evals=evals, budget=Budget(steps=2))
+    with Trainer(setup, tmp_path, Heard()) as trainer:
+        result = trainer.run()
+    told = "\n".join(Heard.lines)
+    assert re.search(
+        r"step 1: 6 of 6 episodes broke \(env_error\) and are left out\. The env", told
+    )
+    assert "step 2: dev has no score: all 1 episodes broke" in told
     assert result.steps == 2
     assert result.sampled_tokens > 0
     assert same(final_weights(tmp_path, 2), load_file(tiny_model / "model.safetensors"))
