@@ -215,6 +215,8 @@ class Trainer:
             row |= {f"time/{name}_s": seconds for name, seconds in clock.laps.items()}
             row["time/step_s"] = clock.total()
             self._log(row)
+            if broke := int(row.get("rollout/env_errors", 0)):
+                self.report.note(f"step {step}: {broke} episodes broke (env_error), left out")
             if step == 1 or step % self.config.checkpoint_every == 0:
                 stem = self.dir.root / "trajectories" / f"step-{step:06d}-train"
                 write_group(stem.with_suffix(".txt"), played.all, self.renderer)

@@ -383,7 +383,7 @@ def test_searchqa_over_an_address(stock: Stock, tmp_path: Path) -> None:
             "SearchQA-v0", retriever=f"{stock.url}/retrieve", retriever_settings=settings, **made
         )
         env.reset(seed=0)
-        told, _, _, _, info = env.step("<search> painter </search>")
+        told, _, _, _, _ = env.step("<search> painter </search>")
         assert 'Doc 1(Title: "About painter") Text 0.' in told
         assert told.count("Doc ") == 3
         twin = env.unwrapped.fork()  # type: ignore[attr-defined]
