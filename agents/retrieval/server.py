@@ -84,7 +84,8 @@ def make_app(
         desk.batcher.close()
 
     def answer(status: int, content: Any) -> Any:
-        return Response(_json(content), status, media_type="application/json")
+        said = content if isinstance(content, bytes) else _json(content)
+        return Response(said, status, media_type="application/json")
 
     async def refused(request: Any, error: Any) -> Any:  # noqa: ARG001 - what FastAPI calls
         return answer(422, {"detail": _told(error.errors())})
@@ -128,13 +129,15 @@ class _Desk:
         self._max_queries = max_queries
         self._started = time.monotonic()
 
-    async def found(self, ask: Ask) -> tuple[int, dict[str, Any]]:
-        """Passages, or why there are none."""
+    async def found(self, ask: Ask) -> tuple[int, Any]:
+        """Passages as bytes, or why there are none."""
         if why := _too_much(ask, self._max_topk, self._max_queries):
             return 422, {"detail": why}
+        # without lone surrogates, which JSON can smuggle in and UTF-8 cannot hold
+        queries = [query.encode("utf-8", "replace").decode() for query in ask.queries]
         try:
-            found = await self.batcher.find(ask.queries, ask.topk or self._default_k)
-            return 200, {"result": _results(found, self._retriever, ask.return_scores)}
+            found = await self.batcher.find(queries, ask.topk or self._default_k)
+            return 200, _json({"result": _results(found, self._retriever, ask.return_scores)})
         except BadValueError as fault:
             return 422, {"detail": str(fault)}
         except Exception as fault:  # noqa: BLE001 - one request's fault is told to who asked

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from turngym.envs.retriever_client import HttpRetriever
+
 
 class Stock:
     """A server as Search-R1's: what it answers, and what it was asked."""
@@ -93,3 +95,7 @@ def stock_server(port: int = 0) -> Iterator[Stock]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def client(stock: Stock, **settings: Any) -> HttpRetriever:
+    return HttpRetriever(stock.url, **{"wait_s": 0.01, "timeout_s": 5.0, **settings})

@@ -1,4 +1,4 @@
-"""What a retrieval client remembers, and SearchQA over a server that may die."""
+"""Passages remembered on disk: by index, across restarts and processes, damaged or not."""
 
 from __future__ import annotations
 
@@ -8,32 +8,19 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import gymnasium as gym
 import pytest
-from retrieval_servers import Stock, stock_server
+from retrieval_servers import Stock, client, stock_server
 
-from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.retrieval import Hit
 from turngym.envs.retriever_cache import FILE, FoundCache
 from turngym.envs.retriever_client import HttpRetriever, RetrieverError
-from turngym.envs.vector import TextVectorEnv
-
-QUICK = {"wait_s": 0.01, "timeout_s": 5.0}
 
 
 @pytest.fixture
 def stock() -> Iterator[Stock]:
     with stock_server() as server:
         yield server
-
-
-def client(stock: Stock, **settings: Any) -> HttpRetriever:
-    return HttpRetriever(stock.url, **{**QUICK, **settings})
-
-
-# ---------------------------------------------------------------- the cache
 
 
 def test_cached_queries_touch_no_server_and_survive(stock: Stock, tmp_path: Path) -> None:
@@ -125,53 +112,3 @@ def test_several_processes_write_one_cache(tmp_path: Path) -> None:
     assert [process.exitcode for process in crew] == [0] * 4
     known = FoundCache(str(tmp_path)).read("x", [f"q{i}" for i in range(120)], 3)
     assert known == {f"q{i}": [Hit(str(i), "t", "é", 0.5)] for i in range(120)}
-
-
-# ---------------------------------------------------------------- in SearchQA
-
-
-def test_searchqa_over_an_address(stock: Stock, tmp_path: Path) -> None:
-    questions = tmp_path / "questions.jsonl"
-    row = {"id": "1", "question": "who paints?", "golden_answers": ["Ada"]}
-    questions.write_text(json.dumps(row))
-    settings: dict[str, Any] = {"attempts": 2, "cache": str(tmp_path / "cache")}
-    for made in ({"data": str(questions)}, {"size": "micro"}):
-        env = gym.make(
-            "SearchQA-v0", retriever=f"{stock.url}/retrieve", retriever_settings=settings, **made
-        )
-        env.reset(seed=0)
-        told, _, _, _, _ = env.step("<search> painter </search>")
-        assert 'Doc 1(Title: "About painter") Text 0.' in told
-        assert told.count("Doc ") == 3
-        twin = env.unwrapped.fork()  # type: ignore[attr-defined]
-        assert twin.retriever is env.unwrapped.retriever  # type: ignore[attr-defined]
-        assert env.unwrapped.blocking  # type: ignore[attr-defined]
-    assert len(stock.asked) == 1  # the second world had it from the cache
-    with pytest.raises(UnknownNameError, match="attempts"):
-        gym.make("SearchQA-v0", retriever=stock.url, retriever_settings={"attemps": 2})
-    with pytest.raises(BadValueError, match="SearchQA: retriever_settings"):
-        gym.make("SearchQA-v0", size="micro", retriever_settings={"attempts": 2})
-    with pytest.raises(BadValueError, match="SearchQA: HttpRetriever: the address"):
-        gym.make("SearchQA-v0", size="micro", retriever="localhost:8000")
-
-
-def test_a_server_that_dies_breaks_only_the_episodes_that_ask(stock: Stock) -> None:
-    settings = {"attempts": 2, "wait_s": 0.01}
-
-    env = gym.make("SearchQA-v0", size="micro", retriever=stock.url, retriever_settings=settings)
-    envs = TextVectorEnv(env.unwrapped, 3)  # type: ignore[arg-type]
-    envs.reset(seed=0)
-    search, answer = "<search> fox </search>", "<answer> no </answer>"
-    stock.asked.clear()
-    _, _, _, truncated, infos = envs.step([search] * 3)
-    assert len(stock.asked) == 1  # three copies, one request
-    assert not truncated.any()
-    stock.dying = True
-    _, _, terminated, truncated, infos = envs.step([search, answer, search])
-    assert list(infos["status"]) == ["env_error", "failed", "env_error"]
-    assert truncated.tolist() == [True, False, True]
-    assert terminated.tolist() == [False, True, False]
-    stock.dying = False
-    envs.step([search] * 3)
-    _, _, _, _, infos = envs.step([search] * 3)
-    assert list(infos["status"]) == ["running"] * 3

@@ -1,220 +1,248 @@
-"""Search-R1's route byte for byte, requests searched together, and the command that serves."""
+"""The retrieval server: Search-R1's requests and answers to the byte, and searching together."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
-import signal
-import subprocess
 import sys
 import threading
-from pathlib import Path
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
 pytest.importorskip("fastapi")
+pytest.importorskip("httpx")
 
+import httpx
 from fastapi.testclient import TestClient
 
 from turngym.agents.retrieval.batching import Batcher
 from turngym.agents.retrieval.server import make_app
-from turngym.envs.errors import BadValueError
-from turngym.envs.index import open_index
-from turngym.envs.index.build import build_index
-from turngym.envs.retrieval import Hit
-from turngym.envs.search_qa.env import SearchQA
-
-HITS = [
-    Hit("7", '"Ada Brook"', "born in Élan", 2.5),
-    Hit("9", '"Élan"', "a town", 1.25),
-    Hit("12", '"Lum"', "a tor", 0.5),
-]
+from turngym.envs.errors import BadValueError, MissingExtraError
+from turngym.envs.retrieval import Hit, Retriever
 
 
-class Fixed:
-    """Always the same passages; fails for the query "bad"; counts its calls."""
+class Shelf:
+    """A retriever that writes down how it was called."""
+
+    identity = "shelf-1"
 
     def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-        self.open = threading.Event()
-        self.open.set()
+        self.calls: list[tuple[list[str], int]] = []
+        self.slow_s = 0.0
+        self.threads: set[int] = set()
 
-    def search(self, queries: Any, k: int) -> list[list[Hit]]:
-        self.open.wait(10)
-        self.calls.append(list(queries))
-        if "bad" in queries:
-            raise RuntimeError("no such luck")
-        return [HITS[:k] for _ in queries]
+    def __len__(self) -> int:
+        return 7
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        self.calls.append((list(queries), k))
+        self.threads.add(threading.get_ident())
+        time.sleep(self.slow_s)
+        if "poison" in queries:
+            raise RuntimeError("no such word")
+        if "refuse" in queries:
+            raise BadValueError("the query is refused")
+        if "short" in queries:
+            return []
+        score = float("nan") if "nan" in queries else 0.5
+        return [[Hit(f"{q}{i}", f'"{q}"', "é\nz", score + i) for i in range(k)] for q in queries]
 
 
 @pytest.fixture
-def fixed() -> Fixed:
-    return Fixed()
+def shelf() -> Shelf:
+    return Shelf()
 
 
 @pytest.fixture
-def client(fixed: Fixed) -> Any:
-    with TestClient(make_app(fixed)) as made:
-        yield made
+def web(shelf: Shelf) -> Iterator[TestClient]:
+    with TestClient(make_app(shelf, max_topk=50, max_queries=20)) as client:
+        yield client
 
 
-def test_a_stock_request_gets_a_stock_answer(client: Any) -> None:
-    # what requests.post(url, json={...}) of the stock client sends
-    body = b'{"queries": ["where was ada born"], "topk": 3, "return_scores": true}'
-    reply = client.post("/retrieve", content=body, headers={"Content-Type": "application/json"})
+def test_the_stock_request_and_answer_to_the_byte(web: TestClient, shelf: Shelf) -> None:
+    # requests.post(url, json={"queries": ["a", "b"], "topk": 2, "return_scores": True})
+    reply = web.post(
+        "/retrieve",
+        content=b'{"queries": ["a", "b"], "topk": 2, "return_scores": true}',
+        headers={"Content-Type": "application/json", "User-Agent": "python-requests/2.32.3"},
+    )
     assert reply.status_code == 200
     assert reply.headers["content-type"] == "application/json"
     assert (
         reply.content
         == (
-            '{"result":[[{"document":{"id":"7","contents":"\\"Ada Brook\\"\\nborn in Élan"},'
-            '"score":2.5},'
-            '{"document":{"id":"9","contents":"\\"Élan\\"\\na town"},"score":1.25},'
-            '{"document":{"id":"12","contents":"\\"Lum\\"\\na tor"},"score":0.5}]]}'
+            '{"result":[[{"document":{"id":"a0","contents":"\\"a\\"\\né\\nz"},"score":0.5},'
+            '{"document":{"id":"a1","contents":"\\"a\\"\\né\\nz"},"score":1.5}],'
+            '[{"document":{"id":"b0","contents":"\\"b\\"\\né\\nz"},"score":0.5},'
+            '{"document":{"id":"b1","contents":"\\"b\\"\\né\\nz"},"score":1.5}]]}'
         ).encode()
     )
+    assert shelf.calls == [(["a", "b"], 2)]
+    # what the stock client reads
+    contents = reply.json()["result"][0][0]["document"]["contents"]
+    assert contents.split("\n")[0] == '"a"'
 
 
-def test_without_scores_come_plain_documents(client: Any) -> None:
-    documents = [{"id": h.id, "contents": f"{h.title}\n{h.text}"} for h in HITS]
-    for asked in ({"return_scores": False}, {}):
-        for count in (1, 2, 3):  # the original breaks on all of these, silently on two
-            reply = client.post("/retrieve", json={"queries": ["x"] * count, **asked})
-            assert reply.json() == {"result": [documents] * count}
+@pytest.mark.parametrize("queries", [["a"], ["a", "b"], ["a", "b", "c"]])
+def test_without_scores_plain_passages(web: TestClient, queries: list[str]) -> None:
+    for body in ({"queries": queries, "topk": 1}, {"queries": queries, "return_scores": False}):
+        result = web.post("/retrieve", json=body).json()["result"]
+        assert [rows[0] for rows in result] == [
+            {"id": f"{q}0", "contents": f'"{q}"\né\nz'} for q in queries
+        ]
 
 
-@pytest.mark.parametrize(("topk", "count"), [(None, 3), (0, 3), (1, 1), (2, 2), (50, 3)])
-def test_how_many(client: Any, topk: int | None, count: int) -> None:
-    reply = client.post("/retrieve", json={"queries": ["x"], "topk": topk, "return_scores": True})
-    assert len(reply.json()["result"][0]) == count
+@pytest.mark.parametrize("topk", [None, 0])
+def test_the_default_is_three(web: TestClient, shelf: Shelf, topk: int | None) -> None:
+    body = {"queries": ["a"], "topk": topk, "return_scores": True}
+    assert len(web.post("/retrieve", json=body).json()["result"][0]) == 3
+    assert shelf.calls == [(["a"], 3)]
 
 
-def test_no_queries_no_passages(client: Any, fixed: Fixed) -> None:
-    for scores in (True, False):
-        reply = client.post("/retrieve", json={"queries": [], "topk": 3, "return_scores": scores})
-        assert reply.json() == {"result": []}
-    assert fixed.calls == []
+@pytest.mark.parametrize("scores", [True, False])
+def test_no_queries(web: TestClient, shelf: Shelf, scores: bool) -> None:
+    reply = web.post("/retrieve", json={"queries": [], "topk": 3, "return_scores": scores})
+    assert reply.content == b'{"result":[]}'
+    assert shelf.calls == []
+
+
+def test_a_retriever_s_own_rows() -> None:
+    class Stored(Shelf):
+        def row(self, hit: Hit) -> dict[str, Any]:
+            return {"title": hit.title.strip('"'), "text": hit.text, "contents": "whole"}
+
+    with TestClient(make_app(Stored())) as web:
+        reply = web.post("/retrieve", json={"queries": ["a"], "topk": 1, "return_scores": True})
+    row = {"title": "a", "text": "é\nz", "contents": "whole"}
+    assert reply.json() == {"result": [[{"document": row, "score": 0.5}]]}
 
 
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (b"{", "not JSON"),
-        (b"{}", "queries is missing"),
-        (b'{"queries": "x"}', "queries is 'x'"),
-        (b'{"queries": [3]}', r"queries\[0\] is 3"),
-        (b'{"queries": ["x"], "topk": -1}', "topk is -1"),
-        (b'{"queries": ["x"], "topk": 1001}', "expected 1 to 1000"),
-        (b'{"queries": ["x"], "topk": "3"}', "topk is '3'"),
-        (b'{"queries": ["x"], "return_scores": 1}', "return_scores is 1"),
+        (b"{", "the body is not JSON"),
+        (b"[]", "the body is []"),
+        (b"{}", "queries is missing; expected"),
+        (b'{"queries": "a"}', "queries is 'a'; expected"),
+        (b'{"queries": ["a", 5]}', "queries[1] is 5; expected"),
+        (b'{"queries": null}', "queries is None"),
+        (b'{"queries": ["a"], "topk": "many"}', "topk is 'many'"),
+        (b'{"queries": ["a"], "topk": -1}', "topk is -1; expected 1 to 50"),
+        (b'{"queries": ["a"], "topk": 51}', "topk is 51; expected 1 to 50"),
+        (b'{"queries": ["a"], "return_scores": 7}', "return_scores is 7"),
+        (json.dumps({"queries": ["a"] * 21}).encode(), "21 queries; expected at most 20"),
+        (b'{"queries": ["refuse"]}', "the query is refused"),
     ],
 )
-def test_bad_requests_are_told(client: Any, body: bytes, told: str) -> None:
-    reply = client.post("/retrieve", content=body, headers={"Content-Type": "application/json"})
+def test_bad_requests(web: TestClient, body: bytes, told: str) -> None:
+    reply = web.post("/retrieve", content=body, headers={"Content-Type": "application/json"})
     assert reply.status_code == 422
-    assert re.search(told, reply.json()["detail"])
+    assert told in reply.json()["detail"]
 
 
-def test_a_broken_search_is_told_to_who_asked(client: Any) -> None:
-    reply = client.post("/retrieve", json={"queries": ["bad"]})
+def test_a_lone_surrogate_is_replaced(web: TestClient, shelf: Shelf) -> None:
+    body = b'{"queries": ["a\\ud800"], "topk": 1}'
+    reply = web.post("/retrieve", content=body, headers={"Content-Type": "application/json"})
+    assert reply.json()["result"][0][0]["id"] == "a?0"
+    assert shelf.calls == [(["a?"], 1)]
+
+
+@pytest.mark.parametrize("query", ["poison", "short", "nan"])
+def test_a_broken_retriever_is_told(web: TestClient, query: str) -> None:
+    reply = web.post("/retrieve", json={"queries": [query], "return_scores": True})
     assert reply.status_code == 500
-    assert "RuntimeError: no such luck" in reply.json()["detail"]
-    assert client.post("/retrieve", json={"queries": ["good"]}).status_code == 200
+    assert "the retriever failed" in reply.json()["detail"]
+    assert web.post("/retrieve", json={"queries": ["a"]}).status_code == 200
 
 
-def test_health(client: Any) -> None:
-    client.post("/retrieve", json={"queries": ["a", "b"]})
-    said = client.get("/health").json()
-    assert (said["status"], said["queries_served"], said["batches"]) == ("ok", 2, 1)
+def test_health(web: TestClient) -> None:
+    web.post("/retrieve", json={"queries": ["a", "b"]})
+    health = web.get("/health").json()
+    assert health.pop("uptime_s") >= 0
+    assert health == {
+        "status": "ok",
+        "passages": 7,
+        "index": "shelf-1",
+        "queries_served": 2,
+        "batches": 1,
+    }
 
 
-def test_requests_that_come_together_are_searched_together(fixed: Fixed) -> None:
-    async def many() -> list[Any]:
-        batcher = Batcher(fixed, max_wait_ms=1, max_batch=100)
-        fixed.open.clear()
-        first = asyncio.create_task(batcher.find(["first"], 2))
-        await asyncio.sleep(0.05)  # it is being searched
-        rest = [asyncio.create_task(batcher.find([f"q{i}"], 2)) for i in range(20)]
-        broken = asyncio.create_task(batcher.find(["bad"], 1))
-        await asyncio.sleep(0.05)
-        fixed.open.set()
-        found = await asyncio.gather(first, *rest)
-        with pytest.raises(RuntimeError, match="luck"):
-            await broken
-        batcher.close()
-        return found
+def test_health_of_a_retriever_that_tells_nothing() -> None:
+    class Bare:
+        def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+            return [[] for _ in queries]
 
-    assert asyncio.run(many()) == [[HITS[:2]]] * 21
-    assert [len(call) for call in fixed.calls] == [1, 20, 1]
+    with TestClient(make_app(Bare())) as web:
+        assert set(web.get("/health").json()) == {"status", "queries_served", "batches", "uptime_s"}
 
 
-def test_who_asks_with_a_broken_one_is_served(fixed: Fixed) -> None:
-    async def both() -> list[Any]:
-        batcher = Batcher(fixed, max_wait_ms=20, max_batch=100)
-        return await asyncio.gather(
-            batcher.find(["good"], 1), batcher.find(["bad"], 1), return_exceptions=True
-        )
+def together(retriever: Retriever, bodies: Sequence[dict[str, Any]], **settings: Any) -> list[Any]:
+    """The replies to requests that are made at one time."""
+    app = make_app(retriever, **settings)
 
-    good, bad = asyncio.run(both())
-    assert good == [HITS[:1]]
-    assert isinstance(bad, RuntimeError)
+    async def ask() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return await asyncio.gather(*(client.post("/retrieve", json=b) for b in bodies))
 
-
-def test_large_requests_are_cut(fixed: Fixed) -> None:
-    async def one() -> Any:
-        return await Batcher(fixed, max_wait_ms=0, max_batch=4).find(["x"] * 10, 1)
-
-    assert asyncio.run(one()) == [HITS[:1]] * 10
-    assert [len(call) for call in fixed.calls] == [4, 4, 2]
+    return asyncio.run(ask())
 
 
-@pytest.mark.parametrize("wrong", [{"default_k": 0}, {"default_k": 9, "max_topk": 8}])
-def test_settings_are_checked(fixed: Fixed, wrong: dict[str, int]) -> None:
-    with pytest.raises(BadValueError, match="default_k"):
-        make_app(fixed, **wrong)  # type: ignore[arg-type]
+def test_concurrent_requests_are_searched_together(shelf: Shelf) -> None:
+    shelf.slow_s = 0.05
+    bodies = [{"queries": [f"q{i}", f"r{i}"], "topk": 1} for i in range(20)]
+    replies = together(shelf, bodies, max_wait_ms=20)
+    for i, reply in enumerate(replies):
+        assert [rows[0]["id"] for rows in reply.json()["result"]] == [f"q{i}0", f"r{i}0"]
+    assert len(shelf.calls) <= 4
+    assert len(shelf.threads) == 1
+    assert sum(len(queries) for queries, _ in shelf.calls) == 40
 
 
-def test_the_command_serves_an_index(tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn")
-    rows = [
-        {"id": "0", "contents": '"Ada Brook"\nAda Brook was born in Lum Tor.', "url": "kept"},
-        {"id": "1", "contents": '"Red Lamp"\nRed Lamp is a novel by Ada Brook.'},
-    ]
-    corpus, asked = tmp_path / "corpus.jsonl", tmp_path / "q.jsonl"
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    question = {"id": "q", "question": "where was ada brook born", "golden_answers": ["Lum Tor"]}
-    asked.write_text(json.dumps(question) + "\n")
-    build_index(corpus, tmp_path / "index")
-    words = ["retriever", "serve", "--index", str(tmp_path / "index"), "--port", "0"]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "turngym.benchmarks.cli", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        said = server.stdout.readline()
-        found = re.search(r"Serving 2 passages on (http://\S+)/retrieve", said)
-        assert found is not None, said
-        env = SearchQA(data=asked, retriever=found[1])
-        env.reset(seed=0)
-        there, *_ = env.step("<search> ada brook born </search>")
-        env = SearchQA(data=asked, corpus=tmp_path / "index")
-        env.reset(seed=0)
-        here, *_ = env.step("<search> ada brook born </search>")
-        assert there == here
-        assert "Lum Tor" in there
-    finally:
-        server.send_signal(signal.SIGINT)
-        rest, _ = server.communicate(timeout=20)
-    assert server.returncode == 0
-    assert "Traceback" not in rest
-    index = open_index(tmp_path / "index")
-    (hits,) = index.search(["ada brook born"], 1)
-    with TestClient(make_app(index)) as client:  # rows come as the corpus has them
-        reply = client.post("/retrieve", json={"queries": ["ada brook born"], "topk": 1})
-    assert reply.json() == {"result": [[rows[0]]]}
-    assert hits[0].id == "0"
+def test_each_k_goes_by_itself_and_batches_are_bounded(shelf: Shelf) -> None:
+    bodies = [{"queries": ["a"] * 3, "topk": 1 + i % 2} for i in range(8)]
+    replies = together(shelf, bodies, max_wait_ms=20, max_batch=6)
+    for i, reply in enumerate(replies):
+        assert [len(rows) for rows in reply.json()["result"]] == [1 + i % 2] * 3
+    assert all(len(queries) <= 6 for queries, _ in shelf.calls)
+    shelf.calls.clear()
+    (reply,) = together(shelf, [{"queries": ["a"] * 15, "topk": 1}], max_batch=6)
+    assert len(reply.json()["result"]) == 15
+    assert [len(queries) for queries, _ in shelf.calls] == [6, 6, 3]
+
+
+def test_one_request_s_error_is_its_own(shelf: Shelf) -> None:
+    bodies = [{"queries": [q]} for q in ("a", "poison", "b", "refuse", "c")]
+    replies = together(shelf, bodies, max_wait_ms=20)
+    assert [reply.status_code for reply in replies] == [200, 500, 200, 422, 200]
+
+
+def test_who_leaves_does_not_stop_the_others(shelf: Shelf) -> None:
+    shelf.slow_s = 0.05
+    batcher = Batcher(shelf, max_wait_ms=5, max_batch=8)
+
+    async def ask() -> list[list[Hit]]:
+        gone = asyncio.create_task(batcher.find(["a"], 1))
+        stays = asyncio.create_task(batcher.find(["b"], 1))
+        await asyncio.sleep(0.02)
+        gone.cancel()
+        return await stays
+
+    assert asyncio.run(ask())[0][0].id == "b0"
+    batcher.close()
+
+
+def test_refused_settings(shelf: Shelf) -> None:
+    for settings in ({"default_k": 0}, {"max_batch": 0}, {"max_wait_ms": -1}, {"max_topk": 2}):
+        with pytest.raises(BadValueError, match="retrieval server"):
+            make_app(shelf, **settings)
+
+
+def test_without_fastapi(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    with pytest.raises(MissingExtraError, match=r"turngym\[web\]"):
+        make_app(shelf)
