@@ -22,7 +22,7 @@ class WorldOptions:
         hops: Facts that a question needs, one number or several (SearchQA).
         data: File of questions to use instead of the generated world, or a folder with a file per
             split (SearchQA).
-        corpus: File of passages that goes with --data.
+        corpus: File of passages that goes with --data, or the folder of an index over one.
         env_arg: Any other setting as name=value, repeatable; short form: --env.NAME VALUE.
     """
 

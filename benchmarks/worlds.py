@@ -27,7 +27,7 @@ def env_config(env: str, options: WorldOptions) -> EnvConfig:
         settings["hops"] = options.hops[0] if len(options.hops) == 1 else list(options.hops)
     for name in ("data", "corpus"):
         if (file := getattr(options, name)) is not None:
-            settings[name] = existing_file(file, f"--{name}", folder=name == "data")
+            settings[name] = existing_file(file, f"--{name}", folder=True)
     for name, value in values(options.env_arg, "--env-arg").items():
         if name in settings:
             raise BadValueError(f"--env-arg {name}: was given as --{name} too; give it once.")

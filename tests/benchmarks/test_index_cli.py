@@ -77,3 +77,15 @@ def test_a_changed_corpus_is_told(
     corpus.write_text(corpus.read_text().replace("Lum Tor", "Rum Tor"))
     assert main(["index", "info", out]) == REFUSED
     assert "built for another corpus" in told(capsys)
+
+
+def test_an_index_is_searched_in_place_of_its_passages(
+    tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, asked = str(tmp_path / "index"), tmp_path / "q.jsonl"
+    row = {"id": "q", "question": "where was ada born", "golden_answers": ["Lum Tor"]}
+    asked.write_text(json.dumps(row) + "\n")
+    assert main(["index", "build", "--corpus", str(corpus), "--out", out]) == 0
+    words = ["eval", "--agent", "expert", "--eval-data", f"mine={asked}", "--corpus", out]
+    assert main(words) == 0
+    assert "mine" in told(capsys)
