@@ -1,0 +1,117 @@
+"""What a crawl is about: papers, requests, and who searches and judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """One paper of a library; read-only and shared.
+
+    Attributes:
+        id: Without a version: ``"2104.00731"``.
+        title: One line.
+        abstract: May be empty.
+        date: Day of publication as the number ``YYYYMMDD``.
+        sections: Ids of the papers that each section cites, by heading and in order; citations
+            that the library cannot resolve are left out. No section where none is known.
+        topic: Name of its topic; empty where unknown.
+        methods: Names of its methods, likewise.
+        kind: ``"paper"``, ``"survey"`` or ``"dataset"``.
+    """
+
+    id: str
+    title: str
+    abstract: str = ""
+    date: int = 0
+    sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    topic: str = ""
+    methods: tuple[str, ...] = ()
+    kind: str = "paper"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request of a user, and the papers that answer it; a task's payload.
+
+    Attributes:
+        text: What the user wrote.
+        date: Day of the request, ``YYYYMMDD``; only papers of earlier days are found.
+        answers: Ids of the annotated answers, each once, in the order of the file.
+        oracle: Ids of all papers that answer it, where that is known; else empty.
+        source: Id of the paper that the request was made from: it is never found. May be empty.
+        titles: Titles of the annotated answers, in the same order; empty where unknown.
+    """
+
+    text: str
+    date: int
+    answers: tuple[str, ...]
+    oracle: tuple[str, ...] = ()
+    source: str = ""
+    titles: tuple[str, ...] = ()
+
+
+class Search(NamedTuple):
+    """A question to a search engine: ``text``, at most ``k`` papers of days before ``before``."""
+
+    text: str
+    k: int
+    before: int
+
+
+class Judged(NamedTuple):
+    """A question to a selector: does ``paper`` answer ``request``?"""
+
+    request: Request
+    paper: Paper
+
+
+class Library(Protocol):
+    """A body of papers and its search engine; shared by copies of the environment.
+
+    Attributes:
+        identity: Text that changes with the papers and with how they are searched.
+        blocking: True when a search or a look-up may wait for something outside the process.
+    """
+
+    identity: str
+    blocking: bool
+
+    def find(self, paper_id: str) -> Paper | None:
+        """The paper, None when the library does not have it.
+
+        Raises:
+            EnvFault: The library is broken (a damaged file, a server that does not answer).
+        """
+        ...
+
+    def search(self, requests: Sequence[Search]) -> list[list[str]]:
+        """Ids of found papers for each request, best first, each id once.
+
+        Raises:
+            EnvFault: The search engine is broken.
+        """
+        ...
+
+
+class Selector(Protocol):
+    """Judges papers; shared by copies of the environment.
+
+    Attributes:
+        identity: Text that changes with how it judges.
+        blocking: True when judging may wait for something outside the process.
+    """
+
+    identity: str
+    blocking: bool
+
+    def probabilities(self, judged: Sequence[Judged]) -> list[float]:
+        """Probability that each paper answers its request, in [0, 1].
+
+        Raises:
+            EnvFault: The selector is broken.
+        """
+        ...
