@@ -218,7 +218,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         random = EpisodeRandom(seed)
         world, observation = self.begin(task, random)
         self._episode = Episode(task, world, random, observation)
-        return observation, self._episode.info({}, {})
+        return observation, self._info(self._episode)
 
     def step(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
         self, action: str
@@ -350,7 +350,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
             episode.session, episode.parent_session = played.session
         episode.observation = played.observation
         status = episode.status
-        info = episode.info(terms, metrics, played.valid, played.verdict)
+        info = self._info(episode, terms, metrics, played.valid, played.verdict)
         terminated = status in ("solved", "failed")
         return played.observation, reward, terminated, status == "truncated", info
 
@@ -360,6 +360,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         episode.status = outcome.status
         if outcome.status == "running" and episode.turn >= self.max_turns:
             episode.status = "truncated"
+        if episode.status == "truncated":
             for name, value in self.at_limit(episode).items():
                 terms[name] = terms.get(name, 0.0) + float(value)
         return terms
@@ -381,7 +382,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         episode.steps.append(Step(episode.observation, action, 0.0, episode.session))
         episode.status = "env_error"
         episode.observation = f"The environment broke: {fault}"
-        return episode.observation, 0.0, False, True, episode.info({}, {})
+        return episode.observation, 0.0, False, True, self._info(episode)
 
     def _transcript(self, episode: Episode[S]) -> Iterator[str]:
         yield self.instructions

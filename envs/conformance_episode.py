@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from .api import Policy
 from .conformance_lab import GARBAGE, Broken, Lab, Play, refuses_to_step
 from .digest import digest_of
 from .episode import Info
@@ -40,10 +41,16 @@ def rewards_are_named_finite_and_in_range(lab: Lab) -> None:
 
 
 def expert_reaches_the_top(lab: Lab) -> str | None:
-    """The scripted expert solves every task of the sample with the highest return."""
+    """The scripted expert solves every task of the sample with the highest return.
+
+    In an open-ended world it earns more than silence in every task, and on average more than mixed
+    play.
+    """
     expert = lab.expert(lab.env, mistakes=0.0, seed=0)
     if expert is None:
         return "the world has no scripted expert"
+    if lab.world.open_ended:
+        return _expert_earns_most(lab, expert)
     high = lab.world.reward_range[1]
     for task in lab.tasks(lab.world):
         play = lab.play(lab.env, 1, expert, _options(task))
@@ -118,11 +125,12 @@ def status_follows_the_flags(lab: Lab) -> None:
 
 
 def info_is_complete_and_typed(lab: Lab) -> None:
-    """Every info has exactly the keys of :class:`Info`, of the right types; metrics at the end."""
+    """Every info has exactly the keys of :class:`Info` and of ``details``, of the right types."""
     for play in _sample(lab):
-        _check_info("reset", play.info, turn=0, ended=False)
+        keys = {*Info.__annotations__, *lab.world.details(lab.world.episode)}
+        _check_info("reset", play.info, keys, turn=0, ended=False)
         for turn, step in enumerate(play.steps, start=1):
-            _check_info(f"turn {turn}", step.info, turn, ended=turn == len(play.steps))
+            _check_info(f"turn {turn}", step.info, keys, turn, ended=turn == len(play.steps))
 
 
 def texts_are_in_the_space(lab: Lab) -> None:
@@ -173,6 +181,19 @@ def _sample(lab: Lab) -> Iterator[Play]:
     yield lab.play(lab.env, 0, lambda *_: "")
 
 
+def _expert_earns_most(lab: Lab, expert: Policy) -> None:
+    expert_mean = mixed_mean = 0.0
+    for number, task in enumerate(lab.tasks(lab.world)):
+        play = lab.play(lab.env, number, expert, _options(task))
+        silent = lab.play(lab.env, number, lambda *_: "", _options(task))
+        if play.total <= silent.total:
+            raise Broken(f"task {task.id!r}: return {play.total}, and {silent.total} by silence")
+        expert_mean += play.total
+        mixed_mean += lab.play(lab.env, number, lab.mixed(number), _options(task)).total
+    if expert_mean <= mixed_mean:
+        raise Broken(f"returns sum to {expert_mean}, and to {mixed_mean} in mixed play")
+
+
 def _options(task: Task[Any]) -> dict[str, Any]:
     return {"split": task.split, "task": task.id}
 
@@ -188,9 +209,9 @@ def _check_task(lab: Lab, task: Task[Any], ids: set[str]) -> None:
         raise Broken(f"task {task.index} of {task.split!r} was asked for, {info['task_id']!r} came")
 
 
-def _check_info(where: str, info: dict[str, Any], turn: int, ended: bool) -> None:
-    if set(info) != set(Info.__annotations__):
-        odd = sorted(set(info) ^ set(Info.__annotations__))
+def _check_info(where: str, info: dict[str, Any], keys: set[str], turn: int, ended: bool) -> None:
+    if set(info) != keys:
+        odd = sorted(set(info) ^ keys)
         raise Broken(f"{where}: info misses or adds the keys {odd}")
     checks = {
         "task_id": isinstance(info["task_id"], str),

@@ -71,7 +71,8 @@ class Outcome(NamedTuple):
 
     Attributes:
         observation: The answer of the world.
-        status: ``running`` when the episode goes on, else the task's verdict.
+        status: ``running`` when the episode goes on, else the task's verdict, or ``truncated``
+            when a limit of the world's own was reached.
         terms: Named parts of the reward.
         valid: False when the action could not be read.
         verdict: The rule judge's +1, 0 or -1 on this turn, None where the world cannot know.
@@ -79,7 +80,7 @@ class Outcome(NamedTuple):
     """
 
     observation: str
-    status: Literal["running", "solved", "failed"]
+    status: Literal["running", "solved", "failed", "truncated"]
     terms: Mapping[str, float] = NO_TERMS
     valid: bool = True
     verdict: Verdict | None = None
@@ -121,6 +122,13 @@ class Outcome(NamedTuple):
     ) -> Outcome:
         """The task's verdict: not reached, and the episode is over."""
         return cls(observation, "failed", terms, True, verdict)
+
+    @classmethod
+    def truncated(
+        cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
+    ) -> Outcome:
+        """A limit of the world's own was reached, beside that of turns."""
+        return cls(observation, "truncated", terms, True, verdict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,153 @@
+"""What an action of the crawler does: results, what is new in them, what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..episode import Call
+from ..paper_scores import relevant_and_new
+from .crawl import Crawl, Record
+from .grammar import Move
+from .papers import Judged, Library, Paper, Request, Search, Selector
+from .rules import Rules
+from .titles import title_key
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A selector as the ``serve`` of a :class:`~turngym.envs.api.Call`.
+
+    A request is a list of papers to judge; those of all callers go to the selector at once. Two
+    are equal when they ask the same selector, so that a batched environment asks once.
+    """
+
+    selector: Selector
+
+    def __call__(self, requests: Sequence[Sequence[Judged]]) -> list[list[float]]:
+        """Probabilities for each request, in its order."""
+        flat = [judged for request in requests for judged in request]
+        scores = iter(self.selector.probabilities(flat))
+        return [[next(scores) for _ in request] for request in requests]
+
+
+@dataclass(frozen=True)
+class Searching:
+    """A library's search engine as the ``serve`` of a :class:`~turngym.envs.api.Call`."""
+
+    library: Library
+
+    def __call__(self, requests: Sequence[Search]) -> list[list[str]]:
+        """Ids for each request."""
+        return self.library.search(requests)
+
+
+class Desk:
+    """Carries out actions.
+
+    Args:
+        rules: What they cost and bring.
+        library: Papers and their search engine.
+        selector: Judges what was found.
+    """
+
+    def __init__(self, rules: Rules, library: Library, selector: Selector) -> None:
+        self.rules = rules
+        self.library = library
+        self.selector = selector
+        self._search = Searching(library)
+        self._judge = Judging(selector)
+
+    def take(self, crawl: Crawl, request: Request, move: Move) -> Generator[Call, Any, Record]:
+        """Carry ``move`` out and put what it found into the queue.
+
+        Raises:
+            EnvFault: The library or the selector is broken.
+        """
+        found, error = yield from self.results(crawl, request, move)
+        papers = self.new(crawl, found)
+        scores: Sequence[float] = ()
+        if papers:
+            scores = yield Call(self._judge, [Judged(request, paper) for paper in papers])
+        judged = list(zip(papers, scores, strict=True))
+        return self.append(crawl, request, move, (len(found), error), judged)
+
+    def results(
+        self, crawl: Crawl, request: Request, move: Move
+    ) -> Generator[Call, Any, tuple[list[Paper], str]]:
+        """Papers that an action returns, each once, and why there are none where it failed."""
+        if move.kind == "search":
+            ids = yield Call(self._search, Search(move.arg, self.rules.top_k, request.date))
+            return self._known(request, ids), ""
+        if move.kind != "expand":
+            return [], move.error
+        paper = self.library.find(crawl.here)
+        heading = section_named(paper.sections, move.arg) if paper else None
+        if paper is None or heading is None:
+            return [], f"the paper has no section {move.arg!r}"
+        return self.section(request, paper, heading), ""
+
+    def section(self, request: Request, paper: Paper, heading: str) -> list[Paper]:
+        """Papers that a section of ``paper`` cites, from before the day of the request."""
+        return self._known(request, paper.sections[heading])
+
+    def new(self, crawl: Crawl, found: Iterable[Paper]) -> list[Paper]:
+        """Papers of ``found`` that are not in the queue."""
+        return [paper for paper in found if paper.id not in crawl.queue]
+
+    def append(
+        self,
+        crawl: Crawl,
+        request: Request,
+        move: Move,
+        brought: tuple[int, str],
+        judged: Sequence[tuple[Paper, float]],
+    ) -> Record:
+        """Put judged papers into the queue, and say what the action did.
+
+        Args:
+            crawl: Changed in place.
+            request: Whose labels count.
+            move: The action.
+            brought: Number of its results, and why it failed.
+            judged: The new papers, in order, with the selector's probabilities.
+        """
+        new = {paper.id: float(score) for paper, score in judged}
+        relevant = self.relevant(request, new)
+        cost = self.rules.cost(move.kind, crawl.kind)
+        record = Record(
+            move=move,
+            error=brought[1],
+            cost=cost,
+            results=brought[0],
+            new=tuple(new.items()),
+            relevant=relevant,
+            reward=self.rules.alpha * relevant - cost,
+        )
+        crawl.add(record)
+        return record
+
+    def relevant(self, request: Request, new: Mapping[str, float]) -> int:
+        """How many of the new papers count under the label (PaSa, equation 2)."""
+        wanted = request.oracle if self.rules.label == "oracle" else request.answers
+        scores = new if self.rules.label == "annotated_or_selector" else None
+        return len(relevant_and_new(new, (), wanted, scores))
+
+    def _known(self, request: Request, ids: Iterable[str]) -> list[Paper]:
+        """Papers that the library has, from before the day of the request, each once."""
+        found = []
+        for paper_id in dict.fromkeys(ids):
+            paper = None if paper_id == request.source else self.library.find(paper_id)
+            if paper is not None and paper.date < request.date:
+                found.append(paper)
+        return found
+
+
+def section_named(sections: Iterable[str], name: str) -> str | None:
+    """The heading that ``name`` means: the same text, else the first with the same letters."""
+    headings = list(sections)
+    if name in headings:
+        return name
+    key = title_key(name)
+    return next((h for h in headings if key and title_key(h) == key), None)

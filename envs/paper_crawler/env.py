@@ -1,0 +1,365 @@
+"""PaperCrawler-v0: find every paper that answers a request (PaSa's crawler as an environment)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..api import Policy, TextEnv
+from ..episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
+from ..randomness import EpisodeRandom
+from ..tasks import Task
+from .baselines import BASELINES, Expert
+from .crawl import Agenda, Crawl, Record
+from .desk import Desk
+from .grammar import ALL_STOPS, MARKERS, STOPS, Move, read_action, read_session
+from .measures import crawl_measures
+from .papers import Paper, Request, Selector
+from .prompts import PROMPTS
+from .report import CrawlInfo, crawl_info
+from .rules import Feedback, Granularity, Label, OverCap, Rules, Schedule
+from .setup import Crawled, chosen_prompt, make_crawled
+
+DONE = "DONE"
+"""The observation after the end."""
+MANY = 1_000_000
+
+
+class PaperCrawler(TextEnv[Crawl, Request]):
+    """Search for papers, read their outlines, follow their citations (PaSa's crawler).
+
+    Description:
+        An episode is one request. Its first session shows the request; the crawler writes
+        ``[Search] query`` as often as it likes and ends with ``[StopSearch]``. Every paper that was
+        found and has sections then gets a session of its own, which shows the request and that
+        paper alone; the crawler writes ``[Expand] section`` for the sections whose references it
+        wants and ends with ``[StopExpand]``. Papers found so get sessions in the next layer.
+        Only papers dated before the request are found, never the one that it was made from.
+
+        A session's results are not shown in it (PaSa; see ``feedback``), so each session is a
+        context of its own with a constant prompt. A selector judges every paper that is found.
+
+    Actions:
+        With ``granularity="action"`` one ``[Search]`` or ``[Expand]`` per step (the first marker
+        counts, a stop after it closes the session too), with ``"session"`` a whole session's text.
+        The second equals the first applied to its parts. Unknown sections and what cannot be read
+        bring nothing and cost as much.
+
+    Rewards:
+        ``found``: ``alpha`` for every paper that is new in the queue and relevant under ``label``.
+        ``cost``: minus the price of the actions. There is no top that all requests share.
+
+    Args:
+        size: ``"full"`` (8,000 generated papers) or ``"micro"`` (small vocabulary, short texts).
+        preset: Difficulty of the generated world, see :mod:`turngym.envs.paper_crawler.world`.
+        world_seed: Seed of the generated world.
+        data: PaSa's request files; with ``papers``, in place of the generated world. See
+            :mod:`turngym.envs.paper_crawler.real`.
+        papers: Folder of PaSa's paper database.
+        search: Search engine over real papers: ``"local"``, ``"serper"`` or ``"arxiv"``.
+        search_settings: Settings of that search engine.
+        selector: Judges papers. Default: the simulated selector of the generated world; for real
+            papers the annotated answers alone.
+        selector_noise: Error rates of the simulated selector are multiplied by it; 0 judges by
+            the labels.
+        prompt: ``"rules"`` (says how to write), ``"pasa"`` (does not) or ``"short"`` (micro's).
+        granularity: See above.
+        layers: Layers of citations: papers of depth below it get sessions.
+        layer_cap: Most papers of a layer below the first that get sessions, the best first.
+        per_layer: Papers drawn per layer when the schedule is ``"sampled"``.
+        max_search: Searches per session; the last one closes it.
+        max_expand: Expansions per session; the last one closes it.
+        max_actions: Actions per episode, None for no limit; reaching it truncates.
+        top_k: Papers per search.
+        alpha: Reward of a relevant new paper.
+        cost_search: Price of a search.
+        cost_expand: Price of an expansion.
+        cost_stop: Price of a stop.
+        invalid_cost: Price of what cannot be read; None for the price of the session's own action.
+        label: What is relevant: ``"annotated_or_selector"``, ``"annotated"`` or ``"oracle"``.
+        schedule: ``"layered"`` (PaSa: layer by layer, the best first), ``"fifo"`` (in the order
+            found), ``"best_first"``, or ``"sampled"`` (drawn with the episode's random numbers).
+        feedback: What a session shows after each action: ``"none"``, ``"counts"`` or ``"titles"``.
+        over_cap: Text of a session beyond the cap: ``"ignore"``, or ``"charge"`` for its price
+            without carrying it out (the released code).
+        render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
+
+    Raises:
+        UnknownNameError: An unknown value; names the nearest.
+        BadValueError: A value out of range, or settings that exclude each other.
+        DataError: A file that does not hold what it should.
+
+    References:
+        PaSa, arXiv 2501.10120, sections 3 and 4, tables 3, 11 and 12.
+
+    Version history:
+        v0: first.
+    """
+
+    sessions = True
+    open_ended = True
+
+    def __init__(  # noqa: PLR0913 - the knobs are what gym.make takes
+        self,
+        *,
+        size: str | None = None,
+        preset: str | None = None,
+        world_seed: int | None = None,
+        data: str | Path | Mapping[str, Any] | None = None,
+        papers: str | Path | None = None,
+        search: str | None = None,
+        search_settings: Mapping[str, Any] | None = None,
+        selector: Selector | None = None,
+        selector_noise: float | None = None,
+        prompt: str | None = None,
+        granularity: Granularity = "action",
+        layers: int = 2,
+        layer_cap: int = 20,
+        per_layer: int = 6,
+        max_search: int = 5,
+        max_expand: int = 5,
+        max_actions: int | None = None,
+        top_k: int = 10,
+        alpha: float = 1.5,
+        cost_search: float = 0.1,
+        cost_expand: float = 0.1,
+        cost_stop: float = 0.0,
+        invalid_cost: float | None = None,
+        label: Label = "annotated_or_selector",
+        schedule: Schedule = "layered",
+        feedback: Feedback = "none",
+        over_cap: OverCap = "ignore",
+        render_mode: str | None = None,
+    ) -> None:
+        self.rules = Rules(
+            granularity=granularity,
+            layers=layers,
+            layer_cap=layer_cap,
+            per_layer=per_layer,
+            max_search=max_search,
+            max_expand=max_expand,
+            max_actions=max_actions,
+            top_k=top_k,
+            alpha=alpha,
+            cost_search=cost_search,
+            cost_expand=cost_expand,
+            cost_stop=cost_stop,
+            invalid_cost=invalid_cost,
+            label=label,
+            schedule=schedule,
+            feedback=feedback,
+            over_cap=over_cap,
+        )
+        self.crawled: Crawled = make_crawled(
+            made={"size": size, "preset": preset, "world_seed": world_seed},
+            real={"data": data, "papers": papers, "search": search, "settings": search_settings},
+            selector=selector,
+            noise=selector_noise,
+            label=label,
+        )
+        self.prompt = chosen_prompt(prompt, self.crawled.size)
+        self.prompts = PROMPTS[self.prompt]
+        self.library = self.crawled.library
+        self.desk = Desk(self.rules, self.library, self.crawled.selector)
+        self.agenda = Agenda(self.rules, self.library.find)
+        turns, low, high = _bounds(self.rules)
+        super().__init__(
+            source=self.crawled.source,
+            max_turns=turns,
+            reward_range=(low, high),
+            render_mode=render_mode,
+        )
+        self.instructions = self.prompts.instructions
+        self.stop = ALL_STOPS if granularity == "session" else ("\n", *ALL_STOPS)
+        self.blocking = self.library.blocking or self.crawled.selector.blocking
+
+    # ------------------------------------------------------------------ the game
+
+    def begin(self, task: Task[Request], random: EpisodeRandom) -> tuple[Crawl, str]:  # noqa: ARG002
+        """The search session."""
+        return Crawl(), self._search_prompt(task.payload)
+
+    def play(self, episode: Episode[Crawl], action: str) -> Generator[Call, Any, Outcome]:
+        """Carry out the actions of the text, and open the next session where this one ends."""
+        crawl, request = episode.world, episode.task.payload
+        moves, stop = self._read(crawl, action)
+        cap, most = self.rules.cap(crawl.kind), self.rules.max_actions or MANY
+        records: list[Record] = []
+        crawl.ended, crawl.acting = "", crawl.here
+        for number, move in enumerate(moves):
+            if len(crawl.said) >= cap:
+                if self.rules.over_cap == "charge":
+                    records += [self._charged(crawl, rest) for rest in moves[number:]]
+                break
+            records.append((yield from self.desk.take(crawl, request, move)))
+            if crawl.actions >= most:
+                crawl.ended = "limit"
+                break
+        if len(crawl.said) >= cap:
+            crawl.ended = "cap"
+        elif stop is not None and not crawl.ended:
+            records.append((yield from self.desk.take(crawl, request, stop)))
+            crawl.ended = "stop"
+        elif self.rules.granularity == "session" and not crawl.ended:
+            crawl.ended = "eos"
+        crawl.last = tuple(records)
+        return self._after(episode, crawl.actions >= most)
+
+    def _read(self, crawl: Crawl, action: str) -> tuple[Sequence[Move], Move | None]:
+        """The actions of a text, and its stop."""
+        if self.rules.granularity == "session":
+            session = read_session(action, crawl.kind)
+            return session.moves, session.stop and Move("stop", "", session.stop)
+        move, stopped = read_action(action, crawl.kind)
+        if move.kind == "stop":
+            return (), move
+        at = action.find("]", move.span[1])
+        return (move,), Move("stop", "", (move.span[1], at + 1)) if stopped else None
+
+    def _charged(self, crawl: Crawl, move: Move) -> Record:
+        cost = self.rules.cost(move.kind, crawl.kind)
+        return Record(move, "beyond the session's cap: not carried out", cost, 0, (), 0, -cost)
+
+    def _after(self, episode: Episode[Crawl], at_limit: bool) -> Outcome:
+        crawl = episode.world
+        found = sum(record.relevant for record in crawl.last)
+        terms = {
+            "found": self.rules.alpha * found,
+            "cost": 0.0 - sum(record.cost for record in crawl.last),
+        }
+        acted = any(record.move.kind != "stop" for record in crawl.last)
+        verdict: Verdict = 1 if found else (-1 if acted else 0)
+        if not crawl.ended:
+            outcome = Outcome.move(self._shown(crawl), terms, verdict=verdict)
+        elif crawl.ended == "limit":
+            return Outcome.truncated(DONE, terms, verdict=verdict)
+        elif (paper := self.agenda.next(crawl, episode.random)) is None:
+            answers = episode.task.payload.answers
+            solved = bool(answers) and all(answer in crawl.queue for answer in answers)
+            close = Outcome.solved if solved else Outcome.failed
+            return close(DONE, terms, verdict=verdict)
+        elif at_limit:
+            return Outcome.truncated(DONE, terms, verdict=verdict)
+        else:
+            text, switch = self._open(episode, paper)
+            outcome = Outcome.move(text, terms, verdict=verdict, session=switch)
+        read = any(record.move.kind != "invalid" for record in crawl.last)
+        return outcome._replace(valid=read)
+
+    def _shown(self, crawl: Crawl) -> str:
+        """What a session shows after an action."""
+        if self.rules.feedback == "none":
+            return ""
+        record = crawl.last[-1]
+        text = f"Result: {len(record.new)} new papers, {record.relevant} judged relevant."
+        if self.rules.feedback == "titles":
+            papers = (self.library.find(paper) for paper, _ in record.new)
+            text += "".join(f"\n- {paper.title}" for paper in papers if paper)
+        return text + "\n"
+
+    def _open(self, episode: Episode[Crawl], paper: str) -> tuple[str, SessionSwitch]:
+        crawl = episode.world
+        self.agenda.open(crawl, paper)
+        text = self._expand_prompt(episode.task.payload, paper)
+        return text, SessionSwitch(crawl.number, crawl.parent(paper))
+
+    def _search_prompt(self, request: Request) -> str:
+        return self.prompts.search(request, self.rules.max_search)
+
+    def _expand_prompt(self, request: Request, paper_id: str) -> str:
+        return self.prompts.expand(request, self.library.find(paper_id) or Paper(paper_id, ""))
+
+    def fork_world(self, world: Crawl) -> Crawl:
+        """A copy of the queue and the schedule; papers are shared."""
+        return world.fork()
+
+    # ------------------------------------------------------------------ sessions
+
+    def asked(self) -> Sequence[Opening]:
+        """Sessions of the papers that the last step found, where one can still come."""
+        episode = self.episode
+        if episode.status != "running":
+            return ()
+        new = (paper for record in episode.world.last for paper, _ in record.new)
+        return self._openings(p for p in new if self.agenda.can_open(episode.world, p))
+
+    def waiting(self) -> Sequence[Opening]:
+        """Sessions that can be opened, in the schedule's order."""
+        return self._openings(self.agenda.openable(self.episode.world))
+
+    def session_key(self) -> str:
+        """Id of the present session's paper."""
+        return self.episode.world.here
+
+    def enter(self, episode: Episode[Crawl], key: str) -> tuple[str, SessionSwitch]:
+        """Open a waiting session; the present one waits again if nobody has acted in it."""
+        self.agenda.enter(episode.world, key)
+        return self._open(episode, key)
+
+    def _openings(self, papers: Any) -> list[Opening]:
+        crawl, request = self.episode.world, self.episode.task.payload
+        return [
+            Opening(p, self._expand_prompt(request, p), found.score, found.depth + 1)
+            for p in papers
+            if (found := crawl.queue[p])
+        ]
+
+    # ------------------------------------------------------------------ what is told
+
+    def details(self, episode: Episode[Crawl]) -> Mapping[str, CrawlInfo]:
+        """``crawl``: what the last step did, see :class:`CrawlInfo`."""
+        return {"crawl": crawl_info(self, episode)}
+
+    def measure(self, episode: Episode[Crawl]) -> Mapping[str, float]:
+        """PaSa's measures, see :func:`~turngym.envs.paper_crawler.measures.crawl_measures`."""
+        return crawl_measures(episode.world, episode.task.payload, self.library.find)
+
+    def secrets(self, episode: Episode[Crawl]) -> Sequence[str]:
+        """Titles of the answers; none for real requests, some of which name one."""
+        if self.crawled.size is None:
+            return ()
+        found = (self.library.find(answer) for answer in episode.task.payload.answers)
+        return [paper.title for paper in found if paper]
+
+    def valid_args(self) -> list[str]:
+        """Names of the present paper's sections that were not opened in this session."""
+        crawl = self.episode.world
+        paper = self.library.find(crawl.here) if crawl.here else None
+        return [name for name in paper.sections if name not in crawl.said] if paper else []
+
+    def legal_actions(self) -> list[str]:
+        """The request itself as a query, or the paper's sections; and to stop."""
+        crawl = self.episode.world
+        args = self.valid_args() if crawl.here else [self.episode.task.payload.text]
+        whole = self.rules.granularity == "session"
+        end = STOPS[crawl.kind] if whole else ""
+        actions = [f"{MARKERS[crawl.kind]} {arg}\n{end}" for arg in args if "[" not in arg]
+        return [*actions, STOPS[crawl.kind]]
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Scripted queries, then the sections that bring relevant papers.
+
+        It knows the labels, and opens other sections with probability ``mistakes`` (0.1 is PaSa's
+        rule for imitation data, section 4.1 of the paper).
+        """
+        return Expert(mistakes=mistakes, seed=seed)
+
+    def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
+        """Scripted policies that read no labels, by name."""
+        return BASELINES
+
+
+def _bounds(rules: Rules) -> tuple[int, float, float]:
+    """Most turns of an episode, and bounds of its return."""
+    sessions = rules.most_sessions
+    if sessions is None:
+        turns = actions = MANY
+    else:
+        actions = rules.max_search + (sessions - 1) * rules.max_expand
+        turns = sessions if rules.granularity == "session" else actions
+    if rules.max_actions is not None:
+        actions = min(actions, rules.max_actions)
+    dearest = max(rules.cost_search, rules.cost_expand, rules.invalid_cost or 0.0)
+    low = -dearest * actions - rules.cost_stop * (sessions or MANY)
+    return turns, low, rules.alpha * MANY

@@ -1,0 +1,120 @@
+"""What a crawl reports after every step, beside what all worlds report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from ..episode import Episode, Maybe
+from .crawl import Crawl, Record
+from .grammar import SessionKind
+
+if TYPE_CHECKING:
+    from .env import PaperCrawler
+
+
+class SpawnInfo(TypedDict):
+    """A paper that an action found: the state in which its session would begin."""
+
+    paper_id: str
+    prompt: str  # empty where no session of it can come
+    depth: int
+    expandable: bool  # False where no session of it can come: it has no value of its own
+    relevance: float  # the selector's probability
+
+
+class ActionInfo(TypedDict):
+    """One action of the last step."""
+
+    kind: str  # search, expand, stop or invalid
+    arg: str
+    span: tuple[int, int]  # its place in the action's text
+    valid: bool
+    error: str
+    cost: float
+    n_results: int
+    n_new: int
+    n_relevant: int
+    reward: float
+    new_ids: list[str]
+    new_scores: list[float]
+    spawned: list[SpawnInfo]
+
+
+class CrawlInfo(TypedDict):
+    """``info["crawl"]``; before the first step it describes the search session."""
+
+    session_id: int  # the session that the last action belonged to
+    session_kind: SessionKind
+    paper_id: str  # empty in the search session
+    depth: int  # -1 in the search session
+    parent_session: int | None
+    prompt: str  # with which that session began
+    actions: list[ActionInfo]
+    session_end: bool
+    context_reset: bool  # the returned observation begins a new context
+    end_reason: str  # stop, cap, eos or limit; empty while the session goes on
+    valid_args: list[str]  # names of sections that can be expanded next
+    queue_size: int
+    frontier_size: int  # papers that wait for a session
+    n_actions_total: int
+    layer: int
+
+
+def crawl_info(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlInfo:
+    """The report on the state after the last step."""
+    crawl, request = episode.world, episode.task.payload
+    paper = crawl.acting
+    parent = crawl.parent(paper)
+    prompts = env.prompts
+    found = env.library.find(paper) if paper else None
+    return {
+        "session_id": crawl.numbers[paper],
+        "session_kind": "expand" if paper else "search",
+        "paper_id": paper,
+        "depth": crawl.queue[paper].depth if paper else -1,
+        "parent_session": None if parent is None else Maybe(parent),
+        "prompt": prompts.expand(request, found)
+        if found
+        else prompts.search(request, env.rules.max_search),
+        "actions": [_action(env, episode, record) for record in crawl.last],
+        "session_end": bool(crawl.ended),
+        "context_reset": bool(crawl.ended) and episode.status == "running",
+        "end_reason": crawl.ended,
+        "valid_args": env.valid_args(),
+        "queue_size": len(crawl.queue),
+        "frontier_size": len(crawl.waiting) + len(crawl.later),
+        "n_actions_total": crawl.actions,
+        "layer": crawl.layer,
+    }
+
+
+def _action(env: PaperCrawler, episode: Episode[Crawl], record: Record) -> ActionInfo:
+    move = record.move
+    return {
+        "kind": move.kind,
+        "arg": move.arg,
+        "span": move.span,
+        "valid": move.kind != "invalid" and not record.error,
+        "error": record.error,
+        "cost": record.cost,
+        "n_results": record.results,
+        "n_new": len(record.new),
+        "n_relevant": record.relevant,
+        "reward": record.reward,
+        "new_ids": [paper for paper, _ in record.new],
+        "new_scores": [score for _, score in record.new],
+        "spawned": [_spawned(env, episode, paper, score) for paper, score in record.new],
+    }
+
+
+def _spawned(env: PaperCrawler, episode: Episode[Crawl], paper: str, score: float) -> SpawnInfo:
+    crawl = episode.world
+    can = episode.status == "running" and env.agenda.can_open(crawl, paper)
+    found = env.library.find(paper) if can else None
+    return {
+        "paper_id": paper,
+        "prompt": env.prompts.expand(episode.task.payload, found) if found else "",
+        "depth": crawl.queue[paper].depth,
+        "expandable": can,
+        "relevance": score,
+    }

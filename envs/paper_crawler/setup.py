@@ -1,0 +1,170 @@
+"""From settings to a crawl's ground: which requests, over which papers, judged by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..errors import BadValueError, UnknownNameError
+from ..tasks import TaskSource
+from .labels import LabelSelector
+from .papers import Library, Paper, Request, Selector
+from .prompts import PROMPTS
+
+_LEAST_WORD = 4
+
+
+class Names(Protocol):
+    """What is known about the words of a world."""
+
+    def queries(self, request: Request) -> Sequence[str]:
+        """Scripted queries for a request."""
+        ...
+
+    def names_concept(self, request: Request, heading: str) -> bool:
+        """Whether a heading names a concept of the request."""
+        ...
+
+
+class SharedWords:
+    """What can be said about real papers: which words a heading shares with the request."""
+
+    def queries(self, request: Request) -> Sequence[str]:
+        """The request, and a search for surveys of it."""
+        return [request.text, f"survey of {request.text}"]
+
+    def names_concept(self, request: Request, heading: str) -> bool:
+        """Whether they share a word of four letters or more."""
+        return bool(_long_words(request.text) & _long_words(heading))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crawled:
+    """Requests, papers and the selector.
+
+    Attributes:
+        size: Of the generated world; None for real papers.
+        source: The requests.
+        library: The papers.
+        selector: Judges them.
+        names: What is known about words.
+    """
+
+    size: str | None
+    source: TaskSource[Request]
+    library: Library
+    selector: Selector
+    names: Names
+
+    def queries(self, request: Request) -> Sequence[str]:
+        """Scripted queries for a request."""
+        return self.names.queries(request)
+
+    def names_concept(self, request: Request, heading: str, paper: Paper) -> bool:  # noqa: ARG002
+        """Whether a heading names a concept of the request."""
+        return self.names.names_concept(request, heading)
+
+
+def make_crawled(
+    *,
+    made: Mapping[str, Any],
+    real: Mapping[str, Any],
+    selector: Selector | None,
+    noise: float | None,
+    label: str,
+) -> Crawled:
+    """The ground that the settings describe.
+
+    Args:
+        made: Settings of the generated world.
+        real: Settings of real papers.
+        selector: One that the caller brings.
+        noise: Of the simulated selector.
+        label: What is relevant.
+
+    Raises:
+        UnknownNameError: An unknown size, preset or search engine.
+        BadValueError: Settings that exclude each other.
+        DataError: A file that does not hold what it should.
+    """
+    if selector is not None and noise is not None:
+        raise BadValueError(
+            "PaperCrawler: selector and selector_noise were both given; the noise is that of the "
+            "simulated selector. Leave one out."
+        )
+    if noise is not None and (isinstance(noise, bool) or not isinstance(noise, (int, float))):
+        raise BadValueError(f"PaperCrawler: selector_noise is {noise!r}; expected a number.")
+    if noise is not None and not 0 <= noise < float("inf"):
+        raise BadValueError(f"PaperCrawler: selector_noise is {noise}; expected 0 or more.")
+    if all(value is None for value in real.values()):
+        return _generated(made, selector, 1.0 if noise is None else noise)
+    for name, value in made.items():
+        if value is not None:
+            raise BadValueError(
+                f"PaperCrawler: {name}={value!r} describes the generated world, but data or papers "
+                f"were given; leave {name} out, or leave data and papers out."
+            )
+    return _real(real, selector, noise, label)
+
+
+def chosen_prompt(prompt: str | None, size: str | None) -> str:
+    """Name of the prompts: as asked for, else by the size.
+
+    Raises:
+        UnknownNameError: There are no such prompts.
+    """
+    if prompt is None:
+        return "short" if size == "micro" else "rules"
+    if prompt not in PROMPTS:
+        raise UnknownNameError("prompt", prompt, PROMPTS, "PaperCrawler")
+    return prompt
+
+
+def _real(
+    real: Mapping[str, Any], selector: Selector | None, noise: float | None, label: str
+) -> Crawled:
+    data, papers = real["data"], real["papers"]
+    for name, value in (("data", data), ("papers", papers)):
+        if value is None:
+            raise BadValueError(
+                f"PaperCrawler: {name} is missing; real papers need data (request files) and "
+                "papers (the folder of the paper database)."
+            )
+    if label == "oracle":
+        raise BadValueError(
+            "PaperCrawler: label='oracle' needs all relevant papers, which real requests do not "
+            "tell; expected 'annotated' or 'annotated_or_selector'."
+        )
+    if noise is not None:
+        raise BadValueError(
+            "PaperCrawler: selector_noise is that of the generated world's selector; for real "
+            "papers leave it out, or bring a selector."
+        )
+    if hasattr(data, "task") and hasattr(papers, "find"):
+        source, library = data, papers
+    else:
+        from .real import open_real
+
+        source, library = open_real(
+            data=data,
+            papers=papers,
+            search=real["search"] or "local",
+            search_settings=real["settings"] or {},
+        )
+    return Crawled(
+        size=None,
+        source=source,
+        library=library,
+        selector=selector or LabelSelector(),
+        names=SharedWords(),
+    )
+
+
+def _generated(made: Mapping[str, Any], selector: Selector | None, noise: float) -> Crawled:
+    raise NotImplementedError
+
+
+def _long_words(text: str) -> set[str]:
+    words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
+    return {word for word in words if len(word) >= _LEAST_WORD}
