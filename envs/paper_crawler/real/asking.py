@@ -158,10 +158,12 @@ def checked_url(url: Any, who: str) -> str:
         f"{who}: url is {url!r}; expected an address as 'https://host/path', without user, query "
         "and fragment."
     )
+    if not isinstance(url, str):
+        raise fault
     try:
         split = urlsplit(url)
         fits = split.scheme in ("http", "https") and split.hostname and split.port != 0
-    except (ValueError, TypeError, AttributeError):
+    except ValueError:
         raise fault from None
     extra = split.query or split.fragment or "@" in split.netloc
     if not fits or extra or not url.isascii() or not url.isprintable() or " " in url:

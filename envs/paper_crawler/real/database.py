@@ -91,14 +91,18 @@ class PaperDatabase:
     def in_zip(self, paper_id: str) -> bool:
         """True when the zip has a member for this paper."""
         row = self.titles.row(paper_id)
-        return (
-            row is not None and self.members.place(title_key(self.titles.titles[row])) is not None
-        )
+        if row is None:
+            return False
+        return self.members.place(title_key(self.titles.titles[row])) is not None
 
     def resolve(self, title: str) -> str | None:
         """Id of the paper with this title; None when there is none."""
         row = self.titles.row_of_key(title_key(title))
         return None if row is None else self.titles.ids[row]
+
+    def with_member(self) -> int:
+        """Number of papers that the zip has a member for."""
+        return self.members.count_among(self.titles.key_hashes)
 
     def _read(self, row: int) -> Stored:
         table = self.titles
@@ -109,7 +113,7 @@ class PaperDatabase:
             return Stored(Paper(paper_id, title, date=date), in_zip=False)
         name, raw = self.members.read(place, key)
         record = read_record(raw, f"{self.members.path}: member {name!r}")
-        found = {heading: self._ids(cited) for heading, cited in record.sections.items()}
+        found = {heading: self.cited_ids(cited) for heading, cited in record.sections.items()}
         cited = sum(len(given) for given in record.sections.values())
         paper = Paper(
             id=paper_id,
@@ -120,7 +124,7 @@ class PaperDatabase:
         )
         return Stored(paper, cited, sum(lost for _, lost in found.values()))
 
-    def _ids(self, cited: list[str]) -> tuple[tuple[str, ...], int]:
+    def cited_ids(self, cited: list[str]) -> tuple[tuple[str, ...], int]:
         """Ids of cited titles, each once, and how many titles belong to no paper."""
         found = [self.resolve(title) for title in cited]
         ids = dict.fromkeys(paper_id for paper_id in found if paper_id is not None)

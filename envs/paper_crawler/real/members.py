@@ -57,6 +57,10 @@ class Members:
         at = int(self._hashes.searchsorted(wanted))
         return at if at < len(self._hashes) and self._hashes[at] == wanted else None
 
+    def count_among(self, hashes: Hashes) -> int:
+        """How many of the hashes of names belong to a member."""
+        return int(np.count_nonzero(np.isin(hashes, self._hashes)))
+
     def read(self, place: int, name: str = "") -> tuple[str, bytes]:
         """Name and unpacked bytes of the member at ``place``.
 

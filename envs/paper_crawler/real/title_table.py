@@ -14,7 +14,7 @@ from ...errors import DataError
 from ...search_qa.rows import clean, unreadable
 from ..titles import one_line, title_key
 from .arxiv_ids import UNDATED, date_of, plain_id
-from .packed import HashTable, PackedTexts, hash_of, hashes_of
+from .packed import Hashes, HashTable, PackedTexts, hash_of, hashes_of
 
 
 class TitleTable:
@@ -30,6 +30,7 @@ class TitleTable:
         ids: Of the papers.
         titles: Of the papers, on one line.
         dates: Of the papers, see :func:`~.arxiv_ids.date_of`.
+        key_hashes: Hash of each title's letters.
 
     Raises:
         DataError: The file does not hold what it should.
@@ -46,7 +47,7 @@ class TitleTable:
         self.ids = PackedTexts(arrays["ids.bytes"], arrays["ids.ends"])
         self.titles = PackedTexts(arrays["titles.bytes"], arrays["titles.ends"])
         self.dates = arrays["dates"]
-        self._arrays_bytes = sum(array.nbytes for array in arrays.values())
+        self.key_hashes: Hashes = arrays["key_hashes"]
         self._by_id, self._by_key = HashTable(arrays["id_hashes"]), HashTable(arrays["key_hashes"])
 
     def __len__(self) -> int:
