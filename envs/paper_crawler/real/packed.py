@@ -44,8 +44,15 @@ class Blank(Sequence[str]):
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, place: int | slice) -> str:  # type: ignore[override]
-        return ""
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        places = range(self._length)[place]  # which checks it
+        return "" if isinstance(places, int) else [""] * len(places)
 
 
 def hash_of(text: str) -> int:
