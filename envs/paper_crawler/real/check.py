@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -183,15 +184,14 @@ def check_papers(
 def _found(folder: Path, part: Part) -> FoundFile:
     """The file of a part: in its place, or right in the folder where that is how it is given."""
     path = folder / part.path
-    loose = folder / path.name
-    if part.path.startswith((AUTO, DATABASE)) and not path.parent.is_dir() and loose.is_file():
-        path = loose
+    if part.path.startswith((AUTO, DATABASE)) and not path.parent.is_dir():
+        path = folder / path.name
     if part.kind == "papers" and not path.is_file():
-        try:
+        with suppress(DataError):
             path = zip_in(path.parent)
-        except DataError:
-            return FoundFile(part, folder / part.path, None)
-    return FoundFile(part, path, path.stat().st_size if path.is_file() else None)
+    if path.is_file():
+        return FoundFile(part, path, path.stat().st_size)
+    return FoundFile(part, folder / part.path, None)
 
 
 def _queries(found: FoundFile, database: PaperDatabase | None, progress: Progress) -> FoundRows:

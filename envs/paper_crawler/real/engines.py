@@ -20,15 +20,17 @@ _MORE = 4
 
 
 class SearchEngine(Protocol):
-    """Finds ids of papers.
+    """Finds ids of papers."""
 
-    Attributes:
-        identity: Text that changes with what it searches and how.
-        blocking: True when it waits for something outside the process.
-    """
+    @property
+    def identity(self) -> str:
+        """Text that changes with what it searches and how."""
+        ...
 
-    identity: str
-    blocking: bool
+    @property
+    def blocking(self) -> bool:
+        """True when it waits for something outside the process."""
+        ...
 
     def search(self, requests: Sequence[Search]) -> list[list[str]]:
         """Ids without versions for each request, best first, each once, dates before ``before``.

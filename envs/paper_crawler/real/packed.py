@@ -16,7 +16,7 @@ class PackedTexts(Sequence[str]):
     """Texts that are decoded when they are asked for; see :func:`~.disk_cache.pack_strings`."""
 
     def __init__(self, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> None:
-        self._data, self._ends = memoryview(data), ends
+        self._data, self._ends = data.data, ends
 
     def __len__(self) -> int:
         return len(self._ends)

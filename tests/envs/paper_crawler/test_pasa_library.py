@@ -47,7 +47,7 @@ def test_files_become_tasks_and_a_library(pasa: Path) -> None:
     assert request.date == 20230607
     assert not library.blocking
     (found,) = library.search([Search(request.text, 10, request.date)])
-    assert set(found) == {GRIP, SLIP, "cs/0309040"}
+    assert set(found) == {GRIP, SLIP, SURVEY, "cs/0309040"}
     first = library.find(found[0])
     assert first is not None
     assert first.date < request.date
