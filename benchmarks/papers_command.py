@@ -53,7 +53,7 @@ def passages(action: PapersPassages) -> None:
     with ExitStack() as stack:
         stages = Stages(reporter(), stack)
         written, damaged = write_passages(
-            PaperDatabase(files.titles, files.papers, kept=1), action.out, stages
+            PaperDatabase(files.titles, files.papers), action.out, stages
         )
     lost = f", {damaged:,} of them without the abstract of a damaged member" if damaged else ""
     Console().print(

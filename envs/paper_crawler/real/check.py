@@ -256,9 +256,9 @@ def _lines(found: FoundFile, progress: Progress) -> Iterator[tuple[str, bytes]]:
 
 def _papers(database: PaperDatabase, sample: int | None, progress: Progress) -> FoundPapers:
     members, titles = database.members, database.titles
-    places = range(len(members))
-    if sample is not None and sample < len(members):
-        places = np.linspace(0, len(members) - 1, sample).astype(int).tolist()
+    places = members.places()
+    if sample is not None and sample < len(places):
+        places = [places[i] for i in np.linspace(0, len(places) - 1, sample).astype(int)]
     damaged = Damage()
     sections = cited = lost = 0
     for done, place in enumerate(places):

@@ -104,17 +104,25 @@ class PaperDatabase:
         """Number of papers that the zip has a member for."""
         return self.members.count_among(self.titles.key_hashes)
 
-    def _read(self, row: int) -> Stored:
-        table = self.titles
-        paper_id, title, date = table.ids[row], table.titles[row], int(table.dates[row])
-        key = title_key(title)
+    def record(self, row: int) -> Record | None:
+        """What the zip has of the paper at ``row`` of ``titles``; None without a member.
+
+        Raises:
+            EnvFault: The member is damaged.
+        """
+        key = title_key(self.titles.titles[row])
         place = self.members.place(key)
         if place is None:
-            return Stored(Paper(paper_id, title, date=date), in_zip=False)
+            return None
         name, raw = self.members.read(place, key)
-        record = read_record(raw, f"{self.members.path}: member {name!r}")
+        return read_record(raw, f"{self.members.path}: member {name!r}")
+
+    def _read(self, row: int) -> Stored:
+        paper_id, date = self.titles.ids[row], int(self.titles.dates[row])
+        record = self.record(row)
+        if record is None:
+            return Stored(Paper(paper_id, self.titles.titles[row], date=date), in_zip=False)
         found = {heading: self.cited_ids(cited) for heading, cited in record.sections.items()}
-        cited = sum(len(given) for given in record.sections.values())
         paper = Paper(
             id=paper_id,
             title=record.title,
@@ -122,6 +130,7 @@ class PaperDatabase:
             date=date,
             sections={heading: ids for heading, (ids, _) in found.items()},
         )
+        cited = sum(len(given) for given in record.sections.values())
         return Stored(paper, cited, sum(lost for _, lost in found.values()))
 
     def cited_ids(self, cited: list[str]) -> tuple[tuple[str, ...], int]:

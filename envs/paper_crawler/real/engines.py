@@ -20,16 +20,17 @@ _MORE = 4
 
 
 class SearchEngine(Protocol):
-    """Finds ids of papers."""
+    """Finds ids of papers.
+
+    Attributes:
+        blocking: True when it waits for something outside the process.
+    """
+
+    blocking: ClassVar[bool]
 
     @property
     def identity(self) -> str:
         """Text that changes with what it searches and how."""
-        ...
-
-    @property
-    def blocking(self) -> bool:
-        """True when it waits for something outside the process."""
         ...
 
     def search(self, requests: Sequence[Search]) -> list[list[str]]:

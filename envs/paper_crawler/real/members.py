@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,10 @@ class Members:
         wanted = np.uint64(hash_of(name))
         at = int(self._hashes.searchsorted(wanted))
         return at if at < len(self._hashes) and self._hashes[at] == wanted else None
+
+    def places(self) -> Sequence[int]:
+        """Places of all members, in the order of the file."""
+        return np.argsort(self._table["offset"], kind="stable").tolist()
 
     def count_among(self, hashes: Hashes) -> int:
         """How many of the hashes of names belong to a member."""

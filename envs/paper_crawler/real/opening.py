@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadValueError, UnknownNameError
-from ...index.manifest import read_manifest
+from ...index.manifest import Manifest, read_manifest
 from ...index.opening import open_index
 from ...settings import check_settings
 from .arxiv import ArxivSearch
@@ -86,9 +86,11 @@ def open_library(
         if name not in _PAPER_SETTINGS:
             raise UnknownNameError("setting", name, _PAPER_SETTINGS, "papers_settings")
     files = database_files(papers)
-    stamps = tuple(_stamp(path) for path in (files.titles, files.papers))
+    stamps: list[object] = [_stamp(path) for path in (files.titles, files.papers)]
+    if asked.get("index") is not None and search == SEARCHES[0]:
+        stamps.append(_index(asked).identity)
     folder = str(Path(papers).expanduser().absolute())
-    return _opened(folder, search, _written(asked), _written(kept), stamps)
+    return _opened(folder, search, _written(asked), _written(kept), tuple(stamps))
 
 
 @lru_cache(maxsize=4)
@@ -97,7 +99,7 @@ def _opened(
     search: str,
     search_settings: str,
     papers_settings: str,
-    stamps: tuple[tuple[int, int], ...],  # noqa: ARG001 - part of the key
+    stamps: tuple[object, ...],  # noqa: ARG001 - part of the key
 ) -> PasaLibrary:
     asked, kept = json.loads(search_settings), json.loads(papers_settings)
     database = _database(folder, kept.get("kept", 4096))
@@ -131,11 +133,27 @@ def _engine(search: str, settings: Mapping[str, Any], database: PaperDatabase) -
     for name in settings:
         if name != "index":
             raise UnknownNameError("setting", name, ("index",), "search_settings of local")
-    index = settings.get("index")
-    if index is None:
+    if settings.get("index") is None:
         made = titles_index(database.titles)
         return LocalSearch(made, database.titles.date, made.identity)
-    return LocalSearch(open_index(index), database.titles.date, read_manifest(index).identity)
+    identity = _index(settings).identity
+    return LocalSearch(open_index(settings["index"]), database.titles.date, identity)
+
+
+def _index(settings: Mapping[str, Any]) -> Manifest:
+    """The facts of the index that the local engine searches.
+
+    Raises:
+        BadValueError: Something else than a folder was named.
+        DataError: It is no index.
+    """
+    index = settings["index"]
+    if not isinstance(index, (str, Path)) or not str(index):
+        raise BadValueError(
+            f"search_settings: index is {index!r}; expected the folder of an index, made by "
+            "turngym index build."
+        )
+    return read_manifest(index)
 
 
 def _client(kind: type[Any], settings: Any, where: str) -> Any:

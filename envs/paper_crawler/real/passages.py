@@ -43,8 +43,8 @@ def write_passages(
                         progress("papers", row, len(database))
                     title, text = database.titles.titles[row], ""
                     try:
-                        stored = database.find(paper_id)
-                        text = "" if stored is None else stored.paper.abstract
+                        record = database.record(row)
+                        text = "" if record is None else record.abstract
                     except EnvFault:
                         damaged += 1
                     passage = {"id": paper_id, "title": title, "text": text}

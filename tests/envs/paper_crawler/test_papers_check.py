@@ -1,14 +1,12 @@
-"""What `turngym papers check` says of whole, partial and damaged folders."""
+"""What a look through a folder says of whole, partial and damaged folders."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from pasa_files import members, row, write_database, write_layout, write_rows, write_zip
 
-from turngym.benchmarks.cli import REFUSED, main
 from turngym.envs.errors import BadValueError, DataError
 from turngym.envs.paper_crawler.real.check import check_papers
 
@@ -16,12 +14,6 @@ from turngym.envs.paper_crawler.real.check import check_papers
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "120")
-
-
-def told(capsys: pytest.CaptureFixture[str]) -> str:
-    seen = capsys.readouterr()
-    return " ".join((seen.out + seen.err).split())
 
 
 def test_a_whole_folder_is_counted(tmp_path: Path) -> None:
@@ -88,44 +80,8 @@ def test_loose_files_are_found(tmp_path: Path) -> None:
     assert [found.rows for found in report.queries] == [1]
 
 
-def test_the_command_prints_what_is_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = write_layout(tmp_path)
-    assert main(["papers", "check", str(folder)]) == 0
-    seen = told(capsys)
-    assert "sft_crawler/train.jsonl missing, not needed sessions to imitate" in seen
-    assert "RealScholarQuery/test 1 0 0 3 0 66.7% 33.3%" in seen
-    assert "members of the zip 4" in seen
-    assert "citations that resolve 62.5%" in seen
-    (folder / "data/RealScholarQuery/test.jsonl").unlink()
-    content = {**members(), "broken [member]": b"{"}
-    write_zip(folder / "data/paper_database/cs_paper_2nd.zip", content)
-    assert main(["papers", "check", str(folder), "--all"]) == REFUSED
-    seen = told(capsys)
-    assert "RealScholarQuery/test.jsonl missing 50 queries" in seen
-    assert "damaged among them 1" in seen
-    assert "member 'broken [member]' is no JSON" in seen
-
-
-def test_the_command_writes_passages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder, out = write_layout(tmp_path), tmp_path / "passages.jsonl"
-    assert main(["papers", "passages", str(folder), "--out", str(out)]) == 0
-    assert f"5 papers in {out}. Next: turngym index build --corpus {out}" in told(capsys)
-    first = json.loads(out.read_text().splitlines()[0])
-    assert first == {
-        "id": "2105.90001",
-        "title": "GripLedger: Gated Recall for Tactile Policies",
-        "text": "A memory of touches with gates.",
-    }
-    assert main(["papers", "passages", str(folder), "--out", str(out)]) == REFUSED
-    assert "is there; name a new file" in told(capsys)
-
-
-def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such folder"):
         check_papers(tmp_path / "absent")
     with pytest.raises(BadValueError, match="sample is 0"):
         check_papers(tmp_path, sample=0)
-    assert main(["papers", "check", str(tmp_path / "absent")]) == REFUSED
-    assert "no such folder" in told(capsys)

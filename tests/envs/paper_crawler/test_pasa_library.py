@@ -189,7 +189,12 @@ def test_a_library_pickled_in_another_process_is_made_again(pasa: Path) -> None:
         ({"search_settings": {"k1": 2}}, UnknownNameError, "Known: index"),
         ({"search_settings": "index"}, BadValueError, "expected {name: value}"),
         ({"search_settings": {"index": "nowhere"}}, DataError, "nowhere"),
-        ({"search_settings": {"index": object()}}, BadValueError, "something else than"),
+        (
+            {"search_settings": {"index": object()}},
+            BadValueError,
+            "the folder of an index",
+        ),
+        ({"papers_settings": {"look_up": object()}}, BadValueError, "something else than"),
         ({"search": "arxiv", "search_settings": {"key": "x"}}, UnknownNameError, "'key'"),
         ({"papers_settings": {"size": 2}}, UnknownNameError, "unknown setting 'size'"),
         ({"papers_settings": {"kept": 0}}, BadValueError, "kept is 0"),
