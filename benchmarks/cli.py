@@ -24,6 +24,7 @@ from .options import (
     RetrieverCommand,
     TrainCommand,
 )
+from .papers_options import PapersCommand
 
 INTERRUPTED, REFUSED = 130, 2
 
@@ -35,6 +36,7 @@ _HOMES: dict[type, str] = {
     TrainCommand: "train_command",
     EvalCommand: "eval_command",
     IndexCommand: "index_command",
+    PapersCommand: "papers_command",
     RetrieverCommand: "retriever_command",
 }
 _FUNCTIONS: dict[type, str] = {

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from .index_options import IndexCommand
+from .papers_options import PapersCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Words = tuple[str, ...]
@@ -274,5 +275,6 @@ Command = (
     | Annotated[TrainCommand, tyro.conf.subcommand("train")]
     | Annotated[EvalCommand, tyro.conf.subcommand("eval")]
     | Annotated[IndexCommand, tyro.conf.subcommand("index")]
+    | Annotated[PapersCommand, tyro.conf.subcommand("papers")]
     | Annotated[RetrieverCommand, tyro.conf.subcommand("retriever")]
 )

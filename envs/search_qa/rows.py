@@ -6,6 +6,7 @@ and only in the columns that mean something here, so that no file is held whole.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,26 +43,42 @@ def rows_of(path: Path, where: str) -> Rows:
 
 def json_rows(path: Path) -> Rows:
     """Objects, one a line; blank lines are skipped."""
+    for where, line in lines_of(path):
+        row = json_row(line, where)
+        if row is not None:
+            yield where, row
+
+
+def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:
+    """(place, line) of a file; the first line without a byte order mark."""
     with _opened(path) as file:
         for number, line in enumerate(file, start=1):
-            where = f"{path}:{number}"
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                row = json.loads(text) if text.strip() else None
-            except UnicodeDecodeError as error:
-                raise DataError(f"{where}: not UTF-8 ({error.reason}).") from None
-            except json.JSONDecodeError as error:
-                raise DataError(
-                    f"{where}: not JSON ({error.msg} at column {error.colno}); expected one object "
-                    "per line."
-                ) from None
-            if not text.strip():
-                continue
-            if not isinstance(row, dict):
-                raise DataError(
-                    f"{where}: a {type(row).__name__}; expected a JSON object per line."
-                )
-            yield where, row
+            yield f"{path}:{number}", line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+
+
+def json_row(line: bytes, where: str) -> Mapping[str, Any] | None:
+    """The object in a line; None in a blank one.
+
+    Raises:
+        DataError: The line is no object.
+    """
+    try:
+        text = line.decode("utf-8")
+        if not text.strip():
+            return None
+        row = json.loads(text)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: not UTF-8 ({error.reason}).") from None
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{where}: not JSON ({error.msg} at column {error.colno}); expected one object per "
+            "line."
+        ) from None
+    except RecursionError:
+        raise DataError(f"{where}: nested too deeply; expected one object per line.") from None
+    if not isinstance(row, dict):
+        raise DataError(f"{where}: a {type(row).__name__}; expected a JSON object per line.")
+    return row
 
 
 def _list_rows(path: Path) -> Rows:
