@@ -110,8 +110,10 @@ class EpisodeScore:
         tokens: Sampled tokens; 0 for scripted agents.
         metrics: The environment's measures, empty after an error.
         tree: The turns, for token agents.
-        why: What went wrong, where it is known, after an error.
+        why: What went wrong, where it is known, after an error or with a full context.
         dataset: The data set of the task; empty where there is none.
+        context_full: The model's context had no room for a next action, which ended the episode as
+            ``truncated``. It is scored like any other.
     """
 
     task_id: str
@@ -122,6 +124,7 @@ class EpisodeScore:
     tree: Tree | None = None
     why: str = ""
     dataset: str = ""
+    context_full: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +152,11 @@ class Evaluation:
         return sum(e.status == AGENT_ERROR for e in self.episodes)
 
     @property
+    def context_full(self) -> int:
+        """Scored episodes that a full context ended."""
+        return sum(e.context_full for e in self.scored)
+
+    @property
     def success(self) -> Estimate:
         """Share of solved episodes."""
         return estimate([float(e.status == "solved") for e in self.scored])
@@ -174,6 +182,7 @@ class Evaluation:
             n=len(self.scored),
             errors=self.errors,
             agent_errors=self.agent_errors,
+            context_full=self.context_full,
             success=self.success,
             metrics={name: self.mean(name) for name in names},
             **{"return": estimate([e.return_ for e in self.scored])},
@@ -255,6 +264,7 @@ def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
         n=sum(score.n for score in scores),
         errors=sum(s.errors for s in sets),
         agent_errors=sum(s.agent_errors for s in sets),
+        context_full=sum(s.context_full for s in sets),
         success=estimate_of_means(solved),
         metrics={name: sum(values) / len(values) for name, values in means.items()},
         **{"return": estimate_of_means([[e.return_ for e in s.scored] for s in scored])},
@@ -265,6 +275,7 @@ def _row(score: SetScore, tokens: float) -> dict[str, float]:
     row = {
         "n": float(score.n),
         "errors": float(score.errors),
+        "context_full": float(score.context_full),
         "success_frac": score.success.mean,
         "success_low95": score.success.low95,
         "success_high95": score.success.high95,
@@ -345,4 +356,5 @@ def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
         tokens=sum(len(t.act_ids) for t in tree.turns),
         metrics=dict(last.metrics),
         tree=tree,
+        context_full=last.overflow,
     )

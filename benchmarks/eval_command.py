@@ -39,7 +39,7 @@ def run(command: EvalCommand) -> None:
     """Score every agent on every set and print one table.
 
     Raises:
-        TurngymError: Bad options, or an agent that failed in every episode.
+        TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
     env = env_config(command.env, command.world)
     whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
@@ -91,10 +91,16 @@ def _row(name: str, asked: Asked | None) -> dict[str, Any]:
 
 def _failures(name: str, evaluation: Evaluation, report: Reporter) -> list[str]:
     """Tell about episodes that the agent could not go on with; the error where none was scored."""
+    count = len(evaluation.episodes)
+    if full := [e for e in evaluation.scored if e.context_full]:
+        first = f"; the first, {full[0].task_id}: {full[0].why}" if full[0].why else ""
+        report.note(
+            f"{name} on {evaluation.name}: {len(full)} of {count} episodes ended with a full "
+            f"context and count as failed{first}"
+        )
     bad = [e for e in evaluation.episodes if e.status == AGENT_ERROR]
     if not bad:
         return []
-    count = len(evaluation.episodes)
     said = (
         f"{name} on {evaluation.name}: {len(bad)} of {count} episodes failed and are in no mean; "
         f"the first, {bad[0].task_id}: {bad[0].why}"

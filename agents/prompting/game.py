@@ -156,6 +156,10 @@ class Game:
             prompt: A dialogue, or a text to go on with.
             stop: Strings that end the completion.
             max_tokens: Most tokens; 0, or more than the limits', means the limits'.
+
+        Raises:
+            ContextFullError: The prompt leaves the model no room to write.
+            EndpointError: The model's server refuses, or does not answer.
         """
         limits = self.limits
         done = await self.model.complete(

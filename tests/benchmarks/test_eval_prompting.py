@@ -115,14 +115,37 @@ def test_agents_are_scored_with_a_local_model(
         assert 0 < row["metrics"]["completion_tokens"] <= 4 * row["metrics"]["model_calls"]
 
 
-def test_a_prompt_that_does_not_fit_is_an_agent_error(
-    tiny_model: Path, world: list[str], capsys: pytest.CaptureFixture[str]
+def test_a_prompt_that_does_not_fit_counts_as_failed(
+    tiny_model: Path, world: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    out = tmp_path / "scores.json"
     words = ["--model", str(tiny_model), "--device", "cpu", "--dialect", "chat", "--n", "1"]
-    assert main(["eval", "--agent", "react", *world, *words]) == REFUSED
-    said = capsys.readouterr().err
-    assert "1 of 1 episodes failed" in said
-    assert "context" in said
+    assert main(["eval", "--agent", "react", *world, *words, "--out", str(out)]) == 0
+    row = eval_rows(out)["react"]
+    assert (row["n"], row["agent_errors"], row["context_full"]) == (1, 0, 1)
+    assert row["success"]["mean"] == row["metrics"]["f1"] == 0.0
+    said = capsys.readouterr()
+    assert "1 of 1 episodes ended with a full context and count as failed" in said.err
+    assert "max_context is 512" in said.err
+    assert "context full" in said.out
+
+
+def test_a_server_without_room_for_a_prompt_counts_as_failed(
+    world: list[str], tmp_path: Path
+) -> None:
+    def short(request: dict[str, Any]) -> Any:
+        if "Doha?" not in str(request):
+            return oracle(request)
+        error = {"message": "too many tokens", "code": "context_length_exceeded"}
+        return {"raw": json.dumps({"error": error}).encode(), "status": 400}
+
+    out = tmp_path / "scores.json"
+    with serving(short) as server:
+        words = ["--endpoint", server.url, "--model-name", "m", "--out", str(out)]
+        assert main(["eval", "--agent", "rag", *words, *world]) == 0
+    row = eval_rows(out)["rag"]
+    assert (row["n"], row["agent_errors"], row["context_full"]) == (5, 0, 1)
+    assert row["success"]["mean"] == 0.8
 
 
 @pytest.mark.parametrize(
