@@ -23,7 +23,8 @@ weighted mixture asks again is ``data set/id#2``, ``#3`` and so on. Several data
 a file without ``data_source`` is called like itself, or like its folder if its own name is that of
 a split.
 
-Passages (``corpus``): JSON lines with ``id`` and ``contents``, whose first line is the title.
+Passages (``corpus``): JSON lines with ``id`` and ``contents``, whose first line is the title; or
+with ``id``, ``title`` and ``text``.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ from typing import Any
 
 from ..errors import BadValueError, DataError, UnknownNameError
 from ..retrieval import Bm25, Corpus
+from ..rows import claim, json_rows, row_contents, row_id, unreadable
 from ..tasks import SPLITS
 from .mixture import checked_weights
 from .questions import Question
-from .rows import READERS, claim, json_rows, row_id, text_of, unreadable
+from .rows import READERS
 from .source import QuestionSets
 from .written import Written, read_questions
 
@@ -117,13 +119,15 @@ def _corpus(path: Path) -> Corpus:
     titles: list[str] = []
     texts: list[str] = []
     for where, row in json_rows(path):
-        contents = text_of(row, "contents", where)
         claim(ids, row_id(row, where), where)
-        title, _, text = contents.partition("\n")
-        titles.append(title.strip())
+        title, text = row_contents(row, where)
+        titles.append(title)
         texts.append(text)
     if not ids:
-        raise DataError(f"{path}: holds no passage; expected JSON lines with id and contents.")
+        raise DataError(
+            f"{path}: holds no passage; expected JSON lines with id and contents, or id, title and "
+            "text."
+        )
     return Corpus(ids=list(ids), titles=titles, texts=texts)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
+from ..rows import checked, clean, row_id, text_of
 from .questions import Question
-from .rows import ANSWER_COLUMNS, checked, clean, row_id, rows_of, text_of
+from .rows import ANSWER_COLUMNS, rows_of
 from .text import as_question
 
 
