@@ -40,7 +40,7 @@ def read_questions(path: Path) -> Iterator[Written]:
         MissingExtraError: A parquet file without pyarrow.
     """
     where = ""
-    for where, row in rows_of(path, "SearchQA data"):
+    for where, row in rows_of(path, "questions"):
         text = as_question(_question_text(row, where))
         yield Written(
             id=row_id(row, where) if row.get("id") is not None else "",

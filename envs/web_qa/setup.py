@@ -97,7 +97,7 @@ def find_web(
         raise BadValueError(f"WebQA: data was given with {got}; expected one of the two.")
     from ..search_qa.data import load_questions
 
-    source = GivenQuestions(load_questions(data))
+    source = GivenQuestions(load_questions(data, where="WebQA"))
     if search_url is not None:
         pages: Site = _endpoint(search_url, net, snippet_chars)
     elif isinstance(site, (str, Path)):
@@ -124,7 +124,7 @@ def check_number(name: str, value: object, least: int, most: int) -> None:
 
 def _made(made: Mapping[str, Any], snippet_chars: int) -> Web:
     world = {name: value for name, value in made.items() if name != "snippets"}
-    knowledge = generated(retriever=None, **world)
+    knowledge = generated(retriever=None, where="WebQA", **world)
     assert knowledge.world is not None
     assert knowledge.size is not None
     wanted = made["snippets"] or _SNIPPETS[knowledge.size]
