@@ -16,7 +16,7 @@ import gymnasium as gym
 
 from ..agents.scripted import run_episode, text_env
 from ..envs.api import Policy, TextEnv
-from ..envs.errors import BadValueError, EnvFault
+from ..envs.errors import BadValueError, EnvFault, UnknownNameError
 from ..envs.forking import fork
 from ..envs.tasks import split_size
 from .contracts import Start
@@ -34,7 +34,9 @@ BREAKDOWN = ("hops",)
 """Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
 """Status of an episode whose agent could not go on: its model's server failed."""
-UNSCORED = ("env_error", AGENT_ERROR)
+ENV_ERROR = "env_error"
+"""Status of an episode that a broken environment ended."""
+UNSCORED = (ENV_ERROR, AGENT_ERROR)
 Tick = Callable[[int], None]
 
 
@@ -189,9 +191,21 @@ class Evaluation:
         )
 
     def mean(self, metric: str) -> float:
-        """Mean of a metric over the scored episodes that report it."""
+        """Mean of a metric over the scored episodes that report it.
+
+        Raises:
+            UnknownNameError: None of them does.
+        """
         values = [e.metrics[metric] for e in self.scored if metric in e.metrics]
-        return sum(values) / len(values) if values else 0.0
+        if not values:
+            known = sorted({name for e in self.scored for name in e.metrics})
+            raise UnknownNameError("metric", metric, known, f"evaluation set {self.name!r}")
+        return sum(values) / len(values)
+
+    @property
+    def tokens(self) -> float:
+        """Mean of the sampled tokens over the scored episodes; 0 where there is none."""
+        return sum(e.tokens for e in self.scored) / max(1, len(self.scored))
 
     def parts(self) -> list[Evaluation]:
         """The same episodes by data set, and by number of hops where that is reported."""
@@ -235,15 +249,14 @@ class Evaluation:
         for part in sets:
             row |= part.row()
         if sets:
-            tokens = [e.tokens for e in self.scored]
+            tokens = [s.tokens for s in sets if s.scored]
             mean = mean_of_sets(sets, f"{self.name}, {MEAN}")
             row |= _row(mean, sum(tokens) / max(1, len(tokens)))
         return row
 
     def row(self) -> dict[str, float]:
         """Metrics of this evaluation (declared keys)."""
-        score = self.score()
-        return _row(score, sum(e.tokens for e in self.scored) / max(1, score.n))
+        return _row(self.score(), self.tokens)
 
 
 def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
@@ -328,8 +341,8 @@ def evaluate_policy(
         options = {"split": start.split, "task": start.task}
         try:
             played = run_episode(env, policy_for(start.seed), start.seed, options)
-        except EnvFault:
-            episodes.append(_score_of(str(start.task), None))
+        except EnvFault as fault:
+            episodes.append(replace(_score_of(str(start.task), None), why=str(fault)))
         else:
             episodes.append(
                 EpisodeScore(

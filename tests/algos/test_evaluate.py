@@ -119,6 +119,11 @@ def test_full_contexts_are_counted_among_the_scored() -> None:
     assert back.context_full == 0
 
 
+def test_a_measure_that_nobody_reports_is_no_zero() -> None:
+    with pytest.raises(UnknownNameError, match=r"'dev': unknown metric 'f2'. Did you mean 'f1'"):
+        evaluation("dev", ("nq", "solved", 1.0)).mean("f2")
+
+
 def test_one_data_set_is_no_part_of_itself() -> None:
     done = evaluation("dev", ("nq", "solved", 1.0), ("nq", "failed", 0.0))
     assert len(done.scores()) == 1

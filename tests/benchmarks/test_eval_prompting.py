@@ -13,7 +13,9 @@ from prompting_help import write_world
 from turngym.agents.prompting import PROMPTING
 from turngym.benchmarks.cli import REFUSED, main
 from turngym.envs import replay
+from turngym.envs.errors import EnvFault
 from turngym.envs.record import read_transcripts
+from turngym.envs.search_qa.env import SearchQA
 
 
 @pytest.fixture
@@ -88,6 +90,20 @@ def test_a_failing_server_is_told_and_the_run_goes_on(
     assert "agent errors" in said.out
 
 
+def test_why_an_environment_broke_is_told(
+    world: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: SearchQA, *_: Any) -> Any:
+        raise EnvFault("the disk is gone")
+
+    monkeypatch.setattr(SearchQA, "begin", broken)
+    assert main(["eval", "--agent", "expert", *world]) == 0
+    said = capsys.readouterr()
+    assert "the environment broke in 5 of 5 episodes, which are in no mean" in said.err
+    assert "one of them, 0: the disk is gone" in said.err
+    assert "no score" in said.out
+
+
 def test_a_server_that_refuses_everything_is_an_error(
     world: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,7 +173,15 @@ def test_a_server_without_room_for_a_prompt_counts_as_failed(
         (["--agent", "expert", "--model", "x"], "are asked by prompting agents"),
         (["--agent", "rag", "--model", "x", "--endpoint", "http://x"], "two models"),
         (["--agent", "rag", "--endpoint", "http://x"], "--model-name"),
-        (["--agent", "rag", "--model", "x", "--model-name", "y"], "go with --endpoint"),
+        (
+            ["--agent", "rag", "--model", "x", "--model-name", "y"],
+            "--model-name: goes with --endpoint",
+        ),
+        (["--agent", "rag", "--model", "x", "--api", "completions"], "--api: goes with --endpoint"),
+        (["--agent", "rag", "--model", "x", "--request-arg", "a=1"], "--request-arg: goes with"),
+        (["--agent", "rag", "--model", "x", "--timeout", "3"], "--timeout: goes with --endpoint"),
+        (["--agent", "expert", "--dialect", "tags"], "--dialect: goes with prompting agents"),
+        (["--agent", "expert", "--concurrency", "3"], "--concurrency: goes with prompting"),
         (["--agent", "rag", "--endpoint", "x", "--model-name", "y"], "the url is 'x'"),
         (["--agent", "rag", "--model", "/no/such"], "no such folder"),
         (["--agent", "rag", "--model", "nothing"], "--model nothing: no such folder"),

@@ -44,17 +44,26 @@ def test_nothing_scored_is_no_score() -> None:
     assert row.count("no score") == 2
     assert "0.0%" not in row
     lines = printed(before_after(score(), score(0.0, n=0, errors=4)))
-    assert "every episode after broke" in lines[1]
-    assert "4 errors" in lines[0]
+    assert "no score after training: every episode broke" in lines[1]
+    assert "errors 0 → 4" in lines[0]
 
 
 def test_a_change_leaves_out_what_never_changes() -> None:
     new = score(0.75, metrics={"em": 0.5, "hops": 2.0}, context_full=1)
     text = "\n".join(printed(before_after(score(), new)))
-    assert "dev (4 questions, 1 context full)" in text
+    assert "dev (4 questions, context full 0 → 1)" in text
     assert "+25.0 pts" in text
     assert "+0.250" in text
     assert "hops" not in text
+
+
+def test_names_are_no_markup() -> None:
+    rows = [("[bold]", score(name="nq[1]"))]
+    for table in (score_table(rows), metric_table(rows)):
+        text = "\n".join(printed(table))
+        assert "[bold]" in text
+        assert "nq[1]" in text
+    assert "nq[1] (4" in printed(before_after(score(), score(name="nq[1]")))[0]
 
 
 def test_measures_that_a_set_lacks_stay_empty() -> None:
