@@ -262,7 +262,7 @@ def test_refusals(settings: dict[str, Any], error: type[Exception], match: str) 
         {"world_seed": -1},
         {"outcome": "f2"},
         {"format_score": 2},
-        {"data": {"trian": "q.jsonl"}, "site": "folder"},
+        {"data": {"tests": "q.jsonl"}, "site": "folder"},
         {"data": {}, "site": "folder"},
         {"data": 3, "site": "folder"},
         {"data": {"train": {"nq": 3}}, "site": "folder"},
