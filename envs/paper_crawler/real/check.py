@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import BadValueError, DataError, EnvFault
 from ...index.progress import Progress, silent
-from ...search_qa.rows import json_row, lines_of
+from ...rows import json_row, lines_of
 from .database import PaperDatabase, read_record
 from .layout import AUTO, DATABASE, LAYOUT, Part, data_folder, zip_in
 from .rows import QueryRow, RowRules, read_row
@@ -201,10 +201,7 @@ def _queries(found: FoundFile, database: PaperDatabase | None, progress: Progres
     unanswered = 0
     for where, line in _lines(found, progress):
         try:
-            value = json_row(line, where)
-            if value is None:
-                continue
-            row = read_row(value, where, rules)
+            row = read_row(json_row(line, where), where, rules)
             if row.qid in seen:
                 raise DataError(f"{where}: id {row.qid!r} was used before, at {seen[row.qid]}.")
         except DataError as error:
@@ -232,10 +229,7 @@ def _examples(found: FoundFile, progress: Progress) -> FoundRows:
     damaged, rows = Damage(), 0
     for where, line in _lines(found, progress):
         try:
-            value = json_row(line, where)
-            if value is None:
-                continue
-            if not isinstance(value.get("messages"), list):
+            if not isinstance(json_row(line, where).get("messages"), list):
                 raise DataError(f"{where}: messages is no list; expected a dialogue.")
         except DataError as error:
             damaged.add(error)
@@ -250,7 +244,8 @@ def _lines(found: FoundFile, progress: Progress) -> Iterator[tuple[str, bytes]]:
         if number % _TICK == 0:
             progress(found.name, done, found.size or 1)
         done += len(line)
-        yield where, line
+        if line.strip():
+            yield where, line
     progress(found.name, done, found.size or 1)
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from ...errors import EnvFault
-from ...search_qa.rows import clean
+from ...rows import clean
 from ..papers import Paper
 from ..titles import one_line, title_key
 from .members import Members

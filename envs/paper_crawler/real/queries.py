@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import DataError
+from ...rows import claim, json_rows, unreadable
 from ...search_qa.data import called
-from ...search_qa.rows import claim, json_rows, unreadable
 from ...tasks import Task
 from ..papers import Request
 from .layout import query_files

@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from ...errors import BadValueError, DataError, UnknownNameError
-from ...search_qa.rows import checked, text_of
+from ...rows import checked, text_of
 from ..papers import Request
 from ..titles import one_line, title_key
 from .arxiv_ids import plain_id

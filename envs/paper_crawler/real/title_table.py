@@ -11,7 +11,7 @@ import numpy as np
 
 from ...disk_cache import cached_arrays, pack_strings, source_digest
 from ...errors import DataError
-from ...search_qa.rows import clean, unreadable
+from ...rows import clean, unreadable
 from ..titles import one_line, title_key
 from .arxiv_ids import UNDATED, date_of, plain_id
 from .packed import Hashes, HashTable, PackedTexts, hash_of, hashes_of

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...disk_cache import cached_arrays, source_digest
 from ...errors import DataError
-from ...search_qa.rows import unreadable
+from ...rows import unreadable
 from .packed import hash_of
 
 _END = struct.Struct("<4s4H2LH")
