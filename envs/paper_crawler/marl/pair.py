@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ...api import FiveTuple
 from ...calls import serve
@@ -19,9 +19,9 @@ from ..plan import make_plan
 from .decisions import Decision, question, read_decision, read_decisions
 from .pay import Guard, Weights, is_relevant
 
-CRAWLER = "crawler"
-SELECTOR = "selector"
-AGENTS = (CRAWLER, SELECTOR)
+CRAWLER: str = "crawler"
+SELECTOR: str = "selector"
+AGENTS: tuple[str, ...] = (CRAWLER, SELECTOR)
 
 
 class Bundle(NamedTuple):
@@ -190,7 +190,7 @@ class Pair:
     def act(self, action: str) -> None:
         """The crawler's move: it pays for its action at once."""
         self.log.append((CRAWLER, self.shown(CRAWLER), action))
-        game = self.game.fork()
+        game = cast("PaperCrawler", self.game.fork())
         crawl = game.episode.world
         readable = game.action_space.contains(action)
         plan = make_plan(game.rules, crawl, action) if readable else None
@@ -267,7 +267,7 @@ class Pair:
         """An independent copy at this very state."""
         twin: Pair = object.__new__(Pair)
         vars(twin).update(vars(self))
-        twin.game = self.game.fork()
+        twin.game = cast("PaperCrawler", self.game.fork())
         twin.due = self.due.copy()
         twin.log = self.log.copy()
         twin.turn = self.turn and _replayed(twin.game, self.turn)
@@ -275,7 +275,7 @@ class Pair:
 
     def __getstate__(self) -> dict[str, Any]:
         turn = self.turn
-        bare = turn and replace(turn, game=self.game, play=None)  # pyright: ignore
+        bare = turn and replace(turn, game=self.game, play=None)
         return {**vars(self), "turn": bare}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -285,7 +285,7 @@ class Pair:
 
 def _replayed(game: PaperCrawler, turn: Turn) -> Turn:
     """The turn once more from its start, with the replies that it got; nothing is asked again."""
-    twin = game.fork()
+    twin = cast("PaperCrawler", game.fork())
     play = twin.open_step(turn.action)
     for reply in turn.replies:
         play.send(reply)

@@ -91,13 +91,11 @@ class PaperCrawlParallel(Table, ParallelEnv[str, dict[str, str], str]):
             self._answer(actions[SELECTOR])
         if not idle and not self._pair.over:
             self._pair.act(actions[CRAWLER])
-        terminated, truncated = self._ended()
-        paid = self._paid()
-        told = self._shown(), paid, *(dict.fromkeys(AGENTS, e) for e in (terminated, truncated))
-        infos = self._infos()
+        terminated, truncated = (dict.fromkeys(AGENTS, ended) for ended in self._ended())
+        paid, shown, infos = self._paid(), self._shown(), self._infos()
         if self._pair.over:
             self.agents = []
-        return *told, infos
+        return shown, paid, terminated, truncated, infos
 
     @property
     def _idle(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ...errors import BadValueError, EnvFault, UnknownNameError
 from ..papers import Judged, Request, Selector
@@ -70,17 +70,18 @@ def is_relevant(request: Request, paper_id: str) -> bool:
     return paper_id in (request.oracle or request.answers)
 
 
-@dataclass(frozen=True)
 class Payer:
     """A caller's selector or callable as a selector whose answers are checked.
 
-    Attributes:
+    Args:
         judge: The selector or callable.
     """
 
-    judge: Judge
-    identity: str = "payer"
-    blocking: bool = False
+    identity = "payer"
+    blocking = False
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
 
     def probabilities(self, judged: Sequence[Judged]) -> list[float]:
         """What the judge gives.
@@ -88,7 +89,7 @@ class Payer:
         Raises:
             EnvFault: Not one number per paper, or not from 0 to 1.
         """
-        ask = getattr(self.judge, "probabilities", self.judge)
+        ask: Any = getattr(self._judge, "probabilities", self._judge)
         scores = [float(score) for score in ask(judged)]
         if len(scores) != len(judged) or not all(0.0 <= score <= 1.0 for score in scores):
             raise EnvFault(
