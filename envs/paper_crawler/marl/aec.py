@@ -64,7 +64,7 @@ class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
         """
         return {"text": self._pair.shown(self._known(agent))}
 
-    def step(self, action: str | None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, action: str | None) -> None:
         """The move of :attr:`agent_selection`; None for an agent that has ended.
 
         Raises:
