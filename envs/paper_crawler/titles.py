@@ -1,20 +1,9 @@
-<<<<<<< HEAD
-"""How PaSa compares titles and headings: by their letters."""
-=======
 """Titles as they are compared: by their letters alone."""
->>>>>>> wt-files
 
 from __future__ import annotations
 
 
 def title_key(title: str) -> str:
-<<<<<<< HEAD
-    """The letters of ``title`` in lower case, nothing else.
-
-    Digits are dropped, as in PaSa's released code, so that "GPT-2" and "GPT-3" are the same.
-    """
-    return "".join(filter(str.isalpha, title)).lower()
-=======
     """The letters of a title, lower-cased; empty for one without letters.
 
     PaSa compares papers by this key. Digits count for nothing in it, so "GPT-2" and "GPT-3" have
@@ -26,4 +15,3 @@ def title_key(title: str) -> str:
 def one_line(text: str) -> str:
     """Text whose line breaks and runs of blanks are single blanks."""
     return " ".join(text.split())
->>>>>>> wt-files
