@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .columns import DATASET, NONE, SURVEY, Columns, Ints
+from .columns import DATASET, NONE, SURVEY, Columns, Flags, Ints
 from .outline import OUTLINES, Outline
 from .parameters import WorldParameters
 
@@ -23,8 +23,8 @@ class Citations:
             surveys: introduction, taxonomy, applications ``[sections]``.
         themes: Method of a survey's section on a method, else ``NONE`` ``[sections]``.
         cite_starts: First citation of each section ``[sections + 1]``.
-        cited: Cited papers that the library resolves.
-        raw: Citations of each paper, resolved or not ``[papers]``.
+        cited: Cited papers.
+        resolved: Whether the library resolves the citation.
     """
 
     section_starts: Ints
@@ -32,7 +32,7 @@ class Citations:
     themes: Ints
     cite_starts: Ints
     cited: Ints
-    raw: Ints
+    resolved: Flags
 
 
 class _Drawer:
@@ -159,7 +159,6 @@ def draw_citations(p: WorldParameters, columns: Columns, rng: np.random.Generato
     themes: list[int] = []
     cited: list[Ints] = []
     sections = np.zeros(p.papers, dtype=np.int64)
-    raw = np.zeros(p.papers, dtype=np.int64)
     for i in range(p.papers):
         if columns.kinds[i] == SURVEY:
             drawn = _survey(drawer, outline, i)
@@ -167,18 +166,17 @@ def draw_citations(p: WorldParameters, columns: Columns, rng: np.random.Generato
             drawn = _paper(drawer, outline, i, float(references[i]))
         for plan, theme, papers in drawn:
             drawer.cite(papers)
-            raw[i] += len(papers)
-            kept = papers[rng.random(len(papers)) >= p.unresolved]
-            if len(kept):
+            if len(papers):
                 plans.append(plan)
                 themes.append(theme)
-                cited.append(kept)
+                cited.append(papers)
                 sections[i] += 1
+    everything = np.concatenate([*cited, np.zeros(0, dtype=np.int64)])
     return Citations(
         section_starts=np.concatenate([[0], np.cumsum(sections)]),
         plans=np.array(plans, dtype=np.int64),
         themes=np.array(themes, dtype=np.int64),
         cite_starts=np.concatenate([[0], np.cumsum([len(c) for c in cited])]).astype(np.int64),
-        cited=np.concatenate(cited) if cited else np.zeros(0, dtype=np.int64),
-        raw=raw,
+        cited=everything,
+        resolved=rng.random(len(everything)) >= p.unresolved,
     )

@@ -102,7 +102,7 @@ class _Maker:
         self.templates = _TEMPLATES[p.size]
 
     def make(self, section: int) -> Drawn | None:
-        """A request from a section; None when no cell of its references has two papers."""
+        """A request from a section; None when no cell of its references suits."""
         world = self.world
         source = int(self.owners[section])
         starts = world.citations.cite_starts
@@ -112,7 +112,12 @@ class _Maker:
             for method in self.methods[row]:
                 if method != NONE:
                     found.setdefault((self.subtopics[row], method), []).append(row)
-        found = {cell: rows for cell, rows in found.items() if len(all_rows(world, cell, source)) > 1}
+        fewest = world.parameters.fewest_answers
+        found = {
+            cell: rows
+            for cell, rows in found.items()
+            if len(rows) >= fewest and len(all_rows(world, cell, source)) > 1
+        }
         if not found:
             return None
         weights = np.array([len(rows) for rows in found.values()]) ** world.parameters.cell_power

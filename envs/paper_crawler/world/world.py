@@ -67,6 +67,8 @@ class World:
         self.engine = DatedBm25(index, titles, abstracts, self.days)
         self._section_starts: list[int] = self.citations.section_starts.tolist()
         self._cite_starts: list[int] = self.citations.cite_starts.tolist()
+        cites = self.citations
+        self._cited: list[int] = np.where(cites.resolved, cites.cited, NONE).tolist()
         self._papers: list[Paper | None] = [None] * len(titles)
 
     def __len__(self) -> int:
@@ -81,19 +83,20 @@ class World:
 
     def _make(self, row: int) -> Paper:
         c, ids, cites = self.columns, self.ids, self._cite_starts
-        cited = self.citations.cited
         a, b = self._section_starts[row], self._section_starts[row + 1]
+        cited = self._cited[cites[a] : cites[b]]
+        sections = {
+            self._headings[s]: tuple(
+                [ids[j] for j in cited[cites[s] - cites[a] : cites[s + 1] - cites[a]] if j >= 0]
+            )
+            for s in range(a, b)
+        }
         return Paper(
             id=ids[row],
             title=self._titles[row],
             abstract=self._abstracts[row],
             date=self.days[row],
-            sections={
-                self._headings[s]: tuple(
-                    [ids[j] for j in cited[cites[s] : cites[s + 1]].tolist()]
-                )
-                for s in range(a, b)
-            },
+            sections={heading: cited for heading, cited in sections.items() if cited},
             topic=self.names.subtopics[c.subtopics[row]][0],
             methods=tuple(
                 self.names.methods[m][0] for m in c.methods[row].tolist() if m != NONE
