@@ -97,12 +97,13 @@ class NameHeuristic(SearchOnly):
 
 @dataclass(frozen=True, slots=True)
 class SectionOracle(SearchOnly):
-    """Sections that bring an annotated answer that was not found before."""
+    """Sections that bring a paper that answers the request and was not found before."""
 
     def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:
         """Those sections, looked at one after the other."""
+        wanted = frozenset(request.oracle or request.answers)
         for heading, cited in paper.sections.items():
-            if any(i in request.answers and i not in found for i in cited):
+            if any(i in wanted and i not in found for i in cited):
                 yield heading
 
 
