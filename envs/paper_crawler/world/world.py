@@ -18,6 +18,7 @@ from .citations import Citations, draw_citations
 from .columns import KINDS, NONE, Columns, draw_columns
 from .engine import DatedBm25
 from .names import Names, names_of
+from .outline import OUTLINES
 from .parameters import WorldParameters
 from .texts import write_texts
 
@@ -87,7 +88,7 @@ class World:
         cited = self._cited[cites[a] : cites[b]]
         sections = {
             self._headings[s]: tuple(
-                [ids[j] for j in cited[cites[s] - cites[a] : cites[s + 1] - cites[a]] if j >= 0]
+                [ids[j] for j in cited[cites[s] - cites[a] : cites[s + 1] - cites[a]] if j != NONE]
             )
             for s in range(a, b)
         }
@@ -103,6 +104,19 @@ class World:
             ),
             kind=KINDS[c.kinds[row]],
         )
+
+    def section_kinds(self, row: int) -> dict[str, str]:
+        """Kind of each section of a paper by its heading, as the outline names it."""
+        kinds = OUTLINES[self.parameters.size].kinds
+        a, b = self._section_starts[row], self._section_starts[row + 1]
+        plans = self.citations.plans[a:b].tolist()
+        return {self._headings[a + i]: kinds[plan] for i, plan in enumerate(plans)}
+
+    def cited_by(self, row: int) -> list[int]:
+        """Rows of the papers that a paper cites, with repetitions, unresolved ones left out."""
+        a, b = self._section_starts[row], self._section_starts[row + 1]
+        cites = self._cite_starts
+        return [j for j in self._cited[cites[a] : cites[b]] if j != NONE]
 
     @cached_property
     def cells(self) -> Mapping[tuple[int, int], np.ndarray]:
