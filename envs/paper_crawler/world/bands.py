@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 _TOLERANCE = 0.2
@@ -120,11 +121,11 @@ def compared(values: Mapping[str, float], size: str, preset: str = "default") ->
 
 
 def orderings(values: Mapping[str, float]) -> list[Ordering]:
-    """Which rule earns more and which finds more, as it should be in every world of default kind."""
+    """Which rule earns more and which finds more, as in every world of the default kind."""
 
     def chain(metric: str, *rules: str) -> Ordering:
         numbers = [values[f"{rule}: {metric}"] for rule in rules]
-        falling = all(a > b for a, b in zip(numbers, numbers[1:], strict=False))
+        falling = all(a > b for a, b in pairwise(numbers))
         return Ordering(f"{metric}: {' > '.join(rules)}", falling)
 
     recall = [values[f"{rule}: crawler_recall"] for rule in ("expand all", "section oracle")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -50,9 +51,7 @@ class _Drawer:
         self.by_subtopic = _groups(columns.subtopics, p.topics)
         self.by_field = _groups(columns.fields, p.domains * p.fields)
         first, second = columns.methods.T
-        self.by_method = [
-            np.flatnonzero((first == m) | (second == m)) for m in range(p.methods)
-        ]
+        self.by_method = [np.flatnonzero((first == m) | (second == m)) for m in range(p.methods)]
         data = columns.kinds == DATASET
         self.data_by_field = [pool[data[pool]] for pool in self.by_field]
         self.everyone = np.arange(n)
@@ -112,7 +111,7 @@ class _Drawer:
 def _groups(labels: Ints, count: int) -> list[Ints]:
     order = np.argsort(labels, kind="stable")
     stops = np.searchsorted(labels[order], np.arange(count + 1))
-    return [order[a:b] for a, b in zip(stops[:-1], stops[1:], strict=True)]
+    return [order[a:b] for a, b in pairwise(stops)]
 
 
 def _until(pool: Ints, before: int) -> Ints:
@@ -135,11 +134,15 @@ def _survey(drawer: _Drawer, outline: Outline, i: int) -> list[tuple[int, int, I
 def _paper(
     drawer: _Drawer, outline: Outline, i: int, references: float
 ) -> list[tuple[int, int, Ints]]:
-    drawn = []
+    drawn: list[tuple[int, int, Ints]] = []
     for plan, section in enumerate(outline.sections):
         wanted = references * section.share
         count = int(wanted) + (drawer.rng.random() < wanted % 1.0)
-        drawn.append((plan, NONE, drawer.draw(*drawer.pool(section.pool, i), count)))
+        pool, affinity = drawer.pool(section.pool, i)
+        if section.fresh:
+            unused = ~np.isin(pool, np.concatenate([papers for _, _, papers in drawn]))
+            pool, affinity = pool[unused], None if affinity is None else affinity[unused]
+        drawn.append((plan, NONE, drawer.draw(pool, affinity, count)))
     return drawn
 
 

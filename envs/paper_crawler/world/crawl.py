@@ -174,5 +174,3 @@ def crawl(
                 new += run.expand(rule, paper, depth)
         frontier = new
     return run.done
-
-

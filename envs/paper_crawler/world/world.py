@@ -99,9 +99,7 @@ class World:
             date=self.days[row],
             sections={heading: cited for heading, cited in sections.items() if cited},
             topic=self.names.subtopics[c.subtopics[row]][0],
-            methods=tuple(
-                self.names.methods[m][0] for m in c.methods[row].tolist() if m != NONE
-            ),
+            methods=tuple(self.names.methods[m][0] for m in c.methods[row].tolist() if m != NONE),
             kind=KINDS[c.kinds[row]],
         )
 
@@ -153,9 +151,7 @@ def _ids(days: list[int]) -> list[str]:
 
 
 def _generate(p: WorldParameters, seed: int) -> dict[str, np.ndarray]:
-    who, links, wording = (
-        np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3)
-    )
+    who, links, wording = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     columns = draw_columns(p, who)
     citations = draw_citations(p, columns, links)
     texts = write_texts(p, columns, citations, wording)
