@@ -63,6 +63,9 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         papers: Folder of PaSa's paper database.
         search: Search engine over real papers: ``"local"``, ``"serper"`` or ``"arxiv"``.
         search_settings: Settings of that search engine.
+        data_settings: Of the request files: what becomes of unanswered ones, days before a
+            request that count as too late.
+        papers_settings: Of the paper database.
         selector: Judges papers. Default: the simulated selector of the generated world; for real
             papers the annotated answers alone.
         selector_noise: Error rates of the simulated selector are multiplied by it; 0 judges by
@@ -115,6 +118,8 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         papers: str | Path | None = None,
         search: str | None = None,
         search_settings: Mapping[str, Any] | None = None,
+        data_settings: Mapping[str, Any] | None = None,
+        papers_settings: Mapping[str, Any] | None = None,
         selector: Selector | None = None,
         selector_noise: float | None = None,
         prompt: str | None = None,
@@ -158,7 +163,14 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         )
         self.crawled: Crawled = make_crawled(
             made={"size": size, "preset": preset, "world_seed": world_seed, "answers": answers},
-            real={"data": data, "papers": papers, "search": search, "settings": search_settings},
+            real={
+                "data": data,
+                "papers": papers,
+                "search": search,
+                "search_settings": search_settings,
+                "data_settings": data_settings,
+                "papers_settings": papers_settings,
+            },
             selector=selector,
             noise=selector_noise,
             label=label,

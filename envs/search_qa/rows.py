@@ -29,6 +29,8 @@ ANSWER_COLUMNS = ("golden_answers", "answers", "answer")
 """Where its accepted answers may stand, before Search-R1's ``reward_model``."""
 _OTHER_COLUMNS = ("id", "data_source", "reward_model")
 _BATCH = 1024
+
+
 def rows_of(path: Path, where: str) -> Rows:
     """(place, row) of a file, by its ending.
 
