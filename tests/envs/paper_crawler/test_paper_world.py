@@ -4,12 +4,14 @@ import os
 import pickle
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from troubled_library import TroubledLibrary
 
 from turngym.envs.errors import BadValueError, EnvFault, UnknownNameError
 from turngym.envs.paper_crawler.papers import Search
@@ -21,8 +23,6 @@ from turngym.envs.paper_crawler.world.parameters import PRESETS, SIZES, world_pa
 from turngym.envs.paper_crawler.world.texts import title_key
 from turngym.envs.paper_crawler.world.world import World, load_world
 from turngym.envs.retrieval import words
-
-from troubled_library import TroubledLibrary
 
 MICRO = world_parameters("micro")
 
@@ -74,11 +74,11 @@ def test_a_name_means_one_concept(size: str, preset: str) -> None:
     parameters = world_parameters(size, preset)
     names = names_of(parameters)
     concepts = [*names.subtopics, *names.methods]
-    assert {len(given) for given in concepts} == {parameters.aliases}
-    phrases = [tuple(words(alias)) for given in concepts for alias in given]
+    assert {len(known) for known in concepts} == {parameters.aliases}
+    phrases = [tuple(words(alias)) for known in concepts for alias in known]
     assert len(phrases) == len(set(phrases))
-    for number, given in enumerate(names.methods):
-        for alias in given:
+    for number, known in enumerate(names.methods):
+        for alias in known:
             text = f"all about {alias} and {names.subtopics[3][-1]}"
             assert names.mentions(text).methods == {number}
             assert names.mentions(text).subtopics == {3}
@@ -224,11 +224,14 @@ def test_search_obeys_the_date(full: World) -> None:
 def test_search_equals_the_formula(data: st.DataObject) -> None:
     world = load_world(MICRO, 0)
     said = sorted({w for t in world.names.subtopics for alias in t for w in words(alias)})
-    query = data.draw(st.lists(st.sampled_from([*said, "survey", "unheard"]), min_size=1, max_size=5))
+    query = data.draw(
+        st.lists(st.sampled_from([*said, "survey", "unheard"]), min_size=1, max_size=5)
+    )
     k = data.draw(st.integers(1, 40))
     day = world.days[data.draw(st.integers(0, len(world) - 1))]
     documents = [
-        searched_words(p.title) * 2 + searched_words(p.abstract) for p in map(world.paper, range(len(world)))
+        searched_words(p.title) * 2 + searched_words(p.abstract)
+        for p in map(world.paper, range(len(world)))
     ]
     mean = np.mean([len(d) for d in documents])
     scores = np.zeros(len(documents))
@@ -249,7 +252,7 @@ def test_search_equals_the_formula(data: st.DataObject) -> None:
 
 def test_equal_papers_come_in_the_order_of_ids(micro: World) -> None:
     found = micro.engine.search("survey", 100, 20300101)
-    pairs = zip(found, found[1:], strict=False)
+    pairs = pairwise(found)
     documents = [micro.paper(row) for row in found]
     lengths = [len(searched_words(f"{p.title} {p.title} {p.abstract}")) for p in documents]
     same = [(a, b) for (a, b), m, n in zip(pairs, lengths, lengths[1:], strict=False) if m == n]
