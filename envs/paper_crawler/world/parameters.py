@@ -178,7 +178,8 @@ _MICRO = {
     "methods": 12,
     "subtopic_methods": 4,
     "aliases": 3,
-    "canonical": 0.5,
+    "canonical": 0.4,
+    "hidden_titles": 0.6,
     "fillers_low": 2,
     "fillers_high": 4,
     "references": 12.0,
@@ -199,7 +200,7 @@ _CHANGES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "micro": {
         "default": {},
         "easy": {"aliases": 2, "canonical": 0.6, "hidden_titles": 0.35, "invisible": 0.0},
-        "hard": {"canonical": 0.34, "hidden_titles": 0.65, "method_in_abstract": 0.4},
+        "hard": {"canonical": 0.34, "hidden_titles": 0.75, "method_in_abstract": 0.3},
         "deep": {"invisible": 0.3, "recency": 0.5, "references": 8.0},
     },
 }  # fmt: skip

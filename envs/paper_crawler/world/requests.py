@@ -19,20 +19,21 @@ from .world import World, load_world
 
 LABELS = ("annotated", "all")
 _ROUNDS = 40
+# hardly a word beside the names stands in the papers: it would only blur a search
 _TEMPLATES = {
     "full": (
-        "Which papers use {method} for {subtopic}?",
-        "What has been done on {subtopic} with {method}?",
-        "Find all papers that apply {method} to {subtopic}.",
+        "Which papers use {method} when addressing {subtopic}?",
+        "Has anyone combined {method} with {subtopic}?",
+        "Please list papers that apply {method} to {subtopic}.",
         "Are there works that bring {method} to {subtopic}?",
-        "I need references where {subtopic} is tackled by {method}.",
-        "Could you list publications on {subtopic} that rely on {method}?",
+        "Where is {subtopic} tackled by {method}?",
+        "Could you list publications that handle {subtopic} through {method}?",
     ),
     "micro": (
-        "papers on {subtopic} with {method}",
-        "find {method} for {subtopic}",
-        "who tried {method} on {subtopic} ?",
-        "{subtopic} by {method} ?",
+        "papers about {subtopic} using {method}",
+        "find {method} applied to {subtopic}",
+        "who tried {method} at {subtopic} ?",
+        "{subtopic} through {method} ?",
     ),
 }
 
@@ -261,8 +262,12 @@ class GeneratedRequests:
 
 
 @lru_cache(maxsize=16)
+def _requests(parameters: WorldParameters, seed: int, labels: str) -> GeneratedRequests:
+    return GeneratedRequests(load_world(parameters, seed), labels)
+
+
 def generated_requests(
     parameters: WorldParameters, seed: int, labels: str = "annotated"
 ) -> GeneratedRequests:
     """The requests of these settings, one object per process."""
-    return GeneratedRequests(load_world(parameters, seed), labels)
+    return _requests(parameters, seed, labels)
