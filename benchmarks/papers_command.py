@@ -1,8 +1,10 @@
-"""`turngym papers check | passages`."""
+"""`turngym papers check | passages | stats | imitation | draw | curve`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
 from rich.console import Console, Group
 from rich.markup import escape
@@ -15,16 +17,32 @@ from ..envs.paper_crawler.real.database import PaperDatabase
 from ..envs.paper_crawler.real.layout import database_files
 from ..envs.paper_crawler.real.passages import write_passages
 from .index_command import Stages
-from .papers_options import PapersCheck, PapersCommand, PapersPassages
+from .papers_crawls import curve, draw
+from .papers_imitation import imitation
+from .papers_options import (
+    PapersCheck,
+    PapersCommand,
+    PapersCurve,
+    PapersDraw,
+    PapersImitation,
+    PapersPassages,
+    PapersStats,
+)
+from .papers_stats import stats
 
 
 def run(command: PapersCommand) -> None:
     """Do what was asked for."""
     action = command.action
-    if isinstance(action, PapersCheck):
-        check(action)
-    else:
-        passages(action)
+    doers: dict[type, Callable[[Any], None]] = {
+        PapersCheck: check,
+        PapersPassages: passages,
+        PapersStats: stats,
+        PapersImitation: imitation,
+        PapersDraw: draw,
+        PapersCurve: curve,
+    }
+    doers[type(action)](action)
 
 
 def check(action: PapersCheck) -> None:

@@ -110,7 +110,7 @@ def test_missing_columns_are_named(tmp_path: Path, column: str) -> None:
         (b'{"qid": ', "not JSON"),
         (b"[1]", "a list; expected a JSON object"),
         (b'{"qid": "\xff"}', "not UTF-8"),
-        (b"[" * 100_000, "cannot be read"),
+        (b"[" * 100_000, "JSON that cannot be read"),
     ],
 )
 def test_damaged_lines_are_told(tmp_path: Path, line: bytes, reason: str) -> None:
