@@ -15,7 +15,8 @@ from .world.library import generated_library
 from .world.names import Names as WorldNames
 from .world.parameters import world_parameters
 from .world.requests import generated_requests
-from .world.scripted import concepts_of, scripted_queries
+from .world.rules import names_concept
+from .world.scripted import scripted_queries
 from .world.selector import RuleSelector
 
 _LEAST_WORD = 4
@@ -46,8 +47,7 @@ class KnownNames:
 
     def names_concept(self, request: Request, heading: str) -> bool:
         """Whether a heading names the request's topic or method by any of their names."""
-        asked, named = concepts_of(self._names, request), self._names.mentions(heading)
-        return asked.subtopic in named.subtopics or asked.method in named.methods
+        return names_concept(self._names, request, heading)
 
 
 class SharedWords:

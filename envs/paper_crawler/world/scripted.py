@@ -46,7 +46,8 @@ def scripted_queries(names: Names, request: Request) -> list[str]:
     topics, methods = names.subtopics[subtopic], names.methods[method]
     places = rng.integers((len(methods), len(topics)), size=(PARAPHRASES, 2)).tolist()
     paraphrases = [f"{methods[m]} {topics[t]}" for m, t in places]
-    return [request.text, *paraphrases, f"survey {topics[int(rng.integers(len(topics)))]}"]
+    survey = f"survey {topics[int(rng.integers(len(topics)))]}"
+    return list(dict.fromkeys([request.text, *paraphrases, survey]))
 
 
 def all_name_pairs(names: Names, request: Request) -> list[str]:
