@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from .index_options import IndexCommand
+from .selector_options import SelectorCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Words = tuple[str, ...]
@@ -272,4 +273,5 @@ Command = (
     | Annotated[EvalCommand, tyro.conf.subcommand("eval")]
     | Annotated[IndexCommand, tyro.conf.subcommand("index")]
     | Annotated[RetrieverCommand, tyro.conf.subcommand("retriever")]
+    | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
 )

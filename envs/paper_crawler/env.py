@@ -59,8 +59,9 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         papers: Folder of PaSa's paper database.
         search: Search engine over real papers: ``"local"``, ``"serper"`` or ``"arxiv"``.
         search_settings: Settings of that search engine.
-        selector: Judges papers. Default: the simulated selector of the generated world; for real
-            papers the annotated answers alone.
+        selector: Judges papers; ``"lm:FOLDER"`` is a language model that was trained to. Default:
+            the simulated selector of the generated world; for real papers the annotated answers
+            alone.
         selector_noise: Error rates of the simulated selector are multiplied by it; 0 judges by
             the labels.
         prompt: ``"rules"`` (says how to write), ``"pasa"`` (does not) or ``"short"`` (micro's).
@@ -110,7 +111,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         papers: str | Path | None = None,
         search: str | None = None,
         search_settings: Mapping[str, Any] | None = None,
-        selector: Selector | None = None,
+        selector: Selector | str | None = None,
         selector_noise: float | None = None,
         prompt: str | None = None,
         granularity: Granularity = "action",
