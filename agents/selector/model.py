@@ -53,9 +53,7 @@ class LanguageModelSelector:
             raise BadValueError(f"selector: batch is {batch}; expected at least 1.")
         check_match(model, tokenizer)
         self.settings = settings or SelectorSettings()
-        self.decision = decision_of(
-            tokenizer, chat=self.settings.chat, blank=self.settings.blank
-        )
+        self.decision = decision_of(tokenizer, chat=self.settings.chat, blank=self.settings.blank)
         self.blocking = False
         self.identity = f"lm:{digest_of((_fingerprint(model, tokenizer), self.settings))}"
         self.prompts = Questions(tokenizer, self.settings, context_limit(model))
