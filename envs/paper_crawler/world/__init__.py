@@ -1,0 +1,1 @@
+"""The generated citation world: papers, requests, search, judgement, files and statistics."""

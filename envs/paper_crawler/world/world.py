@@ -1,0 +1,154 @@
+"""A generated citation world, shared by everything in the process that asks for the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...digest import digest_of
+from ...disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
+from ..papers import Paper
+from .citations import Citations, draw_citations
+from .columns import KINDS, NONE, Columns, draw_columns
+from .engine import DatedBm25
+from .names import Names, names_of
+from .parameters import WorldParameters
+from .texts import write_texts
+
+FORMAT = 1
+_SOURCES = (
+    "parameters.py", "topics_machines.py", "topics_world.py", "methods.py", "short_words.py",
+    "long_words.py", "lexicon.py", "names.py", "outline.py", "columns.py", "citations.py",
+    "texts.py", "engine.py", "requests.py", "world.py",
+)  # fmt: skip
+_TEXTS = ("titles", "abstracts", "headings")
+
+
+class World:
+    """Papers and the engine that searches them. Read-only; pickles as its parameters and seed.
+
+    Args:
+        parameters: The knobs.
+        seed: Seed of all draws.
+
+    Attributes:
+        names: The alias table.
+        identity: Text that changes with the papers and with how they are searched.
+        columns: Topic, methods, kind and date of each paper.
+        citations: Sections and what they cite.
+        ids: Of the papers, in order.
+        engine: The search engine.
+    """
+
+    def __init__(self, parameters: WorldParameters, seed: int) -> None:
+        self.parameters, self.seed = parameters, seed
+        self.names: Names = names_of(parameters)
+        made_by = source_digest(Path(__file__).parent, *_SOURCES)
+        mark = f"{digest_of(parameters)[:12]}-s{seed}-{made_by}-numpy{np.__version__}"
+        self.identity = f"papers-{parameters.size}-{mark}"
+        stored = cached_arrays(self.identity, lambda: _generate(parameters, seed))
+        self.columns = _part(Columns, stored, "paper.")
+        self.citations = _part(Citations, stored, "cite.")
+        titles, abstracts, headings = (
+            unpack_strings(stored[f"{key}.bytes"], stored[f"{key}.ends"]) for key in _TEXTS
+        )
+        self._titles, self._abstracts = titles, abstracts
+        self._headings = [headings[i] for i in stored["heading_of"].tolist()]
+        self.days: list[int] = self.columns.days.tolist()
+        self.ids = _ids(self.days)
+        self.rows = {paper: i for i, paper in enumerate(self.ids)}
+        index = f"{self.identity}-bm25s{version('bm25s')}"
+        self.engine = DatedBm25(index, titles, abstracts, self.days)
+        self._section_starts: list[int] = self.citations.section_starts.tolist()
+        self._cite_starts: list[int] = self.citations.cite_starts.tolist()
+        self._papers: list[Paper | None] = [None] * len(titles)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def paper(self, row: int) -> Paper:
+        """The paper in a row."""
+        made = self._papers[row]
+        if made is None:
+            made = self._papers[row] = self._make(row)
+        return made
+
+    def _make(self, row: int) -> Paper:
+        c, ids, cites = self.columns, self.ids, self._cite_starts
+        cited = self.citations.cited
+        a, b = self._section_starts[row], self._section_starts[row + 1]
+        return Paper(
+            id=ids[row],
+            title=self._titles[row],
+            abstract=self._abstracts[row],
+            date=self.days[row],
+            sections={
+                self._headings[s]: tuple(
+                    [ids[j] for j in cited[cites[s] : cites[s + 1]].tolist()]
+                )
+                for s in range(a, b)
+            },
+            topic=self.names.subtopics[c.subtopics[row]][0],
+            methods=tuple(
+                self.names.methods[m][0] for m in c.methods[row].tolist() if m != NONE
+            ),
+            kind=KINDS[c.kinds[row]],
+        )
+
+    @cached_property
+    def cells(self) -> Mapping[tuple[int, int], np.ndarray]:
+        """Rows of the papers of each subtopic and method, ascending."""
+        groups: dict[tuple[int, int], list[int]] = {}
+        methods = self.columns.methods.tolist()
+        for row, subtopic in enumerate(self.columns.subtopics.tolist()):
+            for method in methods[row]:
+                if method != NONE:
+                    groups.setdefault((subtopic, method), []).append(row)
+        return {cell: np.array(rows, dtype=np.int64) for cell, rows in groups.items()}
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> World:
+        return self
+
+    def __reduce__(self) -> Any:
+        return load_world, (self.parameters, self.seed)
+
+
+@lru_cache(maxsize=6)
+def load_world(parameters: WorldParameters, seed: int) -> World:
+    """The world of this key: the one in memory, else from the disk cache, else generated."""
+    return World(parameters, seed)
+
+
+def _ids(days: list[int]) -> list[str]:
+    ids, month, number = [], 0, 0
+    for day in days:
+        if day // 100 != month:
+            month, number = day // 100, 0
+        number += 1
+        ids.append(f"{month % 10_000:04d}.{number:05d}")
+    return ids
+
+
+def _generate(p: WorldParameters, seed: int) -> dict[str, np.ndarray]:
+    who, links, wording = (
+        np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3)
+    )
+    columns = draw_columns(p, who)
+    citations = draw_citations(p, columns, links)
+    texts = write_texts(p, columns, citations, wording)
+    arrays = {f"paper.{f.name}": getattr(columns, f.name) for f in fields(Columns)}
+    arrays |= {f"cite.{f.name}": getattr(citations, f.name) for f in fields(Citations)}
+    for key in _TEXTS:
+        for part, array in pack_strings(getattr(texts, key)).items():
+            arrays[f"{key}.{part}"] = array
+    return arrays | {"heading_of": texts.heading_of}
+
+
+def _part(kind: type[Any], stored: Mapping[str, np.ndarray], prefix: str) -> Any:
+    return kind(**{f.name: stored[prefix + f.name] for f in fields(kind)})
