@@ -171,20 +171,23 @@ _SCRIPTED: Mapping[str, Callable[[int], Policy]] = {
 }
 
 
-def scripted_names() -> tuple[str, ...]:
-    """Names that :func:`scripted` knows."""
-    return tuple(_SCRIPTED)
+def scripted_names(world: TextEnv[Any, Any] | None = None) -> tuple[str, ...]:
+    """Names that :func:`scripted` knows; with a world, those of its baselines too."""
+    return (*_SCRIPTED, *(world.baselines() if world is not None else ()))
 
 
-def scripted(name: str, seed: int = 0) -> Policy:
-    """A scripted policy by name: ``expert``, ``random`` or ``null``.
+def scripted(name: str, seed: int = 0, world: TextEnv[Any, Any] | None = None) -> Policy:
+    """A scripted policy by name: ``expert``, ``random``, ``null``, or a baseline of ``world``.
 
     Raises:
         UnknownNameError: No such agent.
     """
-    if name not in _SCRIPTED:
-        raise UnknownNameError("scripted agent", name, _SCRIPTED)
-    return _SCRIPTED[name](seed)
+    if name in _SCRIPTED:
+        return _SCRIPTED[name](seed)
+    own = world.baselines() if world is not None else {}
+    if name not in own:
+        raise UnknownNameError("scripted agent", name, scripted_names(world))
+    return own[name](seed)
 
 
 def text_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,11 +47,11 @@ def run(command: EvalCommand) -> None:
     configs = file_sets(env, command.eval_data, command.n) or (whole,)
     # Agents are looked up before the first of them plays for minutes.
     check_options(command.agent, command.asked)
-    agents = [(name, _known(name)) for name in command.agent]
     sets = [
         EvalSet(name=made.name, env=made.env, split=made.split, n=made.n, seed=command.seed)
         for made in (config.make() for config in configs)
     ]
+    agents = [(name, _known(name, sets)) for name in command.agent]
     report = reporter()
     asked = ask_model(command, report) if any(a in PROMPTING for _, a in agents) else None
     rows: list[tuple[str, SetScore]] = []
@@ -79,8 +80,11 @@ def run(command: EvalCommand) -> None:
         raise TurngymError(failed[0])
 
 
-def _known(name: str) -> str:
-    return name if name in (*scripted_names(), *PROMPTING) else model_path(name, PROMPTING)
+def _known(name: str, sets: Sequence[EvalSet]) -> str:
+    scripted_ones = scripted_names(sets[0].world)
+    if name in (*scripted_ones, *PROMPTING):
+        return name
+    return model_path(name, (*PROMPTING, *sets[0].world.baselines()))
 
 
 def _row(name: str, asked: Asked | None) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def _evaluate(
     report: Reporter,
     asked: Asked | None,
 ) -> list[Evaluation]:
-    if agent in scripted_names():
+    if agent in scripted_names(sets[0].world):
         return [_scripted(agent, what, report) for what in sets]
     if agent in PROMPTING and asked is not None:
         return [_prompted(agent, what, command, report, asked) for what in sets]
@@ -134,7 +138,7 @@ def _scripted(agent: str, what: EvalSet, report: Reporter) -> Evaluation:
     with report.bar(f"{agent} on {what.name}") as bar:
         return evaluate_policy(
             what,
-            lambda seed: scripted(agent, seed),
+            lambda seed: scripted(agent, seed, what.world),
             lambda n: bar.update(n / count, f"{n} of {count}"),
         )
 

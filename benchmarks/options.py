@@ -99,7 +99,8 @@ class PlayCommand:
     Attributes:
         env: Id of the environment; `turngym envs` lists them.
         world: Its settings.
-        agent: human, expert, random, null, a run directory or a model folder.
+        agent: human, expert, random, null, a baseline of the environment, a run directory or a
+            model folder.
         split: Split of the task.
         task: Index of the task; drawn from the seed when left out.
         seed: Seed of the episode.
@@ -122,8 +123,10 @@ class EvalCommand:
     """Score agents on the first N tasks of a split.
 
     Attributes:
-        agent: One or more of expert, random, null, a run directory, a model folder; or, with
-            --model or --endpoint, of direct, cot, rag, ircot, search-o1, react (SearchQA).
+        agent: One or more of expert, random, null, a baseline of the environment (search-only,
+            expand-all, expand-at-random, heuristic for PaperCrawler), a run directory, a model
+            folder; or, with --model or --endpoint, of direct, cot, rag, ircot, search-o1, react
+            (SearchQA).
         asked: The model of prompting agents.
         env: Id of the environment; `turngym envs` lists them.
         world: Its settings.

@@ -29,7 +29,7 @@ def run(command: PlayCommand) -> None:
         options["task"] = command.task
     world = text_env(env)
     split_size(world.source, command.split, world.name)
-    if command.agent == "human" or command.agent in scripted_names():
+    if command.agent == "human" or command.agent in scripted_names(world):
         _steps(env, command, options, console)
     else:
         _watch_model(env, command, options, console)
@@ -39,7 +39,7 @@ def _steps(
     env: gym.Env[Any, Any], command: PlayCommand, options: dict[str, Any], console: Console
 ) -> None:
     human = command.agent == "human"
-    policy = None if human else scripted(command.agent, command.seed)
+    policy = None if human else scripted(command.agent, command.seed, text_env(env))
     observation, info = env.reset(seed=command.seed, options=options)
     world = text_env(env)
     if world.instructions:

@@ -130,8 +130,8 @@ def scripted_queries(env: PaperCrawler, request: Request) -> list[str]:
 
 
 BASELINES: Mapping[str, Callable[[int], Policy]] = {
-    "search_only": SearchOnly,
-    "expand_all": ExpandAll,
-    "expand_at_random": ExpandAtRandom,
+    "search-only": SearchOnly,
+    "expand-all": ExpandAll,
+    "expand-at-random": ExpandAtRandom,
     "heuristic": Heuristic,
 }

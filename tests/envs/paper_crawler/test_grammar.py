@@ -1,5 +1,7 @@
 """PaSa's markers: the seven edge cases of the released parser, spans, round trips."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,7 +102,7 @@ def test_any_text_is_read_with_spans_inside_it(text, kind):
     session = read_session(text, kind)
     spans = [m.span for m in session.moves] + ([session.stop] if session.stop else [])
     assert all(0 <= a <= b <= len(text) for a, b in spans)
-    assert all(x[1] <= y[0] for x, y in zip(spans, spans[1:], strict=False))
+    assert all(x[1] <= y[0] for x, y in pairwise(spans))
     move, stopped = read_action(text, kind)
     assert 0 <= move.span[0] <= move.span[1] <= len(text)
     assert stopped or move.kind != "stop"
