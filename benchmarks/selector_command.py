@@ -114,10 +114,10 @@ def evaluate(action: SelectorEval) -> None:
     )
     questions = _questions(action.pairs, action.split, _SCORED_ON)
     scores = selector_scores(questions.asked_of(selector), questions.labels)
-    found = {"this selector": scores}
+    found = {"selector": scores}
     if questions.rules is not None:
         simulated = questions.rules.probabilities([pair.judged for pair in questions.pairs])
-        found["the world's own"] = selector_scores(simulated, questions.labels)
+        found["simulated"] = selector_scores(simulated, questions.labels)
     console = Console()
     console.print(_table(found))
     console.print(_reliability(scores))
@@ -171,7 +171,11 @@ def _questions(options: PairOptions, split: str, n: int) -> _Questions:
 
 def _world_settings(options: PairOptions) -> dict[str, Any]:
     made = values(options.env_arg, "--env-arg")
-    known = [name for name in signature(PaperCrawler).parameters if name != "selector"]
+    known = [
+        name
+        for name in signature(PaperCrawler.__init__).parameters
+        if name not in ("self", "selector")
+    ]
     for name in made:
         if name not in known:
             raise UnknownNameError("setting", name, known, "PaperCrawler-v0")
@@ -184,7 +188,7 @@ def _world_settings(options: PairOptions) -> dict[str, Any]:
 
 
 def _table(found: dict[str, SelectorScores]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
     heads = ("papers", "answers", "precision", "recall", "F1", "accuracy", "ECE", "Brier")
     for head in ("", *heads):
         table.add_column(head, justify="right" if head else "left")

@@ -68,12 +68,8 @@ def _row(line: str, where: str) -> SelectorRow:
         found: Any = json.loads(line)
     except ValueError as fault:
         raise DataError(f"{where}: not JSON ({fault}).") from fault
-    messages = found.get("messages") if isinstance(found, dict) else None
-    shape = isinstance(messages, list) and [
-        m.get("role") if isinstance(m, dict) and isinstance(m.get("content"), str) else None
-        for m in messages
-    ]
-    if shape != ["user", "assistant"]:
+    messages: Any = found.get("messages") if isinstance(found, dict) else None
+    if not isinstance(messages, list) or [_role(m) for m in messages] != ["user", "assistant"]:
         raise DataError(
             f"{where}: expected {{'messages': [a user's, an assistant's]}}, each with role and "
             f"content; got {line.strip()[:80]!r}."
@@ -86,3 +82,9 @@ def _row(line: str, where: str) -> SelectorRow:
         )
     reason = rest.strip().removeprefix(_REASON).strip()
     return SelectorRow(messages[0]["content"], verdict.strip() == "True", reason)
+
+
+def _role(message: Any) -> object:
+    """The role of a message with text; None for anything else."""
+    fits = isinstance(message, dict) and isinstance(message.get("content"), str)
+    return message.get("role") if fits else None
