@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -29,7 +28,7 @@ from ..agents.selector.training import (
     train_selector,
 )
 from ..algos.progress import reporter
-from ..envs.errors import BadValueError, UnknownNameError
+from ..envs.errors import BadValueError
 from ..envs.paper_crawler.env import PaperCrawler
 from ..envs.paper_crawler.papers import Selector
 from .arguments import values
@@ -59,7 +58,7 @@ def train(action: SelectorTrain) -> None:
     if out.is_dir() and any(out.iterdir()):
         raise BadValueError(f"--out {out}: holds files; choose a new folder, or empty this one.")
     how = _how(action)
-    questions = _questions(action.pairs, action.split, _TRAINED_ON)
+    questions = _questions(action.pairs, action.split, _TRAINED_ON, "answers")
     small = action.model is None or questions.micro
     asked = SelectorSettings(
         prompt=action.prompt or ("short" if small else "rules"), chat=action.chat
@@ -112,12 +111,12 @@ def evaluate(action: SelectorEval) -> None:
         device=action.device,
         dtype=action.dtype,
     )
-    questions = _questions(action.pairs, action.split, _SCORED_ON)
+    questions = _questions(action.pairs, action.split, _SCORED_ON, "met")
     scores = selector_scores(questions.asked_of(selector), questions.labels)
     found = {"selector": scores}
-    if questions.rules is not None:
-        simulated = questions.rules.probabilities([pair.judged for pair in questions.pairs])
-        found["simulated"] = selector_scores(simulated, questions.labels)
+    if questions.other is not None:
+        others = questions.other.probabilities([pair.judged for pair in questions.pairs])
+        found["the world's"] = selector_scores(others, questions.labels)
     console = Console()
     console.print(_table(found))
     console.print(_reliability(scores))
@@ -131,7 +130,7 @@ class _Questions(NamedTuple):
 
     written: Sequence[SelectorRow]
     pairs: Sequence[Pair]
-    rules: Selector | None  # the simulated selector of a generated world
+    other: Selector | None  # the world's own, where it has one
     micro: bool
 
     @property
@@ -152,7 +151,10 @@ class _Questions(NamedTuple):
         return found
 
 
-def _questions(options: PairOptions, split: str, n: int) -> _Questions:
+def _questions(
+    options: PairOptions, split: str, n: int, others: Literal["met", "answers"]
+) -> _Questions:
+    """Questions; ``others`` are what a generated world shows as no answer."""
     made = _world_settings(options)
     if options.rows is not None:
         if made:
@@ -162,23 +164,19 @@ def _questions(options: PairOptions, split: str, n: int) -> _Questions:
         rows = read_rows(existing_file(options.rows, "--rows"))
         return _Questions(rows if options.n is None else rows[: options.n], (), None, False)
     world = PaperCrawler(**made)
-    settings = PairSettings(n=n if options.n is None else options.n, seed=options.seed)
+    settings = PairSettings(
+        n=n if options.n is None else options.n,
+        others=others if world.crawled.size else "met",
+        seed=options.seed,
+    )
     pairs = selector_pairs(world, split, settings)
-    generated = world.crawled.size is not None and "selector" not in made
-    rules = world.crawled.selector if generated else None
-    return _Questions((), pairs, rules, world.crawled.size == "micro")
+    own = world.crawled.size is not None or "selector" in made
+    other = world.crawled.selector if own else None
+    return _Questions((), pairs, other, world.crawled.size == "micro")
 
 
 def _world_settings(options: PairOptions) -> dict[str, Any]:
     made = values(options.env_arg, "--env-arg")
-    known = [
-        name
-        for name in signature(PaperCrawler.__init__).parameters
-        if name not in ("self", "selector")
-    ]
-    for name in made:
-        if name not in known:
-            raise UnknownNameError("setting", name, known, "PaperCrawler-v0")
     if options.size is not None:
         made["size"] = options.size
     for name in ("data", "papers"):
@@ -191,7 +189,7 @@ def _table(found: dict[str, SelectorScores]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0))
     heads = ("papers", "answers", "precision", "recall", "F1", "accuracy", "ECE", "Brier")
     for head in ("", *heads):
-        table.add_column(head, justify="right" if head else "left")
+        table.add_column(head, justify="right" if head else "left", no_wrap=not head)
     for name, scores in found.items():
         n, positives, *others = scores.figures().values()
         table.add_row(name, f"{n:,}", f"{positives:,}", *(f"{x:.3f}" for x in others))

@@ -78,7 +78,8 @@ class SelectorEval:
 
     Attributes:
         folder: Of the selector.
-        pairs: What it is asked. Of a generated world, its simulated selector is scored beside it.
+        pairs: What it is asked. The selector of a generated world (simulated, or --env.selector) is
+            scored beside it.
         split: Split of the requests.
         plot: Where the picture goes; left out: calibration.png in the folder.
         probability: vocabulary (PaSa) or renormalised over True and False; left out: the folder's.

@@ -47,7 +47,7 @@ class Broken(Exception):
 
 
 class Taken(NamedTuple):
-    """One step as it came back, and the digest after it."""
+    """One step as it came back, and the digest after it where it was taken."""
 
     action: str
     observation: Any
@@ -122,15 +122,20 @@ class Lab:
         seed: int | None,
         act: Callable[[gym.Env[Any, Any], str, dict[str, Any]], str],
         options: Mapping[str, Any] | None = None,
+        digests: bool = False,
     ) -> Play:
-        """Play one episode to its end, or to twice the turn limit when it does not end."""
+        """Play one episode to its end, or to twice the turn limit when it does not end.
+
+        Digests are taken after every step where ``digests`` is set, and are empty otherwise.
+        """
         observation, info = env.reset(seed=seed, options=None if options is None else dict(options))
         world = self.inner(env)
-        play = Play(observation, dict(info), world.digest(), [])
+        play = Play(observation, dict(info), world.digest() if digests else "", [])
         for _ in range(2 * world.max_turns):
             action = act(env, observation, info)
             observation, reward, terminated, truncated, info = env.step(action)
-            taken = (observation, reward, terminated, truncated, dict(info), world.digest())
+            digest = world.digest() if digests else ""
+            taken = (observation, reward, terminated, truncated, dict(info), digest)
             play.steps.append(Taken(action, *taken))
             if info.get("status") == "env_error":
                 raise Broken(f"the environment broke at action {action!r}: {observation}")

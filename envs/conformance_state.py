@@ -43,10 +43,10 @@ def same_seed_same_episode(lab: Lab) -> None:
     """Two copies and one copy played twice give equal episodes for equal seeds and actions."""
     one, two = lab.make(), lab.make()
     for seed in _SEEDS:
-        first = lab.play(one, seed, lab.mixed(seed))
+        first = lab.play(one, seed, lab.mixed(seed), digests=True)
         moves = [step.action for step in first.steps]
         for env, who in ((two, "another copy"), (one, "the same copy, reset again")):
-            if found := differing(first, lab.play(env, seed, lab.same_moves(moves))):
+            if found := differing(first, lab.play(env, seed, lab.same_moves(moves), digests=True)):
                 raise Broken(f"seed {seed}, {who}: {found}")
 
 
@@ -64,18 +64,20 @@ def episode_is_task_and_seed(lab: Lab) -> None:
     """An episode that was reset without a seed starts again from its task and its own seed."""
     lab.env.reset(seed=5)
     for _ in range(3):
-        first = lab.play(lab.env, None, lab.mixed(3))
+        first = lab.play(lab.env, None, lab.mixed(3), digests=True)
         episode = lab.world.episode
         options = {"split": episode.task.split, "task": episode.task.id}
         moves = [step.action for step in first.steps]
-        again = lab.play(lab.make(), episode.random.seed, lab.same_moves(moves), options)
+        again = lab.play(
+            lab.make(), episode.random.seed, lab.same_moves(moves), options, digests=True
+        )
         if found := differing(first, again):
             raise Broken(f"task {episode.task.id!r}, seed {episode.random.seed}: {found}")
 
 
 def copies_do_not_touch(lab: Lab) -> None:
     """Copies stepped in turns give the episodes that each gives alone."""
-    alone = [lab.play(lab.make(), seed, lab.mixed(seed)) for seed in _SEEDS]
+    alone = [lab.play(lab.make(), seed, lab.mixed(seed), digests=True) for seed in _SEEDS]
     copies = [lab.make() for _ in _SEEDS]
     for env, seed, play in zip(copies, _SEEDS, alone, strict=True):
         env.reset(seed=seed)
@@ -151,7 +153,7 @@ def pickles_mid_episode(lab: Lab) -> None:
 def random_state_untouched(lab: Lab) -> None:
     """Making, resetting and stepping leave the caller's random and numpy.random where they were."""
     python, legacy = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
-    lab.play(lab.make(), 3, lab.mixed(3))
+    lab.play(lab.make(), 3, lab.mixed(3), digests=True)
     lab.make().reset()
     if random.getstate() != python:
         raise Broken("Python's global random state moved; draw from the episode's generator")
@@ -179,7 +181,7 @@ sys.stdout.write("\\nDIGESTS " + " ".join(digests))
 
 def same_in_another_process(lab: Lab) -> None:
     """Another interpreter with another hash seed gives the same digests."""
-    plays = [lab.play(lab.make(), seed, lab.mixed(seed)) for seed in _SEEDS]
+    plays = [lab.play(lab.make(), seed, lab.mixed(seed), digests=True) for seed in _SEEDS]
     moves = [[step.action for step in play.steps] for play in plays]
     want = [d for play in plays for d in (play.digest, *(s.digest for s in play.steps))]
     job = pickle.dumps((sys.path, cloudpickle.dumps((lab.make_alone, _SEEDS, moves))))

@@ -98,6 +98,18 @@ register_world(
         summary="the same questions over a site of linked pages: search, open pages, answer",
     )
 )
+register_world(
+    World(
+        id="PaperCrawler-v0",
+        entry_point="turngym.envs.paper_crawler.env:PaperCrawler",
+        summary="find all papers that answer a request: search, read outlines, follow citations",
+        reward_range=(-35.6, 1_500_000.0),
+    )
+)
+gym.register(
+    id="PaperCrawlerIndex-v0",
+    entry_point="turngym.envs.paper_crawler.index_env:PaperCrawlerIndex",
+)
 
 for _name, _summary in (
     ("Bandit", "one turn: which arm pays depends on the sign shown"),

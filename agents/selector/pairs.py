@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ...envs.errors import BadValueError
+from ...envs.errors import BadValueError, UnknownNameError
 from ...envs.paper_crawler.baselines import scripted_queries
 from ...envs.paper_crawler.papers import Judged, Paper, Request, Search
 from ...envs.paper_crawler.prompts import PROMPTS
@@ -47,6 +47,10 @@ class PairSettings:
         other_sections: Probability that the crawl opens a section that cites no answer; those that
             cite one are always opened (PaSa's rule for imitation, 0.1).
         layers: Layers of citations that it follows.
+        others: What is shown as no answer. ``"met"``: any paper that the crawl met (PaSa).
+            ``"answers"``: of these, only papers that answer another request of the split. Where
+            splits share no topic, as in generated worlds, the rest would teach that papers of
+            held-out topics are never right.
         seed: Of everything that is drawn.
     """
 
@@ -55,6 +59,7 @@ class PairSettings:
     enter: float = 0.5
     other_sections: float = 0.1
     layers: int = 1
+    others: Literal["met", "answers"] = "met"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -63,6 +68,8 @@ class PairSettings:
                 raise BadValueError(
                     f"selector pairs: {name} is {getattr(self, name)}; expected {least} or more."
                 )
+        if self.others not in ("met", "answers"):
+            raise UnknownNameError("others", self.others, ("met", "answers"), "selector pairs")
         for name in ("enter", "other_sections"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BadValueError(
@@ -87,15 +94,20 @@ def selector_pairs(
 
     Raises:
         UnknownNameError: There is no such split.
-        BadValueError: No request of the split gave a pair.
+        BadValueError: No request of the split gave a pair, or it has no end where all of its
+            answers are asked for.
         EnvFault: The library is broken.
     """
     settings = settings or PairSettings()
     rng = np.random.default_rng([settings.seed, 1])
+    size = split_size(world.source, split, world.name)
+    allowed = _answers(world, split, size) if settings.others == "answers" else None
     pairs: list[Pair] = []
-    for index in _order(split_size(world.source, split, world.name), rng):
+    for index in _order(size, rng):
         request = world.source.task(split, index).payload
-        pairs += _of_request(world, request, rng, settings)
+        met = partial_crawl(world, request, rng, settings)
+        others = [p for p in met if allowed is None or p.id in allowed]
+        pairs += _of_request(world, request, others, (rng, settings.per_request))
         if len(pairs) >= settings.n:
             break
     if not pairs:
@@ -132,15 +144,33 @@ def _order(size: int | None, rng: np.random.Generator) -> Iterator[int]:
         yield int(rng.integers(ENDLESS))
 
 
+def _answers(world: PaperCrawler, split: str, size: int | None) -> set[str]:
+    """Ids of all papers that answer a request of a split."""
+    if size is None:
+        raise BadValueError(
+            f"selector pairs: others='answers' needs all requests, but split {split!r} has no "
+            "end; use others='met'."
+        )
+    found: set[str] = set()
+    for index in range(size):
+        request = world.source.task(split, index).payload
+        found.update(request.answers, request.oracle)
+    return found
+
+
 def _of_request(
-    world: PaperCrawler, request: Request, rng: np.random.Generator, settings: PairSettings
+    world: PaperCrawler,
+    request: Request,
+    others: Sequence[Paper],
+    drawn: tuple[np.random.Generator, int],
 ) -> list[Pair]:
+    """At most so many answers, and as many of ``others`` that are none."""
     found = (world.library.find(answer) for answer in request.answers)
     right = [paper for paper in found if paper is not None]
-    met = partial_crawl(world, request, rng, settings)
     relevant = {*request.answers, *request.oracle}
-    wrong = [paper for paper in met if paper.id not in relevant]
-    k = min(len(right), len(wrong), settings.per_request)
+    wrong = [paper for paper in others if paper.id not in relevant]
+    rng, most = drawn
+    k = min(len(right), len(wrong), most)
     pairs: list[Pair] = []
     for one, other in zip(_draw(right, k, rng), _draw(wrong, k, rng), strict=True):
         pairs += [Pair(request, one, True), Pair(request, other, False)]

@@ -54,6 +54,9 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         size: ``"full"`` (8,000 generated papers) or ``"micro"`` (small vocabulary, short texts).
         preset: Difficulty of the generated world, see :mod:`turngym.envs.paper_crawler.world`.
         world_seed: Seed of the generated world.
+        answers: Which papers of the generated world are annotated: ``"annotated"`` (those that the
+            section cites from which the request was made: a third of all that answer it, as in
+            AutoScholarQuery) or ``"all"`` (as in RealScholarQuery).
         data: PaSa's request files; with ``papers``, in place of the generated world. See
             :mod:`turngym.envs.paper_crawler.real`.
         papers: Folder of PaSa's paper database.
@@ -107,6 +110,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         size: str | None = None,
         preset: str | None = None,
         world_seed: int | None = None,
+        answers: str | None = None,
         data: str | Path | Mapping[str, Any] | None = None,
         papers: str | Path | None = None,
         search: str | None = None,
@@ -153,7 +157,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
             over_cap=over_cap,
         )
         self.crawled: Crawled = make_crawled(
-            made={"size": size, "preset": preset, "world_seed": world_seed},
+            made={"size": size, "preset": preset, "world_seed": world_seed, "answers": answers},
             real={"data": data, "papers": papers, "search": search, "settings": search_settings},
             selector=selector,
             noise=selector_noise,

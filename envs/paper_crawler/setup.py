@@ -12,6 +12,12 @@ from .labels import LabelSelector
 from .papers import Library, Paper, Request, Selector
 from .prompts import PROMPTS
 from .selectors import named_selector
+from .world.library import generated_library
+from .world.names import Names as WorldNames
+from .world.parameters import world_parameters
+from .world.requests import generated_requests
+from .world.scripted import concepts_of, scripted_queries
+from .world.selector import RuleSelector
 
 _LEAST_WORD = 4
 
@@ -26,6 +32,22 @@ class Names(Protocol):
     def names_concept(self, request: Request, heading: str) -> bool:
         """Whether a heading names a concept of the request."""
         ...
+
+
+class KnownNames:
+    """The alias table of a generated world: it knows every name of every concept."""
+
+    def __init__(self, names: WorldNames) -> None:
+        self._names = names
+
+    def queries(self, request: Request) -> Sequence[str]:
+        """The request, paraphrases by other names, and a query for surveys."""
+        return scripted_queries(self._names, request)
+
+    def names_concept(self, request: Request, heading: str) -> bool:
+        """Whether a heading names the request's topic or method by any of their names."""
+        asked, named = concepts_of(self._names, request), self._names.mentions(heading)
+        return asked.subtopic in named.subtopics or asked.method in named.methods
 
 
 class SharedWords:
@@ -165,7 +187,19 @@ def _real(
 
 
 def _generated(made: Mapping[str, Any], selector: Selector | None, noise: float) -> Crawled:
-    raise NotImplementedError
+    seed = 0 if made["world_seed"] is None else made["world_seed"]
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise BadValueError(f"PaperCrawler: world_seed is {seed!r}; expected an integer from 0.")
+    size = made["size"] or "full"
+    parameters = world_parameters(size, made["preset"] or "default")
+    library = generated_library(parameters, seed)
+    return Crawled(
+        size=size,
+        source=generated_requests(parameters, seed, made["answers"] or "annotated"),
+        library=library,
+        selector=selector or RuleSelector(library, noise=noise),
+        names=KnownNames(library.world.names),
+    )
 
 
 def _long_words(text: str) -> set[str]:

@@ -70,7 +70,6 @@ def test_train_and_score(tmp_path: Path, rows: str, capsys: pytest.CaptureFixtur
         (["train", "--out", "OUT", "--rows", "ROWS", "--size", "micro"], "leave out size"),
         (["train", "--out", "OUT", "--rows", "ROWS", "--lr", "-1"], "lr is -1"),
         (["train", "--out", "OUT", "--env.sise", "micro"], "Did you mean 'size'"),
-        (["train", "--out", "OUT", "--env.selector", "lm:x"], "unknown setting 'selector'"),
         (["train", "--out", "OUT", "--data", "ROWS"], "papers is missing"),
         (["eval", "OUT/none", "--rows", "ROWS"], "no such folder"),
         (["eval", "OUT/none", "--rows", "ROWS", "--threshold", "2"], "threshold is 2"),
