@@ -35,7 +35,7 @@ def draw_calibration(scores: SelectorScores, path: Path | str, title: str = "") 
     upper.plot(said, true, color=BLUE, lw=1.6, marker="o", ms=4.5, zorder=3)
     upper.set_ylim(-0.03, 1.03)
     upper.set_ylabel("share of answers", fontsize=9, color=INK)
-    upper.text(0.02, 0.97, _figures(scores), va="top", fontsize=8.5, color=INK, linespacing=1.5)
+    upper.set_title(_figures(scores), loc="left", fontsize=8.5, color=INK, linespacing=1.5)
     lower.bar(
         [(b.low + b.high) / 2 for b in scores.bins],
         [b.n for b in scores.bins],
@@ -69,9 +69,8 @@ def _figure() -> Any:
 
 def _figures(scores: SelectorScores) -> str:
     return (
-        f"{scores.n:,} papers, {scores.positives:,} answers\n"
-        f"precision {scores.precision:.2f}, recall {scores.recall:.2f}, F1 {scores.f1:.2f}\n"
-        f"calibration error {scores.ece:.3f}"
+        f"{scores.n:,} papers, {scores.positives:,} answers; calibration error {scores.ece:.3f}\n"
+        f"precision {scores.precision:.2f}, recall {scores.recall:.2f}, F1 {scores.f1:.2f}"
     )
 
 

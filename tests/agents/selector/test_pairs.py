@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,27 @@ def test_sections_that_cite_answers_are_opened():
     assert sorted((pair.paper.id, pair.label) for pair in pairs) == [("a", True), ("s", False)]
 
 
+def test_others_can_be_answers_of_other_requests():
+    papers = [Paper(name, f"start {name}", date=20200101) for name in "abc"]
+    asked = [Request("start a", 20230101, ("a",)), Request("start b", 20230101, ("b",))]
+    later = Request("start c", 20230101, ("c",))
+    world = PaperCrawler(data=Asked(train=asked, dev=[later]), papers=Bookcase(papers))
+
+    def shown(others):
+        settings = PairSettings(enter=1.0, others=others, per_request=9)
+        drawn = (selector_pairs(world, "train", replace(settings, seed=i)) for i in range(9))
+        return {(p.request.text, p.paper.id) for pairs in drawn for p in pairs if not p.label}
+
+    assert shown("answers") == {("start a", "b"), ("start b", "a")}
+    assert ("start a", "c") in shown("met")
+
+
+def test_all_answers_of_a_split_without_end(world, monkeypatch):
+    monkeypatch.setattr(type(world.source), "sizes", lambda _: {"train": None})
+    with pytest.raises(BadValueError, match="has no end"):
+        selector_pairs(world, "train", PairSettings(others="answers"))
+
+
 def test_rows_say_why(world):
     pairs = selector_pairs(world, "train", PairSettings(n=2))
     for pair, row in zip(pairs, rows_of(pairs, "short"), strict=True):
@@ -97,6 +119,8 @@ def test_refusals(world):
     )
     with pytest.raises(BadValueError, match="no request of split 'train' gave one"):
         selector_pairs(lonely, "train")
+    with pytest.raises(UnknownNameError, match="others"):
+        PairSettings(others="all")
     for wrong in ({"n": 1}, {"enter": 1.5}, {"per_request": 0}, {"layers": -1}):
         with pytest.raises(BadValueError, match=next(iter(wrong))):
             PairSettings(**wrong)
