@@ -19,6 +19,7 @@ from ..loading import check_match, context_limit
 from ..tokenizer_training import train_tokenizer
 from .decision import Decision, decision_of
 from .model import Questions
+from .renaming import Renamer
 from .rows import SelectorRow
 from .settings import SelectorSettings, write_manifest
 
@@ -37,7 +38,10 @@ class TrainingSettings:
         warmup: Share of the steps over which the learning rate rises.
         rationale: Learn the reason after the verdict too, where a row has one. All tokens weigh
             the same, so that the verdict is a small part of the loss.
-        seed: Of the rows' order.
+        rename: Share of the rows whose words are exchanged for others, anew in every epoch; see
+            :class:`~turngym.agents.selector.renaming.Renamer`. Not in the paper: only models that
+            know no language need it.
+        seed: Of the rows' order, and of new words.
     """
 
     epochs: int = 1
@@ -45,6 +49,7 @@ class TrainingSettings:
     lr: float = 1e-5
     warmup: float = 0.01
     rationale: bool = True
+    rename: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -53,11 +58,15 @@ class TrainingSettings:
                 raise BadValueError(
                     f"selector training: {name} is {getattr(self, name)}; expected 1 or more."
                 )
-        if not (0 < self.lr < math.inf and 0 <= self.warmup <= 1):
+        if not 0 < self.lr < math.inf:
             raise BadValueError(
-                f"selector training: lr is {self.lr}, warmup {self.warmup}; expected a positive "
-                "learning rate and a share of the steps."
+                f"selector training: lr is {self.lr}; expected a positive learning rate."
             )
+        for name in ("warmup", "rename"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BadValueError(
+                    f"selector training: {name} is {getattr(self, name)}; expected a share."
+                )
 
 
 MICRO = TrainingSettings(epochs=6, lr=1e-3, warmup=0.05, rationale=False)
@@ -128,10 +137,13 @@ def train_selector(
     steps = how.epochs * math.ceil(len(rows) / how.batch)
     warmup = max(1, math.ceil(how.warmup * steps))
     pupil = Pupil(model, lr=how.lr, warmup_steps=warmup, pad_id=questions.pad_id)
-    shown = [_demonstration(row, questions, decision, how.rationale) for row in rows]
+    renamed = Renamer(rows, how.rename)
     rng = np.random.default_rng([how.seed, 2])
     losses: list[float] = []
     for _ in range(how.epochs):
+        shown = [
+            _demonstration(renamed(row, rng), questions, decision, how.rationale) for row in rows
+        ]
         order = rng.permutation(len(shown))
         for start in range(0, len(order), how.batch):
             losses.append(pupil.step([shown[i] for i in order[start : start + how.batch]]))
