@@ -36,6 +36,7 @@ from .selector_options import PairOptions, SelectorCommand, SelectorEval, Select
 from .worlds import existing_file
 
 _TRAINED_ON, _SCORED_ON = 20_000, 2_000
+_PICTURE = "calibration.png"
 
 
 def run(command: SelectorCommand) -> None:
@@ -65,7 +66,7 @@ def train(action: SelectorTrain) -> None:
     )
     rows = questions.rows(asked.prompt)
     if action.keep_rows is not None:
-        write_rows(Path(action.keep_rows).expanduser(), rows)
+        write_rows(_place(action.keep_rows), rows)
     if action.model is None:
         model, tokenizer = small_model(rows)
     else:
@@ -85,7 +86,8 @@ def train(action: SelectorTrain) -> None:
 
 def _how(action: SelectorTrain) -> TrainingSettings:
     start = MICRO if action.model is None else TrainingSettings()
-    given = {name: getattr(action, name) for name in ("epochs", "batch", "lr", "rationale")}
+    names = ("epochs", "batch", "lr", "rationale", "rename")
+    given = {name: getattr(action, name) for name in names}
     changed = {name: value for name, value in given.items() if value is not None}
     return replace(start, **changed, seed=action.pairs.seed)
 
@@ -120,7 +122,7 @@ def evaluate(action: SelectorEval) -> None:
     console = Console()
     console.print(_table(found))
     console.print(_reliability(scores))
-    picture = Path(action.plot).expanduser() if action.plot else folder / "calibration.png"
+    picture = _place(action.plot or str((folder if folder.is_dir() else Path()) / _PICTURE))
     draw_calibration(scores, picture, folder.resolve().name)
     console.print(f"calibration plot: {escape(str(picture))}", highlight=False, soft_wrap=True)
 
@@ -183,6 +185,13 @@ def _world_settings(options: PairOptions) -> dict[str, Any]:
         if (file := getattr(options, name)) is not None:
             made[name] = existing_file(file, f"--{name}", folder=True)
     return made
+
+
+def _place(file: str) -> Path:
+    """Where a file is written; its folder is made."""
+    path = Path(file).expanduser()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def _table(found: dict[str, SelectorScores]) -> Table:

@@ -50,10 +50,12 @@ class SelectorTrain:
         prompt: Style of the question; left out: short for micro and for the small model, else
             rules.
         chat: Ask through the model's chat template.
-        epochs: Times that every row is seen; left out: 1 (PaSa), 6 for the small model.
+        epochs: Times that every row is seen; left out: 1 (PaSa), 3 for the small model.
         batch: Rows per step.
         lr: Learning rate; left out: 1e-5 (PaSa), 1e-3 for the small model.
         rationale: Learn the reasons too; left out: yes (PaSa), no for the small model.
+        rename: Share of the rows whose words are exchanged for others, so that a small model
+            compares rather than remembers.
         keep_rows: File to write the rows to, in PaSa's format.
         device: auto, cpu or cuda.
     """
@@ -68,6 +70,7 @@ class SelectorTrain:
     batch: int | None = None
     lr: float | None = None
     rationale: bool | None = None
+    rename: float | None = None
     keep_rows: str | None = None
     device: str = "auto"
 
@@ -81,7 +84,8 @@ class SelectorEval:
         pairs: What it is asked. The selector of a generated world (simulated, or --env.selector) is
             scored beside it.
         split: Split of the requests.
-        plot: Where the picture goes; left out: calibration.png in the folder.
+        plot: Where the picture goes; left out: calibration.png in the folder (here,
+            for a hub name).
         probability: vocabulary (PaSa) or renormalised over True and False; left out: the folder's.
         threshold: Probability above which a paper is selected; left out: the folder's.
         batch: Papers per forward pass.

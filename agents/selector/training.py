@@ -69,7 +69,7 @@ class TrainingSettings:
                 )
 
 
-MICRO = TrainingSettings(epochs=6, lr=1e-3, warmup=0.05, rationale=False)
+MICRO = TrainingSettings(epochs=3, lr=1e-3, warmup=0.05, rationale=False)
 """For small models that know nothing yet."""
 
 

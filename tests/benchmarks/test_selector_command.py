@@ -50,15 +50,23 @@ def test_train_and_score(tmp_path: Path, rows: str, capsys: pytest.CaptureFixtur
 
     again = str(tmp_path / "second")
     words = ["--rows", rows, "--model", out, "--out", again, "--lr", "1e-3", "--n", "8"]
+    words += ["--rename", "0.5"]
     assert main(["selector", "train", *words]) == 0
     kept = json.loads((tmp_path / "second" / "selector.json").read_text())
     assert (
-        kept["training"] | {"epochs": 1, "lr": 1e-3, "rows": 8, "rationale": True}
+        kept["training"] | {"epochs": 1, "lr": 1e-3, "rows": 8, "rationale": True, "rename": 0.5}
         == (kept["training"])
     )
-    more = ["--probability", "renormalised", "--threshold", "0.3", "--plot", f"{tmp_path}/p.png"]
+    more = [
+        "--probability",
+        "renormalised",
+        "--threshold",
+        "0.3",
+        "--plot",
+        f"{tmp_path}/new/p.png",
+    ]
     assert main(["selector", "eval", again, "--rows", rows, *more]) == 0
-    assert (tmp_path / "p.png").exists()
+    assert picture.exists()
     assert main(["selector", "train", "--rows", rows, "--out", out]) == REFUSED
     assert "holds files" in told(capsys)
 
