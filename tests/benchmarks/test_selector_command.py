@@ -38,10 +38,8 @@ def test_train_and_score(tmp_path: Path, rows: str, capsys: pytest.CaptureFixtur
     assert read_rows(copy) == read_rows(rows)
     kept = json.loads((tmp_path / "selector" / "selector.json").read_text())
     assert kept["settings"]["prompt"] == "short"
-    assert (
-        kept["training"] | {"epochs": 2, "lr": 1e-3, "rows": 32, "rationale": False}
-        == (kept["training"])
-    )
+    wanted = {"epochs": 2, "lr": 1e-3, "rows": 32, "rationale": False}
+    assert wanted.items() <= kept["training"].items()
     assert main(["selector", "eval", out, "--rows", rows]) == 0
     seen = told(capsys)
     assert "selector 32 16 " in seen
@@ -53,18 +51,10 @@ def test_train_and_score(tmp_path: Path, rows: str, capsys: pytest.CaptureFixtur
     words += ["--rename", "0.5"]
     assert main(["selector", "train", *words]) == 0
     kept = json.loads((tmp_path / "second" / "selector.json").read_text())
-    assert (
-        kept["training"] | {"epochs": 1, "lr": 1e-3, "rows": 8, "rationale": True, "rename": 0.5}
-        == (kept["training"])
-    )
-    more = [
-        "--probability",
-        "renormalised",
-        "--threshold",
-        "0.3",
-        "--plot",
-        f"{tmp_path}/new/p.png",
-    ]
+    wanted = {"epochs": 1, "lr": 1e-3, "rows": 8, "rationale": True, "rename": 0.5}
+    assert wanted.items() <= kept["training"].items()
+    picture = tmp_path / "new" / "p.png"
+    more = ["--probability", "renormalised", "--threshold", "0.3", "--plot", str(picture)]
     assert main(["selector", "eval", again, "--rows", rows, *more]) == 0
     assert picture.exists()
     assert main(["selector", "train", "--rows", rows, "--out", out]) == REFUSED
