@@ -86,7 +86,7 @@ def train(action: SelectorTrain) -> None:
 
 def _how(action: SelectorTrain) -> TrainingSettings:
     start = MICRO if action.model is None else TrainingSettings()
-    names = ("epochs", "batch", "lr", "rationale", "rename")
+    names = ("epochs", "batch", "lr", "rationale")
     given = {name: getattr(action, name) for name in names}
     changed = {name: value for name, value in given.items() if value is not None}
     return replace(start, **changed, seed=action.pairs.seed)

@@ -54,8 +54,6 @@ class SelectorTrain:
         batch: Rows per step.
         lr: Learning rate; left out: 1e-5 (PaSa), 1e-3 for the small model.
         rationale: Learn the reasons too; left out: yes (PaSa), no for the small model.
-        rename: Share of the rows whose words are exchanged for others, so that a small model
-            compares rather than remembers.
         keep_rows: File to write the rows to, in PaSa's format.
         device: auto, cpu or cuda.
     """
@@ -70,7 +68,6 @@ class SelectorTrain:
     batch: int | None = None
     lr: float | None = None
     rationale: bool | None = None
-    rename: float | None = None
     keep_rows: str | None = None
     device: str = "auto"
 

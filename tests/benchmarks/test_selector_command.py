@@ -48,10 +48,9 @@ def test_train_and_score(tmp_path: Path, rows: str, capsys: pytest.CaptureFixtur
 
     again = str(tmp_path / "second")
     words = ["--rows", rows, "--model", out, "--out", again, "--lr", "1e-3", "--n", "8"]
-    words += ["--rename", "0.5"]
     assert main(["selector", "train", *words]) == 0
     kept = json.loads((tmp_path / "second" / "selector.json").read_text())
-    wanted = {"epochs": 1, "lr": 1e-3, "rows": 8, "rationale": True, "rename": 0.5}
+    wanted = {"epochs": 1, "lr": 1e-3, "rows": 8, "rationale": True}
     assert wanted.items() <= kept["training"].items()
     picture = tmp_path / "new" / "p.png"
     more = ["--probability", "renormalised", "--threshold", "0.3", "--plot", str(picture)]
