@@ -64,9 +64,11 @@ class TrainingSettings:
 
 
 MICRO = TrainingSettings(epochs=3, lr=1e-3, warmup=0.05, rationale=False)
-"""For small models that know nothing yet. On the micro world such a model remembers what it was shown:
-it judges new requests on topics of the training split about as well as the simulated selector (F1
-0.85), and papers of topics that it never met hardly better than chance."""
+"""For small models that know nothing yet. On the micro world such a model remembers what it was
+shown: it judges new requests on topics of the training split about as well as the simulated
+selector (F1 0.85), and papers of topics that it never met hardly better than chance."""
+
+
 MICRO_SHAPE = BlankSettings(
     hidden=128, layers=3, heads=4, inner=256, init_range=0.06, context=1024, vocab_size=1024
 )
