@@ -9,12 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..envs.errors import BadValueError, MissingExtraError, TurngymError
+from ..envs.errors import BadValueError, ContextFullError, MissingExtraError, TurngymError
 
 T = TypeVar("T")
 Read = Callable[[Any], T]
 BUSY = (408, 409, 425, 429)
 """Statuses below 500 that another attempt may change."""
+TOO_LONG = ("context_length_exceeded", "exceed_context_size_error")
+"""What OpenAI (as ``code``) and llama.cpp (as ``type``) call a request that is too long."""
+TOO_LONG_WORDS = ("maximum context length", "maximum model length", "model's context length")
+"""What vLLM and SGLang write in their ``message``; they have no code for it."""
 LONGEST_PAUSE = 30.0
 _SHOWN = 200
 
@@ -23,12 +27,17 @@ class EndpointError(TurngymError, RuntimeError):
     """A model server that refuses a request or stays without a usable reply."""
 
 
+class EndpointContextError(EndpointError, ContextFullError):
+    """A server's refusal of a request that its model's context has no room for."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
     """Where a model server is and how patient to be with it.
 
     A busy server (429, 5xx), a timeout, a broken connection and a reply that cannot be read are
-    tried again after growing pauses; ``Retry-After`` is kept to. Any other refusal is final.
+    tried again after growing pauses; ``Retry-After`` is kept to. Any other refusal is final, and
+    one of a request that is longer than the model's context is told apart.
 
     Attributes:
         url: Base address, as ``http://localhost:8000/v1``.
@@ -75,18 +84,14 @@ class Endpoint:
                 IndexError and TypeError mean that it is not there.
 
         Raises:
+            EndpointContextError: The request is longer than the model's context.
             EndpointError: Refused, or no usable reply after all attempts.
             MissingExtraError: httpx is not installed.
         """
         httpx, tries = _httpx(), _Tries(self, path)
         while True:
             try:
-                answer = httpx.post(
-                    self.address(path),
-                    json=dict(body),
-                    headers=self.headers(),
-                    timeout=self.timeout,
-                )
+                answer = httpx.post(**self._request(path, body))
             except (httpx.HTTPError, httpx.InvalidURL) as fault:
                 tries.fail(_told(fault))
             else:
@@ -99,12 +104,7 @@ class Endpoint:
         httpx, tries = _httpx(), _Tries(self, path)
         while True:
             try:
-                answer = await client.post(
-                    self.address(path),
-                    json=dict(body),
-                    headers=self.headers(),
-                    timeout=self.timeout,
-                )
+                answer = await client.post(**self._request(path, body))
             except (httpx.HTTPError, httpx.InvalidURL) as fault:
                 tries.fail(_told(fault))
             else:
@@ -120,6 +120,15 @@ class Endpoint:
         """
         httpx = _httpx()
         return httpx.AsyncClient(limits=httpx.Limits(max_connections=None))
+
+    def _request(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments of a post; the key is read anew for every attempt."""
+        return {
+            "url": self.address(path),
+            "json": dict(body),
+            "headers": self.headers(),
+            "timeout": self.timeout,
+        }
 
 
 class _Tries:
@@ -142,6 +151,10 @@ class _Tries:
                 self.fail(f"a reply that cannot be read ({reason}): {answer.text[:_SHOWN]!r}")
                 return None
         problem = f"{status} {answer.text[:_SHOWN]}".strip()
+        if status < 500 and _too_long(answer):
+            raise EndpointContextError(
+                f"{self._address}: the request is longer than the model's context ({problem})."
+            )
         if status < 500 and status not in BUSY:
             raise EndpointError(
                 f"{self._address} refuses the request ({problem}). Check the address, the model's "
@@ -172,6 +185,21 @@ class _Tries:
             return "whether it wants a key (none was sent)"
         there = "is set" if os.environ.get(variable) else "is not set"
         return f"the key in {variable} (the variable {there})"
+
+
+def _too_long(answer: Any) -> bool:
+    """Whether a refusal says that the request is longer than the model's context."""
+    try:
+        reply = answer.json()
+    except ValueError:
+        return False
+    error = reply.get("error", reply) if isinstance(reply, Mapping) else None
+    if not isinstance(error, Mapping):
+        return False
+    if any(error.get(name) in TOO_LONG for name in ("code", "type")):
+        return True
+    message = str(error.get("message", "")).lower()
+    return any(words in message for words in TOO_LONG_WORDS)
 
 
 def _told(fault: Exception) -> str:

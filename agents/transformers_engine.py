@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..envs.errors import BadValueError, EpisodeError
+from ..envs.errors import BadValueError, ContextFullError, EpisodeError
 from .batch import Batch, Job
 from .engine import Completion, Request, StopReason
 from .engine_setup import cache_bytes, choose_forward, end_ids
@@ -229,7 +229,7 @@ class TransformersEngine:
             )
         room = self._max_context - len(ids)
         if room < 1:
-            raise BadValueError(
+            raise ContextFullError(
                 f"engine: the context has {len(ids)} tokens and max_context is "
                 f"{self._max_context}: no room for a single token. Shorten the context."
             )

@@ -16,7 +16,7 @@ import gymnasium as gym
 
 from ..agents.scripted import run_episode, text_env
 from ..envs.api import Policy, TextEnv
-from ..envs.errors import BadValueError, EnvFault
+from ..envs.errors import BadValueError, EnvFault, UnknownNameError
 from ..envs.forking import fork
 from ..envs.tasks import split_size
 from .contracts import Start
@@ -34,7 +34,9 @@ BREAKDOWN = ("hops",)
 """Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
 """Status of an episode whose agent could not go on: its model's server failed."""
-UNSCORED = ("env_error", AGENT_ERROR)
+ENV_ERROR = "env_error"
+"""Status of an episode that a broken environment ended."""
+UNSCORED = (ENV_ERROR, AGENT_ERROR)
 Tick = Callable[[int], None]
 
 
@@ -110,8 +112,10 @@ class EpisodeScore:
         tokens: Sampled tokens; 0 for scripted agents.
         metrics: The environment's measures, empty after an error.
         tree: The turns, for token agents.
-        why: What went wrong, where it is known, after an error.
+        why: What went wrong, where it is known, after an error or with a full context.
         dataset: The data set of the task; empty where there is none.
+        context_full: The model's context had no room for a next action, which ended the episode as
+            ``truncated``. It is scored like any other.
     """
 
     task_id: str
@@ -122,6 +126,7 @@ class EpisodeScore:
     tree: Tree | None = None
     why: str = ""
     dataset: str = ""
+    context_full: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +154,11 @@ class Evaluation:
         return sum(e.status == AGENT_ERROR for e in self.episodes)
 
     @property
+    def context_full(self) -> int:
+        """Scored episodes that a full context ended."""
+        return sum(e.context_full for e in self.scored)
+
+    @property
     def success(self) -> Estimate:
         """Share of solved episodes."""
         return estimate([float(e.status == "solved") for e in self.scored])
@@ -174,15 +184,28 @@ class Evaluation:
             n=len(self.scored),
             errors=self.errors,
             agent_errors=self.agent_errors,
+            context_full=self.context_full,
             success=self.success,
             metrics={name: self.mean(name) for name in names},
             **{"return": estimate([e.return_ for e in self.scored])},
         )
 
     def mean(self, metric: str) -> float:
-        """Mean of a metric over the scored episodes that report it."""
+        """Mean of a metric over the scored episodes that report it.
+
+        Raises:
+            UnknownNameError: None of them does.
+        """
         values = [e.metrics[metric] for e in self.scored if metric in e.metrics]
-        return sum(values) / len(values) if values else 0.0
+        if not values:
+            known = sorted({name for e in self.scored for name in e.metrics})
+            raise UnknownNameError("metric", metric, known, f"evaluation set {self.name!r}")
+        return sum(values) / len(values)
+
+    @property
+    def tokens(self) -> float:
+        """Mean of the sampled tokens over the scored episodes; 0 where there is none."""
+        return sum(e.tokens for e in self.scored) / max(1, len(self.scored))
 
     def parts(self) -> list[Evaluation]:
         """The same episodes by data set, and by number of hops where that is reported."""
@@ -226,15 +249,14 @@ class Evaluation:
         for part in sets:
             row |= part.row()
         if sets:
-            tokens = [e.tokens for e in self.scored]
+            tokens = [s.tokens for s in sets if s.scored]
             mean = mean_of_sets(sets, f"{self.name}, {MEAN}")
             row |= _row(mean, sum(tokens) / max(1, len(tokens)))
         return row
 
     def row(self) -> dict[str, float]:
         """Metrics of this evaluation (declared keys)."""
-        score = self.score()
-        return _row(score, sum(e.tokens for e in self.scored) / max(1, score.n))
+        return _row(self.score(), self.tokens)
 
 
 def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
@@ -255,6 +277,7 @@ def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
         n=sum(score.n for score in scores),
         errors=sum(s.errors for s in sets),
         agent_errors=sum(s.agent_errors for s in sets),
+        context_full=sum(s.context_full for s in sets),
         success=estimate_of_means(solved),
         metrics={name: sum(values) / len(values) for name, values in means.items()},
         **{"return": estimate_of_means([[e.return_ for e in s.scored] for s in scored])},
@@ -265,6 +288,7 @@ def _row(score: SetScore, tokens: float) -> dict[str, float]:
     row = {
         "n": float(score.n),
         "errors": float(score.errors),
+        "context_full": float(score.context_full),
         "success_frac": score.success.mean,
         "success_low95": score.success.low95,
         "success_high95": score.success.high95,
@@ -317,8 +341,8 @@ def evaluate_policy(
         options = {"split": start.split, "task": start.task}
         try:
             played = run_episode(env, policy_for(start.seed), start.seed, options)
-        except EnvFault:
-            episodes.append(_score_of(str(start.task), None))
+        except EnvFault as fault:
+            episodes.append(replace(_score_of(str(start.task), None), why=str(fault)))
         else:
             episodes.append(
                 EpisodeScore(
@@ -345,4 +369,5 @@ def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
         tokens=sum(len(t.act_ids) for t in tree.turns),
         metrics=dict(last.metrics),
         tree=tree,
+        context_full=last.overflow,
     )

@@ -1,7 +1,9 @@
 """Evaluation of prompting agents: the same tasks and seeds, many episodes side by side.
 
-An episode whose model failed (a server that refuses or stays silent, a prompt that does not fit)
-is recorded with status ``agent_error`` and the reason; it is in no mean, and the others go on.
+An episode whose server failed (it refuses, or stays silent) is recorded with status ``agent_error``
+and the reason; it is in no mean, and the others go on. A prompt that leaves the model no room to
+write ends its episode as ``truncated``, which counts as failed: a context that is too short is the
+agent's own limit. Any other error ends the evaluation.
 """
 
 from __future__ import annotations
@@ -15,13 +17,16 @@ from typing import Any
 
 import gymnasium as gym
 
+from ..agents.endpoint import EndpointError
 from ..agents.prompting import Agent, Game, Limits, TextModel
 from ..agents.prompting.game import check_dialect, check_world
-from ..envs.errors import BadValueError, EnvFault, EpisodeError, TurngymError
+from ..agents.scripted import text_env
+from ..envs.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
 from ..envs.forking import fork
 from ..envs.record import RecordEpisodes
 from .contracts import Start
-from .evaluate import AGENT_ERROR, EpisodeScore, EvalSet, Evaluation, Tick
+from .evaluate import AGENT_ERROR, UNSCORED, EpisodeScore, EvalSet, Evaluation, Tick
+from .rollouts.player import cut_short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +58,9 @@ class Prompted:
         """Play every task of a set once.
 
         Raises:
-            BadValueError: The world is not one of searching and answering.
+            BadValueError: The world is not one of searching and answering, or the model cannot be
+                asked so.
+            EpisodeError: The agent stopped before an episode's end.
         """
         check_world(what.env)
         env = what.env
@@ -110,7 +117,8 @@ class Prompted:
         return score
 
     async def _played(self, game: Game) -> EpisodeScore:
-        task, why = str(game.info["task_id"]), ""
+        task, why, full = str(game.info["task_id"]), "", False
+        metrics: Mapping[str, float] = {}
         try:
             await self.agent(game)
             if not game.over:
@@ -118,19 +126,23 @@ class Prompted:
                     f"task {task}: {type(self.agent).__name__} stopped before the episode's end."
                 )
             status = str(game.info["status"])
-        except EpisodeError:
-            raise
+            metrics = game.info["metrics"]
         except EnvFault as fault:
             status, why = "env_error", str(fault)
-        except TurngymError as fault:
+        except ContextFullError as fault:
+            full, why = True, str(fault)
+            status, measured = cut_short(text_env(game.env))
+            metrics = dict(measured)
+        except EndpointError as fault:
             status, why = AGENT_ERROR, f"{type(fault).__name__}: {fault}"
         return EpisodeScore(
             task_id=task,
             status=status,
             return_=game.rewards,
             tokens=game.usage.completion_tokens,
-            metrics={**game.info["metrics"], **game.usage.metrics()} if not why else {},
+            metrics={} if status in UNSCORED else {**metrics, **game.usage.metrics()},
             why=why,
+            context_full=full,
         )
 
     def _write(self, name: str, place: int, events: list[Mapping[str, Any]]) -> None:

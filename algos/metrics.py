@@ -82,6 +82,7 @@ METRICS: Mapping[str, str] = {
     # evaluation, one entry per evaluation set
     "eval/*/n": "episodes scored",
     "eval/*/errors": "episodes left out because the environment broke",
+    "eval/*/context_full": "scored episodes that ended because the context was full",
     "eval/*/success_frac": "share of solved episodes",
     "eval/*/success_low95": "lower end of its 95 % bootstrap interval",
     "eval/*/success_high95": "upper end",

@@ -27,7 +27,8 @@ class SetScore(BaseModel):
 
     ``n`` counts scored episodes; ``errors`` those that a broken environment took, and
     ``agent_errors`` those that the agent could not go on with (its model's server failed); neither
-    is in a mean.
+    is in a mean. ``context_full`` counts scored episodes that ended, unsolved, because the model's
+    context was full.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,6 +39,7 @@ class SetScore(BaseModel):
     n: int = Field(ge=0)
     errors: int = Field(ge=0)
     agent_errors: int = Field(default=0, ge=0)
+    context_full: int = Field(default=0, ge=0)
     success: Estimate
     return_: Estimate = Field(alias="return")
     metrics: dict[str, float]
@@ -124,6 +126,7 @@ def _score(row: Mapping[str, Any], name: str, env_id: str, split: str) -> SetSco
         n=int(row[at + "n"]),
         errors=int(row[at + "errors"]),
         agent_errors=0,  # a model in training has none
+        context_full=int(row.get(at + "context_full", 0)),
         success=part("success", "frac"),
         metrics=metrics,
         **{"return": part("return", "mean")},

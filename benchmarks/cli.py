@@ -24,6 +24,7 @@ from .options import (
     RetrieverCommand,
     TrainCommand,
 )
+from .papers_options import PapersCommand
 from .selector_options import SelectorCommand
 
 INTERRUPTED, REFUSED = 130, 2
@@ -36,6 +37,7 @@ _HOMES: dict[type, str] = {
     TrainCommand: "train_command",
     EvalCommand: "eval_command",
     IndexCommand: "index_command",
+    PapersCommand: "papers_command",
     RetrieverCommand: "retriever_command",
     SelectorCommand: "selector_command",
 }

@@ -84,8 +84,10 @@ def draw_crawl(crawl: Trace, path: Path) -> None:
     if not rows:
         raise BadValueError(f"task {crawl.task_id}: the crawl has no action to draw.")
     shown = rows[:MOST_ROWS]
-    figure, axes = _canvas(11.0, 1.5 + 0.24 * len(shown))
+    figure, axes = _canvas(9.0, 1.5 + 0.24 * len(shown))
     start = 0.42  # where the dots begin, right of the labels
+    dots = min(MOST_DOTS, max(len(row.deed.new) for row in shown))
+    edge = start + 0.012 * dots + 0.17
     for number, row in enumerate(shown):
         indent = 0.012 + 0.03 * row.depth
         if row.parent is not None:
@@ -99,12 +101,12 @@ def draw_crawl(crawl: Trace, path: Path) -> None:
             more = f"+{len(row.deed.new) - MOST_DOTS}"
             axes.text(start + 0.012 * MOST_DOTS, number, more, va="center", fontsize=6, color=GREY)
         worth = f"{row.deed.relevant} relevant, cost {row.deed.cost:g}"
-        axes.text(1.0, number, worth, va="center", ha="right", fontsize=6.5, color=GREY)
+        axes.text(edge, number, worth, va="center", ha="right", fontsize=6.5, color=GREY)
     if len(rows) > len(shown):
         rest = f"and {len(rows) - len(shown)} more actions"
         axes.text(0.012, len(shown), rest, va="center", fontsize=7, color=GREY)
-    axes.set_xlim(0, 1.0)
-    axes.set_ylim(len(shown) + 0.6, -0.8)
+    axes.set_xlim(0, edge)
+    axes.set_ylim(len(shown) + 0.6, -1.8)
     axes.set_xticks([])
     axes.set_yticks([])
     for colour, size, name in (
@@ -113,12 +115,13 @@ def draw_crawl(crawl: Trace, path: Path) -> None:
         (OTHER, 4, "other new paper"),
     ):
         axes.plot([], [], "o", color=colour, ms=size, label=name)
-    axes.legend(frameon=False, fontsize=7, ncols=3, loc="upper right", bbox_to_anchor=(1.0, 1.0))
+    axes.plot([], [], "o", mfc="none", mec=INK, ms=7, mew=0.6, label="sections opened")
+    axes.legend(frameon=False, fontsize=7, ncols=4, loc="upper left", borderaxespad=0.0)
     for side in axes.spines.values():
         side.set_visible(False)
     found = sum(seen.answer for deed in crawl.deeds for seen in deed.new)
     told = f"{found} of {crawl.answers} answers found, {len(crawl.deeds)} actions"
-    _finish(figure, axes, path, f"{_short(crawl.request, 90)}   ({told})")
+    _finish(figure, axes, path, f"{_short(crawl.request, 64)}   ({told})")
 
 
 def crawl_tree(crawl: Trace) -> Tree:

@@ -13,6 +13,7 @@ from ..agents.scripted import scripted, scripted_names
 from ..algos.config import EvalConfig
 from ..algos.evaluate import (
     AGENT_ERROR,
+    ENV_ERROR,
     EvalSet,
     Evaluation,
     evaluate_policy,
@@ -40,7 +41,7 @@ def run(command: EvalCommand) -> None:
     """Score every agent on every set and print one table.
 
     Raises:
-        TurngymError: Bad options, or an agent that failed in every episode.
+        TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
     env = env_config(command.env, command.world)
     whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
@@ -94,11 +95,23 @@ def _row(name: str, asked: Asked | None) -> dict[str, Any]:
 
 
 def _failures(name: str, evaluation: Evaluation, report: Reporter) -> list[str]:
-    """Tell about episodes that the agent could not go on with; the error where none was scored."""
+    """Tell about episodes that broke or ran out of context; the error where the agent broke all."""
+    count = len(evaluation.episodes)
+    if lost := [e for e in evaluation.episodes if e.status == ENV_ERROR]:
+        why = next((f"; one of them, {e.task_id}: {e.why}" for e in lost if e.why), "")
+        report.note(
+            f"{name} on {evaluation.name}: the environment broke in {len(lost)} of {count} "
+            f"episodes, which are in no mean{why}"
+        )
+    if full := [e for e in evaluation.scored if e.context_full]:
+        first = f"; the first, {full[0].task_id}: {full[0].why}" if full[0].why else ""
+        report.note(
+            f"{name} on {evaluation.name}: {len(full)} of {count} episodes ended with a full "
+            f"context and count as failed{first}"
+        )
     bad = [e for e in evaluation.episodes if e.status == AGENT_ERROR]
     if not bad:
         return []
-    count = len(evaluation.episodes)
     said = (
         f"{name} on {evaluation.name}: {len(bad)} of {count} episodes failed and are in no mean; "
         f"the first, {bad[0].task_id}: {bad[0].why}"

@@ -129,7 +129,7 @@ class LinearCrawler:
         text = "".join(
             f"{MARKERS['expand']} {n}\n" for n, o in zip(names, opened, strict=True) if o
         )
-        info = env.step(text + STOPS["expand"])[4]
+        info: dict[str, Any] = dict(env.step(text + STOPS["expand"])[4])
         acts = iter(info["crawl"]["actions"])
         rewards, spawned = np.zeros(len(names)), []
         for place, taken in enumerate(opened):

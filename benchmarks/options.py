@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from .index_options import IndexCommand
+from .papers_options import PapersCommand
 from .selector_options import SelectorCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
@@ -275,6 +276,7 @@ Command = (
     | Annotated[TrainCommand, tyro.conf.subcommand("train")]
     | Annotated[EvalCommand, tyro.conf.subcommand("eval")]
     | Annotated[IndexCommand, tyro.conf.subcommand("index")]
+    | Annotated[PapersCommand, tyro.conf.subcommand("papers")]
     | Annotated[RetrieverCommand, tyro.conf.subcommand("retriever")]
     | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
 )

@@ -27,6 +27,10 @@ from .options import EvalCommand, ModelOptions
 STARTER = "starter"
 AT_A_SERVER = 16
 TOKENS = {"chat": 512, "tags": 64}
+OF_ENDPOINTS = ("model_name", "api_key_env", "api", "request_arg", "timeout", "attempts")
+"""Options that say nothing without a server."""
+OF_AGENTS = ("concurrency", "dialect")
+"""Options that say nothing without a prompting agent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +98,19 @@ def check_options(names: tuple[str, ...], asked: ModelOptions) -> None:
         raise BadValueError("--model and --endpoint: two models were given; give one.")
     if asked.endpoint is not None and not asked.model_name:
         raise BadValueError("--endpoint: needs --model-name, the server's name for the model.")
-    if asked.endpoint is None and (asked.model_name or asked.api_key_env):
-        raise BadValueError("--model-name and --api-key-env: go with --endpoint.")
+    if asked.endpoint is None:
+        _refuse(asked, OF_ENDPOINTS, "goes with --endpoint")
+    if not mine:
+        _refuse(asked, OF_AGENTS, f"goes with prompting agents ({', '.join(PROMPTING)})")
     if (variable := asked.api_key_env) and not os.environ.get(variable):
         raise BadValueError(f"--api-key-env: the environment variable {variable} is not set.")
+
+
+def _refuse(asked: ModelOptions, names: tuple[str, ...], reason: str) -> None:
+    """Refuse options that would do nothing."""
+    for name in names:
+        if getattr(asked, name) != getattr(ModelOptions(), name):
+            raise BadValueError(f"--{name.replace('_', '-')}: {reason}.")
 
 
 def ask_model(command: EvalCommand, report: Reporter) -> Asked:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ..algos.result import Estimate, SetScore
 
 MEASURES = (("em", "EM"), ("f1", "F1"))
 """Measures that stand in the table of scores, and how they are called there."""
+COUNTS = ("agent errors", "context full")
+"""Counts that stand in the table of scores where they are not all 0."""
 
 FILE_WIDTH = 120
 
@@ -30,14 +33,16 @@ def shown(part: Estimate, percent: bool) -> str:
 
 def before_after(old: SetScore, new: SetScore) -> Table:
     """What training changed on one evaluation set; intervals are 95 % bootstrap over episodes."""
-    errors = f", {new.errors} errors" if new.errors else ""
+    told = [("errors", old.errors, new.errors)]
+    told.append(("context full", old.context_full, new.context_full))
+    counts = "".join(f", {head} {was} → {now}" for head, was, now in told if was or now)
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(f"{new.name} ({new.n} questions{errors})", no_wrap=True)
+    table.add_column(f"{escape(new.name)} ({new.n} questions{counts})", no_wrap=True)
     for head in ("before", "after", "change"):
         table.add_column(head, no_wrap=True)
     if not (old.n and new.n):
         when = "before" if not old.n else "after"
-        table.add_row("[bold]success[/]", "", f"no score: every episode {when} broke", "")
+        table.add_row("[bold]success[/]", "", f"no score {when} training: every episode broke", "")
         return table
     gain = 100 * (new.success.mean - old.success.mean)
     table.add_row(
@@ -58,19 +63,18 @@ def before_after(old: SetScore, new: SetScore) -> Table:
 
 def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     """One row per agent and set; exact match and F1 where the environment measures them."""
-    failing = any(score.agent_errors for _, score in rows)
-    counts = ("n", "errors", "agent errors") if failing else ("n", "errors")
+    told = [head for head in COUNTS if any(_count(score, head) for _, score in rows)]
+    counts = ["n", "errors", *told]
     measures = [(name, head) for name, head in MEASURES if any(name in s.metrics for _, s in rows)]
     heads = [head for _, head in measures]
     table = Table(box=None, padding=(0, 2, 0, 0))
     for head in ("agent", "set", *counts, *heads, "success (95 % CI)", "return (95 % CI)"):
         table.add_column(head, justify="right" if head in (*counts, *heads) else "left")
     for agent, score in rows:
-        numbers = (score.n, score.errors, score.agent_errors)[: len(counts)]
         table.add_row(
-            f"[bold]{_short(agent)}[/]",
-            score.name,
-            *map(str, numbers),
+            f"[bold]{escape(_short(agent))}[/]",
+            escape(score.name),
+            *(str(_count(score, head)) for head in counts),
             *(f"{score.metrics[m]:.3f}" if m in score.metrics else "" for m, _ in measures),
             shown(score.success, True) if score.n else "no score",
             shown(score.return_, False) if score.n else "no score",
@@ -83,11 +87,15 @@ def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("mean per episode")
     for agent, score in rows:
-        table.add_column(f"{_short(agent)}\n{score.name}", justify="right")
+        table.add_column(escape(f"{_short(agent)}\n{score.name}"), justify="right")
     for name in sorted({m for _, s in rows for m in s.metrics}):
         cells = (f"{s.metrics[name]:.3f}" if name in s.metrics else "" for _, s in rows)
         table.add_row(name, *cells)
     return table
+
+
+def _count(score: SetScore, head: str) -> int:
+    return getattr(score, head.replace(" ", "_"))
 
 
 def _short(agent: str) -> str:

@@ -30,7 +30,7 @@ def env_config(env: str, options: WorldOptions) -> EnvConfig:
             settings[name] = existing_file(file, f"--{name}", folder=True)
     for name, value in values(options.env_arg, "--env-arg").items():
         if name in settings:
-            raise BadValueError(f"--env-arg {name}: was given as --{name} too; give it once.")
+            raise BadValueError(f"--env.{name}: was given as --{name} too; give it once.")
         settings[name] = value
     return EnvConfig(id=env, settings=settings)
 
@@ -46,8 +46,8 @@ def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfi
     """
     if words and not any(name in env.settings for name in _SEARCHED):
         raise BadValueError(
-            "--eval-data: needs --corpus, the passages that are searched, or --env.retriever, a "
-            "server that searches them (for WebQA: --env.site or --env.search_url)."
+            "--eval-data: needs what is searched for the answers: --corpus or --env.retriever (for "
+            "WebQA: --env.site or --env.search_url)."
         )
     sets = []
     kept = {name: value for name, value in env.settings.items() if name != "weights"}

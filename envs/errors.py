@@ -36,6 +36,10 @@ class BadValueError(TurngymError, ValueError):
     """A setting or input of the wrong value or shape."""
 
 
+class ContextFullError(BadValueError):
+    """A text after which a model's context has no room for a single token more."""
+
+
 class EpisodeError(TurngymError, RuntimeError):
     """A call out of order: step before reset, or after the episode's end."""
 

@@ -103,7 +103,7 @@ register_world(
         id="PaperCrawler-v0",
         entry_point="turngym.envs.paper_crawler.env:PaperCrawler",
         summary="find all papers that answer a request: search, read outlines, follow citations",
-        reward_range=(-35.6, 1_500_000.0),
+        reward_range=(-35.5, 1_500_000.0),
     )
 )
 gym.register(

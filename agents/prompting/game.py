@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 import gymnasium as gym
@@ -21,7 +21,9 @@ T = TypeVar("T")
 Dialect = Literal["chat", "tags"]
 DIALECTS = ("chat", "tags")
 LONGEST_QUERY = 400
-_TAG = re.compile(r"</?(?:search|answer|information|think)>")
+"""Most characters of a query; the rest of what a model wrote there is not sent."""
+TAG = re.compile(r"</?(?:search|answer|information|think)>")
+_DOC = re.compile(r"^Doc \d+(?=\(Title: )", re.MULTILINE)
 _BLOCK = re.compile(r"<information>(.*?)</information>", re.DOTALL)
 
 
@@ -51,11 +53,8 @@ class Usage:
         self.uncounted_calls += done.prompt_tokens is None or done.completion_tokens is None
 
     def metrics(self) -> dict[str, float]:
-        """By name; calls without a count only where there are any."""
-        names = ["model_calls", "tool_calls", "prompt_tokens", "completion_tokens"]
-        if self.uncounted_calls:
-            names.append("uncounted_calls")
-        return {name: float(getattr(self, name)) for name in names}
+        """By name."""
+        return {name: float(value) for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,19 +148,27 @@ class Game:
         """Searches that still leave a turn for the answer."""
         return max(0, text_env(self.env).max_turns - int(self.info["turn"]) - 1)
 
-    async def ask(self, prompt: Prompt, stop: Sequence[str] = (), max_tokens: int = 0) -> str:
+    async def ask(
+        self, prompt: Prompt, stop: Sequence[str] = (), max_tokens: int | None = None
+    ) -> str:
         """What the model writes, a stop string included.
 
         Args:
             prompt: A dialogue, or a text to go on with.
             stop: Strings that end the completion.
-            max_tokens: Most tokens; 0, or more than the limits', means the limits'.
+            max_tokens: Most tokens; None, or more than the limits', means the limits'.
+
+        Raises:
+            ContextFullError: The prompt leaves the model no room to write.
+            EndpointError: The model's server refuses, or does not answer.
         """
         limits = self.limits
         done = await self.model.complete(
             prompt,
             stop=stop,
-            max_tokens=min(max_tokens or limits.max_tokens, limits.max_tokens),
+            max_tokens=limits.max_tokens
+            if max_tokens is None
+            else min(max_tokens, limits.max_tokens),
             temperature=limits.temperature,
             seed=_call_seed(self.seed, self.usage.model_calls),
         )
@@ -211,7 +218,11 @@ class Game:
         return self.observation
 
     async def search(self, query: str) -> str:
-        """Search; returns the passages. An empty query is the question itself."""
+        """Search; returns the passages.
+
+        The query is put on one line and cut at :data:`LONGEST_QUERY`; for an empty one the question
+        itself is searched.
+        """
         query = plain(query)[:LONGEST_QUERY].strip() or plain(self.question)
         return passages(await self.act(GRAMMAR.write("search", query)))
 
@@ -250,13 +261,19 @@ def check_dialect(dialect: str, model: TextModel) -> None:
 
 def plain(text: str) -> str:
     """``text`` on one line and without the world's tags, so that it can stand inside one."""
-    return " ".join(_TAG.sub(" ", text).split())
+    return " ".join(TAG.sub(" ", text).split())
 
 
 def passages(observation: str) -> str:
     """What stands in the information block; empty when there is none."""
     found = _BLOCK.search(observation)
     return found[1].strip() if found else ""
+
+
+def each_passage(text: str) -> list[str]:
+    """The passages of :func:`passages` apart, without their numbers; one may have several lines."""
+    parts = _DOC.split(text)[1:]
+    return [part.strip() for part in parts]
 
 
 def _call_seed(seed: int, call: int) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...envs.errors import BadValueError
 from . import tags
 from .examples import ANTHEM, MARROWICK, VINT, shown
-from .game import Dialect, Game
+from .game import Dialect, Game, each_passage
 from .rag import read_and_answer
 from .reading import concludes, first_sentence, spoken
 
@@ -20,7 +19,7 @@ INTRO = (
 )
 
 SENTENCE_TOKENS = 160
-_NUMBER = re.compile(r"^Doc \d+")
+"""Most tokens of a sentence, where the limits allow more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +79,9 @@ class Ircot:
 
     def _collect(self, found: list[str], text: str) -> None:
         """Add new passages, their numbers in the result left out."""
-        for line in text.splitlines():
-            shown = _NUMBER.sub("", line).strip()
-            if shown and shown not in found and len(found) < self.keep:
-                found.append(shown)
+        for passage in each_passage(text):
+            if passage not in found and len(found) < self.keep:
+                found.append(passage)
 
     async def _tags(self, game: Game) -> None:
         asked: list[str] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-_ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|$)", re.DOTALL)
 _SAID = re.compile(r"\banswer(?:\s+to\b[^.:\n]{0,60}?)?(?:\s+is\b\s*:?|\s*:)\s*(.+)", re.IGNORECASE)
 _BOXED = r"\boxed{"
 _WRAPPER = re.compile(r"\\text(?:bf|it|rm)?\{(.*)\}", re.DOTALL)
@@ -36,8 +35,8 @@ def short_answer(text: str) -> str:
 
 def tagged_answer(text: str) -> str | None:
     """Content of the last ``<answer>`` block, closed or not; None without one."""
-    blocks = _ANSWER.findall(text)
-    return _bare(blocks[-1]) if blocks else None
+    _, tag, rest = text.rpartition("<answer>")
+    return _bare(rest.partition("</answer>")[0]) if tag else None
 
 
 def boxed(text: str) -> str | None:
@@ -55,7 +54,7 @@ def boxed(text: str) -> str | None:
 
 def concludes(text: str) -> bool:
     """Whether the text says what the answer is."""
-    return _SAID.search(text) is not None or _ANSWER.search(text) is not None
+    return _SAID.search(text) is not None or "<answer>" in text
 
 
 def first_sentence(text: str) -> str:

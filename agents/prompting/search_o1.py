@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from . import tags
 from .examples import ANTHEM, DUN, FORM, VINT, shown
-from .game import Dialect, Game, passages
+from .game import Dialect, Game, each_passage, passages
 from .reading import boxed, short_answer, spoken, tagged_answer
 from .text_model import Message
 
@@ -16,8 +16,9 @@ TOLD, END = "<|begin_search_result|>", "<|end_search_result|>"
 NOTHING = "No helpful information found."
 _QUERY = re.compile(rf"{re.escape(ASK)}(.*?)(?:{re.escape(ASKED)}|<\||$)", re.DOTALL)
 _FINAL = re.compile(r"\*{0,2}final information\*{0,2}\s*:?\*{0,2}", re.IGNORECASE)
-_TITLE = re.compile(r"^Doc \d+\(Title: (.*?)\) ")
-_NUMBER = re.compile(r"^Doc \d+")
+_TITLE = re.compile(r"\(Title: (.*?)\) ", re.DOTALL)
+PATIENCE = 2
+"""Searches that are refused (repeated, or none left) before the model must answer."""
 _THINK = re.compile(r"</?think>")
 INTRO = (
     "You answer a question by reasoning, and can search while you reason. To search, write "
@@ -105,7 +106,7 @@ class SearchO1:
         while True:
             said = await self._reason(game, talk)
             query = None if _answers(said) else query_in(said)
-            if query is None or refused > 1:
+            if query is None or refused == PATIENCE:
                 break
             if query in asked or not game.searches_left:
                 refused += 1
@@ -160,16 +161,16 @@ def condensed(observation: str, fact: str) -> str:
     These are the passages that hold it, and those of the same title.
     """
     body = passages(observation)
-    lines = body.splitlines()
-    titles = {_title(line) for line in lines if fact and fact in line}
-    kept = [_NUMBER.sub("", line) for line in lines if _title(line) in titles]
-    shown = "\n".join(f"Doc {i}{line}" for i, line in enumerate(kept, start=1))
-    return observation.replace(body, shown) if kept else observation
+    found = each_passage(body)
+    titles = {_title(passage) for passage in found if fact and fact in passage}
+    kept = [passage for passage in found if _title(passage) in titles]
+    renumbered = "\n".join(f"Doc {i}{passage}" for i, passage in enumerate(kept, start=1))
+    return observation.replace(body, renumbered) if kept else observation
 
 
-def _title(line: str) -> str:
-    found = _TITLE.search(line)
-    return found[1] if found else line
+def _title(passage: str) -> str:
+    found = _TITLE.match(passage)
+    return found[1] if found else passage
 
 
 def _answers(text: str) -> bool:

@@ -6,13 +6,10 @@ instructions. What an agent wants of it is put before it as the beginning of its
 
 from __future__ import annotations
 
-import re
-
 from ...envs.grammar import Tagged
 from ...envs.search_qa.text import GRAMMAR, STOP
-from .game import Game
+from .game import TAG, Game
 
-_ANY = re.compile(r"</?(?:search|answer|information|think)>")
 THOUGHT_STOPS = ("</think>", "<search>", "<answer>", "<information>")
 
 
@@ -30,7 +27,7 @@ async def forced(game: Game, tag: str, text: str | None = None, before: str = ""
     """
     start = f"{before}<{tag}>"
     said = await game.ask((game.text if text is None else text) + start, STOP)
-    return f"{start}{_ANY.split(said, maxsplit=1)[0]}</{tag}>"
+    return f"{start}{TAG.split(said, maxsplit=1)[0]}</{tag}>"
 
 
 async def free(game: Game, text: str | None = None) -> str:
@@ -41,7 +38,7 @@ async def free(game: Game, text: str | None = None) -> str:
 async def thought(game: Game) -> str:
     """A thought in its tags, without any other tag in it."""
     said = await game.ask(game.text + "<think>", THOUGHT_STOPS)
-    return f"<think>{_ANY.split(said, maxsplit=1)[0]}</think>"
+    return f"<think>{TAG.split(said, maxsplit=1)[0]}</think>"
 
 
 async def finish(game: Game, text: str | None = None) -> None:

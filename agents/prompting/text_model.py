@@ -58,7 +58,7 @@ class TextModel(Protocol):
         """Write until a stop string, the model's own end, or ``max_tokens`` tokens.
 
         Raises:
-            BadValueError: The prompt leaves no room to write.
+            ContextFullError: The prompt leaves no room to write.
             EndpointError: A server refuses, or does not answer.
         """
         ...

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...envs.errors import BadValueError, DataError, MissingExtraError
+from ...envs.errors import DataError, MissingExtraError
+from ...envs.index.disk_index import DiskIndex
 from ...envs.index.files import mapped
 from ...envs.index.manifest import Manifest
-from ...envs.index.passages import Passages
 from ...envs.retrieval import Hit
 from .dense_build import EMBEDDINGS, FAISS, make_encoder
 from .encoder import encoder_digest
@@ -19,7 +19,7 @@ from .encoder import encoder_digest
 _BLOCK = 65_536
 
 
-class DenseIndex:
+class DenseIndex(DiskIndex):
     """Passages by inner product of unit vectors: exact (``flat``) or approximate by faiss.
 
     Equal scores keep the order of the corpus. A query without any character finds nothing.
@@ -31,7 +31,8 @@ class DenseIndex:
 
     Raises:
         MissingExtraError: Without faiss or sentence-transformers.
-        DataError: The encoder is not there, is another one, or gives vectors of another dimension.
+        DataError: The passage file is missing or another one; or the encoder is not there, is
+            another one, or gives vectors of another dimension.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, corpus: str | Path | None = None) -> None:
@@ -39,9 +40,8 @@ class DenseIndex:
             import faiss
         except ImportError:
             raise MissingExtraError("A dense index", "faiss-cpu", "dense") from None
-        self.folder, self.manifest, self._corpus = Path(folder), manifest, corpus
+        super().__init__(folder, manifest, corpus)
         self._faiss = faiss
-        self.passages = Passages(self.folder, manifest, corpus)
         settings = manifest.settings
         self._index: Any = None
         if manifest.kind == "flat":
@@ -62,34 +62,7 @@ class DenseIndex:
                 "the old one back, or build the index again."
             )
 
-    def __len__(self) -> int:
-        return len(self.passages)
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> DenseIndex:
-        return self
-
-    def __reduce__(self) -> Any:
-        from ...envs.index.opening import open_index
-
-        return open_index, (str(self.folder.resolve()), self._corpus)
-
-    @property
-    def identity(self) -> str:
-        """Which index it is, for caches of its answers."""
-        return self.manifest.identity
-
-    def row(self, hit: Hit) -> dict[str, Any] | None:
-        """The corpus row of a hit, as it was written."""
-        return self.passages.find(hit.id)
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The ``k`` passages nearest to each query, best first.
-
-        Raises:
-            BadValueError: ``k`` is below 1.
-        """
-        if k < 1:
-            raise BadValueError(f"DenseIndex.search: k is {k}; expected at least 1.")
+    def _searched(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         found: list[list[Hit]] = [[] for _ in queries]
         asked = [i for i, query in enumerate(queries) if query.strip()]
         if not asked:

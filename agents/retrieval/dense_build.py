@@ -18,7 +18,8 @@ import numpy as np
 from ...envs.errors import BadValueError, DataError, MissingExtraError, UnknownNameError
 from ...envs.index.build import Plan
 from ...envs.index.files import save_json
-from ...envs.index.passages import OFFSETS, parse_row, row_contents
+from ...envs.index.passages import OFFSETS
+from ...envs.rows import json_row, row_contents
 from .encoder import Encoder, encoder_digest
 
 EMBEDDINGS, FAISS = "embeddings.npy", "vectors.faiss"
@@ -130,7 +131,7 @@ def _embed(plan: Plan, count: int) -> np.memmap:
             corpus.seek(int(offsets[start]))
             for number in range(start, stop):
                 where = f"{plan.corpus}: passage {number}"
-                row = parse_row(corpus.read(int(offsets[number + 1] - offsets[number])), where)
+                row = json_row(corpus.read(int(offsets[number + 1] - offsets[number])), where)
                 title, text = row_contents(row, where)
                 texts.append(f"{title}\n{text}")
             vectors[start:stop] = encoder.encode(texts, "passage")

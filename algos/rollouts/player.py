@@ -19,7 +19,7 @@ from ...agents.engine import Completion, Engine, Request, Sampling
 from ...agents.render import Renderer
 from ...agents.scripted import text_env
 from ...envs.api import Status, TextEnv
-from ...envs.errors import BadValueError, EnvFault, EpisodeError
+from ...envs.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
 from ...envs.forking import fork
 from ..contracts import Start
 from ..forest import ROOT, Edge, Ids, Tree, Turn, last_token_reward
@@ -161,14 +161,14 @@ class Player:
 
         Raises:
             EnvFault: The environment is broken.
-            BadValueError: The first prompt leaves no room for an action.
+            ContextFullError: The first prompt leaves no room for an action.
         """
         env = fork(self.env)
         options = {"split": start.split, "task": start.task}
         observation, info = await _call(env, lambda: env.reset(seed=start.seed, options=options))
         first = Context([], self.renderer.open(text_env(env).instructions, observation))
         if len(first.obs_ids) >= self.max_context:
-            raise BadValueError(
+            raise ContextFullError(
                 f"task {info['task_id']}: the first prompt has {len(first.obs_ids)} tokens, but "
                 f"context and action together may have {self.max_context}. Use a model with a "
                 "longer context or shorter instructions."
@@ -253,7 +253,7 @@ class Player:
         context.parent = seat.last = len(tree.turns)
         context.edge = Edge.CONTINUE
         if last.status == "running" and not self._prepare(seat, answer.observation, info):
-            status, metrics = _cut_short(text_env(seat.env))
+            status, metrics = cut_short(text_env(seat.env))
             last = replace(last, status=status, overflow=True, metrics=metrics)
         tree.add(last)
         if last.status != "running":
@@ -334,8 +334,11 @@ class Player:
             self.engine.release(handle)
 
 
-def _cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:
-    """Status and measures of an episode that the context's limit ended."""
+def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:
+    """Status and measures of a running episode that the context's limit ends.
+
+    The status is ``truncated``, or ``env_error`` without measures where they cannot be taken.
+    """
     episode = world.episode
     try:
         own = world.measure(episode)

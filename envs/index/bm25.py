@@ -7,18 +7,17 @@ passage can enter, and what is left is looked up for the candidates alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import BadValueError
 from ..retrieval import Hit, words
 from .bm25_build import WordTable
+from .disk_index import DiskIndex
 from .files import mapped
 from .manifest import Manifest
-from .passages import Passages
 
 _SLACK = 1e-5  # relative; sums in another order differ by a rounding or two
 _DENSE_SHARE = 8
@@ -44,10 +43,11 @@ class _Term(NamedTuple):
     most: float
 
 
-class Bm25Index:
+class Bm25Index(DiskIndex):
     """BM25 over a memory-mapped index; the same ranking as :class:`turngym.envs.retrieval.Bm25`.
 
-    Equal scores keep the order of the corpus. Copies and forks share it, pickles carry its path.
+    Equal scores keep the order of the corpus. A passage that shares no word with a query is not
+    found.
 
     Args:
         folder: The index.
@@ -56,42 +56,14 @@ class Bm25Index:
     """
 
     def __init__(self, folder: Path, manifest: Manifest, corpus: str | Path | None = None) -> None:
-        self.folder, self.manifest, self._corpus = folder, manifest, corpus
-        self.passages = Passages(folder, manifest, corpus)
+        super().__init__(folder, manifest, corpus)
         self._table = WordTable(folder)
         self._starts = mapped(folder / "starts.npy")
         self._docs = mapped(folder / "docs.npy")
         self._scores = mapped(folder / "scores.npy")
         self._most = mapped(folder / "most.npy")
 
-    def __len__(self) -> int:
-        return len(self.passages)
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Bm25Index:
-        return self
-
-    def __reduce__(self) -> Any:
-        from .opening import open_index
-
-        return open_index, (str(self.folder.resolve()), self._corpus)
-
-    @property
-    def identity(self) -> str:
-        """Which index it is, for caches of its answers."""
-        return self.manifest.identity
-
-    def row(self, hit: Hit) -> dict[str, Any] | None:
-        """The corpus row of a hit, as it was written."""
-        return self.passages.find(hit.id)
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` passages that share a word with each query, best first.
-
-        Raises:
-            BadValueError: ``k`` is below 1.
-        """
-        if k < 1:
-            raise BadValueError(f"Bm25Index.search: k is {k}; expected at least 1.")
+    def _searched(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         found: dict[str, list[Hit]] = {}
         for query in queries:
             if query not in found:

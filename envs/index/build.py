@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadValueError, DataError, UnknownNameError
+from ..rows import json_row, row_contents, row_id, without_mark
 from .bm25_build import K1, B, PostingBlocks, merge_postings
 from .files import disk_errors, save_array, save_arrays, save_json
 from .manifest import FILE, FORMAT, Manifest, corpus_digest, read_manifest
-from .passages import ID_HASHES, ID_ORDER, OFFSETS, id_hash, parse_row, row_contents, row_id
+from .passages import ID_HASHES, ID_ORDER, OFFSETS, id_hash
 from .progress import Progress, silent
 
 BUILDERS: dict[str, str | None] = {
@@ -230,12 +231,13 @@ def _blocks(corpus: Path, place: int, line: int, block: int) -> Iterator[_Rows]:
         for raw in file:
             rows.line += 1
             start, rows.end = rows.end, rows.end + len(raw)
-            if rows.line == 1 and raw.startswith(b"\xef\xbb\xbf"):
-                start, raw = start + 3, raw[3:]
+            if rows.line == 1:
+                raw = without_mark(raw)
+                start = rows.end - len(raw)
             if raw.isspace() or not raw:
                 continue
             where = f"{corpus}:{rows.line}"
-            row = parse_row(raw, where)
+            row = json_row(raw, where)
             rows.starts.append(start)
             rows.hashes.append(id_hash(row_id(row, where)))
             rows.passages.append(row_contents(row, where))
@@ -250,7 +252,8 @@ def _collect(plan: Plan, parts: list[Path]) -> int:
     """Write where the passages lie and what they are called; how many there are."""
     if not parts:
         raise DataError(
-            f"{plan.corpus}: holds no passage; expected JSON lines with id and contents."
+            f"{plan.corpus}: holds no passage; expected JSON lines with id and contents, or id, "
+            "title and text."
         )
     starts, hashes = [], []
     for path in parts:
@@ -277,7 +280,7 @@ def _check_twins(corpus: Path, offsets: np.ndarray, order: np.ndarray, ordered: 
             start, stop = int(offsets[number]), int(offsets[number + 1])
             with corpus.open("rb") as file:
                 file.seek(start)
-                named = row_id(parse_row(file.read(stop - start), str(corpus)), str(corpus))
+                named = row_id(json_row(file.read(stop - start), str(corpus)), str(corpus))
             if named in seen:
                 lines = (_line_of(corpus, offset) for offset in (start, seen[named]))
                 here, there = lines

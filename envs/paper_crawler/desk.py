@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..episode import Call
 from ..paper_scores import relevant_and_new
@@ -13,6 +13,20 @@ from .grammar import Move
 from .papers import Judged, Library, Paper, Request, Search, Selector
 from .rules import Rules
 from .titles import title_key
+
+
+class Ruling(NamedTuple):
+    """What is decided about a new paper.
+
+    Attributes:
+        paper: The paper.
+        score: The selector's probability, which the queue keeps.
+        pays: Whether the crawler is paid for it.
+    """
+
+    paper: Paper
+    score: float
+    pays: bool
 
 
 @dataclass(frozen=True)
@@ -70,8 +84,7 @@ class Desk:
         scores: Sequence[float] = ()
         if papers:
             scores = yield Call(self._judge, [Judged(request, paper) for paper in papers])
-        judged = list(zip(papers, scores, strict=True))
-        return self.append(crawl, request, move, (len(found), error), judged)
+        return self.append(crawl, move, (len(found), error), self.ruled(request, papers, scores))
 
     def results(
         self, crawl: Crawl, request: Request, move: Move
@@ -99,40 +112,49 @@ class Desk:
     def append(
         self,
         crawl: Crawl,
-        request: Request,
         move: Move,
         brought: tuple[int, str],
-        judged: Sequence[tuple[Paper, float]],
+        rulings: Sequence[Ruling],
     ) -> Record:
         """Put judged papers into the queue, and say what the action did.
 
         Args:
             crawl: Changed in place.
-            request: Whose labels count.
             move: The action.
             brought: Number of its results, and why it failed.
-            judged: The new papers, in order, with the selector's probabilities.
+            rulings: The new papers, in order, and what is decided about them.
         """
-        new = {paper.id: float(score) for paper, score in judged}
-        relevant = self.relevant(request, new)
+        relevant = sum(ruling.pays for ruling in rulings)
         cost = self.rules.cost(move.kind, crawl.kind)
         record = Record(
             move=move,
             error=brought[1],
             cost=cost,
             results=brought[0],
-            new=tuple(new.items()),
+            new=tuple((paper.id, score) for paper, score, _ in rulings),
             relevant=relevant,
             reward=self.rules.alpha * relevant - cost,
         )
         crawl.add(record)
         return record
 
+    def ruled(
+        self, request: Request, papers: Sequence[Paper], scores: Sequence[float]
+    ) -> list[Ruling]:
+        """What the label and these probabilities decide about new papers."""
+        new = {paper.id: float(score) for paper, score in zip(papers, scores, strict=True)}
+        paying = self.paying(request, new)
+        return [Ruling(paper, new[paper.id], paper.id in paying) for paper in papers]
+
     def relevant(self, request: Request, new: Mapping[str, float]) -> int:
         """How many of the new papers count under the label (PaSa, equation 2)."""
+        return len(self.paying(request, new))
+
+    def paying(self, request: Request, new: Mapping[str, float]) -> list[str]:
+        """Which of the new papers count under the label."""
         wanted = request.oracle if self.rules.label == "oracle" else request.answers
         scores = new if self.rules.label == "annotated_or_selector" else None
-        return len(relevant_and_new(new, (), wanted, scores))
+        return relevant_and_new(new, (), wanted, scores)
 
     def known(self, request: Request, ids: Iterable[str]) -> list[Paper]:
         """Papers that the library has, from before the day of the request, each once."""

@@ -13,9 +13,10 @@ from ..tasks import Task
 from .baselines import BASELINES, Expert
 from .crawl import Agenda, Crawl, Record
 from .desk import Desk
-from .grammar import ALL_STOPS, MARKERS, STOPS, Move, read_action, read_session
+from .grammar import ALL_STOPS, MARKERS, STOPS, Move
 from .measures import crawl_measures
 from .papers import Paper, Request, Selector
+from .plan import make_plan
 from .prompts import PROMPTS
 from .report import CrawlInfo, crawl_info
 from .rules import Feedback, Granularity, Label, OverCap, Rules, Schedule
@@ -62,6 +63,9 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         papers: Folder of PaSa's paper database.
         search: Search engine over real papers: ``"local"``, ``"serper"`` or ``"arxiv"``.
         search_settings: Settings of that search engine.
+        data_settings: Of the request files: what becomes of unanswered ones, days before a
+            request that count as too late.
+        papers_settings: Of the paper database.
         selector: Judges papers; ``"lm:FOLDER"`` is a language model that was trained to. Default:
             the simulated selector of the generated world; for real papers the annotated answers
             alone.
@@ -115,6 +119,8 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         papers: str | Path | None = None,
         search: str | None = None,
         search_settings: Mapping[str, Any] | None = None,
+        data_settings: Mapping[str, Any] | None = None,
+        papers_settings: Mapping[str, Any] | None = None,
         selector: Selector | str | None = None,
         selector_noise: float | None = None,
         prompt: str | None = None,
@@ -158,7 +164,14 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         )
         self.crawled: Crawled = make_crawled(
             made={"size": size, "preset": preset, "world_seed": world_seed, "answers": answers},
-            real={"data": data, "papers": papers, "search": search, "settings": search_settings},
+            real={
+                "data": data,
+                "papers": papers,
+                "search": search,
+                "search_settings": search_settings,
+                "data_settings": data_settings,
+                "papers_settings": papers_settings,
+            },
             selector=selector,
             noise=selector_noise,
             label=label,
@@ -188,39 +201,16 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     def play(self, episode: Episode[Crawl], action: str) -> Generator[Call, Any, Outcome]:
         """Carry out the actions of the text, and open the next session where this one ends."""
         crawl, request = episode.world, episode.task.payload
-        moves, stop = self._read(crawl, action)
-        cap, most = self.rules.cap(crawl.kind), self.rules.max_actions or MANY
-        records: list[Record] = []
+        plan = make_plan(self.rules, crawl, action)
         crawl.ended, crawl.acting = "", crawl.here
-        for number, move in enumerate(moves):
-            if len(crawl.said) >= cap:
-                if self.rules.over_cap == "charge":
-                    records += [self._charged(crawl, rest) for rest in moves[number:]]
-                break
+        records: list[Record] = []
+        for move in plan.moves:
             records.append((yield from self.desk.take(crawl, request, move)))
-            if crawl.actions >= most:
-                crawl.ended = "limit"
-                break
-        if len(crawl.said) >= cap:
-            crawl.ended = "cap"
-        elif stop is not None and not crawl.ended:
-            records.append((yield from self.desk.take(crawl, request, stop)))
-            crawl.ended = "stop"
-        elif self.rules.granularity == "session" and not crawl.ended:
-            crawl.ended = "eos"
-        crawl.last = tuple(records)
-        return self._after(episode, crawl.actions >= most)
-
-    def _read(self, crawl: Crawl, action: str) -> tuple[Sequence[Move], Move | None]:
-        """The actions of a text, and its stop."""
-        if self.rules.granularity == "session":
-            session = read_session(action, crawl.kind)
-            return session.moves, session.stop and Move("stop", "", session.stop)
-        move, stopped = read_action(action, crawl.kind)
-        if move.kind == "stop":
-            return (), move
-        at = action.find("]", move.span[1])
-        return (move,), Move("stop", "", (move.span[1], at + 1)) if stopped else None
+        records += [self._charged(crawl, move) for move in plan.beyond]
+        if plan.stop is not None:
+            records.append((yield from self.desk.take(crawl, request, plan.stop)))
+        crawl.last, crawl.ended = tuple(records), plan.ended
+        return self._after(episode, crawl.actions >= (self.rules.max_actions or MANY))
 
     def _charged(self, crawl: Crawl, move: Move) -> Record:
         cost = self.rules.cost(move.kind, crawl.kind)

@@ -20,6 +20,7 @@ from .world.scripted import concepts_of, scripted_queries
 from .world.selector import RuleSelector
 
 _LEAST_WORD = 4
+_REAL_SETTINGS = ("search_settings", "data_settings", "papers_settings")
 
 
 class Names(Protocol):
@@ -171,12 +172,9 @@ def _real(
     else:
         from .real import open_real
 
-        source, library = open_real(
-            data=data,
-            papers=papers,
-            search=real["search"] or "local",
-            search_settings=real["settings"] or {},
-        )
+        settings = {name: real[name] for name in _REAL_SETTINGS}
+        search = real["search"] or "local"
+        source, library = open_real(data=data, papers=papers, search=search, **settings)
     return Crawled(
         size=None,
         source=source,

@@ -23,7 +23,8 @@ weighted mixture asks again is ``data set/id#2``, ``#3`` and so on. Several data
 a file without ``data_source`` is called like itself, or like its folder if its own name is that of
 a split.
 
-Passages (``corpus``): JSON lines with ``id`` and ``contents``, whose first line is the title.
+Passages (``corpus``): JSON lines with ``id`` and ``contents``, whose first line is the title; or
+with ``id``, ``title`` and ``text``.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ from typing import Any
 
 from ..errors import BadValueError, DataError, UnknownNameError
 from ..retrieval import Bm25, Corpus
+from ..rows import claim, json_rows, row_contents, row_id, unreadable
 from ..tasks import SPLITS
 from .mixture import checked_weights
 from .questions import Question
-from .rows import READERS, claim, json_rows, row_id, text_of, unreadable
+from .rows import READERS
 from .source import QuestionSets
 from .written import Written, read_questions
 
@@ -52,13 +54,14 @@ Data = Places | Mapping[str, Places]
 
 
 def load_questions(
-    data: Data, weights: Mapping[str, float] | None = None
+    data: Data, weights: Mapping[str, float] | None = None, where: str = "SearchQA"
 ) -> dict[str, QuestionSets]:
     """The questions of every split that ``data`` has.
 
     Args:
         data: File, folder, or ``{split: ...}``; see the head of this module.
         weights: Share of each data set of the train split; None for their sizes.
+        where: The environment that asks, for errors.
 
     Raises:
         UnknownNameError: A split, a file ending or a weighted data set that does not exist.
@@ -66,17 +69,17 @@ def load_questions(
         DataError: A file that does not hold what it should; says file and line or row.
         MissingExtraError: A parquet file without pyarrow.
     """
-    splits = _splits(data)
+    splits = _splits(data, where)
     if weights is not None and _TRAIN not in splits:
         raise BadValueError(
-            f"SearchQA: weights={weights!r} mixes the train split, and data has none; expected "
+            f"{where}: weights={weights!r} mixes the train split, and data has none; expected "
             'data={"train": {name: file, ...}}.'
         )
     found = {}
     for split in SPLITS:
         if split in splits:
-            sets = _sets(splits[split], split)
-            shares = checked_weights(weights, list(sets)) if split == _TRAIN else None
+            sets = _sets(splits[split], split, where)
+            shares = checked_weights(weights, list(sets), where) if split == _TRAIN else None
             found[split] = QuestionSets(sets, shares)
     return found
 
@@ -117,24 +120,26 @@ def _corpus(path: Path) -> Corpus:
     titles: list[str] = []
     texts: list[str] = []
     for where, row in json_rows(path):
-        contents = text_of(row, "contents", where)
         claim(ids, row_id(row, where), where)
-        title, _, text = contents.partition("\n")
-        titles.append(title.strip())
+        title, text = row_contents(row, where)
+        titles.append(title)
         texts.append(text)
     if not ids:
-        raise DataError(f"{path}: holds no passage; expected JSON lines with id and contents.")
+        raise DataError(
+            f"{path}: holds no passage; expected JSON lines with id and contents, or id, title and "
+            "text."
+        )
     return Corpus(ids=list(ids), titles=titles, texts=texts)
 
 
-def _splits(data: Data) -> dict[str, Any]:
+def _splits(data: Data, where: str) -> dict[str, Any]:
     """What each split is made of."""
     if isinstance(data, Mapping):
         if not data:
-            raise DataError("SearchQA data: no file was named; expected {split: file}.")
+            raise DataError(f"{where} data: no file was named; expected {{split: file}}.")
         for split in data:
             if split not in SPLITS:
-                raise UnknownNameError("split", split, SPLITS, "SearchQA data")
+                raise UnknownNameError("split", split, SPLITS, f"{where} data")
         return dict(data)
     if not isinstance(data, (str, Path)) or not Path(data).expanduser().is_dir():
         return {_TRAIN: data}
@@ -148,13 +153,13 @@ def _splits(data: Data) -> dict[str, Any]:
     return found
 
 
-def _sets(places: Places, split: str) -> dict[str, list[tuple[str, Question]]]:
+def _sets(places: Places, split: str, where: str) -> dict[str, list[tuple[str, Question]]]:
     """(id, question) rows of every data set of a split."""
     sets: dict[str, list[tuple[str, Question]]] = {}
     ids: dict[str, str] = {}
     single = isinstance(places, (str, Path))
-    for given, file in _named_files(places, split):
-        for number, row in enumerate(_file_rows(file)):
+    for given, file in _named_files(places, split, where):
+        for number, row in enumerate(_file_rows(file, where)):
             name = given or row.source or called(file)
             rows = sets.setdefault(name, [])
             if single and not row.source:
@@ -166,40 +171,40 @@ def _sets(places: Places, split: str) -> dict[str, list[tuple[str, Question]]]:
     return sets
 
 
-def _named_files(places: Any, split: str) -> Iterator[tuple[str, Path]]:
+def _named_files(places: Any, split: str, where: str) -> Iterator[tuple[str, Path]]:
     """(name that the user gave or "", file) of what a split is made of."""
     if isinstance(places, (str, Path)):
-        yield "", _file(places, split)
+        yield "", _file(places, split, where)
     elif isinstance(places, Mapping) and places:
         for name, place in places.items():
             if not isinstance(name, str) or not name or "/" in name:
                 raise BadValueError(
-                    f"SearchQA data: a data set of {split} is called {name!r}; expected a word "
+                    f"{where} data: a data set of {split} is called {name!r}; expected a word "
                     "without '/'."
                 )
-            yield name, _file(place, split)
+            yield name, _file(place, split, where)
     elif isinstance(places, (list, tuple)) and places:
-        files = [_file(place, split) for place in places]
+        files = [_file(place, split, where) for place in places]
         names = [called(file) for file in files]
         for file, name in zip(files, names, strict=True):
             if names.count(name) > 1:
                 raise BadValueError(
-                    f"SearchQA data: two files of {split} are called {name!r}, one of them {file}; "
+                    f"{where} data: two files of {split} are called {name!r}, one of them {file}; "
                     "name them: {name: file, other name: other file}."
                 )
         yield from (("", file) for file in files)
     else:
         raise BadValueError(
-            f"SearchQA data: {split} is {places!r}; expected a file, a folder, a list of these, or "
+            f"{where} data: {split} is {places!r}; expected a file, a folder, a list of these, or "
             "{data set: file}."
         )
 
 
-def _file(place: Any, split: str) -> Path:
+def _file(place: Any, split: str, where: str) -> Path:
     """The file of a place: itself, or that of the split in a folder."""
     if not isinstance(place, (str, Path)):
         raise BadValueError(
-            f"SearchQA data: {split} has {place!r}; expected the path of a file or a folder."
+            f"{where} data: {split} has {place!r}; expected the path of a file or a folder."
         )
     path = Path(place).expanduser().absolute()
     if not path.is_dir():
@@ -227,14 +232,12 @@ def called(file: Path) -> str:
     return folder if file.stem in SPLITS and folder else file.stem
 
 
-def _file_rows(path: Path) -> tuple[Written, ...]:
+def _file_rows(path: Path, where: str) -> tuple[Written, ...]:
+    if path.suffix not in READERS:
+        raise UnknownNameError("file ending", path.suffix, READERS, f"{where} data {path}")
     try:
         stat = path.stat()
     except OSError as error:
-        if path.suffix not in READERS:
-            raise UnknownNameError(
-                "file ending", path.suffix, READERS, f"SearchQA data {path}"
-            ) from None
         raise unreadable(path, error) from None
     return _remembered(path, stat.st_mtime_ns, stat.st_size)
 

@@ -15,9 +15,9 @@ from ..python_tool.tool import PythonResult, PythonTool
 from ..randomness import EpisodeRandom
 from ..retrieval import Batched, Hit, Query, Retriever
 from ..tasks import Task
-from ..text_metrics import exact_match, f1
+from .grading import evidence, graded, measures, pieces
 from .questions import Question
-from .rewards import OUTCOMES, Piece, Rewards, holds_answer, well_formed
+from .rewards import Piece, Rewards, well_formed
 from .setup import Knowledge, chosen, generated, given
 from .text import (
     FEWEST_CHARS,
@@ -27,7 +27,6 @@ from .text import (
     code_in,
     first_observation,
     information,
-    last_answer,
     result,
 )
 from .toolbox import make_toolbox
@@ -210,20 +209,11 @@ class SearchQA(TextEnv[SearchState, Question]):
         have no plan, whether a shown passage holds an accepted answer).
         """
         state, question = episode.world, episode.task.payload
-        said = state.answer
-        metrics = {
-            "em": 0.0 if said is None else exact_match(said, question.answers),
-            "f1": 0.0 if said is None else f1(said, question.answers),
-            "searches": float(state.searches),
-            "recall": _evidence(state, question) / max(len(question.plan), 1),
-            "answer_shown": float(_holds(state, question)),
-            "well_formed": float(said is not None and self._is_formed(_pieces(episode))),
-        }
+        metrics = measures(state, question, lambda: self._is_formed(pieces(episode)))
+        metrics["searches"] = float(state.searches)
         if self.toolbox.python is not None:  # the call of a last turn was not executed
             seen = (step.observation for step in episode.steps)
             metrics["python_calls"] = float(sum(text.startswith(RESULT_OPEN) for text in seen))
-        if question.hops:
-            metrics["hops"] = float(question.hops)
         return metrics
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
@@ -243,55 +233,28 @@ class SearchQA(TextEnv[SearchState, Question]):
         state, question = episode.world, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(query, self.top_k))
         text, whole = information(hits, self.max_observation_chars)
-        before = _evidence(state, question)
+        before = evidence(state, question)
         state.searches += 1
         state.found += tuple(hit.id for hit in hits[:whole])
         state.shown += (text,)
-        return Outcome.move(text, verdict=1 if _evidence(state, question) > before else 0)
+        return Outcome.move(text, verdict=1 if evidence(state, question) > before else 0)
 
     def _computed(self, action: str) -> Generator[Call, Any, Outcome]:
         assert self.toolbox.python is not None  # the grammar reads no call of an absent tool
         printed: PythonResult = yield Call(self.toolbox.python, code_in(action))
         return Outcome.move(result(printed.text, self.max_observation_chars), verdict=0)
 
-    def _is_formed(self, pieces: Sequence[Piece]) -> bool:
-        return well_formed(pieces, self.toolbox.names)
+    def _is_formed(self, parts: Sequence[Piece]) -> bool:
+        return well_formed(parts, self.toolbox.names)
 
     def _graded(self, episode: Episode[SearchState], action: str) -> Outcome:
-        question, state = episode.task.payload, episode.world
-        state.answer = last_answer(action) or ""
-        score = OUTCOMES[self.rewards.outcome](state.answer, question.answers)
-        form = self.rewards.needs_form and self._is_formed(_pieces(episode, action))
-        terms = self.rewards(score, form, form and _holds(state, question))
-        if exact_match(state.answer, question.answers):
-            return Outcome.solved("", terms, verdict=1)
-        return Outcome.failed("", terms, verdict=-1)
-
-
-def _holds(state: SearchState, question: Question) -> bool:
-    """Whether an information block holds an accepted answer."""
-    return any(holds_answer(block, question.answers) for block in state.shown)
-
-
-def _evidence(state: SearchState, question: Question) -> int:
-    """How many steps of the plan have their evidence; without a plan, whether any is shown."""
-    if not question.plan:
-        return int(_holds(state, question))
-    return sum(any(p in state.found for p in probe.passages) for probe in question.plan)
-
-
-def _pieces(episode: Episode[SearchState], action: str | None = None) -> list[Piece]:
-    """The trajectory after the prompt; ``action`` is one that ``episode.steps`` lacks."""
-    pieces: list[Piece] = []
-    for i, step in enumerate(episode.steps):
-        if i:
-            pieces.append(Piece(step.observation, by_model=False))
-        pieces.append(Piece(step.action, by_model=True))
-    if action is not None:
-        if pieces:
-            pieces.append(Piece(episode.observation, by_model=False))
-        pieces.append(Piece(action, by_model=True))
-    return pieces
+        return graded(
+            self.rewards,
+            episode.world,
+            episode.task.payload,
+            action,
+            lambda: self._is_formed(pieces(episode, action)),
+        )
 
 
 def _check_number(name: str, value: object, least: int) -> None:

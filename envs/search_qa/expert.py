@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
@@ -17,7 +17,7 @@ from .text import GRAMMAR
 if TYPE_CHECKING:
     from .env import SearchQA
 
-_ANSWER_SHARE = 3 / 7
+ANSWER_SHARE = 3 / 7
 """Wrong copies per poor search: 30 to 70."""
 _NO_RELATION = 0.6
 """Share of the poor searches that lack the relation; the others lack half of the name."""
@@ -28,9 +28,12 @@ _NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
 class Expert:
     """A policy for :class:`SearchQA`; see :meth:`SearchQA.expert`."""
 
+    world = "SearchQA"
+    grammar = GRAMMAR
+
     def __init__(self, *, mistakes: float, seed: int) -> None:
         if not 0 <= mistakes <= 1:
-            raise BadValueError(f"SearchQA expert: mistakes is {mistakes}; expected 0 to 1.")
+            raise BadValueError(f"{self.world} expert: mistakes is {mistakes}; expected 0 to 1.")
         self.mistakes = mistakes
         self._rng = np.random.default_rng(seed)
 
@@ -49,14 +52,14 @@ class Expert:
         if not missed and state.searches < len(probes) and episode.turn + 1 < world.max_turns:
             probe = probes[state.searches]
             thought = "I still need a fact." if state.searches else "I need to look this up."
-            return self._act(world, thought, "search", self._query(probe))
-        wrong = missed or self._rng.random() < self.mistakes * _ANSWER_SHARE
+            return self._act(world.prompt, thought, "search", self._query(probe))
+        wrong = missed or self._rng.random() < self.mistakes * ANSWER_SHARE
         said = self._copied(state.shown, question) if wrong else question.answers[0]
-        return self._act(world, "I know enough to answer.", "answer", said)
+        return self._act(world.prompt, "I know enough to answer.", "answer", said)
 
-    def _act(self, env: SearchQA, thought: str, tag: str, content: str) -> str:
-        action = GRAMMAR.write(tag, content)
-        return action if env.prompt == "none" else f"<think> {thought} </think> {action}"
+    def _act(self, prompt: str, thought: str, tag: str, content: str) -> str:
+        action = self.grammar.write(tag, content)
+        return action if prompt == "none" else f"<think> {thought} </think> {action}"
 
     def _missed(self, probes: tuple[Probe, ...], found: tuple[str, ...]) -> bool:
         """Whether evidence of the searches so far is missing; a flawless player has no doubts."""
@@ -76,12 +79,11 @@ class Expert:
 
     def _copied(self, shown: tuple[str, ...], question: Question) -> str:
         """A name from a passage that was shown, other than an accepted answer."""
-        wrong = set(question.answers)
-        options = [
-            name
-            for _, text in _DOC.findall(shown[-1] if shown else "")
-            if (name := _NAME.findall(text)[-1:]) and name[0] not in wrong
-        ]
-        if not options:
-            return "unknown"
-        return options[int(self._rng.integers(len(options)))][0]
+        texts = (text for _, text in _DOC.findall(shown[-1] if shown else ""))
+        return self._last_name(texts, question)
+
+    def _last_name(self, texts: Iterable[str], question: Question) -> str:
+        """The last name of one of the texts, none of those that are an accepted answer."""
+        names = [name[-1] for text in texts if (name := _NAME.findall(text))]
+        options = [name for name in names if name not in question.answers]
+        return options[int(self._rng.integers(len(options)))] if options else "unknown"

@@ -94,7 +94,7 @@ class TwoWords:
         free = self._free[kind.category]
         if not free:
             raise BadValueError(
-                f"SearchQA micro: there are no names left for another {kind.name}; "
+                f"the micro world: there are no names left for another {kind.name}; "
                 "expected fewer distractors."
             )
         return self._take(free, next(iter(free)))

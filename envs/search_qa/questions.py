@@ -78,7 +78,7 @@ class Drawer:
             fitting = [k for k in kinds if k in possible and FEWEST_HOPS[k] <= count]
             if not fitting:
                 raise BadValueError(
-                    f"SearchQA: no question of kind {' or '.join(kinds)} has {count} hops in the "
+                    f"no question of kind {' or '.join(kinds)} has {count} hops in the "
                     f"{world.schema.name} world; kinds here are {', '.join(possible)}, and "
                     "intersection and comparison need at least 2 hops."
                 )
@@ -96,7 +96,7 @@ class Drawer:
             if query is not None and (question := self._question(kind, count, query)) is not None:
                 return question
         raise BadValueError(
-            f"SearchQA: found no {kind} question of {count} hops in {_TRIES} tries; "
+            f"found no {kind} question of {count} hops in {_TRIES} tries; "
             "expected a larger world or other kinds and hops."
         )
 

@@ -38,16 +38,22 @@ class Rewards:
         format_score: f: what a wrong answer in a malformed trajectory gains.
         retrieval_score: q: gained by a wrong answer in a well-formed trajectory whose passages
             hold an accepted answer.
+        where: The world that has them, for errors.
+
+    Raises:
+        UnknownNameError: Another outcome.
+        BadValueError: A score out of range.
     """
 
     outcome: str = "em"
     structure_score: float = 0.0
     format_score: float = 0.0
     retrieval_score: float = 0.0
+    where: str = "SearchQA"
 
     def __post_init__(self) -> None:
         if self.outcome not in OUTCOMES:
-            raise UnknownNameError("outcome", self.outcome, OUTCOMES, "SearchQA")
+            raise UnknownNameError("outcome", self.outcome, OUTCOMES, self.where)
         for name in ("structure_score", "format_score", "retrieval_score"):
             value = getattr(self, name)
             if (
@@ -55,7 +61,7 @@ class Rewards:
                 or not isinstance(value, (int, float))
                 or not 0 <= value <= 1
             ):
-                raise BadValueError(f"SearchQA: {name} is {value!r}; expected 0 to 1.")
+                raise BadValueError(f"{self.where}: {name} is {value!r}; expected 0 to 1.")
 
     @property
     def range(self) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Rows of question and passage files: JSON lines, a JSON list, CSV, parquet.
+"""Rows of question files: JSON lines, a JSON list, CSV, parquet.
 
 Every row comes with the place that it was read from, for errors. Parquet is read batch by batch
 and only in the columns that mean something here, so that no file is held whole.
@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ..errors import DataError, MissingExtraError, UnknownNameError
+from ..rows import (
+    Rows,
+    as_object,
+    json_rows,
+    json_value,
+    opened,
+    unreadable,
+    without_mark,
+)
 
 QUESTION_COLUMNS = ("question", "extra_info", "prompt")
 """Where a question may stand, the first that holds one counts."""
@@ -20,7 +29,6 @@ ANSWER_COLUMNS = ("golden_answers", "answers", "answer")
 """Where its accepted answers may stand, before Search-R1's ``reward_model``."""
 _OTHER_COLUMNS = ("id", "data_source", "reward_model")
 _BATCH = 1024
-Rows = Iterator[tuple[str, Mapping[str, Any]]]
 
 
 def rows_of(path: Path, where: str) -> Rows:
@@ -40,48 +48,16 @@ def rows_of(path: Path, where: str) -> Rows:
     return READERS[path.suffix](path)
 
 
-def json_rows(path: Path) -> Rows:
-    """Objects, one a line; blank lines are skipped."""
-    with _opened(path) as file:
-        for number, line in enumerate(file, start=1):
-            where = f"{path}:{number}"
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                row = json.loads(text) if text.strip() else None
-            except UnicodeDecodeError as error:
-                raise DataError(f"{where}: not UTF-8 ({error.reason}).") from None
-            except json.JSONDecodeError as error:
-                raise DataError(
-                    f"{where}: not JSON ({error.msg} at column {error.colno}); expected one object "
-                    "per line."
-                ) from None
-            if not text.strip():
-                continue
-            if not isinstance(row, dict):
-                raise DataError(
-                    f"{where}: a {type(row).__name__}; expected a JSON object per line."
-                )
-            yield where, row
-
-
 def _list_rows(path: Path) -> Rows:
-    with _opened(path) as file:
-        try:
-            items = json.loads(file.read().decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path}: not UTF-8 ({error.reason}).") from None
-        except json.JSONDecodeError as error:
-            raise DataError(
-                f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); expected "
-                "a list of objects. One object per line is a .jsonl file."
-            ) from None
+    with opened(path) as file:
+        text = without_mark(file.read())
+    expected = "a list of objects. One object per line is a .jsonl file"
+    items = json_value(text, str(path), expected, lines=True)
     if not isinstance(items, list):
         raise DataError(f"{path}: a {type(items).__name__}; expected a list of objects.")
-    for number, row in enumerate(items):
+    for number, item in enumerate(items):
         where = f"{path}: item {number}"
-        if not isinstance(row, dict):
-            raise DataError(f"{where}: a {type(row).__name__}; expected a JSON object.")
-        yield where, row
+        yield where, as_object(item, where)
 
 
 def _csv_rows(path: Path) -> Rows:
@@ -174,57 +150,3 @@ def _check_columns(names: Iterable[str], where: str, what: str) -> None:
                 f"{where}: no column of {kind}; expected {what} with one of {', '.join(known)}. "
                 f"Columns: {', '.join(given) or 'none'}. Rename the one that holds the {kind}."
             )
-
-
-def unreadable(path: Path, error: BaseException) -> DataError:
-    """The error of a file that cannot be read."""
-    reason = getattr(error, "strerror", None) or str(error)
-    return DataError(f"{path}: cannot be read ({reason}).")
-
-
-def _opened(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise unreadable(path, error) from None
-
-
-# ---------------------------------------------------------------- parts of a row
-
-
-def text_of(row: Mapping[str, Any], column: str, where: str) -> str:
-    """The text in a column, which must hold some."""
-    if column not in row:
-        raise DataError(
-            f"{where}: column {column!r} is missing. Columns: {', '.join(map(str, row)) or 'none'}."
-        )
-    return checked(row[column], column, where)
-
-
-def checked(value: object, column: str, where: str) -> str:
-    """The value, which must be text that is not blank."""
-    if not isinstance(value, str):
-        raise DataError(f"{where}: {column} is {value!r}; expected text.")
-    if not value.strip():
-        raise DataError(f"{where}: {column} is empty.")
-    return clean(value)
-
-
-def clean(text: str) -> str:
-    """Text without lone surrogates, which JSON can smuggle in and UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def row_id(row: Mapping[str, Any], where: str) -> str:
-    """The row's id as text."""
-    value = row.get("id")
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
-        raise DataError(f"{where}: id is {value!r}; expected text or an integer.")
-    return clean(str(value))
-
-
-def claim(ids: dict[str, str], named: str, where: str) -> None:
-    """Note an id and where it was used; refuse one that was used before."""
-    if named in ids:
-        raise DataError(f"{where}: id {named!r} was used before, at {ids[named]}.")
-    ids[named] = where

@@ -58,7 +58,7 @@ def chosen(
         raise BadValueError(f"SearchQA: {fault}") from None
 
 
-def generated(
+def generated(  # noqa: PLR0913 - the settings of the world
     *,
     size: str | None,
     hops: int | Sequence[int] | None,
@@ -66,8 +66,11 @@ def generated(
     distractors: float | None,
     world_seed: int | None,
     retriever: Retriever | None,
+    where: str = "SearchQA",
 ) -> Knowledge:
     """Questions over a generated world.
+
+    ``where`` is the environment that asks, for errors.
 
     Raises:
         UnknownNameError: An unknown size or kind.
@@ -75,24 +78,28 @@ def generated(
     """
     size = "full" if size is None else size
     if size not in SIZES:
-        raise UnknownNameError("size", size, SIZES, "SearchQA")
+        raise UnknownNameError("size", size, SIZES, where)
     seed = 0 if world_seed is None else world_seed
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadValueError(f"SearchQA: world_seed is {seed!r}; expected an integer from 0.")
+        raise BadValueError(f"{where}: world_seed is {seed!r}; expected an integer from 0.")
     near = _DISTRACTORS[size] if distractors is None else distractors
     if isinstance(near, bool) or not isinstance(near, (int, float)):
-        raise BadValueError(f"SearchQA: distractors is {near!r}; expected a number.")
+        raise BadValueError(f"{where}: distractors is {near!r}; expected a number.")
     if not 0 <= near <= _MOST_DISTRACTORS:
         raise BadValueError(
-            f"SearchQA: distractors is {near}; expected 0 to {_MOST_DISTRACTORS:g} near misses "
+            f"{where}: distractors is {near}; expected 0 to {_MOST_DISTRACTORS:g} near misses "
             "per thing."
         )
-    counts = _hop_counts(_HOPS[size] if hops is None else hops)
-    world = load_world(size, seed, float(near))
-    wanted = _kinds(kinds, world)
+    try:
+        counts = _hop_counts(_HOPS[size] if hops is None else hops)
+        world = load_world(size, seed, float(near))
+        wanted = _kinds(kinds, world, where)
+        source = generated_questions(world.key, wanted, counts)
+    except BadValueError as fault:
+        raise BadValueError(f"{where}: {fault}") from None
     return Knowledge(
         size=size,
-        source=generated_questions(world.key, wanted, counts),
+        source=source,
         retriever=world.index if retriever is None else retriever,
         world=world,
     )
@@ -162,27 +169,27 @@ def _hop_counts(hops: int | Sequence[int]) -> tuple[int, ...]:
     for count in given:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_HOPS:
             raise BadValueError(
-                f"SearchQA: hops is {hops!r}; expected a number from 1 to {MAX_HOPS}, or several."
+                f"hops is {hops!r}; expected a number from 1 to {MAX_HOPS}, or several."
             )
         counts.add(count)
     if not counts:
-        raise BadValueError("SearchQA: hops is empty; expected at least one number.")
+        raise BadValueError("hops is empty; expected at least one number.")
     return tuple(sorted(counts))
 
 
-def _kinds(kinds: str | Sequence[str] | None, world: World) -> tuple[str, ...]:
+def _kinds(kinds: str | Sequence[str] | None, world: World, where: str) -> tuple[str, ...]:
     possible = possible_kinds(world)
     if kinds is None:
         return possible
     wanted = tuple(kinds) if isinstance(kinds, (list, tuple)) else (kinds,)
     for kind in wanted:
         if kind not in KINDS:
-            raise UnknownNameError("kind", kind, KINDS, "SearchQA")
+            raise UnknownNameError("kind", kind, KINDS, where)
         if kind not in possible:
             raise BadValueError(
-                f"SearchQA: the {world.schema.name} world has no {kind} questions; it has "
+                f"the {world.schema.name} world has no {kind} questions; it has "
                 f"{', '.join(possible)}."
             )
     if not wanted:
-        raise BadValueError("SearchQA: kinds is empty; expected at least one.")
+        raise BadValueError("kinds is empty; expected at least one.")
     return tuple(k for k in KINDS if k in wanted)

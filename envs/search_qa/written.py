@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
+from ..rows import checked, clean, row_id, text_of
 from .questions import Question
-from .rows import ANSWER_COLUMNS, checked, clean, row_id, rows_of, text_of
+from .rows import ANSWER_COLUMNS, rows_of
 from .text import as_question
 
 
@@ -39,7 +40,7 @@ def read_questions(path: Path) -> Iterator[Written]:
         MissingExtraError: A parquet file without pyarrow.
     """
     where = ""
-    for where, row in rows_of(path, "SearchQA data"):
+    for where, row in rows_of(path, "questions"):
         text = as_question(_question_text(row, where))
         yield Written(
             id=row_id(row, where) if row.get("id") is not None else "",

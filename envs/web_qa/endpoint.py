@@ -63,10 +63,12 @@ class EndpointSite:
     not answer is asked three times. An endpoint that then still fails breaks the episode; a page
     that cannot be had is an ordinary observation, unless it lies on the endpoint's own host.
     Searches and pages are remembered as long as the process lives, so that a group of episodes
-    sees one web.
+    sees one web. Of a query the signs that SearXNG takes for orders (``!`` and ``:`` before a word)
+    and what follows its 256th character are not sent; results without an address that could be
+    visited are left out.
 
     Attributes:
-        search_url: Address of the endpoint, without query.
+        search_url: Address of the endpoint; the query is added to it.
         pages: Gets pages.
         snippet_chars: Most characters of a snippet.
         wait_s: Seconds before the second try; the third waits twice as long.
@@ -102,6 +104,8 @@ class EndpointSite:
     @property
     def _endpoint(self) -> Target:
         try:
+            if not isinstance(self.search_url, str):
+                raise Unread("It is no text.")
             if len(self.search_url) > _MOST_ENDPOINT:
                 raise Unread(f"It has more than {_MOST_ENDPOINT} characters.")
             return read_address(self.search_url)
@@ -125,7 +129,7 @@ class EndpointSite:
         address = f"{target.address}{mark}{urlencode({'q': query, 'format': 'json'})}"
         try:
             rows = _rows(self._patiently(lambda: ask(address)))
-        except (Unread, Unreachable, ValueError) as fault:
+        except (Unread, Unreachable) as fault:
             return EnvFault(f"the search endpoint {self.search_url} failed: {fault}")
         hits = [hit for row in rows if (hit := _hit(row, self.snippet_chars)) is not None]
         self._found.keep((query, k), hits[:k])
@@ -164,8 +168,8 @@ def _endpoint_site(
 
 
 def _together(ask: Callable[[str], T], requests: Sequence[str]) -> list[T]:
-    if len(requests) == 1:
-        return [ask(requests[0])]
+    if len(requests) < 2:
+        return [ask(request) for request in requests]
     with ThreadPoolExecutor(min(_PARALLEL, len(requests))) as pool:
         return list(pool.map(ask, requests))
 
@@ -174,17 +178,17 @@ def _rows(fetched: Fetched) -> list[Any]:
     """The result rows of an answer.
 
     Raises:
-        ValueError: It is not what such an endpoint answers.
+        Unread: It is not what such an endpoint answers.
     """
     try:
         answer = json.loads(fetched.body)
     except (ValueError, RecursionError):
-        raise ValueError(
+        raise Unread(
             f"it answered {fetched.kind} that is no JSON; is its format json switched on?"
         ) from None
     rows = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(rows, list):
-        raise ValueError('it answered JSON without "results"; expected a list of results.')
+        raise Unread('it answered JSON without "results"; expected a list of results.')
     return rows
 
 

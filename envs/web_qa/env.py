@@ -14,11 +14,11 @@ from ..errors import UnknownNameError
 from ..grammar import Tagged
 from ..randomness import EpisodeRandom
 from ..retrieval import Hit, Query
+from ..search_qa.grading import evidence, graded, measures, pieces
 from ..search_qa.questions import Question
-from ..search_qa.rewards import OUTCOMES, Piece, Rewards, holds_answer, well_formed
-from ..search_qa.text import first_observation, last_answer
+from ..search_qa.rewards import Piece, Rewards, well_formed
+from ..search_qa.text import first_observation
 from ..tasks import Task
-from ..text_metrics import exact_match, f1
 from .pages import NoPage, Page, Served, Site, Visit, overlapping
 from .setup import Net, Web, check_number, find_web
 from .text import (
@@ -152,6 +152,7 @@ class WebQA(TextEnv[WebState, Question]):
             structure_score=structure_score,
             format_score=format_score,
             retrieval_score=retrieval_score,
+            where="WebQA",
         )
         made = {"size": size, "hops": hops, "kinds": kinds, "distractors": distractors}
         made |= {"world_seed": world_seed, "snippets": snippets}
@@ -229,20 +230,11 @@ class WebQA(TextEnv[WebState, Question]):
         numbers that there are none of or that may not be visited.
         """
         state, question = episode.world, episode.task.payload
-        said = state.answer
-        metrics = {
-            "em": 0.0 if said is None else exact_match(said, question.answers),
-            "f1": 0.0 if said is None else f1(said, question.answers),
-            "searches": float(state.searches),
-            "opens": float(state.opens),
-            "failed_opens": float(state.failed_opens),
-            "pages": float(len({address for address, _ in state.opened})),
-            "recall": evidence(state, question) / max(len(question.plan), 1),
-            "answer_shown": float(_holds(state, question)),
-            "well_formed": float(said is not None and well_formed(_pieces(episode))),
-        }
-        if question.hops:
-            metrics["hops"] = float(question.hops)
+        metrics = measures(state, question, lambda: _is_formed(pieces(episode)))
+        metrics["searches"] = float(state.searches)
+        metrics["opens"] = float(state.opens)
+        metrics["failed_opens"] = float(state.failed_opens)
+        metrics["pages"] = float(len({address for address, _ in state.opened}))
         return metrics
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
@@ -309,33 +301,18 @@ class WebQA(TextEnv[WebState, Question]):
         return Outcome.move(text, verdict=1 if more else 0)
 
     def _graded(self, episode: Episode[WebState], action: str) -> Outcome:
-        question, state = episode.task.payload, episode.world
-        state.answer = last_answer(action) or ""
-        score = OUTCOMES[self.rewards.outcome](state.answer, question.answers)
-        form = self.rewards.needs_form and well_formed(_pieces(episode, action))
-        terms = self.rewards(score, form, form and _holds(state, question))
-        if exact_match(state.answer, question.answers):
-            return Outcome.solved("", terms, verdict=1)
-        return Outcome.failed("", terms, verdict=-1)
+        return graded(
+            self.rewards,
+            episode.world,
+            episode.task.payload,
+            action,
+            lambda: _is_formed(pieces(episode, action)),
+        )
 
 
-def evidence(state: WebState, question: Question) -> int:
-    """How many facts of the plan were shown; without a plan, whether an answer was."""
-    if not question.plan:
-        return int(_holds(state, question))
-    return sum(any(p in state.found for p in probe.passages) for probe in question.plan)
-
-
-def _holds(state: WebState, question: Question) -> bool:
-    return any(holds_answer(text, question.answers) for text in state.shown)
-
-
-def _pieces(episode: Episode[WebState], action: str | None = None) -> list[Piece]:
-    """The trajectory after the prompt, opening written as searching; ``action`` is the last one."""
-    texts = [text for step in episode.steps for text in (step.observation, step.action)]
-    if action is not None:
-        texts += [episode.observation, action]
-    return [
-        Piece(_OPENED.sub(r"<\1search>", text) if i % 2 == 0 else text, by_model=i % 2 == 0)
-        for i, text in enumerate(texts[1:])
-    ]
+def _is_formed(parts: Sequence[Piece]) -> bool:
+    """Whether a trajectory is well formed, opening taken for searching."""
+    return well_formed(
+        Piece(_OPENED.sub(r"<\1search>", text), by_model) if by_model else Piece(text, by_model)
+        for text, by_model in parts
+    )

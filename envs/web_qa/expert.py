@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
 
-from ..search_qa.expert import Expert
+from ..search_qa.expert import ANSWER_SHARE, Expert
 from ..search_qa.queries import Probe
 from ..search_qa.questions import Question
 from .env import WebState
@@ -18,10 +17,7 @@ from .text import GRAMMAR
 if TYPE_CHECKING:
     from .env import WebQA
 
-_ANSWER_SHARE = 3 / 7
-"""Wrong copies per poor search, as in SearchQA."""
 _WRONG_PAGE_SHARE = 3 / 7
-_NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
 
 
 class WebExpert(Expert):
@@ -30,6 +26,9 @@ class WebExpert(Expert):
     It searches for a thing unless a page that it has read links to it, and reads pages from their
     first part on, as long as there are turns to spare; then it goes straight to the page and part.
     """
+
+    world = "WebQA"
+    grammar = GRAMMAR
 
     def __call__(
         self,
@@ -44,16 +43,16 @@ class WebExpert(Expert):
         left = world.max_turns - 1 - episode.turn
         if not question.plan and not state.searches and left > 0:
             probe = Probe(question.text, "", ())
-            return self._write(world, "I need to look this up.", "search", self._query(probe))
+            return self._act(world.prompt, "I need to look this up.", "search", self._query(probe))
         missing = [p for p in question.plan if not any(x in state.found for x in p.passages)]
         missed = self.mistakes > 0 and _missed(world, missing)
         if missing and left > 0 and not missed:
             needed = {place for probe in missing for place in _places(world, probe)}
             spare = left > len(needed.difference(state.opened))
             return self._next(world, missing[0], spare)
-        wrong = missed or self._rng.random() < self.mistakes * _ANSWER_SHARE
+        wrong = missed or self._rng.random() < self.mistakes * ANSWER_SHARE
         said = self._other(state, question) if wrong else question.answers[0]
-        return self._write(world, "I know enough to answer.", "answer", said)
+        return self._act(world.prompt, "I know enough to answer.", "answer", said)
 
     def _next(self, env: WebQA, probe: Probe, spare: bool) -> str:
         """Search for the probe's page, or open the part of it that comes next."""
@@ -63,7 +62,7 @@ class WebExpert(Expert):
         linked = any(f"({address})" in text for text in state.shown)
         if address not in state.results and not linked and spare:
             thought = "I still need a fact." if state.searches else "I need to look this up."
-            return self._write(env, thought, "search", self._query(probe))
+            return self._act(env.prompt, thought, "search", self._query(probe))
         needed = [part for _, part in _places(env, probe)]
         wanted = range(1, needed[-1] + 1) if spare else needed
         part = next(p for p in wanted if (address, p) not in state.opened)
@@ -74,7 +73,7 @@ class WebExpert(Expert):
                 number = self._maybe_wrong(number, len(state.results))
             place = str(number)
         content = place if part == 1 else f"{place} page {part}"
-        return self._write(env, "This page should say it.", "open", content)
+        return self._act(env.prompt, "This page should say it.", "open", content)
 
     def _maybe_wrong(self, number: int, results: int) -> int:
         if self._rng.random() >= self.mistakes * _WRONG_PAGE_SHARE:
@@ -84,17 +83,7 @@ class WebExpert(Expert):
 
     def _other(self, state: WebState, question: Question) -> str:
         """A name that was shown last, other than an accepted answer."""
-        wrong = set(question.answers)
-        said = plain(state.shown[-1]) if state.shown else ""
-        names = [name[-1] for line in sentences(said) if (name := _NAME.findall(line))]
-        options = [name for name in names if name not in wrong]
-        if not options:
-            return "unknown"
-        return options[int(self._rng.integers(len(options)))]
-
-    def _write(self, env: WebQA, thought: str, tag: str, content: str) -> str:
-        action = GRAMMAR.write(tag, content)
-        return action if env.prompt == "none" else f"<think> {thought} </think> {action}"
+        return self._last_name(sentences(plain(state.shown[-1]) if state.shown else ""), question)
 
 
 def _places(env: WebQA, probe: Probe) -> list[tuple[str, int]]:

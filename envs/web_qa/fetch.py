@@ -114,7 +114,7 @@ class Fetcher:
         raise Unread(f"{address}: more than {REDIRECTS} redirects.")
 
     def _asked(self, target: Target, deadline: float) -> Fetched | str:
-        """The content, or where the server sends us."""
+        """The content, or the address that the server sends on to."""
         ips = self.resolve(target.host, target.port)
         for ip in ips:
             self.rules.check_ip(target.host, ip)
@@ -142,6 +142,8 @@ class Fetcher:
         status, address = response.status, target.address
         if status in _MOVED:
             place = response.headers.get("Location", "")
+            if not place:
+                raise Unread(f"{address} has moved (status {status}) and does not say where.")
             try:
                 return urljoin(address, place)
             except ValueError:
@@ -153,7 +155,8 @@ class Fetcher:
         kind = response.headers.get_content_type()
         if kind not in TYPES:
             raise Unread(f"{address} cannot be shown: it is {kind}, not a page of text.")
-        if (coding := response.headers.get("Content-Encoding", "identity")) != "identity":
+        coding = response.headers.get("Content-Encoding", "identity")
+        if coding.strip().lower() not in ("", "identity"):
             raise Unread(f"{address} cannot be shown: it came compressed ({coding}).")
         charset = response.headers.get_content_charset() or ""
         return Fetched(address, kind, charset, self._body(address, response, deadline))

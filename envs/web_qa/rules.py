@@ -67,13 +67,21 @@ class Rules:
         allow_private: Also visit private, loopback, link-local, multicast and reserved addresses.
 
     Raises:
-        BadValueError: An entry that is no host.
+        BadValueError: An entry that is no host, or ``allow_private`` that is no bool.
     """
 
     allow: tuple[str, ...] = ()
     allow_private: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.allow, str) or not isinstance(self.allow, (tuple, list)):
+            raise BadValueError(
+                f"WebQA: allow is {self.allow!r}; expected hosts: ('example.org', '*.test')."
+            )
+        if not isinstance(self.allow_private, bool):  # the text "no" would open this machine
+            raise BadValueError(
+                f"WebQA: allow_private is {self.allow_private!r}; expected True or False."
+            )
         _ = self.entries
 
     @cached_property

@@ -19,6 +19,7 @@ from .pages import Site
 if TYPE_CHECKING:
     from ..search_qa.data import Data
 
+MOST_BYTES = 1_000_000_000
 _SNIPPETS = {"full": "fitting", "micro": "first"}
 
 
@@ -49,14 +50,14 @@ class Net:
     max_bytes: int
 
     def __post_init__(self) -> None:
-        limits = {"timeout_s": self.timeout_s, "max_bytes": self.max_bytes}
-        for name, value in limits.items():
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, (int, float))
-                or not 0 < value < math.inf
-            ):
-                raise BadValueError(f"WebQA: {name} is {value!r}; expected a number above 0.")
+        seconds = self.timeout_s
+        if (
+            isinstance(seconds, bool)
+            or not isinstance(seconds, (int, float))
+            or not 0 < seconds < math.inf
+        ):
+            raise BadValueError(f"WebQA: timeout_s is {seconds!r}; expected a number above 0.")
+        check_number("max_bytes", self.max_bytes, 1, MOST_BYTES)
 
 
 def find_web(
@@ -97,7 +98,7 @@ def find_web(
         raise BadValueError(f"WebQA: data was given with {got}; expected one of the two.")
     from ..search_qa.data import load_questions
 
-    source = GivenQuestions(load_questions(data))
+    source = GivenQuestions(load_questions(data, where="WebQA"))
     if search_url is not None:
         pages: Site = _endpoint(search_url, net, snippet_chars)
     elif isinstance(site, (str, Path)):
@@ -124,7 +125,7 @@ def check_number(name: str, value: object, least: int, most: int) -> None:
 
 def _made(made: Mapping[str, Any], snippet_chars: int) -> Web:
     world = {name: value for name, value in made.items() if name != "snippets"}
-    knowledge = generated(retriever=None, **world)
+    knowledge = generated(retriever=None, where="WebQA", **world)
     assert knowledge.world is not None
     assert knowledge.size is not None
     wanted = made["snippets"] or _SNIPPETS[knowledge.size]
@@ -139,7 +140,11 @@ def _endpoint(search_url: str, net: Net, snippet_chars: int) -> Site:
     from .fetch import Fetcher
     from .rules import Rules
 
-    hosts = (net.allow,) if isinstance(net.allow, str) else tuple(net.allow)
-    rules = Rules(allow=hosts, allow_private=net.allow_private)
-    pages = Fetcher(rules=rules, timeout_s=net.timeout_s, max_bytes=int(net.max_bytes))
+    hosts = (net.allow,) if isinstance(net.allow, str) else net.allow
+    if not isinstance(hosts, (list, tuple)):
+        raise BadValueError(
+            f"WebQA: allow is {hosts!r}; expected a host or several: ('example.org', '*.test')."
+        )
+    rules = Rules(allow=tuple(hosts), allow_private=net.allow_private)
+    pages = Fetcher(rules=rules, timeout_s=net.timeout_s, max_bytes=net.max_bytes)
     return EndpointSite(search_url=search_url, pages=pages, snippet_chars=snippet_chars)

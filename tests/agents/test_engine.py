@@ -17,7 +17,7 @@ from small_models import model
 from turngym.agents.engine import Completion, Request
 from turngym.agents.loading import load_model, load_tokenizer
 from turngym.agents.transformers_engine import TransformersEngine
-from turngym.envs.errors import BadValueError, EpisodeError
+from turngym.envs.errors import BadValueError, ContextFullError, EpisodeError
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -137,7 +137,7 @@ def test_the_context_bounds_the_action() -> None:
     assert eng.max_context == 20
     done = ask(eng, request(list(range(5, 23)), max_tokens=50))[0]
     assert (len(done.ids), done.stop) == (2, "length")
-    with pytest.raises(BadValueError, match="no room for a single token"):
+    with pytest.raises(ContextFullError, match="no room for a single token"):
         ask(eng, request(list(range(5, 25))))
 
 

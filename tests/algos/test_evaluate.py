@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,24 @@ def test_scores_are_broken_down_by_data_set() -> None:
     back = scores_at([{"step": 3, **row}], 3, {"dev": ("E-v0", "dev")})
     assert [s.name for s in back] == [s.name for s in (whole, nq, popqa, musique, mean)]
     assert back[-1].return_ == mean.return_
+
+
+def test_full_contexts_are_counted_among_the_scored() -> None:
+    done = evaluation("dev", ("", "solved", 1.0), ("", "truncated", 0.0), ("", "env_error", 0.0))
+    done = replace(done, episodes=[replace(e, context_full=True) for e in done.episodes[1:]])
+    score = done.score()
+    assert (score.n, score.errors, score.context_full) == (1, 1, 1)
+    row = checked(done.rows())
+    (back,) = scores_at([{"step": 0, **row}], 0, {"dev": ("E-v0", "dev")})
+    assert back == score
+    del row["eval/dev/context_full"]  # runs from before
+    (back,) = scores_at([{"step": 0, **row}], 0, {"dev": ("E-v0", "dev")})
+    assert back.context_full == 0
+
+
+def test_a_measure_that_nobody_reports_is_no_zero() -> None:
+    with pytest.raises(UnknownNameError, match=r"'dev': unknown metric 'f2'. Did you mean 'f1'"):
+        evaluation("dev", ("nq", "solved", 1.0)).mean("f2")
 
 
 def test_one_data_set_is_no_part_of_itself() -> None:

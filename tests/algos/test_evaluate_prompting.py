@@ -14,11 +14,11 @@ from prompting_help import FakeModel, make_world
 
 from turngym.agents.endpoint import EndpointError
 from turngym.agents.prompting import Completed, Limits, Rag, React, prompting
-from turngym.algos.evaluate import EvalSet
+from turngym.algos.evaluate import EvalSet, mean_of_sets
 from turngym.algos.evaluate_prompting import Prompted
 from turngym.algos.result import SetScore
 from turngym.envs import replay
-from turngym.envs.errors import BadValueError, EnvFault, EpisodeError
+from turngym.envs.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
 from turngym.envs.record import read_transcripts
 
 assert Letters
@@ -85,6 +85,41 @@ def test_a_failing_model_is_an_agent_error_and_no_score(tmp_path: Path) -> None:
     end = events(tmp_path / "out" / "towns" / "00002.jsonl")[-1]
     assert end["status"] == "agent_error"
     assert "the server is down" in end["why"]
+
+
+class Short(Reader):
+    """A reader whose context a question about Cork does not fit into."""
+
+    async def complete(self, prompt: Any, **more: Any) -> Completed:
+        if "of Cork?" in str(prompt):
+            raise ContextFullError("no room for a single token")
+        return await super().complete(prompt, **more)
+
+
+def test_a_context_that_is_too_short_is_a_failed_episode(tmp_path: Path) -> None:
+    done = evaluate(world_set(tmp_path), Short(), folder=tmp_path / "out")
+    score = done.score()
+    assert (score.n, score.errors, score.agent_errors, score.context_full) == (5, 0, 0, 1)
+    assert score.success.mean == score.metrics["f1"] == 0.8
+    assert score.return_.mean == 0.8
+    bad = done.episodes[2]
+    assert (bad.status, bad.return_, bad.why) == ("truncated", 0.0, "no room for a single token")
+    want = {"success": 0.0, "em": 0.0, "searches": 1.0, "turns": 1.0, "tool_calls": 1.0}
+    assert want.items() <= bad.metrics.items()
+    assert done.row()["eval/towns/context_full"] == 1.0
+    assert mean_of_sets([done, done]).context_full == 2
+    end = events(tmp_path / "out" / "towns" / "00002.jsonl")[-1]
+    assert (end["status"], end["why"]) == ("truncated", bad.why)
+
+
+@pytest.mark.parametrize("mistake", [BadValueError("16 stop strings"), KeyError("choices")])
+def test_a_mistake_in_the_program_ends_the_evaluation(tmp_path: Path, mistake: Exception) -> None:
+    class Wrong(Reader):
+        async def complete(self, prompt: Any, **more: Any) -> Completed:
+            raise mistake
+
+    with pytest.raises(type(mistake), match=str(mistake.args[0])):
+        evaluate(world_set(tmp_path), Wrong())
 
 
 def events(file: Path) -> list[dict[str, Any]]:

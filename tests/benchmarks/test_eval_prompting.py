@@ -13,7 +13,9 @@ from prompting_help import write_world
 from turngym.agents.prompting import PROMPTING
 from turngym.benchmarks.cli import REFUSED, main
 from turngym.envs import replay
+from turngym.envs.errors import EnvFault
 from turngym.envs.record import read_transcripts
+from turngym.envs.search_qa.env import SearchQA
 
 
 @pytest.fixture
@@ -88,6 +90,20 @@ def test_a_failing_server_is_told_and_the_run_goes_on(
     assert "agent errors" in said.out
 
 
+def test_why_an_environment_broke_is_told(
+    world: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: SearchQA, *_: Any) -> Any:
+        raise EnvFault("the disk is gone")
+
+    monkeypatch.setattr(SearchQA, "begin", broken)
+    assert main(["eval", "--agent", "expert", *world]) == 0
+    said = capsys.readouterr()
+    assert "the environment broke in 5 of 5 episodes, which are in no mean" in said.err
+    assert "one of them, 0: the disk is gone" in said.err
+    assert "no score" in said.out
+
+
 def test_a_server_that_refuses_everything_is_an_error(
     world: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,14 +131,37 @@ def test_agents_are_scored_with_a_local_model(
         assert 0 < row["metrics"]["completion_tokens"] <= 4 * row["metrics"]["model_calls"]
 
 
-def test_a_prompt_that_does_not_fit_is_an_agent_error(
-    tiny_model: Path, world: list[str], capsys: pytest.CaptureFixture[str]
+def test_a_prompt_that_does_not_fit_counts_as_failed(
+    tiny_model: Path, world: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    out = tmp_path / "scores.json"
     words = ["--model", str(tiny_model), "--device", "cpu", "--dialect", "chat", "--n", "1"]
-    assert main(["eval", "--agent", "react", *world, *words]) == REFUSED
-    said = capsys.readouterr().err
-    assert "1 of 1 episodes failed" in said
-    assert "context" in said
+    assert main(["eval", "--agent", "react", *world, *words, "--out", str(out)]) == 0
+    row = eval_rows(out)["react"]
+    assert (row["n"], row["agent_errors"], row["context_full"]) == (1, 0, 1)
+    assert row["success"]["mean"] == row["metrics"]["f1"] == 0.0
+    said = capsys.readouterr()
+    assert "1 of 1 episodes ended with a full context and count as failed" in said.err
+    assert "max_context is 512" in said.err
+    assert "context full" in said.out
+
+
+def test_a_server_without_room_for_a_prompt_counts_as_failed(
+    world: list[str], tmp_path: Path
+) -> None:
+    def short(request: dict[str, Any]) -> Any:
+        if "Doha?" not in str(request):
+            return oracle(request)
+        error = {"message": "too many tokens", "code": "context_length_exceeded"}
+        return {"raw": json.dumps({"error": error}).encode(), "status": 400}
+
+    out = tmp_path / "scores.json"
+    with serving(short) as server:
+        words = ["--endpoint", server.url, "--model-name", "m", "--out", str(out)]
+        assert main(["eval", "--agent", "rag", *words, *world]) == 0
+    row = eval_rows(out)["rag"]
+    assert (row["n"], row["agent_errors"], row["context_full"]) == (5, 0, 1)
+    assert row["success"]["mean"] == 0.8
 
 
 @pytest.mark.parametrize(
@@ -134,7 +173,15 @@ def test_a_prompt_that_does_not_fit_is_an_agent_error(
         (["--agent", "expert", "--model", "x"], "are asked by prompting agents"),
         (["--agent", "rag", "--model", "x", "--endpoint", "http://x"], "two models"),
         (["--agent", "rag", "--endpoint", "http://x"], "--model-name"),
-        (["--agent", "rag", "--model", "x", "--model-name", "y"], "go with --endpoint"),
+        (
+            ["--agent", "rag", "--model", "x", "--model-name", "y"],
+            "--model-name: goes with --endpoint",
+        ),
+        (["--agent", "rag", "--model", "x", "--api", "completions"], "--api: goes with --endpoint"),
+        (["--agent", "rag", "--model", "x", "--request-arg", "a=1"], "--request-arg: goes with"),
+        (["--agent", "rag", "--model", "x", "--timeout", "3"], "--timeout: goes with --endpoint"),
+        (["--agent", "expert", "--dialect", "tags"], "--dialect: goes with prompting agents"),
+        (["--agent", "expert", "--concurrency", "3"], "--concurrency: goes with prompting"),
         (["--agent", "rag", "--endpoint", "x", "--model-name", "y"], "the url is 'x'"),
         (["--agent", "rag", "--model", "/no/such"], "no such folder"),
         (["--agent", "rag", "--model", "nothing"], "--model nothing: no such folder"),

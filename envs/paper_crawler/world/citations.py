@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from .columns import DATASET, NONE, SURVEY, Columns, Ints
+from .columns import DATASET, NONE, SURVEY, Columns, Flags, Ints
 from .outline import OUTLINES, Outline
 from .parameters import WorldParameters
 
@@ -23,8 +24,8 @@ class Citations:
             surveys: introduction, taxonomy, applications ``[sections]``.
         themes: Method of a survey's section on a method, else ``NONE`` ``[sections]``.
         cite_starts: First citation of each section ``[sections + 1]``.
-        cited: Cited papers that the library resolves.
-        raw: Citations of each paper, resolved or not ``[papers]``.
+        cited: Cited papers.
+        resolved: Whether the library resolves the citation.
     """
 
     section_starts: Ints
@@ -32,7 +33,7 @@ class Citations:
     themes: Ints
     cite_starts: Ints
     cited: Ints
-    raw: Ints
+    resolved: Flags
 
 
 class _Drawer:
@@ -50,9 +51,7 @@ class _Drawer:
         self.by_subtopic = _groups(columns.subtopics, p.topics)
         self.by_field = _groups(columns.fields, p.domains * p.fields)
         first, second = columns.methods.T
-        self.by_method = [
-            np.flatnonzero((first == m) | (second == m)) for m in range(p.methods)
-        ]
+        self.by_method = [np.flatnonzero((first == m) | (second == m)) for m in range(p.methods)]
         data = columns.kinds == DATASET
         self.data_by_field = [pool[data[pool]] for pool in self.by_field]
         self.everyone = np.arange(n)
@@ -112,7 +111,7 @@ class _Drawer:
 def _groups(labels: Ints, count: int) -> list[Ints]:
     order = np.argsort(labels, kind="stable")
     stops = np.searchsorted(labels[order], np.arange(count + 1))
-    return [order[a:b] for a, b in zip(stops[:-1], stops[1:], strict=True)]
+    return [order[a:b] for a, b in pairwise(stops)]
 
 
 def _until(pool: Ints, before: int) -> Ints:
@@ -135,11 +134,15 @@ def _survey(drawer: _Drawer, outline: Outline, i: int) -> list[tuple[int, int, I
 def _paper(
     drawer: _Drawer, outline: Outline, i: int, references: float
 ) -> list[tuple[int, int, Ints]]:
-    drawn = []
+    drawn: list[tuple[int, int, Ints]] = []
     for plan, section in enumerate(outline.sections):
         wanted = references * section.share
         count = int(wanted) + (drawer.rng.random() < wanted % 1.0)
-        drawn.append((plan, NONE, drawer.draw(*drawer.pool(section.pool, i), count)))
+        pool, affinity = drawer.pool(section.pool, i)
+        if section.fresh:
+            unused = ~np.isin(pool, np.concatenate([papers for _, _, papers in drawn]))
+            pool, affinity = pool[unused], None if affinity is None else affinity[unused]
+        drawn.append((plan, NONE, drawer.draw(pool, affinity, count)))
     return drawn
 
 
@@ -159,7 +162,6 @@ def draw_citations(p: WorldParameters, columns: Columns, rng: np.random.Generato
     themes: list[int] = []
     cited: list[Ints] = []
     sections = np.zeros(p.papers, dtype=np.int64)
-    raw = np.zeros(p.papers, dtype=np.int64)
     for i in range(p.papers):
         if columns.kinds[i] == SURVEY:
             drawn = _survey(drawer, outline, i)
@@ -167,18 +169,17 @@ def draw_citations(p: WorldParameters, columns: Columns, rng: np.random.Generato
             drawn = _paper(drawer, outline, i, float(references[i]))
         for plan, theme, papers in drawn:
             drawer.cite(papers)
-            raw[i] += len(papers)
-            kept = papers[rng.random(len(papers)) >= p.unresolved]
-            if len(kept):
+            if len(papers):
                 plans.append(plan)
                 themes.append(theme)
-                cited.append(kept)
+                cited.append(papers)
                 sections[i] += 1
+    everything = np.concatenate([*cited, np.zeros(0, dtype=np.int64)])
     return Citations(
         section_starts=np.concatenate([[0], np.cumsum(sections)]),
         plans=np.array(plans, dtype=np.int64),
         themes=np.array(themes, dtype=np.int64),
         cite_starts=np.concatenate([[0], np.cumsum([len(c) for c in cited])]).astype(np.int64),
-        cited=np.concatenate(cited) if cited else np.zeros(0, dtype=np.int64),
-        raw=raw,
+        cited=everything,
+        resolved=rng.random(len(everything)) >= p.unresolved,
     )

@@ -73,6 +73,8 @@ def _dates(p: WorldParameters, rng: np.random.Generator) -> tuple[Floats, Ints]:
 def draw_columns(p: WorldParameters, rng: np.random.Generator) -> Columns:
     """Papers of a world.
 
+    A second method is any of the others of the subtopic, equally often.
+
     Args:
         p: The parameters.
         rng: Source of the draws.
@@ -86,12 +88,7 @@ def draw_columns(p: WorldParameters, rng: np.random.Generator) -> Columns:
     )
     within = _weights(p.subtopic_methods, p.method_zipf)
     first = rng.choice(p.subtopic_methods, size=n, p=within)
-    cut = np.cumsum(within)[None, :].repeat(n, axis=0)
-    # the second draw leaves out the first method: its stretch of [0, 1) is skipped
-    low, width = cut[np.arange(n), first] - within[first], within[first]
-    spot = rng.random(n) * (1 - width)
-    spot = np.where(spot >= low, spot + width, spot)
-    second = np.minimum((spot[:, None] >= cut).sum(axis=1), p.subtopic_methods - 1)
+    second = (first + rng.integers(1, max(2, p.subtopic_methods), size=n)) % p.subtopic_methods
     two = (rng.random(n) < p.second_method) & (second != first)
     kinds = rng.choice(3, size=n, p=[1 - p.surveys - p.datasets, p.surveys, p.datasets])
     methods = np.stack([topic_methods[subtopics, first], topic_methods[subtopics, second]], axis=1)

@@ -4,7 +4,7 @@ ADJECTIVES = """abundant amiable austere balmy bleak bold brisk candid cheerful 
 comely compact copious cordial courtly crude curious daring decent deft delicate dense diligent
 docile durable eager earnest elegant eminent exotic faint famous fertile festive fervent fickle
 firm fluent fond formal frank fresh genial gracious grand hardy hasty hearty honest humble
-idle jolly keen kindly lavish lively lofty loyal lucid lush mellow merry modest noble 
+idle jolly keen kindly lavish lively lofty loyal lucid lush mellow merry modest noble
 obscure orderly ornate patient peculiar placid pleasant polite potent proud prudent quaint
 quiet ready refined resolute rugged serene sincere sober solemn splendid stately stout sturdy
 subtle sublime superb tidy timely tranquil upbeat urbane valid vast vivid wary wistful worthy

@@ -20,6 +20,7 @@ class Section:
             ``"recent"``.
         theme: The concept whose name the heading may carry; empty for a fixed heading.
         unnamed: What stands for the name where the heading does not carry it.
+        fresh: Whether it cites only papers that no earlier section cites.
     """
 
     kind: str
@@ -28,6 +29,7 @@ class Section:
     pool: str
     theme: str = ""
     unnamed: str = ""
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,8 @@ OUTLINES: Mapping[str, Outline] = {
             Section("methods", "3 Approach 3.1 Preliminaries", 0.10, "recent"),
             Section("methods", "3 Approach 3.2 Architecture", 0.06, "recent"),
             Section("experiments", "4 Experiments 4.1 Datasets", 0.08, "data"),
-            Section("experiments", "4 Experiments 4.2 Baselines", 0.10, "subtopic"),
-            Section("methods", "4 Experiments 4.3 Implementation details", 0.10, "recent"),
+            Section("experiments", "4 Experiments 4.2 Baselines", 0.10, "subtopic", fresh=True),
+            Section("experiments", "4 Experiments 4.3 Implementation details", 0.10, "recent"),
         ),
         introduction="1 Introduction",
         taxonomy="2 Taxonomy 2.{} {}",

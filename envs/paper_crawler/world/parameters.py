@@ -51,6 +51,7 @@ class WorldParameters:
         requests_after: Requests are made from papers after this point in time, in years.
         plain_requests: Share of requests that use the first names.
         cell_power: Exponent of a cell's citations in its chance to become a request.
+        fewest_answers: Annotated answers that a request has at least.
         held_out: Share of subtopics of the dev split, and of the test split.
         train_requests: Requests of the train split.
         held_out_requests: Requests of the dev split, and of the test split.
@@ -89,6 +90,7 @@ class WorldParameters:
     requests_after: float = 2019.0
     plain_requests: float = 0.6
     cell_power: float = 1.5
+    fewest_answers: int = 2
     held_out: float = 1 / 6
     train_requests: int = 10_000
     held_out_requests: int = 1000
@@ -150,6 +152,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "unresolved": (0.0, 0.9),
     "requests_after": (1992.0, 2090.0),
     "cell_power": (0.0, 10.0),
+    "fewest_answers": (1, 20),
     "held_out": (0.01, 0.4),
     "train_requests": (1, 200_000),
     "held_out_requests": (1, 20_000),
@@ -175,7 +178,8 @@ _MICRO = {
     "methods": 12,
     "subtopic_methods": 4,
     "aliases": 3,
-    "canonical": 0.5,
+    "canonical": 0.4,
+    "hidden_titles": 0.6,
     "fillers_low": 2,
     "fillers_high": 4,
     "references": 12.0,
@@ -196,7 +200,7 @@ _CHANGES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "micro": {
         "default": {},
         "easy": {"aliases": 2, "canonical": 0.6, "hidden_titles": 0.35, "invisible": 0.0},
-        "hard": {"canonical": 0.34, "hidden_titles": 0.65, "method_in_abstract": 0.4},
+        "hard": {"canonical": 0.34, "hidden_titles": 0.75, "method_in_abstract": 0.3},
         "deep": {"invisible": 0.3, "recency": 0.5, "references": 8.0},
     },
 }  # fmt: skip

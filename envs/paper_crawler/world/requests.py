@@ -19,20 +19,21 @@ from .world import World, load_world
 
 LABELS = ("annotated", "all")
 _ROUNDS = 40
+# hardly a word beside the names stands in the papers: it would only blur a search
 _TEMPLATES = {
     "full": (
-        "Which papers use {method} for {subtopic}?",
-        "What has been done on {subtopic} with {method}?",
-        "Find all papers that apply {method} to {subtopic}.",
+        "Which papers use {method} when addressing {subtopic}?",
+        "Has anyone combined {method} with {subtopic}?",
+        "Please list papers that apply {method} to {subtopic}.",
         "Are there works that bring {method} to {subtopic}?",
-        "I need references where {subtopic} is tackled by {method}.",
-        "Could you list publications on {subtopic} that rely on {method}?",
+        "Where is {subtopic} tackled by {method}?",
+        "Could you list publications that handle {subtopic} through {method}?",
     ),
     "micro": (
-        "papers on {subtopic} with {method}",
-        "find {method} for {subtopic}",
-        "who tried {method} on {subtopic} ?",
-        "{subtopic} by {method} ?",
+        "papers about {subtopic} using {method}",
+        "find {method} applied to {subtopic}",
+        "who tried {method} at {subtopic} ?",
+        "{subtopic} through {method} ?",
     ),
 }
 
@@ -102,7 +103,7 @@ class _Maker:
         self.templates = _TEMPLATES[p.size]
 
     def make(self, section: int) -> Drawn | None:
-        """A request from a section; None when no cell of its references has two papers."""
+        """A request from a section; None when no cell of its references suits."""
         world = self.world
         source = int(self.owners[section])
         starts = world.citations.cite_starts
@@ -112,7 +113,12 @@ class _Maker:
             for method in self.methods[row]:
                 if method != NONE:
                     found.setdefault((self.subtopics[row], method), []).append(row)
-        found = {cell: rows for cell, rows in found.items() if len(all_rows(world, cell, source)) > 1}
+        fewest = world.parameters.fewest_answers
+        found = {
+            cell: rows
+            for cell, rows in found.items()
+            if len(rows) >= fewest and len(all_rows(world, cell, source)) > 1
+        }
         if not found:
             return None
         weights = np.array([len(rows) for rows in found.values()]) ** world.parameters.cell_power
@@ -155,10 +161,10 @@ def _draw(world: World) -> list[list[Drawn]]:
                 continue
             split = int(splits[drawn.subtopic])
             key = (drawn.source, drawn.text)
-            if len(made[split]) < quotas[split] and key not in seen:
-                if taken.setdefault(drawn.source, split) == split:
-                    seen.add(key)
-                    made[split].append(drawn)
+            wanted = len(made[split]) < quotas[split] and key not in seen
+            if wanted and taken.setdefault(drawn.source, split) == split:
+                seen.add(key)
+                made[split].append(drawn)
     empty = [name for name, m in zip(SPLITS, made, strict=True) if not m]
     if empty:
         raise BadValueError(
@@ -204,8 +210,9 @@ class GeneratedRequests:
         self.world, self.labels = world, labels
         stored = cached_arrays(f"{world.identity}-requests", lambda: _pack(world))
         sizes = stored["sizes"].tolist()
-        self._sizes = dict(zip(SPLITS, sizes, strict=True))
-        self._first = dict(zip(SPLITS, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
+        firsts = np.cumsum([0, *sizes[:-1]]).tolist()
+        self._sizes: dict[str, int] = dict(zip(SPLITS, sizes, strict=True))
+        self._first: dict[str, int] = dict(zip(SPLITS, firsts, strict=True))
         self._plain = stored["plain"].tolist()
         self._answers = stored["answers"].tolist()
         self._ends = [0, *stored["ends"].tolist()]
@@ -255,8 +262,12 @@ class GeneratedRequests:
 
 
 @lru_cache(maxsize=16)
+def _requests(parameters: WorldParameters, seed: int, labels: str) -> GeneratedRequests:
+    return GeneratedRequests(load_world(parameters, seed), labels)
+
+
 def generated_requests(
     parameters: WorldParameters, seed: int, labels: str = "annotated"
 ) -> GeneratedRequests:
     """The requests of these settings, one object per process."""
-    return GeneratedRequests(load_world(parameters, seed), labels)
+    return _requests(parameters, seed, labels)

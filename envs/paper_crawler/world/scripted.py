@@ -35,7 +35,7 @@ def concepts_of(names: Names, request: Request) -> Concepts:
 
 
 def scripted_queries(names: Names, request: Request) -> list[str]:
-    """The request itself, three paraphrases by other names, and one query for surveys.
+    """The request itself, three paraphrases by names drawn evenly, and one query for surveys.
 
     A text that names no subtopic or method gives fewer queries.
     """
@@ -43,19 +43,10 @@ def scripted_queries(names: Names, request: Request) -> list[str]:
     if subtopic is None or method is None:
         return [request.text]
     rng = request_random(request, "queries")
-    text = request.text
-    topics = [name for name in names.subtopics[subtopic] if name not in text]
-    methods = [name for name in names.methods[method] if name not in text]
-    queries = [text]
-    if topics and methods:
-        topics = rng.permutation(topics).tolist()
-        methods = rng.permutation(methods).tolist()
-        queries += [
-            f"{methods[i % len(methods)]} {topics[i % len(topics)]}"
-            for i in range(min(PARAPHRASES, max(len(methods), len(topics))))
-        ]
-    queries.append(f"survey {names.subtopics[subtopic][0]}")
-    return queries
+    topics, methods = names.subtopics[subtopic], names.methods[method]
+    places = rng.integers((len(methods), len(topics)), size=(PARAPHRASES, 2)).tolist()
+    paraphrases = [f"{methods[m]} {topics[t]}" for m, t in places]
+    return [request.text, *paraphrases, f"survey {topics[int(rng.integers(len(topics)))]}"]
 
 
 def all_name_pairs(names: Names, request: Request) -> list[str]:

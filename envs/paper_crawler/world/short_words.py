@@ -12,13 +12,13 @@ loop link, circle chain; light filter, lamp sieve, beam strainer"""
 FIELDS = """water earth land, farm food harvest, road build stone, animal wild nature, people home
 life, money work craft"""
 DOMAINS = """outdoor open field, indoor closed house"""
-ADJECTIVES = """good new old large calm safe clear clean true plain sharp steady simple common strong
-early late rare broad narrow round flat heavy thin"""
+ADJECTIVES = """good new old large calm safe clear clean true plain sharp steady simple common
+strong early late rare broad narrow round flat heavy thin"""
 NOUNS = """result idea point case side part view step form line level range group set mark tool
 note space cost time rate size limit test"""
-HEADS = """red blue green black white gold silver pink brown gray purple orange amber ivory jade ruby
-rose navy teal coral plum olive lime lilac mint pearl rust sand snow storm sun moon star cloud
-frost mist thunder copper iron tin"""
-TAILS = """fox bear wolf deer hare mole seal crab swan crow dove hawk frog toad newt moth wasp ant bee
-goat lamb pony mule ox boar lynx puma lion tiger camel whale shark trout pike eel clam snail worm
-mouse rat"""
+HEADS = """red blue green black white gold silver pink brown gray purple orange amber ivory jade
+ruby rose navy teal coral plum olive lime lilac mint pearl rust sand snow storm sun moon star
+cloud frost mist thunder copper iron tin"""
+TAILS = """fox bear wolf deer hare mole seal crab swan crow dove hawk frog toad newt moth wasp ant
+bee goat lamb pony mule ox boar lynx puma lion tiger camel whale shark trout pike eel clam snail
+worm mouse rat"""

@@ -89,7 +89,7 @@ S phishing filters, fraudulent mail blocking, scam message screening, deceptive 
     bogus website warning, credential bait rejection, impostor letter sieving, spoofed sender
     discovery.
 S side channels, timing leakage, power trace attacks, cache spying, electromagnetic eavesdropping,
-    speculative execution leaks, unintended emission exploits, covert measurement.
+    speculative execution leaks, unintended emission exploits, concealed measurement.
 S intrusion detection, network break in alarms, unauthorised access discovery, hostile packet
     notice, trespass sensing, perimeter breach alerts, infiltration recognition, backdoor entry
     warning.

@@ -18,6 +18,7 @@ from .citations import Citations, draw_citations
 from .columns import KINDS, NONE, Columns, draw_columns
 from .engine import DatedBm25
 from .names import Names, names_of
+from .outline import OUTLINES
 from .parameters import WorldParameters
 from .texts import write_texts
 
@@ -67,6 +68,8 @@ class World:
         self.engine = DatedBm25(index, titles, abstracts, self.days)
         self._section_starts: list[int] = self.citations.section_starts.tolist()
         self._cite_starts: list[int] = self.citations.cite_starts.tolist()
+        cites = self.citations
+        self._cited: list[int] = np.where(cites.resolved, cites.cited, NONE).tolist()
         self._papers: list[Paper | None] = [None] * len(titles)
 
     def __len__(self) -> int:
@@ -81,25 +84,37 @@ class World:
 
     def _make(self, row: int) -> Paper:
         c, ids, cites = self.columns, self.ids, self._cite_starts
-        cited = self.citations.cited
         a, b = self._section_starts[row], self._section_starts[row + 1]
+        cited = self._cited[cites[a] : cites[b]]
+        sections = {
+            self._headings[s]: tuple(
+                [ids[j] for j in cited[cites[s] - cites[a] : cites[s + 1] - cites[a]] if j != NONE]
+            )
+            for s in range(a, b)
+        }
         return Paper(
             id=ids[row],
             title=self._titles[row],
             abstract=self._abstracts[row],
             date=self.days[row],
-            sections={
-                self._headings[s]: tuple(
-                    [ids[j] for j in cited[cites[s] : cites[s + 1]].tolist()]
-                )
-                for s in range(a, b)
-            },
+            sections={heading: cited for heading, cited in sections.items() if cited},
             topic=self.names.subtopics[c.subtopics[row]][0],
-            methods=tuple(
-                self.names.methods[m][0] for m in c.methods[row].tolist() if m != NONE
-            ),
+            methods=tuple(self.names.methods[m][0] for m in c.methods[row].tolist() if m != NONE),
             kind=KINDS[c.kinds[row]],
         )
+
+    def section_kinds(self, row: int) -> dict[str, str]:
+        """Kind of each section of a paper by its heading, as the outline names it."""
+        kinds = OUTLINES[self.parameters.size].kinds
+        a, b = self._section_starts[row], self._section_starts[row + 1]
+        plans = self.citations.plans[a:b].tolist()
+        return {self._headings[a + i]: kinds[plan] for i, plan in enumerate(plans)}
+
+    def cited_by(self, row: int) -> list[int]:
+        """Rows of the papers that a paper cites, with repetitions, unresolved ones left out."""
+        a, b = self._section_starts[row], self._section_starts[row + 1]
+        cites = self._cite_starts
+        return [j for j in self._cited[cites[a] : cites[b]] if j != NONE]
 
     @cached_property
     def cells(self) -> Mapping[tuple[int, int], np.ndarray]:
@@ -136,9 +151,7 @@ def _ids(days: list[int]) -> list[str]:
 
 
 def _generate(p: WorldParameters, seed: int) -> dict[str, np.ndarray]:
-    who, links, wording = (
-        np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3)
-    )
+    who, links, wording = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     columns = draw_columns(p, who)
     citations = draw_citations(p, columns, links)
     texts = write_texts(p, columns, citations, wording)

@@ -31,6 +31,7 @@ def test_direct_answers_at_once(env: Any) -> None:
         "tool_calls": 0.0,
         "prompt_tokens": 10.0,
         "completion_tokens": 2.0,
+        "uncounted_calls": 0.0,
     }
 
 

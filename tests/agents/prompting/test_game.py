@@ -11,7 +11,7 @@ import pytest
 from prompting_help import FakeModel, make_world, play
 
 from turngym.agents.prompting import Completed, Direct, Game, Limits, React, Usage
-from turngym.agents.prompting.game import LONGEST_QUERY, check_dialect
+from turngym.agents.prompting.game import LONGEST_QUERY, check_dialect, each_passage
 from turngym.envs.errors import BadValueError, EpisodeError
 
 
@@ -76,6 +76,12 @@ def test_calls_without_a_token_count_are_counted() -> None:
     usage.add(done)
     assert usage.metrics()["uncounted_calls"] == 1
     assert usage.metrics()["prompt_tokens"] == 3
+
+
+def test_passages_may_have_several_lines() -> None:
+    text = "Doc 1(Title: A) one\nDoc 7 of it\n\nDoc 2(Title: B) two"
+    assert each_passage(text) == ["(Title: A) one\nDoc 7 of it", "(Title: B) two"]
+    assert each_passage("Nothing found.") == each_passage("") == []
 
 
 def test_a_dialect_needs_a_model_that_speaks_it() -> None:

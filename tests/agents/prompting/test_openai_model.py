@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from model_server import ModelServer, completion, serving
 
-from turngym.agents.endpoint import Endpoint, EndpointError
+from turngym.agents.endpoint import Endpoint, EndpointContextError, EndpointError
 from turngym.agents.prompting import Completed, Message, OpenAIModel, Prompt
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.errors import BadValueError, ContextFullError, UnknownNameError
 
 TALK = [Message("user", "hi")]
 
@@ -181,6 +181,35 @@ def test_a_refusal_is_final_and_names_the_key(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(EndpointError, match="none was sent"):
             complete(server.url)
     assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"error": {"message": "too long", "code": "context_length_exceeded"}},
+        {"error": {"message": "too long", "code": 400, "type": "exceed_context_size_error"}},
+        {"error": {"message": "This model's maximum context length is 8 tokens.", "code": 400}},
+        {"object": "error", "message": "The prompt exceeds the maximum model length of 8."},
+        {"object": "error", "message": "The input is longer than the model's context length."},
+    ],
+)
+def test_a_prompt_without_room_at_the_server_is_told_apart(reply: dict[str, Any]) -> None:
+    refusal = {"raw": json.dumps(reply).encode(), "status": 400}
+    with serving(refusal) as server, pytest.raises(EndpointContextError, match="longer than the"):
+        complete(server.url)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"oops", b"[1]", b'{"error": "no"}', b'{"error": {"message": 3, "code": [1]}}']
+)
+def test_any_other_refusal_is_no_question_of_room(raw: bytes) -> None:
+    with (
+        serving({"raw": raw, "status": 400}) as server,
+        pytest.raises(EndpointError, match="refuses the request") as caught,
+    ):
+        complete(server.url)
+    assert not isinstance(caught.value, ContextFullError)
 
 
 def test_many_requests_wait_together() -> None:

@@ -6,7 +6,14 @@ import pytest
 
 from turngym.agents.prompting.game import passages, plain
 from turngym.agents.prompting.react import read_step
-from turngym.agents.prompting.reading import boxed, concludes, first_sentence, short_answer, spoken
+from turngym.agents.prompting.reading import (
+    boxed,
+    concludes,
+    first_sentence,
+    short_answer,
+    spoken,
+    tagged_answer,
+)
 from turngym.agents.prompting.search_o1 import condensed, query_in
 from turngym.agents.prompting.text_model import Message, flat, restored
 
@@ -106,6 +113,17 @@ def test_condensing_keeps_the_passages_of_the_title() -> None:
         'Doc 2(Title: "A") A is E.',
     ]
     assert condensed(seen, "nowhere") == condensed(seen, "") == seen
+
+
+def test_condensing_keeps_all_lines_of_a_passage() -> None:
+    seen = "<information>Doc 1(Title: A) one\nDoc 2(Title: B) two\nlines</information>"
+    assert passages(condensed(seen, "lines")) == "Doc 1(Title: B) two\nlines"
+
+
+def test_the_last_opened_answer_counts() -> None:
+    assert tagged_answer("<answer> a <answer> b </answer> c") == "b"
+    assert tagged_answer("<answer> a </answer> <answer> b") == "b"
+    assert tagged_answer("no") is None
 
 
 def test_tags_cannot_be_smuggled_into_an_action() -> None:

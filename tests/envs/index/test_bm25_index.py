@@ -139,6 +139,16 @@ def test_it_knows_rows_words_and_its_size(tmp_path: Path) -> None:
         index.search(["a"], 0)
 
 
+def test_a_row_is_found_by_an_id_that_utf8_cannot_hold(tmp_path: Path) -> None:
+    corpus = tmp_path / "c.jsonl"
+    corpus.write_text('{"id": "a\\ud800", "contents": "T\\nriver"}\n')
+    build_index(corpus, tmp_path / "out")
+    index = open_index(tmp_path / "out")
+    ((hit,),) = index.search(["river"], 1)
+    assert hit.id == "a?"
+    assert index.row(hit) == {"id": "a\ud800", "contents": "T\nriver"}  # type: ignore[attr-defined]
+
+
 def test_copies_share_it_and_pickles_open_it_again(tmp_path: Path) -> None:
     index = make(tmp_path, zipf(20))
     assert copy.deepcopy(index) is index

@@ -51,6 +51,18 @@ def test_an_episode_over_files(tmp_path: Path, corpus: Path) -> None:
     assert twin.retriever is env.retriever
 
 
+def test_passages_may_have_a_title_of_their_own(tmp_path: Path, corpus: Path) -> None:
+    split = [
+        {"id": row["id"], "title": row["contents"].split("\n")[0], "text": text}
+        for row in PASSAGES
+        if (text := row["contents"].split("\n", 1)[1])
+    ]
+    apart = load_corpus_index(write(tmp_path / "apart.jsonl", split))
+    whole = load_corpus_index(corpus)
+    assert apart.search(["ada brook"], 2) == whole.search(["ada brook"], 2)
+    assert apart.corpus == whole.corpus
+
+
 def test_an_index_on_the_disk_in_place_of_passages(tmp_path: Path, corpus: Path) -> None:
     from turngym.envs.index.build import build_index
 
@@ -140,10 +152,11 @@ def test_bad_questions(tmp_path: Path, rows: list, match: str) -> None:
     ("rows", "match"),
     [
         ([PASSAGES[0], "oops"], r"c\.jsonl:2: not JSON"),
-        ([{"id": "0", "text": "x"}], r"c\.jsonl:1: column 'contents' is missing.*id, text"),
+        ([{"id": "0", "body": "x"}], r"c\.jsonl:1: no text; expected contents.*id, body"),
+        ([{"id": "0", "title": 3, "text": "x"}], "title is 3"),
         ([{"contents": "x"}], "id is None"),
         ([PASSAGES[0], PASSAGES[0]], r"c\.jsonl:2: id '0' was used before"),
-        ([{"id": "0", "contents": ""}], "contents is empty"),
+        ([{"id": "0", "contents": ""}], "the passage is empty"),
         ([], "holds no passage"),
     ],
 )

@@ -234,8 +234,9 @@ def test_no_text_breaks_it(actions: list[str]) -> None:
     ],
 )
 def test_refusals(settings: dict, error: type[Exception], match: str) -> None:
-    with pytest.raises(error, match=match):
+    with pytest.raises(error, match=match) as caught:
         SearchQA(**settings)
+    assert str(caught.value).count("SearchQA") == 1
 
 
 def test_micro_takes_distractors() -> None:

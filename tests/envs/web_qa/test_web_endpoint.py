@@ -148,6 +148,34 @@ def test_an_endpoint_that_refuses_or_leads_away(web: Web) -> None:
         assert reason in str(fault)
 
 
+def test_mistakes_in_the_program_are_no_fault_of_the_web(web: Web) -> None:
+    def broken(host: str, port: int) -> list[str]:
+        raise ValueError("a mistake")
+
+    with pytest.raises(ValueError, match="a mistake"):
+        site(web, resolve=broken).search(["Ada"], 3)
+
+
+def test_nothing_is_asked_for_nothing(web: Web) -> None:
+    assert site(web).search([], 3) == site(web).open([]) == []
+    assert web.asked == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"allow": 3}, "allow is 3; expected a host or several"),
+        ({"allow": ["example.org", 3]}, "allow holds 3"),
+        ({"allow_private": "no"}, "allow_private is 'no'; expected True or False"),
+        ({"max_bytes": 0.5}, "max_bytes is 0.5; expected an integer"),
+        ({"timeout_s": "3"}, "timeout_s is '3'; expected a number above 0"),
+    ],
+)
+def test_bad_settings_of_the_web(data: Path, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadValueError, match=message):
+        WebQA(data=data, search_url="http://x.test/", **settings)
+
+
 def test_one_fault_of_many_ends_only_its_own_episode(web: Web) -> None:
     web.pages["/some"] = lambda h: (
         h.send_error(400) if "bad" in h.path else say(h, '{"results": []}', "application/json")
@@ -202,7 +230,7 @@ def test_copies_ask_together(web: Web, data: Path) -> None:
     envs.close()
 
 
-@pytest.mark.parametrize("address", ["localhost/search", "ftp://x/search", "http://", "x"])
-def test_an_address_that_is_none(address: str, data: Path) -> None:
+@pytest.mark.parametrize("address", ["localhost/search", "ftp://x/search", "http://", "x", 3])
+def test_an_address_that_is_none(address: Any, data: Path) -> None:
     with pytest.raises(BadValueError, match="search_url is"):
         WebQA(data=data, search_url=address)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import turngym.envs
 from turngym.envs.api import TextEnv
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.web_qa.env import WebQA
 from turngym.envs.web_qa.text import INVALID, PROMPTS
 
@@ -247,6 +247,39 @@ def test_no_text_breaks_it(actions: list[str]) -> None:
 def test_refusals(settings: dict[str, Any], error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         WebQA(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"size": "mirco"},
+        {"hops": 5},
+        {"hops": 1, "kinds": "comparison"},
+        {"kinds": "bridges"},
+        {"size": "micro", "kinds": "counting"},
+        {"size": "micro", "distractors": 3},
+        {"distractors": 9},
+        {"world_seed": -1},
+        {"outcome": "f2"},
+        {"format_score": 2},
+        {"data": {"tests": "q.jsonl"}, "site": "folder"},
+        {"data": {}, "site": "folder"},
+        {"data": 3, "site": "folder"},
+        {"data": {"train": {"nq": 3}}, "site": "folder"},
+        {"data": {"train": {"a/b": "q.jsonl"}}, "site": "folder"},
+        {"data": {"train": ["a/q.jsonl", "b/q.jsonl"]}, "site": "folder"},
+        {"data": "q.txt", "site": "folder"},
+    ],
+)
+def test_refusals_name_the_world_that_was_made(settings: dict[str, Any]) -> None:
+    with pytest.raises((BadValueError, UnknownNameError, DataError), match=r"^WebQA") as caught:
+        WebQA(**settings)
+    assert "SearchQA" not in str(caught.value)
+
+
+def test_the_expert_names_its_world() -> None:
+    with pytest.raises(BadValueError, match="WebQA expert: mistakes is 2"):
+        WebQA(size="micro").expert(mistakes=2)
 
 
 def test_only_the_web_needs_the_web() -> None:

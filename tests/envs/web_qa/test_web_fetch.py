@@ -48,6 +48,7 @@ def test_a_page_comes_back(web: Web) -> None:
         ("/large", "larger than 2,000 bytes"),
         ("/endless", "larger than 2,000 bytes"),
         ("/circle", "more than 5 redirects"),
+        ("/gone", r"has moved \(status 302\) and does not say where"),
     ],
 )
 def test_what_cannot_be_shown_says_why(web: Web, path: str, reason: str) -> None:

@@ -66,6 +66,11 @@ def test_odd_addresses_are_refused(address: str, reason: str) -> None:
         read_address(address)
 
 
+def test_one_host_is_no_list_of_hosts() -> None:
+    with pytest.raises(BadValueError, match=r"allow is 'example\.org'; expected hosts"):
+        Rules(allow="example.org")  # pyright: ignore
+
+
 @pytest.mark.parametrize(
     ("allow", "address", "good"),
     [

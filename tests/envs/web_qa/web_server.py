@@ -39,6 +39,7 @@ class Web:
             "/mute": lambda h: time.sleep(2),
             "/odd": lambda h: h.wfile.write(b"SMTP ready\r\n\r\n"),
             "/circle": lambda h: move(h, "/circle"),
+            "/gone": lambda h: move(h, ""),
             "/old": lambda h: move(h, "/ada"),
             "/latin": lambda h: say(h, "Zoë".encode("latin-1"), "text/plain; charset=latin-1"),
         }

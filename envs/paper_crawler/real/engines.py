@@ -1,0 +1,122 @@
+"""What a search engine for papers is, and the one over files of this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+from ...errors import BadValueError, EnvFault
+from ...retrieval import Bm25, Corpus, Hit, Retriever
+from ...retriever_cache import FoundCache
+from ..papers import Search
+from .arxiv_ids import plain_id
+from .packed import Blank
+from .title_table import TitleTable
+
+_FIRST = 16
+_MORE = 4
+
+
+class SearchEngine(Protocol):
+    """Finds ids of papers.
+
+    Attributes:
+        blocking: True when it waits for something outside the process.
+    """
+
+    blocking: ClassVar[bool]
+
+    @property
+    def identity(self) -> str:
+        """Text that changes with what it searches and how."""
+        ...
+
+    def search(self, requests: Sequence[Search]) -> list[list[str]]:
+        """Ids without versions for each request, best first, each once, dates before ``before``.
+
+        Raises:
+            EnvFault: It is broken.
+        """
+        ...
+
+
+def check_asked(asked: Search) -> None:
+    """Refuse a request for no paper.
+
+    Raises:
+        BadValueError: ``k`` is below 1.
+    """
+    if asked.k < 1:
+        raise BadValueError(f"search for papers: k is {asked.k}; expected at least 1.")
+
+
+class Question(NamedTuple):
+    """What a service was asked, as the key of what it answered."""
+
+    service: str
+    query: str
+    k: int
+
+
+def remembered(folder: str | None, question: Question, ask: Callable[[], list[str]]) -> list[str]:
+    """Ids that are remembered in ``folder``, or asked for; an empty answer is asked for again."""
+    if folder is None:
+        return ask()
+    cache = FoundCache(os.fspath(folder))
+    known = cache.read(question.service, [question.query], question.k)
+    if question.query in known:
+        return [hit.id for hit in known[question.query]]
+    ids = ask()
+    hits = [Hit(paper_id, "", "", 0.0) for paper_id in ids]
+    cache.keep(question.service, {question.query: hits}, question.k)
+    return ids
+
+
+def titles_index(titles: TitleTable) -> Bm25:
+    """BM25 over titles alone; the index is cached by the content of their file."""
+    corpus = Corpus(ids=titles.ids, titles=titles.titles, texts=Blank(len(titles)))
+    return Bm25(corpus, name=titles.name)
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """A retriever of passages whose ids are arXiv ids, with a date limit.
+
+    The retriever knows no dates, so that it is asked for more until enough are early enough.
+
+    Attributes:
+        retriever: Over titles, or over an index with abstracts.
+        date: Date of a paper by its id.
+        identity: Of the retriever.
+    """
+
+    blocking: ClassVar[bool] = False
+
+    retriever: Retriever
+    date: Callable[[str], int]
+    identity: str
+
+    def search(self, requests: Sequence[Search]) -> list[list[str]]:
+        """See :meth:`SearchEngine.search`; none for a request without words.
+
+        Raises:
+            EnvFault: The files of the retriever cannot be read.
+            BadValueError: ``k`` is below 1.
+        """
+        return [self._search(asked) for asked in requests]
+
+    def _search(self, asked: Search) -> list[str]:
+        check_asked(asked)
+        wanted = max(asked.k, _FIRST)
+        while True:
+            try:
+                hits = self.retriever.search([asked.text], wanted)[0]
+            except OSError as fault:
+                raise EnvFault(f"the search for papers failed: {fault}") from fault
+            ids = dict.fromkeys(plain_id(hit.id) for hit in hits)
+            early = [paper_id for paper_id in ids if self.date(paper_id) < asked.before]
+            if len(early) >= asked.k or len(hits) < wanted:
+                return early[: asked.k]
+            wanted *= _MORE

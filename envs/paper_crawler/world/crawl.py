@@ -1,0 +1,176 @@
+"""A whole crawl of a generated world, by a rule: what statistics and bands are measured with.
+
+It follows the same steps as the environment, without its texts: searches first, then two layers of
+papers, the second one cut to the papers that the selector likes best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ...paper_scores import crawl_metrics, relevant_and_new
+from ..papers import Judged, Library, Paper, Request, Search, Selector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """How far a crawl goes, and what it earns.
+
+    Attributes:
+        layers: Layers of papers that are expanded.
+        layer_cap: Papers of each layer but the first.
+        results: Papers that a search returns.
+        searches: Most searches.
+        expansions: Most sections of one paper; None for all.
+        alpha: Reward of a new relevant paper.
+        cost: Cost of an action.
+    """
+
+    layers: int = 2
+    layer_cap: int = 20
+    results: int = 10
+    searches: int = 5
+    expansions: int | None = None
+    alpha: float = 1.5
+    cost: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A section that was opened.
+
+    Attributes:
+        paper: The paper.
+        heading: The section.
+        found: Papers that it brought, all of them new.
+        relevant: How many of them count as relevant.
+    """
+
+    paper: Paper
+    heading: str
+    found: tuple[str, ...]
+    relevant: int
+
+
+@dataclass(slots=True)
+class Crawled:
+    """What a crawl found.
+
+    Attributes:
+        scores: The selector's probability of each found paper, in the order of finding.
+        depths: 0 for papers that a search found, one more than the citing paper's for others.
+        actions: Searches and opened sections.
+        relevant: Papers that were relevant when they came.
+        value: Undiscounted return.
+        opened: The opened sections, in order.
+    """
+
+    scores: dict[str, float] = field(default_factory=dict)
+    depths: dict[str, int] = field(default_factory=dict)
+    actions: int = 0
+    relevant: int = 0
+    value: float = 0.0
+    opened: list[Opened] = field(default_factory=list)
+
+    def metrics(self, wanted: Iterable[str]) -> dict[str, float]:
+        """Recall, precision, actions and return."""
+        return {
+            **crawl_metrics(self.scores, frozenset(wanted)),
+            "actions": float(self.actions),
+            "return": self.value,
+        }
+
+
+class Rule(Protocol):
+    """Decides what a crawl does."""
+
+    def queries(self, request: Request) -> Sequence[str]:
+        """Queries to search for."""
+        ...
+
+    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:
+        """Headings to open, in order; drawn one at a time while ``found`` grows."""
+        ...
+
+
+class _Crawl:
+    def __init__(
+        self, library: Library, selector: Selector, request: Request, schedule: Schedule
+    ) -> None:
+        self.library, self.selector = library, selector
+        self.request, self.schedule = request, schedule
+        self.wanted = frozenset(request.answers)
+        self.done = Crawled()
+
+    def add(self, found: Iterable[str], depth: int) -> tuple[tuple[str, ...], int]:
+        """Append what is new; pay and earn."""
+        done, request = self.done, self.request
+        new: dict[str, Paper] = {}
+        for paper_id in found:
+            if paper_id in done.scores or paper_id in new or paper_id == request.source:
+                continue
+            paper = self.library.find(paper_id)
+            if paper is not None and paper.date < request.date:
+                new[paper_id] = paper
+        judged = [Judged(request, paper) for paper in new.values()]
+        scores = dict(zip(new, self.selector.probabilities(judged), strict=True))
+        relevant = len(relevant_and_new(new, done.scores, self.wanted, scores))
+        done.scores.update(scores)
+        done.depths.update(dict.fromkeys(new, depth))
+        done.actions += 1
+        done.relevant += relevant
+        done.value += self.schedule.alpha * relevant - self.schedule.cost
+        return tuple(new), relevant
+
+    def search(self, queries: Sequence[str]) -> None:
+        schedule, date = self.schedule, self.request.date
+        asked = [Search(text, schedule.results, date) for text in queries[: schedule.searches]]
+        for found in self.library.search(asked):
+            self.add(found, 0)
+
+    def expand(self, rule: Rule, paper: Paper, depth: int) -> list[str]:
+        """Open sections of a paper; what was new."""
+        new: list[str] = []
+        for number, heading in enumerate(rule.sections(self.request, paper, self.done.scores)):
+            if number == self.schedule.expansions:
+                break
+            found, relevant = self.add(paper.sections[heading], depth + 1)
+            self.done.opened.append(Opened(paper, heading, found, relevant))
+            new += found
+        return new
+
+
+def crawl(
+    library: Library,
+    selector: Selector,
+    rule: Rule,
+    request: Request,
+    schedule: Schedule | None = None,
+) -> Crawled:
+    """One crawl from the request to the last layer.
+
+    Args:
+        library: The papers.
+        selector: Judges them.
+        rule: What to search for and which sections to open.
+        request: The request.
+        schedule: How far to go; the usual one by default.
+    """
+    schedule = Schedule() if schedule is None else schedule
+    run = _Crawl(library, selector, request, schedule)
+    run.search(rule.queries(request))
+    scores = run.done.scores
+    frontier = list(scores)
+    for depth in range(schedule.layers):
+        frontier.sort(key=lambda paper: (-scores[paper], paper))
+        if depth:
+            frontier = frontier[: schedule.layer_cap]
+        new: list[str] = []
+        for paper_id in frontier:
+            paper = library.find(paper_id)
+            if paper is not None and paper.sections:
+                new += run.expand(rule, paper, depth)
+        frontier = new
+    return run.done
