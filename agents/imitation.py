@@ -36,7 +36,7 @@ class Pupil:
     products do (weights and optimiser stay float32).
 
     Args:
-        model: A causal language model on the CPU; trained in place.
+        model: A causal language model on its device; trained in place.
         lr: Learning rate after the warm-up.
         warmup_steps: Steps over which the learning rate rises.
         pad_id: Fills rows.
@@ -50,7 +50,8 @@ class Pupil:
         self._optimizer = torch.optim.AdamW(
             model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True
         )
-        self._half = has_bfloat16(next(model.parameters()).device)
+        self._device = next(model.parameters()).device
+        self._half = has_bfloat16(self._device)
         self.steps = 0
 
     def step(self, demonstrations: Sequence[Demonstration]) -> float:
@@ -81,7 +82,7 @@ class Pupil:
             logp = logits.log_softmax(-1)
             chosen = logp.gather(-1, targets[:, None])[:, 0]
             missed = (logp.argmax(-1) != targets).float()
-            zeros = torch.zeros(len(rows))
+            zeros = torch.zeros(len(rows), device=self._device)
             greedy += float((zeros.index_add(0, owner, missed) == 0).sum())
             sampled += float(zeros.index_add(0, owner, chosen).exp().sum())
         return Score(greedy / len(demonstrations), sampled / len(demonstrations))
@@ -96,11 +97,13 @@ class Pupil:
         for i, row in enumerate(rows):
             ids[i, : len(row.ids)] = torch.tensor(row.ids)
             acted[i, : len(row.ids)] = torch.tensor(row.acted)
-        where = acted[:, 1:]
-        half = torch.autocast("cpu", torch.bfloat16) if self._half else contextlib.nullcontext()
+        ids, where = ids.to(self._device), acted[:, 1:].to(self._device)
+        kind = self._device.type
+        half = torch.autocast(kind, torch.bfloat16) if self._half else contextlib.nullcontext()
         # For short rows the plain attention kernel is the fastest on a CPU. Rows are padded on the
         # right, so a causal model needs no mask.
-        with half, sdpa_kernel(SDPBackend.MATH):
+        plain = sdpa_kernel(SDPBackend.MATH) if kind == "cpu" else contextlib.nullcontext()
+        with half, plain:
             hidden = self._model.base_model(input_ids=ids, use_cache=False).last_hidden_state
             logits = self._model.get_output_embeddings()(hidden[:, :-1][where])
         return logits.float(), ids[:, 1:][where], where.nonzero()[:, 0]

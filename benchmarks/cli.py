@@ -25,6 +25,7 @@ from .options import (
     TrainCommand,
 )
 from .papers_options import PapersCommand
+from .selector_options import SelectorCommand
 
 INTERRUPTED, REFUSED = 130, 2
 
@@ -38,6 +39,7 @@ _HOMES: dict[type, str] = {
     IndexCommand: "index_command",
     PapersCommand: "papers_command",
     RetrieverCommand: "retriever_command",
+    SelectorCommand: "selector_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

@@ -9,6 +9,7 @@ import tyro
 
 from .index_options import IndexCommand
 from .papers_options import PapersCommand
+from .selector_options import SelectorCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Words = tuple[str, ...]
@@ -277,4 +278,5 @@ Command = (
     | Annotated[IndexCommand, tyro.conf.subcommand("index")]
     | Annotated[PapersCommand, tyro.conf.subcommand("papers")]
     | Annotated[RetrieverCommand, tyro.conf.subcommand("retriever")]
+    | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
 )

@@ -92,7 +92,7 @@ class Desk:
         """Papers that an action returns, each once, and why there are none where it failed."""
         if move.kind == "search":
             ids = yield Call(self._search, Search(move.arg, self.rules.top_k, request.date))
-            return self._known(request, ids), ""
+            return self.known(request, ids), ""
         if move.kind != "expand":
             return [], move.error
         paper = self.library.find(crawl.here)
@@ -103,7 +103,7 @@ class Desk:
 
     def section(self, request: Request, paper: Paper, heading: str) -> list[Paper]:
         """Papers that a section of ``paper`` cites, from before the day of the request."""
-        return self._known(request, paper.sections[heading])
+        return self.known(request, paper.sections[heading])
 
     def new(self, crawl: Crawl, found: Iterable[Paper]) -> list[Paper]:
         """Papers of ``found`` that are not in the queue."""
@@ -156,7 +156,7 @@ class Desk:
         scores = new if self.rules.label == "annotated_or_selector" else None
         return relevant_and_new(new, (), wanted, scores)
 
-    def _known(self, request: Request, ids: Iterable[str]) -> list[Paper]:
+    def known(self, request: Request, ids: Iterable[str]) -> list[Paper]:
         """Papers that the library has, from before the day of the request, each once."""
         found = []
         for paper_id in dict.fromkeys(ids):

@@ -66,8 +66,9 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         data_settings: Of the request files: what becomes of unanswered ones, days before a
             request that count as too late.
         papers_settings: Of the paper database.
-        selector: Judges papers. Default: the simulated selector of the generated world; for real
-            papers the annotated answers alone.
+        selector: Judges papers; ``"lm:FOLDER"`` is a language model that was trained to. Default:
+            the simulated selector of the generated world; for real papers the annotated answers
+            alone.
         selector_noise: Error rates of the simulated selector are multiplied by it; 0 judges by
             the labels.
         prompt: ``"rules"`` (says how to write), ``"pasa"`` (does not) or ``"short"`` (micro's).
@@ -120,7 +121,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         search_settings: Mapping[str, Any] | None = None,
         data_settings: Mapping[str, Any] | None = None,
         papers_settings: Mapping[str, Any] | None = None,
-        selector: Selector | None = None,
+        selector: Selector | str | None = None,
         selector_noise: float | None = None,
         prompt: str | None = None,
         granularity: Granularity = "action",

@@ -11,6 +11,7 @@ from ..tasks import TaskSource
 from .labels import LabelSelector
 from .papers import Library, Paper, Request, Selector
 from .prompts import PROMPTS
+from .selectors import named_selector
 from .world.library import generated_library
 from .world.names import Names as WorldNames
 from .world.parameters import world_parameters
@@ -93,7 +94,7 @@ def make_crawled(
     *,
     made: Mapping[str, Any],
     real: Mapping[str, Any],
-    selector: Selector | None,
+    selector: Selector | str | None,
     noise: float | None,
     label: str,
 ) -> Crawled:
@@ -102,7 +103,7 @@ def make_crawled(
     Args:
         made: Settings of the generated world.
         real: Settings of real papers.
-        selector: One that the caller brings.
+        selector: One that the caller brings, or its name.
         noise: Of the simulated selector.
         label: What is relevant.
 
@@ -120,6 +121,8 @@ def make_crawled(
         raise BadValueError(f"PaperCrawler: selector_noise is {noise!r}; expected a number.")
     if noise is not None and not 0 <= noise < float("inf"):
         raise BadValueError(f"PaperCrawler: selector_noise is {noise}; expected 0 or more.")
+    if isinstance(selector, str):
+        selector = named_selector(selector)
     if all(value is None for value in real.values()):
         return _generated(made, selector, 1.0 if noise is None else noise)
     for name, value in made.items():
