@@ -11,6 +11,9 @@ import numpy as np
 from ..envs.api import TextEnv
 from ..envs.errors import BadValueError
 from .render import Renderer
+from .scripted import scripted
+
+EXPERT = "expert"
 
 
 class Exchange(NamedTuple):
@@ -41,16 +44,26 @@ class Teacher:
         split: Split of the tasks.
         seed: Of the tasks drawn and of the expert's mistakes.
         mistakes: Share of mistakes, as :meth:`TextEnv.expert` understands it.
+        policy: ``"expert"``, or a baseline of the world, which makes no mistakes.
+
+    Raises:
+        UnknownNameError: The world has no such baseline.
     """
 
     def __init__(
-        self, env: TextEnv[Any, Any], split: str, seed: int, mistakes: float = 0.0
+        self,
+        env: TextEnv[Any, Any],
+        split: str,
+        seed: int,
+        mistakes: float = 0.0,
+        policy: str = EXPERT,
     ) -> None:
         self._env = env
         self._split = split
         self._seed = seed
         self._shown = 0
-        self._expert = env.expert(mistakes=mistakes, seed=seed)
+        expert = policy == EXPERT
+        self._player = env.expert(mistakes, seed) if expert else scripted(policy, seed, env)
 
     def dialogues(self) -> list[list[Exchange]]:
         """Play the next episode; one dialogue per session of it, the first session first.
@@ -65,14 +78,14 @@ class Teacher:
         sessions: dict[int, list[Exchange]] = {}
         over = False
         while not over:
-            action = self._expert(self._env, observation, info)
+            action = self._player(self._env, observation, info)
             sessions.setdefault(info["session"], []).append(Exchange(observation, action))
             observation, _, terminated, truncated, info = self._env.step(action)
             over = terminated or truncated
         if info["status"] == "env_error":
             raise BadValueError(
-                f"{self._env.name}: the world broke in task {info['task_id']} while its expert "
-                f"played: {observation}"
+                f"{self._env.name}: the world broke in task {info['task_id']} while it was "
+                f"shown: {observation}"
             )
         return [sessions[number] for number in sorted(sessions)]
 

@@ -26,14 +26,17 @@ from ..envs.disk_cache import cache_dir as default_cache_dir
 from ..envs.errors import BadValueError, MissingExtraError
 from ..envs.registry import find_world
 from .blank import BlankSettings, blank_model
-from .demonstrations import Teacher
+from .demonstrations import EXPERT, Teacher
 
 Stage = Literal["words", "reading", "erring"]
 VERSION = 1
 """Part of every cache key: raise it when this file or one that it builds with
 would make another model."""
 MANIFEST = "starter.json"
-WORLDS: Mapping[str, Mapping[str, Any]] = {"SearchQA-v0": {"size": "micro", "hops": (1, 2)}}
+WORLDS: Mapping[str, Mapping[str, Any]] = {
+    "SearchQA-v0": {"size": "micro", "hops": (1, 2)},
+    "PaperCrawler-v0": {"size": "micro", "schedule": "sampled", "per_layer": 3},
+}
 """What a starter learns on, by environment id; other ids learn on ``size="micro"``. Diagnostic
 worlds that are not listed have nothing to imitate: their starter is a blank model."""
 _SAMPLE = 64
@@ -78,6 +81,8 @@ class StarterSettings:
         read_until: Share of held-out dialogues reproduced greedily that ends the clean stage.
         read_least: Below this share after ``read_steps`` no starter is made.
         held_out: Demonstrations of the dev split that are watched.
+        reader: Who shows the clean stage: ``"expert"``, or a baseline of the world whose actions
+            can be told from what it is shown, where the expert's cannot.
         mistakes: Share of mistakes in the second stage, as ``env.expert`` understands it.
         err_steps: Steps of the second stage; 0 leaves the clean player.
         err_lr: Learning rate of the second stage.
@@ -99,6 +104,7 @@ class StarterSettings:
     read_until: float = 0.95
     read_least: float = 0.6
     held_out: int = 192
+    reader: str = EXPERT
     mistakes: float = 0.3
     err_steps: int = 80
     err_lr: float = 5e-4
@@ -164,7 +170,7 @@ def ensure_starter(
         blank = find_world(env_id).hidden and env_id not in WORLDS
         settings = BlankSettings() if blank else LESSONS.get(env_id, StarterSettings())
     env, made_with = _world(env_id, env_kwargs)
-    key = digest_of((VERSION, env_id, made_with, settings, _fingerprint(env, settings.seed)))
+    key = digest_of((VERSION, env_id, made_with, settings, _fingerprint(env, settings)))
     root = Path(cache_dir) if cache_dir is not None else default_cache_dir()
     folder = root / "starters" / f"{env_id}-{key[:16]}"
     if _intact(folder):
@@ -233,9 +239,11 @@ def _world(
     return env, made_with
 
 
-def _fingerprint(env: TextEnv[Any, Any], seed: int) -> str:
-    """What the world says and its expert does, on a sample: another wording is another model."""
-    clean, errs = Teacher(env, "train", seed), Teacher(env, "train", seed, mistakes=1.0)
+def _fingerprint(env: TextEnv[Any, Any], settings: StarterSettings | BlankSettings) -> str:
+    """What the world says and its teachers do, on a sample: another wording is another model."""
+    reader, seed = getattr(settings, "reader", EXPERT), settings.seed
+    clean = Teacher(env, "train", seed, policy=reader)
+    errs = Teacher(env, "train", seed, mistakes=1.0)
     return digest_of((clean.texts(_SAMPLE), errs.texts(_SAMPLE)))
 
 

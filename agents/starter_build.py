@@ -35,7 +35,7 @@ def build(
         BadValueError: The model did not learn to read.
     """
     tell(Progress("words", 0, 1, 0.0))
-    texts = Teacher(env, "train", settings.seed).texts(settings.texts)
+    texts = Teacher(env, "train", settings.seed, policy=settings.reader).texts(settings.texts)
     tokenizer = train_tokenizer(texts, vocab_size=settings.vocab_size, max_length=settings.context)
     model = blank_decoder(tokenizer, settings)
     lesson = _Lesson(env, model, PlainRenderer(tokenizer), settings, tell)
@@ -63,13 +63,13 @@ class _Lesson:
     ) -> None:
         self._env, self._model, self._renderer = env, model, renderer
         self._settings, self._tell = settings, tell
-        dev = Teacher(env, "dev", settings.seed)
+        dev = Teacher(env, "dev", settings.seed, policy=settings.reader)
         self._held_out = dev.demonstrations(settings.held_out, renderer)
 
     def read(self) -> dict[str, float]:
         """Clean demonstrations until held-out ones are reproduced."""
         s = self._settings
-        teacher = Teacher(self._env, "train", s.seed + 1)
+        teacher = Teacher(self._env, "train", s.seed + 1, policy=s.reader)
         report = self._teach("reading", teacher, s.lr, s.read_steps, s.read_until)
         if report["greedy"] < s.read_least:
             raise BadValueError(

@@ -19,7 +19,7 @@ from .papers import Paper, Request, Selector
 from .plan import make_plan
 from .prompts import PROMPTS
 from .report import CrawlInfo, crawl_info
-from .rules import Feedback, Granularity, Label, OverCap, Rules, Schedule
+from .rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
 from .setup import Crawled, chosen_prompt, make_crawled
 
 DONE = "DONE"
@@ -74,12 +74,13 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         prompt: ``"rules"`` (says how to write), ``"pasa"`` (does not) or ``"short"`` (micro's).
         granularity: See above.
         layers: Layers of citations: papers of depth below it get sessions.
-        layer_cap: Most papers of a layer below the first that get sessions, the best first.
+        layer_cap: Most papers of a layer below the first that get sessions, the best first. Default
+            20, in the micro world 5.
         per_layer: Papers drawn per layer when the schedule is ``"sampled"``.
-        max_search: Searches per session; the last one closes it.
+        max_search: Searches per session; the last one closes it. Default 5, micro 3.
         max_expand: Expansions per session; the last one closes it.
         max_actions: Actions per episode, None for no limit; reaching it truncates.
-        top_k: Papers per search.
+        top_k: Papers per search. Default 10, micro 5.
         alpha: Reward of a relevant new paper.
         cost_search: Price of a search.
         cost_expand: Price of an expansion.
@@ -126,12 +127,12 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         prompt: str | None = None,
         granularity: Granularity = "action",
         layers: int = 2,
-        layer_cap: int = 20,
+        layer_cap: int | None = None,
         per_layer: int = 6,
-        max_search: int = 5,
+        max_search: int | None = None,
         max_expand: int = 5,
         max_actions: int | None = None,
-        top_k: int = 10,
+        top_k: int | None = None,
         alpha: float = 1.5,
         cost_search: float = 0.1,
         cost_expand: float = 0.1,
@@ -143,15 +144,16 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         over_cap: OverCap = "ignore",
         render_mode: str | None = None,
     ) -> None:
+        caps = MICRO_CAPS if size == "micro" else CAPS
         self.rules = Rules(
             granularity=granularity,
             layers=layers,
-            layer_cap=layer_cap,
+            layer_cap=caps["layer_cap"] if layer_cap is None else layer_cap,
             per_layer=per_layer,
-            max_search=max_search,
+            max_search=caps["max_search"] if max_search is None else max_search,
             max_expand=max_expand,
             max_actions=max_actions,
-            top_k=top_k,
+            top_k=caps["top_k"] if top_k is None else top_k,
             alpha=alpha,
             cost_search=cost_search,
             cost_expand=cost_expand,

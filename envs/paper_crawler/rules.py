@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, get_args, get_type_hints
 
@@ -14,6 +15,10 @@ Label = Literal["annotated_or_selector", "annotated", "oracle"]
 Schedule = Literal["layered", "fifo", "best_first", "sampled"]
 Feedback = Literal["none", "counts", "titles"]
 OverCap = Literal["ignore", "charge"]
+CAPS: Mapping[str, int] = {"max_search": 5, "top_k": 10, "layer_cap": 20}
+"""PaSa's bounds."""
+MICRO_CAPS: Mapping[str, int] = {"max_search": 3, "top_k": 5, "layer_cap": 5}
+"""Bounds of the micro world: shorter crawls, in which much is left to citations."""
 _COUNTS = {"layers": 0, "layer_cap": 1, "max_search": 1, "max_expand": 1, "top_k": 1}
 _COUNTS |= {"per_layer": 1, "max_actions": 1}
 

@@ -14,6 +14,9 @@ OURS = "turngym.envs."
 IDS = [i for i in all_ids(hidden=True) if find_world(i).entry_point.startswith(OURS)]
 
 
+OWN_BOUNDS = ("PaperCrawler-v0",)  # the micro world has its own: its crawls are shorter
+
+
 def settings(env_id: str) -> dict[str, Any]:
     return {"size": "micro"} if "micro" in find_world(env_id).sizes else {}
 
@@ -29,7 +32,8 @@ def test_world_keeps_every_law(env_id: str) -> None:
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_registered_facts_are_the_worlds_own(env_id: str) -> None:
-    world, env = find_world(env_id), gym.make(env_id, **settings(env_id))
+    made = {} if env_id in OWN_BOUNDS else settings(env_id)
+    world, env = find_world(env_id), gym.make(env_id, **made)
     assert isinstance(env, TextEnv)
     assert tuple(env.source.sizes()) == world.splits
     assert env.reward_range == world.reward_range

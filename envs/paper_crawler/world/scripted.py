@@ -35,7 +35,7 @@ def concepts_of(names: Names, request: Request) -> Concepts:
 
 
 def scripted_queries(names: Names, request: Request) -> list[str]:
-    """The request itself, three paraphrases by names drawn evenly, and one query for surveys.
+    """The request itself, three paraphrases by other pairs of names, and one query for surveys.
 
     A text that names no subtopic or method gives fewer queries.
     """
@@ -44,8 +44,8 @@ def scripted_queries(names: Names, request: Request) -> list[str]:
         return [request.text]
     rng = request_random(request, "queries")
     topics, methods = names.subtopics[subtopic], names.methods[method]
-    places = rng.integers((len(methods), len(topics)), size=(PARAPHRASES, 2)).tolist()
-    paraphrases = [f"{methods[m]} {topics[t]}" for m, t in places]
+    places = rng.permutation(len(methods) * len(topics))[:PARAPHRASES].tolist()
+    paraphrases = [f"{methods[i % len(methods)]} {topics[i // len(methods)]}" for i in places]
     survey = f"survey {topics[int(rng.integers(len(topics)))]}"
     return list(dict.fromkeys([request.text, *paraphrases, survey]))
 

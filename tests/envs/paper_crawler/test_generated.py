@@ -36,7 +36,13 @@ def test_a_crawl_equals_the_independent_one(worlds, size, name, task, granularit
     played = run_episode(env, scripted(name, 0, world), 0, {"split": "dev", "task": task})
     request = world.episode.task.payload
     rule = RULES[name](world.library.world.names)
-    schedule = Schedule(expansions=world.rules.max_expand)
+    rules = world.rules
+    schedule = Schedule(
+        expansions=rules.max_expand,
+        searches=rules.max_search,
+        results=rules.top_k,
+        layer_cap=rules.layer_cap,
+    )
     done = crawl(world.library, world.desk.selector, rule, request, schedule)
     queue = world.episode.world.queue
     assert {p: f.score for p, f in queue.items()} == done.scores
