@@ -15,9 +15,9 @@ from .crawl import Agenda, Crawl, Record
 from .desk import Desk
 from .grammar import ALL_STOPS, MARKERS, STOPS, Move
 from .measures import crawl_measures
-from .papers import Paper, Request, Selector
+from .papers import Request, Selector
 from .plan import make_plan
-from .prompts import PROMPTS
+from .prompts import PROMPTS, Outlines
 from .report import CrawlInfo, crawl_info
 from .rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
 from .setup import Crawled, chosen_prompt, make_crawled
@@ -181,6 +181,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         self.prompt = chosen_prompt(prompt, self.crawled.size)
         self.prompts = PROMPTS[self.prompt]
         self.library = self.crawled.library
+        self.outlines = Outlines(self.prompts.outline, self.library.find)
         self.desk = Desk(self.rules, self.library, self.crawled.selector)
         self.agenda = Agenda(self.rules, self.library.find)
         turns, low, high = _bounds(self.rules)
@@ -198,7 +199,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
 
     def begin(self, task: Task[Request], random: EpisodeRandom) -> tuple[Crawl, str]:  # noqa: ARG002
         """The search session."""
-        return Crawl(), self._search_prompt(task.payload)
+        return Crawl(), self.search_prompt(task.payload)
 
     def play(self, episode: Episode[Crawl], action: str) -> Generator[Call, Any, Outcome]:
         """Carry out the actions of the text, and open the next session where this one ends."""
@@ -258,14 +259,16 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     def _open(self, episode: Episode[Crawl], paper: str) -> tuple[str, SessionSwitch]:
         crawl = episode.world
         self.agenda.open(crawl, paper)
-        text = self._expand_prompt(episode.task.payload, paper)
+        text = self.expand_prompt(episode.task.payload, paper)
         return text, SessionSwitch(crawl.number, crawl.parent(paper))
 
-    def _search_prompt(self, request: Request) -> str:
+    def search_prompt(self, request: Request) -> str:
+        """With what an episode begins."""
         return self.prompts.search(request, self.rules.max_search)
 
-    def _expand_prompt(self, request: Request, paper_id: str) -> str:
-        return self.prompts.expand(request, self.library.find(paper_id) or Paper(paper_id, ""))
+    def expand_prompt(self, request: Request, paper_id: str) -> str:
+        """With what the session of a paper begins."""
+        return self.prompts.expand(request, self.outlines[paper_id])
 
     def fork_world(self, world: Crawl) -> Crawl:
         """A copy of the queue and the schedule; papers are shared."""
@@ -297,7 +300,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     def _openings(self, papers: Any) -> list[Opening]:
         crawl, request = self.episode.world, self.episode.task.payload
         return [
-            Opening(p, self._expand_prompt(request, p), found.score, found.depth + 1)
+            Opening(p, self.expand_prompt(request, p), found.score, found.depth + 1)
             for p in papers
             if (found := crawl.queue[p])
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .papers import Paper, Request
 
@@ -21,13 +21,15 @@ class Prompts(NamedTuple):
     Attributes:
         instructions: What stands before every session's prompt.
         search: Prompt of a search session, from the request and the most queries it may take.
-        expand: Prompt of a paper's session.
+        expand: Prompt of a paper's session, from the request and the paper's outline.
+        outline: What a paper's session shows of the paper, the same for every request.
         select: The question that a selector answers with True or False.
     """
 
     instructions: str
     search: Callable[[Request, int], str]
-    expand: Callable[[Request, Paper], str]
+    expand: Callable[[Request, str], str]
+    outline: Callable[[Paper], str]
     select: Callable[[Request, Paper], str]
 
 
@@ -39,13 +41,17 @@ def _search(request: Request, most: int) -> str:
     )
 
 
-def _expand(request: Request, paper: Paper) -> str:
+def _expand(request: Request, outline: str) -> str:
     return (
         "Task: find every paper that answers the request below. Decide which sections of the "
         "current paper are worth following for their references.\n"
-        f"Request: {request.text}\nTitle: {paper.title}\nAbstract: {paper.abstract}\n"
-        f"Sections: {json.dumps(list(paper.sections), ensure_ascii=False)}\n"
+        f"Request: {request.text}\n{outline}"
     )
+
+
+def _outline(paper: Paper) -> str:
+    sections = json.dumps(list(paper.sections), ensure_ascii=False)
+    return f"Title: {paper.title}\nAbstract: {paper.abstract}\nSections: {sections}\n"
 
 
 def _select(request: Request, paper: Paper) -> str:
@@ -60,9 +66,13 @@ def _short_search(request: Request, most: int) -> str:  # noqa: ARG001 - one sig
     return f"request: {request.text}\n"
 
 
-def _short_expand(request: Request, paper: Paper) -> str:
+def _short_expand(request: Request, outline: str) -> str:
+    return f"request: {request.text}\n{outline}"
+
+
+def _short_outline(paper: Paper) -> str:
     sections = "".join(f"- {heading}\n" for heading in paper.sections)
-    return f"request: {request.text}\npaper: {paper.title}\n{paper.abstract}\n{sections}"
+    return f"paper: {paper.title}\n{paper.abstract}\n{sections}"
 
 
 def _short_select(request: Request, paper: Paper) -> str:
@@ -70,9 +80,44 @@ def _short_select(request: Request, paper: Paper) -> str:
 
 
 PROMPTS: Mapping[str, Prompts] = {
-    "rules": Prompts(RULES, _search, _expand, _select),
-    "pasa": Prompts("", _search, _expand, _select),
-    "short": Prompts("", _short_search, _short_expand, _short_select),
+    "rules": Prompts(RULES, _search, _expand, _outline, _select),
+    "pasa": Prompts("", _search, _expand, _outline, _select),
+    "short": Prompts("", _short_search, _short_expand, _short_outline, _short_select),
 }
 """``rules`` says how to write, ``pasa`` leaves that to imitation as PaSa does, ``short`` has few
 words for small models."""
+
+
+class Outlines:
+    """The outlines of a library's papers as text, written once; copies and forks share them.
+
+    Args:
+        write: How a paper's outline is written.
+        find: The library's papers.
+    """
+
+    most = 20_000
+    """Outlines that are kept."""
+
+    def __init__(self, write: Callable[[Paper], str], find: Callable[[str], Paper | None]) -> None:
+        self._write = write
+        self._find = find
+        self._known: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __getitem__(self, paper_id: str) -> str:
+        text = self._known.get(paper_id)
+        if text is None:
+            if len(self._known) >= self.most:
+                self._known.clear()
+            paper = self._find(paper_id) or Paper(paper_id, "")
+            text = self._known[paper_id] = self._write(paper)
+        return text
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Outlines:
+        return self
+
+    def __reduce__(self) -> Any:
+        return Outlines, (self._write, self._find)

@@ -65,17 +65,13 @@ def crawl_info(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlInfo:
     crawl, request = episode.world, episode.task.payload
     paper = crawl.acting
     parent = crawl.parent(paper)
-    prompts = env.prompts
-    found = env.library.find(paper) if paper else None
     return {
         "session_id": crawl.numbers[paper],
         "session_kind": "expand" if paper else "search",
         "paper_id": paper,
         "depth": crawl.queue[paper].depth if paper else -1,
         "parent_session": None if parent is None else Maybe(parent),
-        "prompt": prompts.expand(request, found)
-        if found
-        else prompts.search(request, env.rules.max_search),
+        "prompt": env.expand_prompt(request, paper) if paper else env.search_prompt(request),
         "actions": [_action(env, episode, record) for record in crawl.last],
         "session_end": bool(crawl.ended),
         "context_reset": bool(crawl.ended) and episode.status == "running",
@@ -110,10 +106,9 @@ def _action(env: PaperCrawler, episode: Episode[Crawl], record: Record) -> Actio
 def _spawned(env: PaperCrawler, episode: Episode[Crawl], paper: str, score: float) -> SpawnInfo:
     crawl = episode.world
     can = episode.status == "running" and env.agenda.can_open(crawl, paper)
-    found = env.library.find(paper) if can else None
     return {
         "paper_id": paper,
-        "prompt": env.prompts.expand(episode.task.payload, found) if found else "",
+        "prompt": env.expand_prompt(episode.task.payload, paper) if can else "",
         "depth": crawl.queue[paper].depth,
         "expandable": can,
         "relevance": score,

@@ -1,5 +1,7 @@
 """The game on a small library: queue, rewards, schedule, sessions, limits, bad input."""
 
+import pickle
+
 import gymnasium as gym
 import pytest
 from hypothesis import given, settings
@@ -182,9 +184,20 @@ def test_sessions_say_who_asked_for_them():
     assert [(s["paper_id"], s["expandable"]) for s in spawned] == [("p1", True), ("p2", False)]
     observation, _, _, _, info = env.step("[Expand] A [Stop]")
     assert (info["session"], info["parent_session"]) == (2, 1)
-    assert observation == env.prompts.expand(request, shelf.papers["p4"])
+    assert observation == env.prompts.expand(request, env.prompts.outline(shelf.papers["p4"]))
     assert info["crawl"]["paper_id"] == "p1"
     assert info["crawl"]["valid_args"] == ["D"]
+
+
+def test_pickles_carry_no_remembered_texts():
+    shelf, table, request = example_four()
+    env = crawler(shelf, table, request)
+    env.reset(seed=0)
+    prompt, _, _, _, _ = env.step("[Search] start [Stop]")
+    twin = pickle.loads(pickle.dumps(env))
+    assert len(env.outlines) > 0
+    assert len(twin.outlines) == 0
+    assert twin.expand_prompt(request, "p1") == prompt
 
 
 def test_sessions_can_be_opened_out_of_turn():
