@@ -111,9 +111,7 @@ def change_state(world: World, o: int) -> None:
     material, heat = world.material[o], world.heat[o]
     if material is None:
         return
-    state = (
-        "solid" if heat < material.melts else "gas" if heat > material.boils else "liquid"
-    )
+    state = "solid" if heat < material.melts else "gas" if heat > material.boils else "liquid"
     if state != world.state[o]:
         world.state[o] = state
         world.name[o] = material.name_in(state) or world.name[o]
