@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from . import facts
+from ..wording import full_name
+from ..world import NONE, World, terminal, terminal_owner
 from .goal import NO, YES, Goal, Look
 
-_MAX_DEPTH = 20
+ANY_SOURCE, ANY_BULB = "any source", "any bulb"
+_SEVERED = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class See(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        return YES if self.name in look.sight.by_name else NO
+        return YES if self.name in look.around.by_name else NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +31,21 @@ class Alone(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        by_name, names = look.sight.by_name, self.names
-        for name in names:
+        world, by_name = look.world, look.around.by_name
+        room = world.here()
+        for name in self.names:
             for thing in by_name.get(name.lower(), ()):
-                holder = thing.container
+                holder = world.parent[thing]
                 # The room itself is no container that counts.
-                if holder is not None and not facts.is_place(holder) and self._holds(holder):
+                if holder != room and self._fills(world, holder):
                     return YES
         return NO
 
-    def _holds(self, holder: Any) -> bool:
-        contents = facts.contents(holder)
+    def _fills(self, world: World, holder: int) -> bool:
+        contents = world.kids[holder]
         return len(contents) == len(self.names) and all(
-            thing.name in self.names or facts.shown_name(thing) in self.names for thing in contents
+            world.name[thing] in self.names or full_name(world, thing) in self.names
+            for thing in contents
         )
 
 
@@ -55,9 +58,10 @@ class Holds(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        for holder in look.sight.by_name.get(self.holder, ()):
-            for thing in facts.contents(holder):
-                if self.name in (thing.name, facts.shown_name(thing)):
+        world = look.world
+        for holder in look.around.by_name.get(self.holder, ()):
+            for thing in world.kids[holder]:
+                if self.name in (world.name[thing], full_name(world, thing)):
                     return YES
         return NO
 
@@ -71,8 +75,9 @@ class Running(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        for thing in look.sight.by_name.get(self.name, ()):
-            if facts.is_device(thing) and facts.is_active(thing) is self.on:
+        world = look.world
+        for thing in look.around.by_name.get(self.name, ()):
+            if world.kind[thing].device and world.on[thing] is self.on:
                 return YES
         return NO
 
@@ -85,8 +90,8 @@ class Burns(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        for thing in look.sight.by_name.get(self.name, ()):
-            if facts.is_burning(thing):
+        for thing in look.around.by_name.get(self.name, ()):
+            if look.world.burning[thing]:
                 return YES
         return NO
 
@@ -99,8 +104,8 @@ class Opened(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        for thing in look.sight.by_name.get(self.name, ()):
-            if facts.is_open_container(thing):
+        for thing in look.around.by_name.get(self.name, ()):
+            if look.world.kind[thing].box and look.world.open[thing]:
                 return YES
         return NO
 
@@ -113,14 +118,11 @@ class Inside(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        if look.focus is None or not look.same_object():
+        if look.focus == NONE or not look.same_object():
             return NO
-        for depth, holder in enumerate(facts.containers(look.focus)):
-            if depth >= _MAX_DEPTH:
-                break
-            if holder.name.lower() == self.holder:
-                return YES
-        return NO
+        names = look.world.name
+        inside = any(names[holder] == self.holder for holder in look.world.holders(look.focus))
+        return YES if inside else NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +136,9 @@ class Changed(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        temperature = None if look.focus is None else facts.temperature(look.focus)
-        if temperature is None:
+        if look.focus == NONE or look.world.material[look.focus] is None:
             return NO
+        temperature = look.world.heat[look.focus]
         first = look.progress.memory[look.slot]
         if first is None:
             first = look.progress.memory[look.slot] = temperature
@@ -153,7 +155,7 @@ class InRoom(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        return YES if look.sight.place == self.place else NO
+        return YES if look.around.place == self.place else NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ class NewRoom(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        place = look.sight.place
+        place = look.around.place
         if place == self.unless:
             return YES
         first = look.progress.memory[look.slot]
@@ -180,7 +182,7 @@ class OpenDoor(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        return YES if look.sight.near_open_door() else NO
+        return YES if look.around.near_open_door() else NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ class Stay(Goal):
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
         memory, slot = look.progress.memory, look.slot
-        memory[slot] = (memory[slot] or 0) + 1 if look.sight.place == self.place else 0
+        memory[slot] = (memory[slot] or 0) + 1 if look.around.place == self.place else 0
         return YES if memory[slot] >= self.least else NO
 
 
@@ -237,11 +239,12 @@ class Wired(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        for thing in look.sight.by_name.get(self.name.lower(), ()):
-            terminal = facts.first_terminal(thing)
-            if terminal is not None and not self.first:
-                terminal = facts.other_terminal(thing, terminal)
-            if any(facts.is_wire(facts.owner(end)) for end in facts.wired_to(terminal)):
+        world = look.world
+        if not world.wires:
+            return NO
+        for thing in look.around.by_name.get(self.name.lower(), ()):
+            end = world.wires.get(terminal(thing, 0 if self.first else 1), _SEVERED)
+            if end != _SEVERED and "wire" in world.kind[terminal_owner(end)].tags:
                 return YES
         return NO
 
@@ -255,22 +258,30 @@ class Joins(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        for thing in look.sight.objects:
-            if facts.is_wire(thing):
-                touched = facts.touched_by(thing)
-                if any(_is(self.one, part) for part in touched) and any(
-                    _is(self.other, part) for part in touched
+        world = look.world
+        if not world.wires:
+            return NO
+        for thing in look.around.objects:
+            if "wire" in world.kind[thing].tags:
+                parts = _touched(world, thing)
+                if any(_is(self.one, world, part) for part in parts) and any(
+                    _is(self.other, world, part) for part in parts
                 ):
                     return YES
         return NO
 
 
-def _is(wanted: str, part: Any) -> bool:
-    if wanted == "any source":
-        return facts.is_generator(part)
-    if wanted == "any bulb":
-        return facts.is_light_bulb(part)
-    return wanted.lower() in (part.name.lower(), facts.shown_name(part).lower())
+def _touched(world: World, wire: int) -> list[int]:
+    ends = (world.wires.get(terminal(wire, side), _SEVERED) for side in (0, 1))
+    return [terminal_owner(end) for end in ends if end != _SEVERED]
+
+
+def _is(wanted: str, world: World, part: int) -> bool:
+    if wanted == ANY_SOURCE:
+        return "source" in world.kind[part].tags
+    if wanted == ANY_BULB:
+        return "bulb" in world.kind[part].tags
+    return wanted.lower() in (world.name[part].lower(), full_name(world, part).lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +294,9 @@ class Plants(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
+        world = look.world
         found = 0
-        for thing in look.sight.objects:
-            if facts.species(thing) == self.species and facts.stage(thing) == self.stage:
+        for thing in look.around.objects:
+            if world.kind[thing].species == self.species and world.stage(thing) == self.stage:
                 found += 1
         return YES if found >= self.least else NO

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import facts
+from ..records import Slope
+from ..world import World, other_terminal, terminal, terminal_owner
 from .goal import FAIL, NO, YES, Look, OrderedGoal
 
-_MAX_DEPTH = 20
 _MAX_HOPS = 10
+_NO_TERMINAL = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Find(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        return YES if look.focus.name.lower() == self.name.lower() else FAIL
+        return YES if look.world.name[look.focus].lower() == self.name.lower() else FAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class FindBox(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        if not facts.is_answer_box(look.focus):
+        if "answer" not in look.world.kind[look.focus].tags:
             return NO
-        return YES if look.focus.name == self.name else FAIL
+        return YES if look.world.name[look.focus] == self.name else FAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class FindStage(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        if facts.species(look.focus) == self.species and facts.stage(look.focus) == self.stage:
+        world, focus = look.world, look.focus
+        if world.kind[focus].species == self.species and world.stage(focus) == self.stage:
             return YES
         return FAIL
 
@@ -58,8 +60,10 @@ class FindPlane(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        letter, surface = facts.plane(look.focus) or ("", "")
-        return YES if (letter if self.by_letter else surface) == self.name else FAIL
+        slope = look.world.note[look.focus]
+        if not isinstance(slope, Slope):
+            return FAIL
+        return YES if (slope.letter if self.by_letter else slope.surface) == self.name else FAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +74,12 @@ class FindKind(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        focus = look.focus
-        if self.kind == "dead":
-            if facts.is_living(focus):
-                return FAIL
-            return YES if facts.is_movable(focus) else NO
-        return YES if _KINDS[self.kind](focus) else FAIL
-
-
-_KINDS = {
-    "living": facts.is_living,
-    "plant": facts.is_plant,
-    "animal": facts.is_animal,
-}
+        kind = look.world.kind[look.focus]
+        if self.kind != "dead":
+            return YES if self.kind in kind.tags else FAIL
+        if "living" in kind.tags:
+            return FAIL
+        return YES if kind.movable else NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +91,12 @@ class InState(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        state = facts.state_of_matter(look.focus)
-        if not state or not look.same_object():
+        world, focus = look.world, look.focus
+        if world.material[focus] is None or not look.same_object():
             return NO
-        return YES if state == self.state or self._burns(look) else NO
-
-    def _burns(self, look: Look) -> bool:
-        return self.burning_counts and facts.is_burning(look.focus)
+        if world.state[focus] == self.state:
+            return YES
+        return YES if self.burning_counts and world.burning[focus] else NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +105,9 @@ class AnyState(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        state = facts.state_of_matter(look.focus)
-        if not state or not look.same_object():
+        if look.world.material[look.focus] is None or not look.same_object():
             return NO
-        look.progress.state = state
+        look.progress.state = look.world.state[look.focus]
         return YES
 
 
@@ -122,10 +117,9 @@ class OtherState(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        state = facts.state_of_matter(look.focus)
-        if not state or not look.same_object():
+        if look.world.material[look.focus] is None or not look.same_object():
             return NO
-        return YES if state != look.progress.state else NO
+        return YES if look.world.state[look.focus] != look.progress.state else NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +132,14 @@ class BoxByTemperature(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        temperature = facts.temperature(look.focus)
-        box = look.focus.container
-        if temperature is None or box is None or not look.same_object():
+        world, focus = look.world, look.focus
+        box = world.parent[focus]
+        if world.material[focus] is None or box < 0 or not look.same_object():
             return NO
-        if box.name == self.above:
-            return YES if temperature >= self.threshold else FAIL
-        if box.name == self.below:
-            return YES if temperature <= self.threshold else FAIL
+        if world.name[box] == self.above:
+            return YES if world.heat[focus] >= self.threshold else FAIL
+        if world.name[box] == self.below:
+            return YES if world.heat[focus] <= self.threshold else FAIL
         return NO
 
 
@@ -157,7 +151,9 @@ class Powered(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        return YES if look.focus.name == self.name and facts.is_active(look.focus) else NO
+        world, focus = look.world, look.focus
+        is_device = bool(world.kind[focus].device)
+        return YES if is_device and world.name[focus] == self.name and world.on[focus] else NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,22 +166,19 @@ class PoweredBy(OrderedGoal):
         """See :class:`Goal`."""
         if not look.same_object():
             return NO
-        first = facts.first_terminal(look.focus)
-        if first is None:
-            return FAIL
-        return YES if _leads_to(look.focus, first, self.source, _MAX_HOPS) else FAIL
+        anode = terminal(look.focus, 0)
+        return YES if _leads_to(look.world, anode, self.source, _MAX_HOPS) else FAIL
 
 
-def _leads_to(part: object, entered: object, name: str, hops: int) -> bool:
-    """Whether a walk that entered ``part`` at a terminal reaches a part called ``name``."""
+def _leads_to(world: World, entered: int, name: str, hops: int) -> bool:
+    """Whether the way from a part entered at a terminal reaches a part called ``name``."""
     if hops <= 0:
         return False
-    reached = facts.wired_to(facts.other_terminal(part, entered))
-    if any(facts.owner(terminal).name == name for terminal in reached):
-        return True
-    return any(
-        _leads_to(facts.owner(terminal), terminal, name, hops - 1) for terminal in reached
-    )
+    reached = world.wires.get(other_terminal(entered), _NO_TERMINAL)
+    if reached == _NO_TERMINAL:
+        return False
+    found = world.name[terminal_owner(reached)] == name
+    return found or _leads_to(world, reached, name, hops - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +192,7 @@ class PutInto(OrderedGoal):
         """See :class:`Goal`."""
         if not look.same_object():
             return NO
-        around = [container.name.lower() for container in facts.containers(look.focus)]
-        around = around[:_MAX_DEPTH]
+        around = [look.world.name[holder] for holder in look.world.holders(look.focus)]
         if self.wrong and self.wrong in around:
             return FAIL
         return YES if self.box in around else NO
@@ -215,6 +207,7 @@ class Grown(OrderedGoal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        if not look.same_object() or facts.species(look.focus) not in ("", self.species):
+        world, focus = look.world, look.focus
+        if not look.same_object() or world.kind[focus].species != self.species:
             return NO
-        return YES if facts.stage(look.focus) == self.stage else NO
+        return YES if world.stage(focus) == self.stage else NO

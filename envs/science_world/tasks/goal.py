@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
+from ..world import NONE, World
 from .progress import Progress
+from .surroundings import Surroundings
 
 NO, YES, FAIL = 0, 1, 2
 
 
-class Sight(Protocol):
-    """What goals ask about the agent's surroundings; see :mod:`.scene`."""
-
-    @property
-    def place(self) -> str:
-        """Name of the agent's room."""
-        ...
-
-    @property
-    def objects(self) -> Sequence[Any]:
-        """Everything in the room that is not hidden, in closed containers too."""
-        ...
-
-    @property
-    def by_name(self) -> Mapping[str, Sequence[Any]]:
-        """The same by plain and by shown name, in lower case."""
-        ...
-
-    def near_open_door(self) -> bool:
-        """Whether a door of the room is open."""
-        ...
-
-
 class Look:
-    """One look of the checker: the surroundings, the object in focus, the state to write to."""
+    """One look of the checker: the world, what is around the agent, the state to write to."""
 
-    __slots__ = ("focus", "progress", "sight", "slot")
+    __slots__ = ("around", "focus", "progress", "slot", "world")
 
-    def __init__(self, sight: Sight, progress: Progress) -> None:
-        self.sight = sight
+    def __init__(self, world: World, progress: Progress) -> None:
+        self.world = world
+        self.around = Surroundings(world)
         self.progress = progress
-        self.focus: Any = None
+        self.focus = NONE
         self.slot = 0
 
     def same_object(self) -> bool:
         """Whether the focused object is the one that satisfied the last ordered goal."""
-        return self.progress.last in (0, self.focus.id)
+        return self.progress.last in (NONE, self.focus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +33,7 @@ class Goal:
     """A condition with its place in the task.
 
     Attributes:
-        text: What the goal's list says.
+        text: What the list of goals says.
         key: Name under which other goals wait for this one.
         needs: Keys of the goals that must be done before this one is looked at.
     """
@@ -65,7 +43,7 @@ class Goal:
     needs: tuple[str, ...] = field(default=(), kw_only=True)
 
     def check(self, look: Look) -> int:
-        """NO, YES or FAIL; ``look.focus`` is None when the goal is asked without a focus."""
+        """NO, YES or FAIL; ``look.focus`` is NONE when the goal is asked without a focus."""
         raise NotImplementedError
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from .conditions_optional import Joins, NewRoom, See, Wired
+from .conditions_optional import ANY_BULB, ANY_SOURCE, Joins, NewRoom, See, Wired
 from .conditions_ordered import Find, OrderedGoal, Powered, PoweredBy, PutInto
 from .goal import Goal, Goals
 from .params import Conductivity, Power
-
-ANY_SOURCE, ANY_BULB = "any source", "any bulb"
 
 
 def _wiring(thing: str, source: str) -> tuple[Goal, ...]:

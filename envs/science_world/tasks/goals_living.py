@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .conditions_optional import Holds, Inside, InRoom, NewRoom, OpenDoor, Opened, Plants, See
-from .conditions_optional import Stay
+from .conditions_optional import Holds, InRoom, Inside, NewRoom, OpenDoor, Opened, Plants, See, Stay
 from .conditions_ordered import Find, FindKind, FindStage, Grown, PutInto
 from .goal import Goal, Goals
-from .params import AnimalStages, Find as FindParams, Genetics, Grow, Lifespan, PlantStages
+from .params import AnimalStages, Genetics, Grow, Lifespan, PlantStages
+from .params import Find as FindParams
 
 OUTSIDE = "outside"
 PLANT_STAGES = ("seed", "seedling", "adult", "reproducing")
@@ -191,9 +191,7 @@ def animal_stage_names(animal: str) -> tuple[str, ...]:
 def _stages(species: str, stages: Sequence[str], kind: str, unless: str) -> Goals:
     return Goals(
         tuple(
-            FindStage(
-                species, stage, defocus=True, text=f"focus on {kind} in life stage {number}"
-            )
+            FindStage(species, stage, defocus=True, text=f"focus on {kind} in life stage {number}")
             for number, stage in enumerate(stages, 1)
         ),
         (

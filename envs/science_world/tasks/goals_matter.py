@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from .conditions_optional import Alone, Burns, Changed, Done, Holds, Inside, InRoom, NewRoom
-from .conditions_optional import Running, See
+from .conditions_optional import (
+    Alone,
+    Burns,
+    Changed,
+    Done,
+    Holds,
+    InRoom,
+    Inside,
+    NewRoom,
+    Running,
+    See,
+)
 from .conditions_ordered import AnyState, BoxByTemperature, Find, FindBox, InState, OtherState
 from .goal import Goal, Goals, OrderedGoal
 from .params import Melting, StateChange, Thermometer

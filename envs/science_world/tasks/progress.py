@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..world import NONE
+
 
 @dataclass(slots=True)
 class Progress:
-    """State of a task's goals; objects of the world are named by their ids.
+    """State of a task's goals. The focus itself is the world's.
 
     Attributes:
         ordered: How many ordered goals are done.
         optional: Which optional goals are done.
         failed: The task failed; its score is -1.
-        focus: Id of the object in focus; 0 when there is none.
-        last: Id of the object that satisfied the last ordered goal that named one; 0 when none did.
+        last: The object that satisfied the last ordered goal; NONE when none did.
         state: State of matter that the task's object began in (task 1-4).
         keys: Names of goals done that other goals wait for.
         memory: What each optional goal remembers: a place, a temperature, a count.
@@ -25,8 +26,7 @@ class Progress:
     ordered: int = 0
     optional: list[bool] = field(default_factory=list)
     failed: bool = False
-    focus: int = 0
-    last: int = 0
+    last: int = NONE
     state: str = ""
     keys: set[str] = field(default_factory=set)
     memory: list[Any] = field(default_factory=list)
@@ -38,7 +38,6 @@ class Progress:
             self.ordered,
             self.optional.copy(),
             self.failed,
-            self.focus,
             self.last,
             self.state,
             self.keys.copy(),
@@ -51,4 +50,4 @@ class Progress:
         self.ordered = 0
         self.optional = [False] * len(self.optional)
         self.failed = False
-        self.focus = self.last = 0
+        self.last = NONE
