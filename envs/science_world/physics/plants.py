@@ -155,4 +155,8 @@ def _fruit(world: World, bloom: Bloom) -> int:
         child.append((trait, *pairs[0]))
     seed = world.make(k.key)
     world.note[seed] = tuple(child)
+    if k.species != "pea":
+        # Seeds of the unknown plants draw eight genes before they get those of their parents.
+        for _ in range(2 * len(mother)):
+            world.random.next_int(2)
     return seed
