@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...digest import digest_of
 from ..wording import full_name
-from ..world import NONE, World
+from ..world import NONE, TERMINALS, World
 from .goal import FAIL, NO, YES, Goal, Goals, Look
 from .progress import Progress
 
@@ -37,7 +37,9 @@ class TaskState:
     def check(self, world: World) -> None:
         """One check: ordered goals while the focus satisfies them, then optional ones."""
         look = Look(world, self.progress)
-        if world.focus != NONE:
+        if world.focus >= TERMINALS:
+            self._check_terminal()
+        elif world.focus != NONE:
             look.focus = world.focus
             self._check_ordered(look)
         self._check_optional(look)
@@ -90,6 +92,11 @@ class TaskState:
     def points(self) -> int:
         """The score as an integer, 0 to 100, or -100."""
         return round(FULL_SCORE * self.score)
+
+    def _check_terminal(self) -> None:
+        if not self.completed:
+            verdict = self.goals.ordered[self.progress.ordered].on_terminal()
+            self.progress.failed = self.progress.failed or verdict == FAIL
 
     def _check_ordered(self, look: Look) -> None:
         progress, goals = self.progress, self.goals.ordered
