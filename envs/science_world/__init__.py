@@ -36,8 +36,7 @@ that the original draws containers from). Terminals are handles of their own: ``
 terminal 1 or the anode; ``world.wires`` maps a terminal handle to the connected one.
 ``wording.full_name(world, o)`` is the descriptive name, ``wording.describe`` the text.
 
-A task sets ``world.simple`` (names of simplifications) and ``world.goals``: any object with
-``fork()``, ``digest()``, ``check(world)`` (one pass of the goal checker), ``reset()``, and the
-attributes ``score`` (float, -1 after a failure), ``completed`` and ``failed``. After an action
-``world.used`` is the pair (tool, target) of a ``use`` and ``world.described`` what was looked at.
+A task sets ``world.simple`` (names of simplifications) and ``world.goals`` (see
+:class:`~.world.Goals`). Rooms without the agent may lag behind: ``physics.quiet.settle(world)``
+brings all of them up to date before something looks into them.
 """

@@ -42,7 +42,22 @@ class Random(Protocol):
 
 
 class Goals(Protocol):
-    """What a task keeps in the world: its progress."""
+    """What a task keeps in the world: its goals and how far they have come."""
+
+    @property
+    def completed(self) -> bool:
+        """Whether the task is done."""
+        ...
+
+    @property
+    def failed(self) -> bool:
+        """Whether the task is failed."""
+        ...
+
+    @property
+    def points(self) -> int:
+        """The score, 0 to 100, or -100 after a failure."""
+        ...
 
     def fork(self) -> Goals:
         """An independent copy."""
@@ -50,6 +65,18 @@ class Goals(Protocol):
 
     def digest(self) -> str:
         """Text that names the progress."""
+        ...
+
+    def check(self, world: World) -> None:
+        """One pass of the goal checker."""
+        ...
+
+    def note(self, world: World, deed: str, thing: int, patient: int = ...) -> None:
+        """Remember that the agent used, read or looked at something."""
+        ...
+
+    def reset(self) -> None:
+        """Start the goals anew."""
         ...
 
 
@@ -71,16 +98,15 @@ class World:
     ``ticks`` (world ticks so far), ``random``, ``next_uid``, ``early_uid``, ``simple`` (names of
     simplifications), ``universe``, ``agent``, ``inventory``, ``sewer``, ``places`` (name to
     handle), ``goals`` (owned by the task), ``pending`` (the open question of the parser),
-    ``behind`` (place to ticks that it has not lived through), ``spare`` (handles to use again),
-    ``used`` (what was used on what by the last action), ``described`` (documents and the like
-    that the last action looked at).
+    ``behind`` (quiet place to ticks that it has not lived through), ``caged`` (quiet place to bees
+    in closed hives), ``late`` (marks of such ticks), ``spare`` (handles to use again).
     """
 
     __slots__ = (
         *COLUMNS,
         *("wires", "volts", "slides", "focus", "ticks", "random", "next_uid", "early_uid"),
         *("simple", "universe", "agent", "inventory", "sewer", "places", "goals", "pending"),
-        *("behind", "spare", "used", "described"),
+        *("behind", "caged", "late", "spare"),
     )
 
     kind: list[Kind]
@@ -120,9 +146,9 @@ class World:
         self.goals: Goals | None = None
         self.pending: tuple[Any, ...] | None = None
         self.behind: dict[int, int] = {}
+        self.caged: dict[int, int] = {}
+        self.late = -1
         self.spare: tuple[int, ...] = ()
-        self.used: tuple[int, int] | None = None
-        self.described: tuple[int, ...] = ()
 
     # ------------------------------------------------------------------ making and copying
 
@@ -142,6 +168,8 @@ class World:
             self.early_uid += 3
         else:
             self.next_uid += 3
+        if self.spare and key == "water" and not early:
+            return self._reuse(uid)
         made = self._append(k, name or k.name, uid)
         for part in k.parts:
             inside = self.make(part, early=early)
@@ -177,6 +205,16 @@ class World:
         self.pairs.append(None)
         return made
 
+    def _reuse(self, uid: int) -> int:
+        """Fresh water in the place of water that went down a drain."""
+        *rest, water = self.spare
+        self.spare = tuple(rest)
+        self.uid[water] = uid
+        self.name[water] = "water"
+        self.heat[water], self.state[water], self.done[water] = 10.0, "liquid", -1
+        self.pairs[water] = None
+        return water
+
     def fork(self) -> World:
         """An independent copy."""
         twin = object.__new__(World)
@@ -205,6 +243,7 @@ class World:
         twin.random = _same_random(self.random)
         twin.goals = None if self.goals is None else self.goals.fork()
         twin.behind = self.behind.copy()
+        twin.caged = self.caged.copy()
         for name in _SHARED:
             setattr(twin, name, getattr(self, name))
         return twin
@@ -334,7 +373,7 @@ class World:
 
 _SHARED = (
     *("focus", "ticks", "next_uid", "early_uid", "simple", "universe", "agent", "inventory"),
-    *("sewer", "places", "pending", "spare", "used", "described"),
+    *("sewer", "places", "pending", "late", "spare"),
 )
 
 
