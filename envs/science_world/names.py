@@ -101,7 +101,7 @@ def _plain(world: World, o: int) -> list[str]:
 
 
 def _cup(world: World, o: int) -> list[str]:
-    inside = " and ".join(sorted(full_name(world, kid) for kid in world.kids[o])) or "nothing"
+    inside = " and ".join(sorted({full_name(world, kid) for kid in world.kids[o]})) or "nothing"
     short = _plain(world, o)
     return short + [f"{name} containing {inside}" for name in short]
 

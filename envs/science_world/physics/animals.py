@@ -78,12 +78,10 @@ def _fly_on(world: World, bee: int) -> None:
         source, target = world.note[passable[world.random.next_int(len(passable))]]
         _arrive(world, bee, target if place == source else source)
         return
-    while "place" not in world.kind[place].tags:
-        if not world.open[place] or (outer := world.parent[place]) == NONE:
-            return
-        place = outer
-    if place != world.parent[bee]:
-        world.put(bee, place)
+    # Out of an open container it comes at once into the room, whatever else is around it.
+    room = world.place_of(bee)
+    if room not in (NONE, place) and world.open[place]:
+        world.put(bee, room)
 
 
 def _arrive(world: World, bee: int, place: int) -> None:
