@@ -15,20 +15,30 @@ FULL_SCORE = 100
 
 @dataclass(slots=True)
 class TaskState:
-    """The goals of an episode and how far they have come; lives in ``World.goals``."""
+    """The goals of an episode and how far they have come; lives in ``World.goals``.
 
+    Attributes:
+        task: Id of the task ("1-1").
+        variation: Number of the variation.
+        goals: What is to be reached.
+        progress: What has been reached.
+    """
+
+    task: str
+    variation: int
     goals: Goals
     progress: Progress
 
     @classmethod
-    def start(cls, goals: Goals) -> TaskState:
+    def start(cls, task: str, variation: int, goals: Goals) -> TaskState:
         """The state before the first check."""
         count = len(goals.optional)
-        return cls(goals, Progress(optional=[False] * count, memory=[None] * count))
+        progress = Progress(optional=[False] * count, memory=[None] * count)
+        return cls(task, variation, goals, progress)
 
     def fork(self) -> TaskState:
         """An independent copy; the goals stay shared."""
-        return TaskState(self.goals, self.progress.fork())
+        return TaskState(self.task, self.variation, self.goals, self.progress.fork())
 
     def digest(self) -> str:
         """Text that names the progress; the goals follow from the task."""

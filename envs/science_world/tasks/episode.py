@@ -102,7 +102,7 @@ def start_world(kind: TaskKind, variation: int, simple: Iterable[str] = ()) -> W
     if kind.id.startswith("9-"):
         random.shuffled((0, 1))  # the two planes' names in the text
     _simplify(world)
-    world.goals = TaskState.start(goals_of(kind.id, params, variation))
+    world.goals = TaskState.start(kind.id, variation, goals_of(kind.id, params, variation))
     return world
 
 

@@ -8,6 +8,8 @@ from .actor import Actor, Intent, Step
 
 _GREENHOUSE, _JAR = "greenhouse", "seed jar"
 _PLANTS_FOR_FRUIT = 2
+_THIRSTY = 12
+"""Dry ticks after which a grown plant is watered; it looks unwell after 25."""
 
 
 def grow_plant(a: Actor) -> Step:
@@ -65,8 +67,8 @@ def _potted(a: Actor, count: int) -> Step:
     if len(_plants(a)) >= count:
         return None
     jar = a.first(_JAR)
-    if not a.held(jar) and (step := a.carry(jar, _GREENHOUSE)):
-        return step
+    if not a.held(jar) and a.place_name(jar) != _GREENHOUSE:
+        return a.hold(jar)
     for pot in _pots(a, count):
         names = [world.name[o] for o in world.kids[pot]]
         if "soil" not in names and (step := _soil(a, pot)):
@@ -93,12 +95,15 @@ def _focus_on_seed(a: Actor) -> Step:
 
 
 def _tend(a: Actor) -> Step:
-    """Have water in every pot with a plant."""
+    """Have water with every young plant, and with grown ones before they suffer."""
     world = a.world
     if step := a.at(_GREENHOUSE):
         return step
     for plant in _plants(a):
         pot = world.parent[plant]
+        young = world.stage(plant) in ("seed", "seedling")
+        if not (young or world.life[plant].dry >= _THIRSTY):
+            continue
         if not any(world.name[o] == "water" for o in world.kids[pot]):
             return _watered(a, pot)
     return None
