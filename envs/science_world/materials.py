@@ -72,6 +72,18 @@ def material(key: str) -> Material:
     return _TABLE[key]
 
 
+def material_called(substance: str) -> Material:
+    """The first material whose substance has this name; surfaces are named so ("redpaint").
+
+    Raises:
+        UnknownNameError: There is none.
+    """
+    found = _SUBSTANCES.get(substance) or _TABLE.get(substance)
+    if found is None:
+        raise UnknownNameError("substance", substance, _SUBSTANCES)
+    return found
+
+
 def unknown_substance(letter: str) -> Material:
     """The melting-point substance of a letter: a metal with its own melting point and names."""
     name = f"unknown substance {letter}"
@@ -88,8 +100,10 @@ UNKNOWN_MELTING_POINTS: dict[str, float] = {
     letter: float(point)
     for letter, point in zip(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        (25, 75, 115, -30, -10, 275, 30, 225, 75, -75, 520, 325, -25)
-        + (175, 25, 75, 425, 30, 15, -2, 625, -220, 575, -175, 675, 775),
+        (
+            *(25, 75, 115, -30, -10, 275, 30, 225, 75, -75, 520, 325, -25),
+            *(175, 25, 75, 425, 30, 15, -2, 625, -220, 575, -175, 675, 775),
+        ),
         strict=True,
     )
 }
@@ -142,8 +156,10 @@ def _melting() -> None:
         ("marshmallow", "marshmallow", "liquid marshmallow", 0.5, 36, NEVER, 350, 0.7),
         ("soap", "soap", "liquid soap", 0.5, 140, NEVER, 537, 0.05),
         ("ice cream", "ice cream", "liquid ice cream", 0.5, -10, 101, NEVER, 0.1),
-        ("sodium chloride", "sodium chloride", "liquid sodium chloride", 0.2)
-        + (801, 1465, NEVER, 0.73),
+        (
+            *("sodium chloride", "sodium chloride", "liquid sodium chloride", 0.2),
+            *(801, 1465, NEVER, 0.73),
+        ),
         ("acetic acid", "solid acetic acid", "acetic acid", 0.2, 17, 119, NEVER, 0.1),
         ("salt water", "solid salt water", "salt water", 0.2, -2, 110, NEVER, 0.15),
         ("soapy water", "solid soapy water", "soapy water", 0.2, -1, 105, NEVER, 0.06),
@@ -215,3 +231,4 @@ _metals()
 _melting()
 _lasting()
 _paints()
+_SUBSTANCES = {entry.substance: entry for entry in reversed(_TABLE.values())}

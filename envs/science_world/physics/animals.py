@@ -78,10 +78,24 @@ def _fly_on(world: World, bee: int) -> None:
         source, target = world.note[passable[world.random.next_int(len(passable))]]
         _arrive(world, bee, target if place == source else source)
         return
-    # Out of an open container it comes at once into the room, whatever else is around it.
-    room = world.place_of(bee)
-    if room not in (NONE, place) and world.open[place]:
-        world.put(bee, room)
+    outer = _out_of(world, place)
+    if outer != NONE:
+        world.put(bee, outer)
+
+
+def _out_of(world: World, container: int) -> int:
+    """The place around a container that is open to it; NONE when there is none.
+
+    What stands directly in the place need not be open itself: bees leave what the agent carries.
+    """
+    if "place" in world.kind[container].tags or not world.open[container]:
+        return NONE
+    outer = world.parent[container]
+    while outer != NONE and "place" not in world.kind[outer].tags:
+        if not world.open[container]:
+            return NONE
+        container, outer = outer, world.parent[outer]
+    return outer
 
 
 def _arrive(world: World, bee: int, place: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..materials import material
+from ..materials import material_called
 from ..records import Watch
 from ..world import NONE, World
 
@@ -133,4 +133,4 @@ def tick_plane(world: World, o: int) -> None:
             spots[kid] = 0.0 if world.state[kid] == "liquid" else 1.0
         elif position > 0:
             push = GRAVITY * math.sin(math.radians(angle))
-            spots[kid] = max(position - push * (1 - material(surface).friction), 0.0)
+            spots[kid] = max(position - push * (1 - material_called(surface).friction), 0.0)

@@ -159,4 +159,8 @@ def _fruit(world: World, bloom: Bloom) -> int:
             world.random.next_int(2)
     seed = world.make(k.key)
     world.note[seed] = tuple(child)
+    if k.species != "pea":
+        # Seeds of the unknown plants draw eight genes before they get those of their parents.
+        for _ in range(2 * len(mother)):
+            world.random.next_int(2)
     return seed
