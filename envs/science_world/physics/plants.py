@@ -153,10 +153,6 @@ def _fruit(world: World, bloom: Bloom) -> int:
             drawn = world.random.next_int(size)
             pairs[size - 1], pairs[drawn] = pairs[drawn], pairs[size - 1]
         child.append((trait, *pairs[0]))
-    if k.key.startswith("unknown"):
-        # The original draws genes for a new plant of these species and throws them away.
-        for _ in range(2 * len(mother)):
-            world.random.next_int(2)
     seed = world.make(k.key)
     world.note[seed] = tuple(child)
     if k.species != "pea":
