@@ -42,8 +42,8 @@ def _cooler(a: Actor, target: float) -> int:
 
 
 def _change(a: Actor, thing: int, device: int) -> Step:
-    """Have a thing in a device that runs, and wait."""
-    return a.into(thing, device) or a.opened(device) or a.switch(device) or a.wait()
+    """Have a thing in a device that runs, and wait; every tick is checked for its goals."""
+    return a.into(thing, device) or a.opened(device) or a.switch(device) or a.wait(long=True)
 
 
 def _melting_point(a: Actor, thing: int) -> float:
@@ -78,14 +78,8 @@ def freeze(a: Actor) -> Step:
     if step := _focus_first(a):
         return step
     thing = _substance(a)
-    world = a.world
-    melts = _melting_point(a, thing)
-    cooler = _cooler(a, melts)
     if a.done > 1:
-        cup = world.parent[thing]
-        if world.kind[cup].refer != "cup" or world.state[cup] != "solid":
-            return _change(a, thing, cooler)
-        return a.put(cup, cooler) or a.wait()
+        return _change(a, thing, _cooler(a, _melting_point(a, thing)))
     oven = _heater(a, 0.0)
     pot = _pot(a, thing)
     return a.into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()
