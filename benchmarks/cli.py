@@ -19,6 +19,7 @@ from .options import (
     DemoCommand,
     EnvsCommand,
     EvalCommand,
+    FidelityCommand,
     PlayCommand,
     RecipesCommand,
     RetrieverCommand,
@@ -36,6 +37,7 @@ _HOMES: dict[type, str] = {
     EvalCommand: "eval_command",
     IndexCommand: "index_command",
     RetrieverCommand: "retriever_command",
+    FidelityCommand: "fidelity_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

@@ -263,6 +263,23 @@ class RetrieverCommand:
     topk: int = 3
 
 
+@dataclass(frozen=True, kw_only=True)
+class FidelityCommand:
+    """Replay transcripts of an original world here, and say how many steps agree.
+
+    Attributes:
+        world: The world that the transcripts are of: scienceworld.
+        folder: Folder of transcripts, one JSON file each.
+        task: Name or id of a task to replay, repeatable; left out: all.
+        json: File for the figures.
+    """
+
+    world: tyro.conf.Positional[str]
+    folder: tyro.conf.Positional[str]
+    task: Repeated = ()
+    json: str | None = None
+
+
 Command = (
     Annotated[DemoCommand, tyro.conf.subcommand("demo")]
     | Annotated[EnvsCommand, tyro.conf.subcommand("envs")]
@@ -272,4 +289,5 @@ Command = (
     | Annotated[EvalCommand, tyro.conf.subcommand("eval")]
     | Annotated[IndexCommand, tyro.conf.subcommand("index")]
     | Annotated[RetrieverCommand, tyro.conf.subcommand("retriever")]
+    | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
 )

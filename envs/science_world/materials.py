@@ -223,6 +223,8 @@ def _paints() -> None:
         points = (0.0, 10000.0, 293.0)
         paint = Material(key, f"{color}paint", names, 0.2, *points, False, 0.3, state="liquid")
         _add(replace(paint, color=color))
+    # Inclined planes name their surfaces by the substance, which for paint is another word.
+    _add(replace(_TABLE["green paint"], key="greenpaint"))
 
 
 _metals()

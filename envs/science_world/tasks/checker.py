@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...digest import digest_of
 from ..wording import full_name
-from ..world import NONE, World
+from ..world import NONE, TERMINALS, World
 from .goal import FAIL, NO, YES, Goal, Goals, Look
 from .progress import Progress
 
@@ -15,20 +15,30 @@ FULL_SCORE = 100
 
 @dataclass(slots=True)
 class TaskState:
-    """The goals of an episode and how far they have come; lives in ``World.goals``."""
+    """The goals of an episode and how far they have come; lives in ``World.goals``.
 
+    Attributes:
+        task: Id of the task ("1-1").
+        variation: Number of the variation.
+        goals: What is to be reached.
+        progress: What has been reached.
+    """
+
+    task: str
+    variation: int
     goals: Goals
     progress: Progress
 
     @classmethod
-    def start(cls, goals: Goals) -> TaskState:
+    def start(cls, task: str, variation: int, goals: Goals) -> TaskState:
         """The state before the first check."""
         count = len(goals.optional)
-        return cls(goals, Progress(optional=[False] * count, memory=[None] * count))
+        progress = Progress(optional=[False] * count, memory=[None] * count)
+        return cls(task, variation, goals, progress)
 
     def fork(self) -> TaskState:
         """An independent copy; the goals stay shared."""
-        return TaskState(self.goals, self.progress.fork())
+        return TaskState(self.task, self.variation, self.goals, self.progress.fork())
 
     def digest(self) -> str:
         """Text that names the progress; the goals follow from the task."""
@@ -37,7 +47,9 @@ class TaskState:
     def check(self, world: World) -> None:
         """One check: ordered goals while the focus satisfies them, then optional ones."""
         look = Look(world, self.progress)
-        if world.focus != NONE:
+        if world.focus >= TERMINALS:
+            self._check_terminal()
+        elif world.focus != NONE:
             look.focus = world.focus
             self._check_ordered(look)
         self._check_optional(look)
@@ -90,6 +102,11 @@ class TaskState:
     def points(self) -> int:
         """The score as an integer, 0 to 100, or -100."""
         return round(FULL_SCORE * self.score)
+
+    def _check_terminal(self) -> None:
+        if not self.completed:
+            verdict = self.goals.ordered[self.progress.ordered].on_terminal()
+            self.progress.failed = self.progress.failed or verdict == FAIL
 
     def _check_ordered(self, look: Look) -> None:
         progress, goals = self.progress, self.goals.ordered

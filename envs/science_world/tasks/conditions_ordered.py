@@ -22,6 +22,10 @@ class Find(OrderedGoal):
         """See :class:`Goal`."""
         return YES if look.world.name[look.focus].lower() == self.name.lower() else FAIL
 
+    def on_terminal(self) -> int:
+        """See :class:`OrderedGoal`."""
+        return FAIL
+
 
 @dataclass(frozen=True, slots=True)
 class FindBox(OrderedGoal):
@@ -50,6 +54,10 @@ class FindStage(OrderedGoal):
             return YES
         return FAIL
 
+    def on_terminal(self) -> int:
+        """See :class:`OrderedGoal`."""
+        return FAIL
+
 
 @dataclass(frozen=True, slots=True)
 class FindPlane(OrderedGoal):
@@ -64,6 +72,10 @@ class FindPlane(OrderedGoal):
         if not isinstance(slope, Slope):
             return FAIL
         return YES if (slope.letter if self.by_letter else slope.surface) == self.name else FAIL
+
+    def on_terminal(self) -> int:
+        """See :class:`OrderedGoal`."""
+        return FAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,10 @@ class FindKind(OrderedGoal):
         if "living" in kind.tags:
             return FAIL
         return YES if kind.movable else NO
+
+    def on_terminal(self) -> int:
+        """See :class:`OrderedGoal`."""
+        return NO if self.kind == "dead" else FAIL
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ _POTS_USED = 6
 
 
 def state_cup(variation: int, task: int, substance: str) -> str:
-    """The cup of a substance in 1-1 to 1-4 (``task`` 0 to 3)."""
+    """The cup of a substance in 1-4, 1-2, 1-1 and 1-3 (``task`` 0 to 3)."""
     return _at(variation, task * _STATE + CUPPED.index(substance)).pick(CUPS)
 
 

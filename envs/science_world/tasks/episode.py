@@ -23,10 +23,10 @@ SIMPLIFICATIONS = (NO_ELECTRICITY, OPEN_CONTAINERS, OPEN_DOORS, SELF_WATERING, T
 EASY = (TELEPORT, OPEN_DOORS, SELF_WATERING, NO_ELECTRICITY)
 
 _SETUP: dict[str, Callable[[World, Any, int], None]] = {
-    "1-1": lambda world, params, v: matter.change_state(world, params, v, 0),
+    "1-1": lambda world, params, v: matter.change_state(world, params, v, 2),
     "1-2": lambda world, params, v: matter.change_state(world, params, v, 1),
-    "1-3": lambda world, params, v: matter.change_state(world, params, v, 2),
-    "1-4": lambda world, params, v: matter.change_state(world, params, v, 3),
+    "1-3": lambda world, params, v: matter.change_state(world, params, v, 3),
+    "1-4": lambda world, params, v: matter.change_state(world, params, v, 0),
     "2-1": matter.use_thermometer,
     "2-2": matter.known_melting,
     "2-3": matter.unknown_melting,
@@ -102,7 +102,7 @@ def start_world(kind: TaskKind, variation: int, simple: Iterable[str] = ()) -> W
     if kind.id.startswith("9-"):
         random.shuffled((0, 1))  # the two planes' names in the text
     _simplify(world)
-    world.goals = TaskState.start(goals_of(kind.id, params, variation))
+    world.goals = TaskState.start(kind.id, variation, goals_of(kind.id, params, variation))
     return world
 
 

@@ -57,6 +57,10 @@ class OrderedGoal(Goal):
 
     defocus: bool = field(default=False, kw_only=True)
 
+    def on_terminal(self) -> int:
+        """The verdict when the focus is on a terminal of something: no task asks for one."""
+        return NO
+
 
 @dataclass(frozen=True, slots=True)
 class Goals:

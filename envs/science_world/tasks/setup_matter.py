@@ -23,7 +23,7 @@ _FORCED = ("lead", "tin", "mercury", "gallium", "caesium")
 
 
 def change_state(world: World, params: StateChange, variation: int, task: int) -> None:
-    """1-1 to 1-4 (``task`` 0 to 3)."""
+    """1-1 to 1-4; the tasks 1-4, 1-2, 1-1, 1-3 draw in this order (``task`` 0 to 3)."""
     name = params.substance
     if name != "water":
         thing = make(world, name)

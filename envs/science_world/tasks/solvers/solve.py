@@ -1,0 +1,62 @@
+"""Which solver is whose, and the next action of any task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....errors import EpisodeError
+from ...world import World
+from ..catalogue import find_kind
+from ..checker import TaskState
+from . import circuit, growing, living, matter, mixing
+from .actor import Actor, Intent, Step
+
+_SOLVERS: dict[str, Callable[[Actor], Step]] = {
+    "1-1": matter.boil,
+    "1-2": matter.melt,
+    "1-3": matter.freeze,
+    "1-4": matter.change_state,
+    "2-1": matter.use_thermometer,
+    "2-2": matter.measure_melting,
+    "2-3": matter.measure_melting,
+    "3-1": circuit.power,
+    "3-2": circuit.power,
+    "3-3": circuit.conductivity,
+    "3-4": circuit.conductivity,
+    "4-1": living.find_animal,
+    "4-2": living.find_dead,
+    "4-3": living.find_plant,
+    "4-4": living.find_animal,
+    "5-1": growing.grow_plant,
+    "5-2": growing.grow_fruit,
+    "6-1": mixing.mix,
+    "6-2": mixing.secondary,
+    "6-3": mixing.tertiary,
+    "7-1": living.longest,
+    "7-2": living.shortest,
+    "7-3": living.longest_then_shortest,
+    "8-1": living.animal_stages,
+    "8-2": living.plant_stages,
+    "9-1": living.planes,
+    "9-2": living.planes,
+    "9-3": living.planes,
+    "10-1": living.genetics,
+    "10-2": living.genetics,
+}
+
+
+def next_intent(world: World) -> Intent:
+    """What the solver of the world's task does next.
+
+    Raises:
+        EpisodeError: The world has no task.
+    """
+    goals = world.goals
+    if not isinstance(goals, TaskState):
+        raise EpisodeError("ScienceWorld expert: the world has no task; start one first.")
+    params = find_kind(goals.task).params(goals.variation)
+    if goals.completed:
+        return Intent("wait1")
+    if goals.failed:
+        return Intent("reset task")
+    return _SOLVERS[goals.task](Actor(world, params, goals.variation)) or Intent("wait1")
