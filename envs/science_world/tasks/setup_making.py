@@ -40,8 +40,7 @@ def paint(world: World, params: Paint, variation: int, task: int) -> None:
     """
     key, cup = _FURNITURE[params.extra]
     container = draws.paint_containers(variation, task)[EXTRA_PLACES.index(params.extra)]
-    if params.place == _WORKSHOP:
-        add(world, container, params.place)
+    bowl = make(world, container)
     colors = [make(world, color) for color in _PRIMARY] if params.extra == "desk" else []
     furniture = make(world, key, params.extra)
     for number in range(len(_PRIMARY)):
@@ -50,6 +49,9 @@ def paint(world: World, params: Paint, variation: int, task: int) -> None:
             world.put(colors[number], made)
         world.put(made, furniture)
     place(world, furniture, params.place)
+    if params.place == _WORKSHOP:
+        # Not where the closet's glass cups already answer to its name.
+        place(world, bowl, params.place)
 
 
 def planes(world: World, params: Planes) -> None:
