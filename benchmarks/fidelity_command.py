@@ -171,9 +171,10 @@ def normal(text: str) -> str:
 
 
 def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
     for head in ("task", "runs", "steps", "observation", "score", "done", "ends at 100"):
-        table.add_column(head, justify="left" if head == "task" else "right", no_wrap=True)
+        side = "left" if head == "task" else "right"
+        table.add_column(head, justify=side, no_wrap=True, min_width=max(len(head), 7))
     table.add_column("name", no_wrap=True)
     whole = Agreement()
     for kind, agreement in found.items():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from turngym.envs.errors import BadValueError, UnknownNameError
-from turngym.envs.science_world.tasks.catalogue import TASKS, find_kind
+from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
 from turngym.envs.science_world.tasks.episode import EASY, simplifications, start_world
 from turngym.envs.science_world.tasks.java_random import JavaRandom
+from turngym.envs.science_world.tasks.params import Conductivity, Genetics
 from turngym.envs.science_world.world import NONE, World
 
 
@@ -21,7 +22,7 @@ def the(world: World, name: str, place: str) -> int:
 
 
 @pytest.mark.parametrize("kind", TASKS, ids=lambda kind: kind.id)
-def test_every_task_starts_at_its_first_middle_and_last_variation(kind) -> None:
+def test_every_task_starts_at_its_first_middle_and_last_variation(kind: TaskKind) -> None:
     count = len(kind.variations)
     for variation in {0, count // 2, count - 1}:
         world = start_world(kind, variation)
@@ -61,7 +62,7 @@ def find_first(task: str, substance: str, place: str) -> int:
     return next(
         v
         for v, p in enumerate(params)
-        if (p.substance, p.place) == (substance, place)  # pyright: ignore
+        if isinstance(p, Conductivity) and (p.substance, p.place) == (substance, place)
     )
 
 
@@ -94,7 +95,8 @@ def test_seeds_of_a_jar_have_the_asked_trait_twice() -> None:
         params = find_kind(task).params(variation)
         world = start_world(find_kind(task), variation)
         jar = the(world, "seed jar", "greenhouse")
-        trait = params.trait  # pyright: ignore[reportAttributeAccessIssue]
+        assert isinstance(params, Genetics)
+        trait = params.trait
         genes = [dict((name, pair) for name, *pair in world.note[o]) for o in world.kids[jar]]
         assert [seed[trait] for seed in genes] == [[0, 0], [1, 1]]
         assert len(genes[0]) == 4
