@@ -62,24 +62,26 @@ def build_house(random: HouseRandom) -> World:
     world.put(shovel, world.places["greenhouse" if indoors else "outside"])
     for source, target in DOORS:
         world.join("door", world.places[source], world.places[target])
-    _add_agent(world, PLACES[random.next_int(len(PLACES))])
+    add_agent(world, PLACES[random.next_int(len(PLACES))])
     return world
 
 
-def _add_agent(world: World, start: str) -> None:
+def add_agent(world: World, start: str) -> None:
+    """The agent, with its inventory, in a place."""
     world.agent = world.make("agent")
     world.inventory = world.kids[world.agent][0]
     world.put(world.agent, world.places[start])
 
 
-def _place(world: World, name: str) -> int:
+def add_place(world: World, name: str) -> int:
+    """A room, or the outside, of a name."""
     place = world.make("outside" if name == "outside" else "room", name=name)
     world.places[name] = place
     world.put(place, world.universe)
     return place
 
 
-def _add(world: World, place: int, *keys: str) -> list[int]:
+def add(world: World, place: int, *keys: str) -> list[int]:
     """Make objects in order and put them into ``place``."""
     made = [world.make(key) for key in keys]
     for o in made:
@@ -87,9 +89,10 @@ def _add(world: World, place: int, *keys: str) -> list[int]:
     return made
 
 
-def _filled(world: World, place: int, cup: str, *contents: str) -> int:
-    (made,) = _add(world, place, cup)
-    _add(world, made, *contents)
+def filled(world: World, place: int, cup: str, *contents: str) -> int:
+    """A new container in ``place`` with new things in it."""
+    (made,) = add(world, place, cup)
+    add(world, made, *contents)
     return made
 
 
@@ -98,7 +101,7 @@ def add_basin(world: World, place: int, key: str) -> int:
     basin = world.make(key)
     world.join("drain", basin, world.sewer, opened=True)
     if key == "toilet":
-        _add(world, basin, "water")
+        add(world, basin, "water")
     world.put(basin, place)
     return basin
 
@@ -135,41 +138,41 @@ def _maybe_shelf(world: World, random: HouseRandom, place: int) -> None:
 
 
 def _kitchen(world: World, random: HouseRandom) -> None:
-    kitchen = _place(world, "kitchen")
+    kitchen = add_place(world, "kitchen")
     add_basin(world, kitchen, "sink")
-    _, fridge, _, _ = _add(world, kitchen, "stove", "fridge", "freezer", "oven")
-    _filled(world, kitchen, "cupboard", "metal pot", "tin cup", "ceramic cup")
-    (counter,) = _add(world, kitchen, "counter")
-    _filled(world, counter, "bowl", "apple", "banana", "orange", "potato")
-    _filled(world, fridge, "wood cup", "orange juice")
-    _add(world, kitchen, "thermometer")
+    _, fridge, _, _ = add(world, kitchen, "stove", "fridge", "freezer", "oven")
+    filled(world, kitchen, "cupboard", "metal pot", "tin cup", "ceramic cup")
+    (counter,) = add(world, kitchen, "counter")
+    filled(world, counter, "bowl", "apple", "banana", "orange", "potato")
+    filled(world, fridge, "wood cup", "orange juice")
+    add(world, kitchen, "thermometer")
     _picture(world, random, kitchen)
-    _filled(world, kitchen, "wood table", "glass cup")
-    _add(world, kitchen, "chair", "lighter")
-    _filled(world, kitchen, "glass jar", "sodium chloride")
-    _add(world, kitchen, "soap", "stopwatch")
+    filled(world, kitchen, "wood table", "glass cup")
+    add(world, kitchen, "chair", "lighter")
+    filled(world, kitchen, "glass jar", "sodium chloride")
+    add(world, kitchen, "soap", "stopwatch")
 
 
 def _living_room(world: World, random: HouseRandom) -> None:
-    room = _place(world, "living room")
-    _add(world, room, "couch", "chair")
-    _add(world, room, ("wood table", "steel table", "desk")[random.next_int(3)])
+    room = add_place(world, "living room")
+    add(world, room, "couch", "chair")
+    add(world, room, ("wood table", "steel table", "desk")[random.next_int(3)])
     _picture(world, random, room)
     _maybe_shelf(world, random, room)
 
 
 def _bedroom(world: World, random: HouseRandom) -> None:
-    room = _place(world, "bedroom")
-    _add(world, room, "bed", "wood table", "closet")
+    room = add_place(world, "bedroom")
+    add(world, room, "bed", "wood table", "closet")
     _picture(world, random, room)
     _maybe_shelf(world, random, room)
 
 
 def _bathroom(world: World, random: HouseRandom) -> None:
-    room = _place(world, "bathroom")
+    room = add_place(world, "bathroom")
     for key in ("sink", "toilet", "bathtub"):
         add_basin(world, room, key)
-    _add(world, room, "glass cup")
+    add(world, room, "glass cup")
     _picture(world, random, room)
 
 
@@ -178,30 +181,30 @@ def _first_three(random: HouseRandom, colors: Sequence[str]) -> list[str]:
 
 
 def _workshop(world: World, random: HouseRandom) -> None:
-    room = _place(world, "workshop")
-    (table,) = _add(world, room, "wood table")
-    _add(world, table, *(f"{color} light bulb" for color in _first_three(random, BULB_COLORS)))
-    _add(world, table, *(f"{color} wire" for color in _first_three(random, WIRE_COLORS)))
-    _add(world, table, "switch", "battery")
-    _add(world, room, "ultra low temperature freezer")
+    room = add_place(world, "workshop")
+    (table,) = add(world, room, "wood table")
+    add(world, table, *(f"{color} light bulb" for color in _first_three(random, BULB_COLORS)))
+    add(world, table, *(f"{color} wire" for color in _first_three(random, WIRE_COLORS)))
+    add(world, table, "switch", "battery")
+    add(world, room, "ultra low temperature freezer")
 
 
 def _greenhouse(world: World, random: HouseRandom) -> None:  # noqa: ARG001 - one signature
-    room = _place(world, "greenhouse")
-    _add(world, room, "jug")
-    (hive,) = _add(world, room, "bee hive")
+    room = add_place(world, "greenhouse")
+    add(world, room, "jug")
+    (hive,) = add(world, room, "bee hive")
     for number in range(5):
         world.put(world.make("bee", name=f"bee {number}"), hive)
     add_basin(world, room, "sink")
 
 
 def _art_studio(world: World, random: HouseRandom) -> None:
-    room = _place(world, "art studio")
-    (table,) = _add(world, room, "wood table")
+    room = add_place(world, "art studio")
+    (table,) = add(world, room, "wood table")
     choices = [world.make(key) for key in ("glass cup", "bowl", "jug")]
     world.put(random.shuffled(choices)[0], table)
     _paints(world, room)
-    (cupboard,) = _add(world, room, "cupboard")
+    (cupboard,) = add(world, room, "cupboard")
     _paints(world, cupboard)
     world.name[cupboard] = "large cupboard"
 
@@ -214,15 +217,15 @@ def _paints(world: World, container: int) -> None:
 
 
 def _hallway(world: World, random: HouseRandom) -> None:
-    _picture(world, random, _place(world, "hallway"))
+    _picture(world, random, add_place(world, "hallway"))
 
 
 def _outside(world: World, random: HouseRandom) -> None:  # noqa: ARG001 - one signature
-    _add(world, _place(world, "outside"), "fire pit", "wood", "axe", "fountain")
+    add(world, add_place(world, "outside"), "fire pit", "wood", "axe", "fountain")
 
 
 def _foundry(world: World, random: HouseRandom) -> None:  # noqa: ARG001 - one signature
-    room = _place(world, "foundry")
-    _add(world, room, "blast furnace")
+    room = add_place(world, "foundry")
+    add(world, room, "blast furnace")
     add_basin(world, room, "sink")
-    _add(world, room, "steel table")
+    add(world, room, "steel table")

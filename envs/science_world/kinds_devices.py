@@ -43,6 +43,7 @@ WIRE_COLORS = ("red", "green", "blue", "yellow", "orange", "black")
 
 
 def _electrical() -> None:
+    define("terminal", movable=False)
     part: dict[str, object] = {"poles": "polar", "device": "fixed", "tick": "consumer"}
     for color in BULB_COLORS:
         words = ("light", "light bulb")

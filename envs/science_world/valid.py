@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from .actions.facts import box_of, is_open
 from .actions.moving import (
+    nothing_in,
     refuse_carry,
     refuse_dunked,
     refuse_pouring,
@@ -175,7 +176,7 @@ def _sides(world: World, entry: Action, objects: list[int]) -> tuple[list[int], 
         first = [o for o in objects if not refuse_carry(world, o)]
         return first, [o for o in objects if box_of(world, o) and is_open(world, o)], False
     if entry.name == "pour object":
-        first = [o for o in objects if not refuse_pouring(world, o)]
+        first = [o for o in objects if not (refuse_pouring(world, o) or nothing_in(world, o))]
         return first, [o for o in objects if not refuse_pouring_into(world, o)], True
     if entry.name == "use object":
         return [o for o in objects if not refuse_use(world, o)], objects, True

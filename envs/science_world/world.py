@@ -7,6 +7,7 @@ own: a *terminal handle* is computed from the object's (see :func:`terminal`).
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
@@ -248,6 +249,21 @@ class World:
             setattr(twin, name, getattr(self, name))
         return twin
 
+    def digest(self) -> str:
+        """Stable hash of the state; how far quiet rooms lag behind makes no difference."""
+        from .physics.quiet import settle  # physics is built on this module
+
+        settle(self)
+        columns = [getattr(self, name) for name in _DIGESTED]
+        keys = [k.key for k in self.kind], [m and m.key for m in self.material]
+        rest = (self.focus, self.ticks, self.next_uid, sorted(self.simple), self.random.state)
+        maps = [sorted(m.items()) for m in (self.wires, self.volts)]
+        slides = [(plane, sorted(spots.items())) for plane, spots in sorted(self.slides.items())]
+        asked = [(match[0].name, match[1]) for match in self.pending or ()]
+        goals = "" if self.goals is None else self.goals.digest()
+        text = repr((columns, keys, rest, maps, slides, asked, self.pending is None, goals))
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
     # ------------------------------------------------------------------ containment
 
     def put(self, o: int, container: int) -> None:
@@ -371,6 +387,10 @@ class World:
         return self.kind[o].box == CLOSABLE
 
 
+_DIGESTED = (
+    *("name", "uid", "parent", "kids", "portals", "heat", "state", "fuel", "burning", "burnt"),
+    *("open", "on", "broken", "note", "life"),
+)
 _SHARED = (
     *("focus", "ticks", "next_uid", "early_uid", "simple", "universe", "agent", "inventory"),
     *("sewer", "places", "pending", "late", "spare"),

@@ -58,7 +58,25 @@ def has_tag(world: World, h: int, tag: str) -> bool:
 
 
 def edible(world: World, h: int) -> bool:
-    """Whether it can be eaten now; of plants only the seeds."""
+    """Whether it can be eaten now; of plants only what is still called a seed, or has no name yet.
+
+    A plant takes the name of its stage at the start of each tick, and with it what can be eaten.
+    """
     if h >= TERMINALS or not world.kind[h].edible:
         return False
-    return not has_tag(world, h, "plant") or world.life[h].stage == 0
+    if not has_tag(world, h, "plant"):
+        return True
+    return world.name[h] == world.kind[h].name or " seed" in world.name[h]
+
+
+def bare(world: World, h: int) -> bool:
+    """Whether it has lost its hidden terminals and so may hold nothing at all.
+
+    The ground passes on whatever is in it at every tick, and the dead drop all they hold: in the
+    original that includes their hidden terminals.
+    """
+    if h >= TERMINALS:
+        return True
+    if has_tag(world, h, "ground"):
+        return world.ticks > 0
+    return has_tag(world, h, "living") and world.life[h].dead

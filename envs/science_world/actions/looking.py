@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..wording import describe, describe_portal, in_lines, terminal_name
 from ..world import TERMINALS, World
-from .facts import box_of, has_tag, is_open, name_of
+from .facts import bare, box_of, has_tag, is_open, name_of
 
 
 def look_around(world: World) -> str:
@@ -51,7 +51,10 @@ def look_in(world: World, o: int) -> str:
     """Contents of an open container or a place, with its doors."""
     if refusal := refuse_look_in(world, o):
         return refusal
-    text = f"Inside the {world.name[o]} is: \n{in_lines(world, world.kids[o])}\n"
+    name = world.name[o]
+    text = f"Inside the {name} is: \n{in_lines(world, world.kids[o])}\n"
+    if not world.kids[o] and bare(world, o):
+        text = f"There is nothing in the {name}.\n"
     if portals := sorted(world.portals[o], key=world.uid.__getitem__):
         seen = ", ".join(describe_portal(world, portal, o) for portal in portals)
         text += f" You also see: {seen}."

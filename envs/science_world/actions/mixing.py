@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..wording import full_name, terminal_name
 from ..world import TERMINALS, World, terminal
-from .facts import name_of
+from .facts import bare, name_of
 
 
 class Rule(NamedTuple):
@@ -106,14 +106,18 @@ def _find(world: World, container: int, name: str, state: str) -> int | None:
     return None
 
 
-def refuse_mix(world: World, o: int) -> str:  # noqa: ARG001 - one signature
-    """Terminals alone hold nothing at all; the original has no words for it."""
-    return "" if o < TERMINALS else "nothing to mix"
+def refuse_mix(world: World, o: int) -> str:
+    """Why nothing can be mixed in it; empty when something can.
+
+    The original asks for two things at least, hidden terminals included, and has no words.
+    """
+    few = o >= TERMINALS or len(world.kids[o]) + 2 * (not bare(world, o)) <= 1
+    return "nothing to mix" if few else ""
 
 
 def mix(world: World, o: int) -> str:
     """Mix what is in a container; the products replace the ingredients."""
-    if o >= TERMINALS:
+    if refuse_mix(world, o):
         return ""
     names = [full_name(world, kid) for kid in world.kids[o]]
     if world.kind[o].poles != "hidden":

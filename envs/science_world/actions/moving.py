@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..world import NONE, World
-from .facts import box_of, is_box, is_open, material_of, movable, name_of, state_of
+from .facts import bare, box_of, is_box, is_open, material_of, movable, name_of, state_of
 
 NO_LIQUID = (
     "You can't pick up a liquid directly.  Try pouring it from one container to another, or "
@@ -102,10 +102,17 @@ def refuse_pouring_into(world: World, target: int) -> str:
     return ""
 
 
+def nothing_in(world: World, o: int) -> bool:
+    """Whether it is a container that the original counts as empty."""
+    return is_box(world, o) and not world.kids[o] and bare(world, o)
+
+
 def pour(world: World, o: int, target: int) -> str:
     """Pour a liquid, or all movable contents of a container."""
     if refusal := refuse_pouring(world, o) or refuse_pouring_into(world, target):
         return refusal
+    if nothing_in(world, o):
+        return f"The {world.name[o]} is empty, so there's nothing to pour."
     if o == target:
         return "You can't move something into itself."
     name, into = world.name[o], world.name[target]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..physics.fire import set_on_fire
 from ..wording import full_name, whole_number
-from ..world import NONE, TERMINALS, World
+from ..world import NONE, TERMINALS, World, terminal_owner
 from .facts import device_of, edible, has_tag, material_of, name_of
 
 UNSURE = "I'm not sure how to use those two things together."
@@ -74,8 +74,15 @@ def eat(world: World, o: int) -> str:
 
 def focus(world: World, o: int) -> str:
     """Signal interest in one object."""
-    world.focus = o
+    world.focus = _stand_in(world, o) if o >= TERMINALS else o
     return f"You focus on the {full_name(world, o)}."
+
+
+def _stand_in(world: World, handle: int) -> int:
+    """An object that is called like a terminal and is where it is, for goals to look at."""
+    made = world.make("terminal", name=name_of(world, handle), early=True)
+    world.parent[made] = terminal_owner(handle)
+    return made
 
 
 def reset_task(world: World) -> str:

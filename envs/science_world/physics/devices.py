@@ -82,9 +82,15 @@ def tick_drain(world: World, o: int) -> None:
 
 
 def drain_away(world: World, liquid: int) -> None:
-    """A liquid goes down the drain: it is nowhere, and fresh water may use its place again."""
-    world.take_out(liquid)
+    """A liquid goes down the drain: the first stays in the sewer, for lists of actions to see.
+
+    Later ones are nowhere, and fresh water may use their place again.
+    """
     world.disconnect(liquid)
+    if not world.kids[world.sewer]:
+        world.put(liquid, world.sewer)
+        return
+    world.take_out(liquid)
     fresh = world.uid[liquid] == world.next_uid - 1 and world.kind[liquid].key == "water"
     if fresh and liquid != world.focus and liquid not in world.spare:
         world.spare = (*world.spare, liquid)

@@ -85,15 +85,26 @@ def simplifications(names: str | Iterable[str], kind: TaskKind) -> frozenset[str
     return frozenset(found)
 
 
-def start_world(kind: TaskKind, variation: int, simple: Iterable[str] = ()) -> World:
+def start_world(
+    kind: TaskKind,
+    variation: int,
+    simple: Iterable[str] = (),
+    house: Callable[[JavaRandom], World] = build_house,
+) -> World:
     """The world of a variation before its first tick, with the task's goals.
+
+    Args:
+        kind: The task.
+        variation: Its number.
+        simple: Names of simplifications.
+        house: Builds the house without the task's things.
 
     Raises:
         BadValueError: There is no such variation.
     """
     params = kind.params(variation)
     random = JavaRandom(variation)
-    world = build_house(random)
+    world = house(random)
     # The original seeds its generator again before it sets a task up; play goes on from there.
     random.state = JavaRandom(variation).state
     world.random = random
