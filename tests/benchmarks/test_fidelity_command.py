@@ -15,7 +15,8 @@ from turngym.envs.science_world.engine import step
 from turngym.envs.science_world.tasks.catalogue import find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
 from turngym.envs.science_world.tasks.episode import start_world
-from turngym.envs.science_world.tasks.expert import ScienceExpert
+from turngym.envs.science_world.tasks.solvers.solve import next_intent
+from turngym.envs.science_world.tasks.solvers.words import write
 
 
 def recorded(task: str, variation: int) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def recorded(task: str, variation: int) -> dict[str, Any]:
     first = step(world, "look around").text
     steps: list[dict[str, Any]] = []
     while not goals.completed:
-        action = ScienceExpert().act(world)
+        action = write(world, next_intent(world))
         said = step(world, action).text
         steps.append(
             {
