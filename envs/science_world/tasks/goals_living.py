@@ -113,7 +113,7 @@ def _pollination(product: str, word: str, needs: tuple[str, ...]) -> tuple[Goal,
     return (
         Opened("bee hive", needs=needs, text="bee hive open (after reprod. life stage)"),
         See("adult bee", needs=("2 reproducing",), text=pollinator),
-        See(product.lower(), needs=needs, text=f"be in same location as {word}"),
+        See(product, needs=needs, text=f"be in same location as {word}"),
     )
 
 
