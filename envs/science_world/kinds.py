@@ -37,7 +37,9 @@ class Kind:
         tags: Groups that it belongs to ("substance", "plant", "place").
         color: For foods that are shown with their colour.
         species: Of living things, the species that their stage names use.
-        cycle: Of living things, which life cycle (a key of ``physics.life.CYCLES``).
+        cycle: Of living things, which life cycle (a key of ``records.CYCLES``).
+        plain_name: The descriptive name is the plain one but for fire (not of animals, inclined
+            planes, doors and drains).
     """
 
     key: str
@@ -61,6 +63,7 @@ class Kind:
     color: str = ""
     species: str = ""
     cycle: str = ""
+    plain_name: bool = True
 
     @property
     def digest(self) -> str:
@@ -98,4 +101,5 @@ def define(key: str, made_of: str = "", tags: str = "", **rest: object) -> None:
     made = material(made_of) if made_of else None
     name = str(rest.pop("name", key))
     groups = frozenset(tags.split())
+    rest["plain_name"] = groups.isdisjoint(("animal", "plane", "portal"))
     _KINDS[key] = Kind(key, name, made, tags=groups, **rest)  # pyright: ignore[reportArgumentType]

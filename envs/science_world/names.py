@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from .traits import plant_traits
 from .wording import (
@@ -16,23 +17,55 @@ from .wording import (
 from .world import NONE, TERMINALS, World, terminal_owner
 
 Refer = Callable[[World, int], list[str]]
-_PLAIN: dict[tuple[str, str, str], tuple[str, ...]] = {}
+STOP_WORDS = frozenset(("a", "an", "the"))
+
+
+class Names(NamedTuple):
+    """Names of an object, all in lower case: as listed, and as the parser compares them."""
+
+    listed: tuple[str, ...]
+    parsed: tuple[str, ...]
+
+
+_KNOWN: dict[tuple[object, ...], Names] = {}
+_MOST_KNOWN = 200_000
+
+
+def clean(text: str) -> str:
+    """Lower case, single blanks, without articles."""
+    return " ".join(word for word in text.lower().split() if word not in STOP_WORDS)
 
 
 def names_of(world: World, o: int, view: int) -> tuple[str, ...]:
-    """Lower-case names of an object or terminal, without its container; doors seen from ``view``."""
+    """Names of an object or terminal, without its container; doors as seen from ``view``."""
+    return find_names(world, o, view).listed
+
+
+def find_names(world: World, o: int, view: int) -> Names:
+    """:func:`names_of`, also in the parser's form; what they depend on is looked up."""
     if o >= TERMINALS:
-        return _terminal_names(world, o)
+        owner = world.name[terminal_owner(o)]
+        key: tuple[object, ...] = (terminal_name(world, o), owner)
+        return _KNOWN.get(key) or _learn(key, _terminal(*key))
     k = world.kind[o]
     if k.refer == "plain":
-        name, full = world.name[o], full_name(world, o)
-        key = (k.key, name, full)
-        if (known := _PLAIN.get(key)) is None:
-            known = _PLAIN[key] = _clean([*k.words, name, full])
-        return known
-    if "portal" in k.tags:
-        return _clean(_portal(world, o, view))
-    return _clean(REFERS[k.refer](world, o))
+        key = (k.key, world.name[o], world.burnt[o], world.burning[o])
+    elif k.refer in ("door", "drain"):
+        key = (k.refer, *_ends(world, o, view))
+        return _KNOWN.get(key) or _learn(key, _portal(*key))
+    else:
+        more = _DEPENDS[k.refer](world, o)
+        key = (k.key, world.name[o], world.burnt[o], world.burning[o], more)
+    return _KNOWN.get(key) or _learn(key, REFERS[k.refer](world, o))
+
+
+def _learn(key: tuple[object, ...], names: list[str]) -> Names:
+    if len(_KNOWN) > _MOST_KNOWN:
+        _KNOWN.clear()
+    listed = tuple(dict.fromkeys(name.lower() for name in names if name.strip()))
+    parsed = tuple(dict.fromkeys(clean(name) for name in listed if len(name) > 1))
+    _KNOWN[key] = found = Names(listed, parsed)
+    return found
 
 
 def container_of(world: World, o: int) -> int:
@@ -68,32 +101,29 @@ def canonical_door(world: World, portal: int, view: int) -> str:
     return f"{name} from {world.name[source]} to {world.name[target]}".lower()
 
 
-def _clean(names: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.lower() for name in names if name.strip()))
+def _terminal(name: object, owner: object) -> list[str]:
+    return ["terminal", f"{name}", f"{name} on {owner}", f"{owner} {name}"]
 
 
-def _terminal_names(world: World, handle: int) -> tuple[str, ...]:
-    name, owner = terminal_name(world, handle), world.name[terminal_owner(handle)]
-    return _clean(["terminal", name, f"{name} on {owner}", f"{owner} {name}"])
+def _ends(world: World, portal: int, view: int) -> tuple[str, ...]:
+    """What the names of a door or drain depend on: the place it leads to, or both its ends."""
+    source, target = world.note[portal]
+    if world.kind[portal].key == "drain":
+        around = (world.parent[source], world.parent[target])
+        if view not in (source, target) and (view == NONE or view not in around):
+            return ("",)
+        return (world.name[source if view in (source, around[0]) else target],)
+    end = other_end(world, portal, view)
+    return (world.name[source], world.name[target]) if end is None else (world.name[end],)
 
 
-def _portal(world: World, o: int, view: int) -> list[str]:
-    source, target = world.note[o]
-    name = world.name[o]
-    if world.kind[o].key == "drain":
-        near = view in (source, target) or NONE != view in (
-            world.parent[source],
-            world.parent[target],
-        )
-        if not near:
-            return [name]
-        end = source if view in (source, world.parent[source]) else target
-        return [name, f"{world.name[end]} {name}"]
-    end = other_end(world, o, view)
-    if end is not None:
-        return [name, f"{name} to {world.name[end]}", f"{world.name[end]} {name}"]
-    one, two = world.name[source], world.name[target]
-    return [name, f"{name} from {one} to {two}", f"{name} from {two} to {one}"]
+def _portal(kind: object, *ends: object) -> list[str]:
+    if kind == "drain":
+        return ["drain", f"{ends[0]} drain"] if ends[0] else ["drain"]
+    if len(ends) == 1:
+        return ["door", f"door to {ends[0]}", f"{ends[0]} door"]
+    one, two = ends
+    return ["door", f"door from {one} to {two}", f"door from {two} to {one}"]
 
 
 def _plain(world: World, o: int) -> list[str]:
@@ -181,7 +211,34 @@ def _pollen(world: World, o: int) -> list[str]:
 
 
 REFERS: dict[str, Refer] = {
-    **{"cup": _cup, "colored": _colored, "picture": _picture, "document": _document},
+    **{"plain": _plain, "cup": _cup, "colored": _colored, "picture": _picture},
+    "document": _document,
     **{"book": _book, "plane": _plane, "tree": _grown_tree, "bred plant": _bred},
     **{"animal": _animal, "bee": _bee, "flower": _flower, "pollen": _pollen},
 }
+
+
+def _contents(world: World, o: int) -> tuple[str, ...]:
+    return tuple([full_name(world, kid) for kid in world.kids[o]])
+
+
+def _life(world: World, o: int) -> tuple[object, ...]:
+    life = world.life[o]
+    return life.stage, life.sick, world.note[o]
+
+
+_DEPENDS: dict[str, Callable[[World, int], object]] = {
+    "cup": _contents,
+    "colored": lambda world, o: None,  # noqa: ARG005 - nothing beyond the name
+    "picture": lambda world, o: world.note[o],
+    "document": lambda world, o: None if world.note[o] is None else world.note[o].title,
+    "book": lambda world, o: world.note[o].title,
+    "plane": lambda world, o: world.note[o],
+    "tree": _life,
+    "bred plant": _life,
+    "animal": lambda world, o: world.life[o].stage,
+    "bee": lambda world, o: world.life[o].stage,
+    "flower": lambda world, o: world.life[o].step > 0,
+    "pollen": lambda world, o: world.kind[world.note[o]].species,
+}
+"""What the names of a kind depend on beside the plain name and fire."""

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .actions.table import Action, actions_of
-from .names import container_of, names_of
+from .names import clean, container_of, find_names
 from .wording import full_name, other_end
 from .world import NONE, TERMINALS, World, creation_id, terminal
 
 UNKNOWN = "No known action matches that input."
-STOP_WORDS = frozenset(("a", "an", "the"))
 _POLES = ("terminal", "anode", "cathode")
 
 
@@ -25,11 +24,6 @@ class Match(NamedTuple):
 
     action: Action
     objects: tuple[int, ...]
-
-
-def clean(text: str) -> str:
-    """Lower case, single blanks, without articles."""
-    return " ".join(word for word in text.lower().split() if word not in STOP_WORDS)
 
 
 def parse(world: World, text: str) -> list[Match]:
@@ -82,7 +76,7 @@ class _Reach:
 
     def _named(self, handles: list[int]) -> list[tuple[int, tuple[str, ...]]]:
         world, view = self._world, self._view
-        return [(o, without_articles(names_of(world, o, view))) for o in handles]
+        return [(o, find_names(world, o, view).parsed) for o in handles]
 
     def near(self) -> list[tuple[int, tuple[str, ...]]]:
         """What is within reach, in creation order."""
@@ -126,7 +120,7 @@ class _Reach:
         container = container_of(self._world, o)
         if container == NONE:
             return ()
-        return without_articles(names_of(self._world, container, NONE))
+        return find_names(self._world, container, NONE).parsed
 
     def beginning(self, text: str) -> Iterator[tuple[int, str]]:
         """Objects with a name that ``text`` begins with, and what is left of the text."""
@@ -140,20 +134,6 @@ class _Reach:
                     for outer in self._outer(o):
                         if after.startswith(outer):
                             yield o, after[len(outer) :].strip()
-
-
-_CLEAN: dict[tuple[str, ...], tuple[str, ...]] = {}
-_MOST_CLEAN = 100_000
-
-
-def without_articles(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names as the parser compares them."""
-    known = _CLEAN.get(names)
-    if known is None:
-        if len(_CLEAN) > _MOST_CLEAN:
-            _CLEAN.clear()
-        known = _CLEAN[names] = tuple(clean(name) for name in names if len(name) > 1)
-    return known
 
 
 def _accessible(world: World, o: int, found: list[int]) -> None:

@@ -23,14 +23,14 @@ def full_name(world: World, o: int) -> str:
     if o >= TERMINALS:
         return terminal_name(world, o)
     k = world.kind[o]
+    if k.plain_name:
+        return burning_name(world, o, world.name[o]) if world.burnt[o] else world.name[o]
     if "animal" in k.tags:
         return stage_name(world, o)
     if "plane" in k.tags:
         return burning_name(world, o, _plane_name(world, o))
-    if "portal" in k.tags:
-        source, target = world.note[o]
-        return f"door between {world.name[source]} and {world.name[target]}"
-    return burning_name(world, o, world.name[o])
+    source, target = world.note[o]
+    return f"door between {world.name[source]} and {world.name[target]}"
 
 
 def terminal_name(world: World, handle: int) -> str:
