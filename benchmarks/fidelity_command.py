@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from .options import FidelityCommand
 
 WORLDS = ("scienceworld",)
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
+_BLANKS = re.compile(" +")
 _SHOWN = 300
 _FULL = 100
 
@@ -165,17 +167,19 @@ def _compare(
 
 def normal(text: str) -> str:
     """A text without outer blanks, with runs of blanks as one and none at the ends of lines."""
-    return "\n".join(" ".join(line.split(" ")).rstrip() for line in text.strip().split("\n"))
+    return "\n".join(_BLANKS.sub(" ", line).rstrip() for line in text.strip().split("\n"))
 
 
 def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
     for head in ("task", "runs", "steps", "observation", "score", "done", "ends at 100"):
-        table.add_column(head, justify="left" if head == "task" else "right")
+        side = "left" if head == "task" else "right"
+        table.add_column(head, justify=side, no_wrap=True, min_width=max(len(head), 7))
+    table.add_column("name", no_wrap=True)
     whole = Agreement()
     for kind, agreement in found.items():
         whole.add(agreement)
-        table.add_row(f"{kind.id} {kind.name}", *_cells(agreement))
+        table.add_row(kind.id, *_cells(agreement), kind.name)
     table.add_row("[bold]all[/]", *_cells(whole))
     console.print(table)
     for kind, agreement in found.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...digest import digest_of
@@ -22,23 +23,26 @@ class TaskState:
         variation: Number of the variation.
         goals: What is to be reached.
         progress: What has been reached.
+        wanted: Names that goals look for around the agent.
     """
 
     task: str
     variation: int
     goals: Goals
     progress: Progress
+    wanted: Mapping[str, str]
 
     @classmethod
     def start(cls, task: str, variation: int, goals: Goals) -> TaskState:
         """The state before the first check."""
         count = len(goals.optional)
         progress = Progress(optional=[False] * count, memory=[None] * count)
-        return cls(task, variation, goals, progress)
+        return cls(task, variation, goals, progress, goals.wanted())
 
     def fork(self) -> TaskState:
         """An independent copy; the goals stay shared."""
-        return TaskState(self.task, self.variation, self.goals, self.progress.fork())
+        progress = self.progress.fork()
+        return TaskState(self.task, self.variation, self.goals, progress, self.wanted)
 
     def digest(self) -> str:
         """Text that names the progress; the goals follow from the task."""
@@ -46,7 +50,7 @@ class TaskState:
 
     def check(self, world: World) -> None:
         """One check: ordered goals while the focus satisfies them, then optional ones."""
-        look = Look(world, self.progress)
+        look = Look(world, self.progress, self.wanted)
         if world.focus >= TERMINALS:
             self._check_terminal()
         elif world.focus != NONE:

@@ -18,9 +18,13 @@ class See(Goal):
 
     name: str
 
+    def seeks(self) -> tuple[str, ...]:
+        """See :class:`Goal`."""
+        return (self.name,)
+
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        return YES if self.name in look.around.by_name else NO
+        return YES if self.name.lower() in look.around.by_name else NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,10 @@ class Alone(Goal):
     """Some container holds as many things as there are ``names``, and each has such a name."""
 
     names: tuple[str, ...]
+
+    def seeks(self) -> tuple[str, ...]:
+        """See :class:`Goal`."""
+        return self.names
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
@@ -56,10 +64,14 @@ class Holds(Goal):
     holder: str
     name: str
 
+    def seeks(self) -> tuple[str, ...]:
+        """See :class:`Goal`."""
+        return (self.holder,)
+
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
         world = look.world
-        for holder in look.around.by_name.get(self.holder, ()):
+        for holder in look.around.by_name.get(self.holder.lower(), ()):
             for thing in world.kids[holder]:
                 if self.name in (world.name[thing], full_name(world, thing)):
                     return YES
@@ -72,6 +84,10 @@ class Running(Goal):
 
     name: str
     on: bool = True
+
+    def seeks(self) -> tuple[str, ...]:
+        """See :class:`Goal`."""
+        return (self.name,)
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
@@ -88,6 +104,10 @@ class Burns(Goal):
 
     name: str
 
+    def seeks(self) -> tuple[str, ...]:
+        """See :class:`Goal`."""
+        return (self.name,)
+
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
         for thing in look.around.by_name.get(self.name, ()):
@@ -101,6 +121,10 @@ class Opened(Goal):
     """A container called ``name`` in the room is open."""
 
     name: str
+
+    def seeks(self) -> tuple[str, ...]:
+        """See :class:`Goal`."""
+        return (self.name,)
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
@@ -237,6 +261,10 @@ class Wired(Goal):
     name: str
     first: bool
 
+    def seeks(self) -> tuple[str, ...]:
+        """See :class:`Goal`."""
+        return (self.name,)
+
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
         world = look.world
@@ -294,9 +322,5 @@ class Plants(Goal):
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
-        world = look.world
-        found = 0
-        for thing in look.around.objects:
-            if world.kind[thing].species == self.species and world.stage(thing) == self.stage:
-                found += 1
+        found = look.around.plants[self.species, self.stage]
         return YES if found >= self.least else NO

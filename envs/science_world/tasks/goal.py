@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..world import NONE, World
@@ -16,9 +17,9 @@ class Look:
 
     __slots__ = ("around", "focus", "progress", "slot", "world")
 
-    def __init__(self, world: World, progress: Progress) -> None:
+    def __init__(self, world: World, progress: Progress, wanted: Mapping[str, str]) -> None:
         self.world = world
-        self.around = Surroundings(world)
+        self.around = Surroundings(world, wanted)
         self.progress = progress
         self.focus = NONE
         self.slot = 0
@@ -46,6 +47,10 @@ class Goal:
         """NO, YES or FAIL; ``look.focus`` is NONE when the goal is asked without a focus."""
         raise NotImplementedError
 
+    def seeks(self) -> tuple[str, ...]:
+        """Names of things that the goal looks for around the agent."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class OrderedGoal(Goal):
@@ -68,3 +73,13 @@ class Goals:
 
     ordered: tuple[OrderedGoal, ...]
     optional: tuple[Goal, ...]
+
+    def wanted(self) -> dict[str, str]:
+        """Names that optional goals look for, to the name in lower case.
+
+        Things of the world have names in lower case or exactly as goals spell them.
+        """
+        names = [name for goal in self.optional for name in goal.seeks()]
+        return {name.lower(): name.lower() for name in names} | {
+            name: name.lower() for name in names
+        }

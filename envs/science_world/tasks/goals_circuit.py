@@ -12,7 +12,7 @@ def _wiring(thing: str, source: str) -> tuple[Goal, ...]:
     connect = "connect the task object's ({}) to a wire"
     return (
         NewRoom(text="move to a new location"),
-        See(thing.lower(), text="be in same location as part to power"),
+        See(thing, text="be in same location as part to power"),
         Wired(thing, first=True, text=connect.format("terminal1/anode")),
         Wired(thing, first=False, text=connect.format("terminal2/cathode")),
         Joins(

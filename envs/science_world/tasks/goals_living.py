@@ -101,7 +101,7 @@ def _plants(species: str, most: int) -> tuple[Goal, ...]:
             stage,
             least,
             text=f"have at least {least} plants as {word}",
-            key=f"atLeast{least}Reproducing" if stage == "reproducing" else "",
+            key=f"{least} reproducing" if stage == "reproducing" else "",
         )
         for least in range(1, most + 1)
         for stage, word in zip(PLANT_STAGES, words, strict=True)
@@ -112,8 +112,8 @@ def _pollination(product: str, word: str, needs: tuple[str, ...]) -> tuple[Goal,
     pollinator = "be in same location as pollinator (after reprod. life stage)"
     return (
         Opened("bee hive", needs=needs, text="bee hive open (after reprod. life stage)"),
-        See("adult bee", needs=("atLeast2Reproducing",), text=pollinator),
-        See(product.lower(), needs=needs, text=f"be in same location as {word}"),
+        See("adult bee", needs=("2 reproducing",), text=pollinator),
+        See(product, needs=needs, text=f"be in same location as {word}"),
     )
 
 
@@ -151,7 +151,7 @@ def genetics(params: Genetics, pots: Sequence[int]) -> Goals:
             *_to_greenhouse(),
             *_potted(names, params.plant),
             *_plants(params.plant, 6),
-            *_pollination(params.plant, "grown seed", ("atLeast2Reproducing",)),
+            *_pollination(params.plant, "grown seed", ("2 reproducing",)),
         ),
     )
 

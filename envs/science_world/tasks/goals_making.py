@@ -12,7 +12,7 @@ _ELSEWHERE = "move to a new location (unless starting in task location)"
 
 def _see(name: str, kind: str = "", needs: tuple[str, ...] = (), key: str = "") -> Goal:
     text = f"be in same location as {kind}{name}"
-    return See(name.lower(), needs=needs, key=key, text=text)
+    return See(name, needs=needs, key=key, text=text)
 
 
 def mix(params: Mix) -> Goals:
@@ -78,7 +78,7 @@ def planes(params: Planes) -> Goals:
     timing: list[Goal] = []
     for number, name in enumerate((params.first, params.second), 1):
         block, on, off = f"b{number}", f"aTime{number}", f"dTime{number}"
-        plane = plane_name(params, name).lower()
+        plane = plane_name(params, name)
         timing += [
             Holds(plane, params.block, key=block, text=f"move block to plane {number}"),
             Running("stopwatch", key=on, needs=(block,), text="activate time keeping device"),

@@ -35,7 +35,7 @@ def _fire(thing: str) -> tuple[Goal, ...]:
 
 def _see_alone(substance: str) -> tuple[Goal, ...]:
     return (
-        See(substance.lower(), text=f"be in same location as {substance}"),
+        See(substance, text=f"be in same location as {substance}"),
         Alone((substance,), text="have substance alone in a single container"),
     )
 

@@ -51,6 +51,12 @@ class Actor:
         return goals.progress.ordered if isinstance(goals, TaskState) else 0
 
     @property
+    def subject(self) -> int:
+        """The object that satisfied the last ordered goal; NONE when none did."""
+        goals = self.world.goals
+        return goals.progress.last if isinstance(goals, TaskState) else NONE
+
+    @property
     def here(self) -> str:
         """Name of the agent's place."""
         return self.world.name[self.world.here()]
@@ -76,7 +82,7 @@ class Actor:
 
     def place_name(self, thing: int) -> str:
         """Name of the place that a thing is in; empty when in none."""
-        place = self.world.place_of(thing)
+        place = NONE if thing == NONE else self.world.place_of(thing)
         return "" if place == NONE else self.world.name[place]
 
     def held(self, thing: int) -> bool:
@@ -108,8 +114,11 @@ class Actor:
     # ------------------------------------------------------------------ steps
 
     def at(self, place: str) -> Step:
-        """Be in a place."""
-        world, target = self.world, self.world.places[place]
+        """Be in a place; where there is none (a thing is gone), time passes."""
+        world = self.world
+        if place not in world.places:
+            return Intent("wait1")
+        target = world.places[place]
         if world.here() == target:
             return None
         if TELEPORT in world.simple:

@@ -13,15 +13,14 @@ _SEVERED = -1
 def power(a: Actor) -> Step:
     """3-1 and 3-2: source anode to the part's cathode and back, by two wires."""
     params: Power = a.params
-    part = a.world.focus if a.done else a.first(params.part)
+    part = a.subject if a.done else a.first(params.part)
     if not a.done:
         return a.focus(part)
     source = a.first(params.use or "battery")
     place = "outside" if params.use == params.renewable and params.use else "workshop"
     wires = _wires(a, part, source)
-    for thing in (part, source, *wires):
-        if step := _bring(a, thing, place):
-            return step
+    if step := _bring(a, (part, source, *wires), place):
+        return step
     if params.use == params.nonrenewable and params.use and (step := a.switch(source)):
         return step
     return _join(a, source, wires[0], part, 0) or _join(a, source, wires[1], part, 1) or a.wait()
@@ -42,25 +41,16 @@ def _wires(a: Actor, part: int, source: int) -> list[int]:
     return [wire if wire != NONE else free.pop(0) for wire in found]
 
 
-def _bring(a: Actor, thing: int, place: str) -> Step:
-    """Have a thing lie in a place; wired things that are there stay as they are."""
-    if a.place_name(thing) == place and not a.held(thing):
-        return a.at(place)
-    if step := a.hold(thing):
+def _bring(a: Actor, things: tuple[int, ...], place: str) -> Step:
+    """Have things lie in a place: all are picked up before the way is walked once."""
+    away = [thing for thing in things if a.place_name(thing) != place and not a.held(thing)]
+    away.sort(key=lambda thing: a.place_name(thing) != a.here)
+    if away:
+        return a.hold(away[0])
+    if step := a.at(place):
         return step
-    if a.here != place:
-        # Everything is picked up before the way is walked once.
-        return _gather(a) or a.at(place)
-    return Intent("put down", (thing,))
-
-
-def _gather(a: Actor) -> Step:
-    params: Power = a.params
-    part, source = a.world.focus, a.first(params.use or "battery")
-    for thing in (part, source, *_wires(a, part, source)):
-        if a.here == a.place_name(thing) and not a.held(thing) and (step := a.hold(thing)):
-            return step
-    return None
+    held = [thing for thing in things if a.held(thing)]
+    return Intent("put down", (held[0],)) if held else None
 
 
 def _join(a: Actor, source: int, wire: int, part: int, side: int) -> Step:
@@ -88,8 +78,8 @@ def conductivity(a: Actor) -> Step:
     if params.substance == "water":
         if not a.done:
             return a.fetch_water() or a.focus(a.water())
-        return a.put(a.world.parent[a.world.focus], box)
-    thing = a.world.focus if a.done else _asked(a, params)
+        return a.put(a.world.parent[a.subject], box)
+    thing = a.subject if a.done else _asked(a, params)
     return (None if a.done else a.hold(thing) or a.focus(thing)) or a.put(thing, box)
 
 

@@ -13,19 +13,19 @@ _LONG_WAIT = 11
 
 def find_dead(a: Actor) -> Step:
     """4-2: the orange that the agent carries will do."""
-    thing = a.world.focus if a.done else a.first("orange")
+    thing = a.subject if a.done else a.first("orange")
     return a.focus(thing) or _to_box(a, thing)
 
 
 def find_animal(a: Actor) -> Step:
     """4-1 and 4-4: one of the animals outside."""
-    thing = a.world.focus if a.done else _tagged(a, "animal")
+    thing = a.subject if a.done else _tagged(a, "animal")
     return (None if a.done else a.focus(thing)) or _to_box(a, thing)
 
 
 def find_plant(a: Actor) -> Step:
     """4-3: one of the plants in the greenhouse, carried in its pot."""
-    thing = a.world.focus if a.done else _tagged(a, "plant")
+    thing = a.subject if a.done else _tagged(a, "plant")
     pot = a.world.parent[thing]
     in_pot = a.world.kind[pot].refer == "cup"
     return (None if a.done else a.focus(thing)) or _to_box(a, pot if in_pot else thing)

@@ -13,7 +13,7 @@ _OVEN_REACHES = 400.0
 def _substance(a: Actor) -> int:
     """The substance of the task: what is in focus, or else the nearest that has the name."""
     if a.done:
-        return a.world.focus
+        return a.subject
     name = a.params.substance if isinstance(a.params, StateChange) else a.params.object
     if name == "water":
         return a.water()
@@ -111,7 +111,7 @@ def use_thermometer(a: Actor) -> Step:
     params: Thermometer = a.params
     if a.done == 0:
         return _take_thermometer(a)
-    thing = a.world.focus if a.done > 1 else a.in_place(params.place, params.object)
+    thing = a.subject if a.done > 1 else a.in_place(params.place, params.object)
     if thing == NONE:
         thing = a.first(params.object)
     if step := a.hold(thing) or a.focus(thing):

@@ -8,6 +8,16 @@ from ....errors import EpisodeError
 from ...world import World
 from ..catalogue import find_kind
 from ..checker import TaskState
+from ..conditions_ordered import (
+    AnyState,
+    BoxByTemperature,
+    Grown,
+    InState,
+    OtherState,
+    Powered,
+    PoweredBy,
+    PutInto,
+)
 from . import circuit, growing, living, matter, mixing
 from .actor import Actor, Intent, Step
 
@@ -44,6 +54,18 @@ _SOLVERS: dict[str, Callable[[Actor], Step]] = {
     "10-2": living.genetics,
 }
 
+_OF_ONE_OBJECT = (
+    AnyState,
+    BoxByTemperature,
+    Grown,
+    InState,
+    OtherState,
+    Powered,
+    PoweredBy,
+    PutInto,
+)
+"""Goals that ask for the object that satisfied the goal before."""
+
 
 def next_intent(world: World) -> Intent:
     """What the solver of the world's task does next.
@@ -59,4 +81,10 @@ def next_intent(world: World) -> Intent:
         return Intent("wait1")
     if goals.failed:
         return Intent("reset task")
-    return _SOLVERS[goals.task](Actor(world, params, goals.variation)) or Intent("wait1")
+    actor = Actor(world, params, goals.variation)
+    if isinstance(goals.goals.ordered[goals.progress.ordered], _OF_ONE_OBJECT) and actor.done:
+        if not actor.place_name(actor.subject):
+            return Intent("reset task")  # the object is gone; another one may do
+        if world.focus != actor.subject:
+            return actor.focus(actor.subject) or Intent("wait1")
+    return _SOLVERS[goals.task](actor) or Intent("wait1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from turngym.envs.digest import digest_of
-from turngym.envs.science_world.tasks.catalogue import TASKS, find_kind
+from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
 from turngym.envs.science_world.tasks.episode import start_world
 from turngym.envs.science_world.tasks.goals_of import goals_of
@@ -32,7 +32,7 @@ def the(world: World, name: str) -> int:
 
 
 @pytest.mark.parametrize("kind", TASKS, ids=lambda kind: kind.id)
-def test_numbers_of_goals(kind) -> None:
+def test_numbers_of_goals(kind: TaskKind) -> None:
     first = goals_of(kind.id, kind.params(0), 0)
     assert (len(first.ordered), len(first.optional)) == ORDERED_AND_OPTIONAL[kind.id]
 
