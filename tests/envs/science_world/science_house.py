@@ -7,7 +7,6 @@ from turngym.envs.science_world.house import build_house
 from turngym.envs.science_world.tasks.java_random import JavaRandom
 from turngym.envs.science_world.world import World
 
-
 MOVES = (
     *("open door to kitchen", "go to kitchen", "go to hallway", "open cupboard", "wait1"),
     *("pick up thermometer", "activate sink", "move metal pot to sink", "activate stove"),

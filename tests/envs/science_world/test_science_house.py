@@ -32,7 +32,7 @@ ART_STUDIO = """This room is called the art studio. In it, you see:
 	a wood cup (containing yellow paint)
 You also see:
 	A door to the hallway (that is closed)
-"""  # noqa: W291, E101, W191 - the original's own blanks and tabs
+"""  # noqa: W291 - the original's own blanks and tabs
 BEDROOM = """This room is called the bedroom. In it, you see: 
 	the agent
 	a substance called air
@@ -42,7 +42,7 @@ BEDROOM = """This room is called the bedroom. In it, you see:
 	a table. On the table is: nothing.
 You also see:
 	A door to the hallway (that is closed)
-"""  # noqa: W291, E101, W191
+"""  # noqa: W291
 
 
 @pytest.mark.parametrize(("place", "text"), [("art studio", ART_STUDIO), ("bedroom", BEDROOM)])
