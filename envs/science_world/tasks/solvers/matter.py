@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...wording import full_name
 from ...world import NONE
 from ..params import Melting, StateChange, Thermometer
 from .actor import Actor, Intent, Step
@@ -129,12 +130,9 @@ def _take_thermometer(a: Actor) -> Step:
 
 
 def _measure(a: Actor, thing: int) -> Step:
-    """Use the thermometer once on the thing."""
-    goals = a.world.goals
-    deeds = goals.progress.deeds if goals is not None else []  # pyright: ignore
+    """Have used the thermometer on the thing."""
     thermometer = a.first("thermometer")
-    name = a.world.name[thing].lower()
-    if any(deed[:1] == ("use",) and deed[2] == name for deed in deeds):
+    if a.did("use", full_name(a.world, thing).lower()):
         return None
     if not a.held(thermometer):
         return a.hold(thermometer)
