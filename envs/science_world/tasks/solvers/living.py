@@ -1,11 +1,11 @@
-"""Solvers of the tasks on living things (4-x, 7-x, 8-x) and of those answered by a focus."""
+"""Solvers of the tasks on living things (4-x, 7-x, 8-x)."""
 
 from __future__ import annotations
 
 from ...records import CYCLES
 from ...world import NONE
 from ..goals_living import PLANT_STAGES, animal_stage_names
-from ..params import AnimalStages, Genetics, Lifespan, PlantStages
+from ..params import AnimalStages, Lifespan, PlantStages
 from .actor import Actor, Step
 
 _LONG_WAIT = 11
@@ -84,10 +84,3 @@ def plant_stages(a: Actor) -> Step:
         if is_asked and world.stage(thing) == PLANT_STAGES[a.done]:
             return a.focus(thing)
     return a.wait()
-
-
-def genetics(a: Actor) -> Step:
-    """10-1 and 10-2: focus on the right box."""
-    params: Genetics = a.params
-    box = params.box_dominant if params.dominant else params.box_recessive
-    return a.focus(a.in_place("greenhouse", box))

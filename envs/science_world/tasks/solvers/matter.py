@@ -140,7 +140,7 @@ def _measure(a: Actor, thing: int) -> Step:
 
 
 def measure_melting(a: Actor) -> Step:
-    """2-2 and 2-3."""
+    """2-2 and 2-3: warm or cool the substance until its state at the threshold is known."""
     params: Melting = a.params
     if a.done == 0:
         return _take_thermometer(a)
@@ -149,4 +149,20 @@ def measure_melting(a: Actor) -> Step:
             return a.fetch_water() or a.focus(a.water())
         return a.focus(a.first(params.object))
     answer = params.above if params.melting >= params.threshold else params.below
-    return a.focus(a.first(answer))
+    return _find_side(a, a.subject, params) or a.focus(a.first(answer))
+
+
+def _find_side(a: Actor, thing: int, params: Melting) -> Step:
+    """Have measured the thing while it was solid above the threshold or liquid below it."""
+    world = a.world
+    if not a.place_name(thing) or a.did("use", full_name(world, thing).lower()):
+        return None
+    solid, heat = world.state[thing] == "solid", world.heat[thing]
+    known = heat >= params.threshold if solid else heat <= params.threshold
+    if known or params.melting == params.threshold:
+        return _measure(a, thing)
+    if not solid:
+        cooler = _cooler(a, 0.0)
+        return a.into(thing, cooler) or a.opened(cooler) or a.switch(cooler) or a.wait()
+    oven, pot = _heater(a, 0.0), _pot(a, thing)
+    return a.into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()

@@ -15,7 +15,7 @@ from .circuit import join, wires_between
 _WORKSHOP = "workshop"
 _WATCHED = 11
 """Ticks that a block slides before one looks how far it has come."""
-_LOOKS = 4
+_LOOKS = 3
 """Looks at a part that stays off, after which nobody expects it to go on."""
 
 
@@ -74,8 +74,8 @@ def _tried(a: Actor, thing: int) -> Step:
     """Have looked at a bulb that is wired to a battery through the thing."""
     world = a.world
     battery, bulb = a.first("battery"), _bulb(a)
-    looks = a.looked(bulb)
-    if looks >= (1 if world.on[bulb] else _LOOKS):
+    conducting = conducts(a.params, a.variation)
+    if a.looked(bulb) >= (1 if conducting else _LOOKS):
         return None
     if step := a.carry(thing, _WORKSHOP):
         return step
@@ -93,7 +93,8 @@ def _tried(a: Actor, thing: int) -> Step:
     for (one, other), wire in zip(ring, wires, strict=True):
         if step := join(a, one, wire, other):
             return step
-    return Intent("look at", (bulb,))
+    lit_late = conducting and not world.on[bulb]
+    return a.wait() if lit_late else Intent("look at", (bulb,))
 
 
 def _bulb(a: Actor) -> int:

@@ -50,8 +50,8 @@ _SOLVERS: dict[str, Callable[[Actor], Step]] = {
     "9-1": measuring.planes,
     "9-2": measuring.planes,
     "9-3": measuring.planes,
-    "10-1": living.genetics,
-    "10-2": living.genetics,
+    "10-1": growing.genetics,
+    "10-2": growing.genetics,
 }
 
 _OF_ONE_OBJECT = (
