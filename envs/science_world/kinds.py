@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import UnknownNameError
 from .materials import Material, material
@@ -93,7 +94,7 @@ def all_kinds() -> Iterable[Kind]:
     return _KINDS.values()
 
 
-def define(key: str, made_of: str = "", tags: str = "", **rest: object) -> None:
+def define(key: str, made_of: str = "", tags: str = "", **rest: Any) -> None:
     """Add a kind; ``made_of`` names its material, ``tags`` its groups separated by blanks.
 
     The name of new objects is ``key`` unless ``name`` is given.
@@ -102,4 +103,4 @@ def define(key: str, made_of: str = "", tags: str = "", **rest: object) -> None:
     name = str(rest.pop("name", key))
     groups = frozenset(tags.split())
     rest["plain_name"] = groups.isdisjoint(("animal", "plane", "portal"))
-    _KINDS[key] = Kind(key, name, made, tags=groups, **rest)  # pyright: ignore[reportArgumentType]
+    _KINDS[key] = Kind(key, name, made, tags=groups, **rest)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .kinds import NO_BOX, OPEN, define
 
 FRUITS = (
@@ -29,7 +31,7 @@ _CYCLES = {
 
 def _animals() -> None:
     words = ("living thing", "organism")
-    living: dict[str, object] = {"look": "animal", "words": words}
+    living: dict[str, Any] = {"look": "animal", "words": words}
     for species in LIFE_SPANS:
         if species == "bee":
             continue
@@ -42,17 +44,17 @@ def _animals() -> None:
 
 def _plants() -> None:
     words = ("living thing", "organism")
-    living: dict[str, object] = {"box": OPEN, "words": words, "edible": True, "cycle": "plant"}
+    living: dict[str, Any] = {"box": OPEN, "words": words, "edible": True, "cycle": "plant"}
     groups = "plant living tree"
     for fruit in FRUITS:
-        shown: dict[str, object] = {"look": "tree", "refer": "tree", "tick": "tree"}
-        name: dict[str, object] = {"name": "plant", "species": fruit}
+        shown: dict[str, Any] = {"look": "tree", "refer": "tree", "tick": "tree"}
+        name: dict[str, Any] = {"name": "plant", "species": fruit}
         define(f"{fruit} tree", "plant matter", groups, **name, **living, **shown)
     for species in ("pea", *(f"unknown {letter}" for letter in UNKNOWN_PLANTS)):
         shown = {"look": "bred plant", "refer": "bred plant", "tick": "tree"}
         key = f"{species} plant"
         define(key, "plant matter", groups, name=species, species=species, **living, **shown)
-    flower: dict[str, object] = {"look": "flower", "refer": "flower", "tick": "flower"}
+    flower: dict[str, Any] = {"look": "flower", "refer": "flower", "tick": "flower"}
     define("flower", "flower matter", "flower", box=OPEN, **flower)
     define("pollen", "pollen matter", "pollen", box=NO_BOX, look="pollen", refer="pollen")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .kinds import CLOSABLE, NO_BOX, OPEN, define
 from .materials import PAINT_COLORS
 
 
 def _places() -> None:
-    fixed: dict[str, object] = {"movable": False, "box": OPEN}
+    fixed: dict[str, Any] = {"movable": False, "box": OPEN}
     define("universe", look="universe", tags="place", **fixed)
     define("sewer", "steel", box=OPEN, look="cup", tags="sewer")
     define("room", look="room", words=("room",), parts=("air",), tags="place", **fixed)
@@ -16,7 +18,7 @@ def _places() -> None:
     define("agent", look="agent", words=("self",), movable=False, parts=("inventory",))
     define("inventory", look="cup", movable=False, box=OPEN, parts=("orange",))
     define("door", look="door", refer="door", movable=False, tags="portal")
-    drain: dict[str, object] = {"look": "drain", "refer": "drain", "movable": False}
+    drain: dict[str, Any] = {"look": "drain", "refer": "drain", "movable": False}
     define("drain", tick="drain", tags="portal", **drain)
     define("ground", "soil", box=OPEN, look="the", tick="ground", tags="ground")
     define("hole", box=OPEN, look="cup")
@@ -33,9 +35,9 @@ def _furniture() -> None:
     ):
         words = (name, f"{made_of} {name}")
         parts = ("drawer",) if name != "table" else ()
-        shape: dict[str, object] = {"box": OPEN, "look": "table", "parts": parts}
+        shape: dict[str, Any] = {"box": OPEN, "look": "table", "parts": parts}
         define(key, made_of, name=name, words=words, **shape)
-    shut: dict[str, object] = {"box": CLOSABLE, "look": "cupboard"}
+    shut: dict[str, Any] = {"box": CLOSABLE, "look": "cupboard"}
     words = ("cupboard", "wood cupboard")
     define("cupboard", "wood", words=words, parts=("drawer",), **shut)
     define("closet", "wood", words=("closet", "wood closet"), **shut)
@@ -67,9 +69,9 @@ def _cups() -> None:
     ):
         words = ("bowl", word) if key == "bowl" else (word, key)
         define(key, made_of, words=words, box=OPEN, look="cup", refer="cup")
-    jar: dict[str, object] = {"box": CLOSABLE, "look": "cup", "refer": "cup"}
+    jar: dict[str, Any] = {"box": CLOSABLE, "look": "cup", "refer": "cup"}
     define("glass jar", "glass", words=("jar", "glass jar"), **jar)
-    pot: dict[str, object] = {"box": OPEN, "look": "cup", "refer": "cup"}
+    pot: dict[str, Any] = {"box": OPEN, "look": "cup", "refer": "cup"}
     pot["words"] = ("pot", "flower pot")
     define("flower pot", "ceramic", tick="pot", **pot)
     define("self watering flower pot", "ceramic", tick="watering", **pot)
@@ -85,7 +87,7 @@ SUBSTANCES = (
 
 
 def _substances() -> None:
-    plain: dict[str, object] = {"look": "substance", "words": ("substance",), "tags": "substance"}
+    plain: dict[str, Any] = {"look": "substance", "words": ("substance",), "tags": "substance"}
     for key in SUBSTANCES:
         define(key, key, **plain)
     define("ice", "water", name="water", **plain)
@@ -113,7 +115,7 @@ def _food() -> None:
         ("apricot", "orange", "plant matter"),
     ):
         words = (key, f"{color} {key}")
-        colored: dict[str, object] = {"look": "colored", "refer": "colored", "color": color}
+        colored: dict[str, Any] = {"look": "colored", "refer": "colored", "color": color}
         define(key, made_of, words=words, edible=True, tags="food", **colored)
     define("garlic", look="bare", edible=True, tags="food")
     for key, made_of in (
@@ -133,7 +135,7 @@ def _food() -> None:
     ):
         # Jam is shown with its colour; flour, dough and bread only answer to it.
         look = "colored bare" if key == "jam" else "kind bare"
-        rest: dict[str, object] = {"look": look, "refer": "colored", "color": color}
+        rest: dict[str, Any] = {"look": look, "refer": "colored", "color": color}
         define(key, made_of, words=(key,), edible=True, tags="food", **rest)
     for key in ("peanut", "cashew", "almond", "mixed nuts"):
         define(key, "nut", look="kind bare", words=(key,), edible=True, tags="food")
@@ -147,7 +149,7 @@ _DOUBLE = ("peanut butter with jam", "peanut butter with banana")
 
 
 def _documents() -> None:
-    flat: dict[str, object] = {"box": NO_BOX}
+    flat: dict[str, Any] = {"box": NO_BOX}
     define("picture", "paper", look="picture", refer="picture", **flat)
     define("paper", "paper", look="paper", refer="document", tags="document", **flat)
     for color in ("red", "green", "blue", "orange", "yellow", "violet"):
@@ -162,7 +164,7 @@ def _oddments() -> None:
     define("plastic fork", "plastic", look="A", words=("plastic fork",))
     define("paper clip", "steel", look="A", words=("steel paper clip",))
     define("aluminum foil", "aluminum", look="A")
-    plane: dict[str, object] = {"look": "plane", "refer": "plane", "tick": "plane"}
+    plane: dict[str, Any] = {"look": "plane", "refer": "plane", "tick": "plane"}
     define("inclined plane", "steel", box=OPEN, tags="plane", **plane)
 
 

@@ -173,7 +173,8 @@ def _melting() -> None:
         names = (solid, liquid, gas)
         _add(Material(key, key, names, heat, *points, key == "salt water", friction, state=state))
     _TABLE["ice cream"] = replace(_TABLE["ice cream"], start=-15.0)
-    acetate = ("sodium bicarbonate",) * 3
+    bicarbonate = "sodium bicarbonate"
+    acetate = (bicarbonate, bicarbonate, bicarbonate)
     _add(Material("sodium acetate", "sodium acetate", acetate, 0.5, 324, 881, NEVER, False, 0.5))
 
 

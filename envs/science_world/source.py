@@ -63,9 +63,7 @@ class Variations:
 
     def __init__(self, tasks: tuple[str, ...], size: str) -> None:
         self.tasks, self.size = tasks, size
-        self._numbers = {
-            split: [_numbers(task, split, size) for task in tasks] for split in SPLITS
-        }
+        self._numbers = {split: [_numbers(task, split, size) for task in tasks] for split in SPLITS}
         self._ends = {
             split: list(accumulate(len(numbers) for numbers in per_task))
             for split, per_task in self._numbers.items()

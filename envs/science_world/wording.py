@@ -4,62 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from .records import CYCLES
+from .naming import (
+    burning_name,
+    full_name,
+    other_end,
+    plant_name,
+    stage_name,
+    terminal_name,
+    whole_number,
+)
 from .traits import flower_traits, plant_traits
 from .world import TERMINALS, World, terminal, terminal_owner
 
 Look = Callable[[World, int, bool], str]
-
-
-def burning_name(world: World, o: int, name: str) -> str:
-    """``name`` with what fire did to the object."""
-    if world.burning[o]:
-        return f"{name} (on fire)"
-    return f"burned {name}" if world.burnt[o] else name
-
-
-def full_name(world: World, o: int) -> str:
-    """The descriptive name: the plain name unless the object burnt, lives or joins places."""
-    if o >= TERMINALS:
-        return terminal_name(world, o)
-    k = world.kind[o]
-    if k.plain_name:
-        return burning_name(world, o, world.name[o]) if world.burnt[o] else world.name[o]
-    if "animal" in k.tags:
-        return stage_name(world, o)
-    if "plane" in k.tags:
-        return burning_name(world, o, _plane_name(world, o))
-    source, target = world.note[o]
-    return f"door between {world.name[source]} and {world.name[target]}"
-
-
-def terminal_name(world: World, handle: int) -> str:
-    """``anode``, ``cathode``, ``terminal 1`` or ``terminal 2``."""
-    if world.kind[terminal_owner(handle)].poles == "polar":
-        return "cathode" if handle & 1 else "anode"
-    return "terminal 2" if handle & 1 else "terminal 1"
-
-
-def stage_name(world: World, animal: int) -> str:
-    """An animal by its stage: "dove egg", "baby wolf", "tadpole"."""
-    k = world.kind[animal]
-    stage, fixed, _ = CYCLES[k.cycle][world.life[animal].stage]
-    if fixed:
-        return fixed
-    return f"{k.species} egg" if stage == "egg" else f"{stage} {k.species}"
-
-
-def plant_name(world: World, plant: int) -> str:
-    """A plant as seed, tree or plant: "apple tree", "pea seed"."""
-    k = world.kind[plant]
-    grown = "tree" if k.look == "tree" else "plant"
-    return burning_name(world, plant, f"{k.species} {grown if world.life[plant].stage else 'seed'}")
-
-
-def whole_number(value: float) -> str:
-    """A number without decimals, halves away from zero, the sign kept."""
-    digits = str(int(abs(value) + 0.5))
-    return f"-{digits}" if value < 0 else digits
 
 
 def describe(world: World, o: int, detailed: bool = False) -> str:
@@ -85,18 +42,6 @@ def in_lines(world: World, objects: Iterable[int]) -> str:
     """Descriptions one a line, indented; ``nothing`` when there are none."""
     shown = [LOOKS[world.kind[o].look](world, o, False) for o in by_name(world, objects)]
     return "".join(f"\t{text}\n" for text in shown) or "\tnothing"
-
-
-def other_end(world: World, portal: int, view: int) -> int | None:
-    """The end of a door that is not ``view`` (or in it); None when seen from elsewhere."""
-    source, target = world.note[portal]
-    if view == source:
-        return target
-    if view == target:
-        return source
-    if view >= 0 and world.parent[source] == view:
-        return target
-    return source if view >= 0 and world.parent[target] == view else None
 
 
 def describe_portal(world: World, portal: int, view: int) -> str:
@@ -294,14 +239,6 @@ def _paper(world: World, o: int, detailed: bool) -> str:
 
 def _book(world: World, o: int, detailed: bool) -> str:
     return f"{_titled(world, o, detailed)} by {world.note[o].author}"
-
-
-def _plane_name(world: World, o: int) -> str:
-    slope = world.note[o]
-    plain = slope is None or slope.surface == "plain surface"
-    parts = [world.name[o], "" if slope is None else slope.letter]
-    parts.append("" if plain else f"with a {slope.surface} surface")
-    return " ".join(part for part in parts if part)
 
 
 def _plane(world: World, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature

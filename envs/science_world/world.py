@@ -7,14 +7,14 @@ own: a *terminal handle* is computed from the object's (see :func:`terminal`).
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from . import kinds_devices, kinds_living, kinds_things
 from .kinds import CLOSABLE, OPEN, Kind, kind
 from .materials import BURNS_FOR, Material
+from .protocols import Goals, Random
 from .records import CYCLES, AnimalLife, Genes, PlantLife, Watch
 
 _ = (kinds_devices, kinds_living, kinds_things)  # importing them fills the table of kinds
@@ -30,55 +30,6 @@ COLUMNS = (
     *("kind", "name", "uid", "parent", "kids", "portals", "material", "heat", "state", "fuel"),
     *("burning", "burnt", "open", "on", "broken", "done", "note", "life", "pairs"),
 )
-
-
-class Random(Protocol):
-    """The part of a generator of random numbers that play draws from."""
-
-    state: int
-
-    def next_int(self, bound: int) -> int:
-        """Uniform over 0 to ``bound`` - 1."""
-        ...
-
-
-class Goals(Protocol):
-    """What a task keeps in the world: its goals and how far they have come."""
-
-    @property
-    def completed(self) -> bool:
-        """Whether the task is done."""
-        ...
-
-    @property
-    def failed(self) -> bool:
-        """Whether the task is failed."""
-        ...
-
-    @property
-    def points(self) -> int:
-        """The score, 0 to 100, or -100 after a failure."""
-        ...
-
-    def fork(self) -> Goals:
-        """An independent copy."""
-        ...
-
-    def digest(self) -> str:
-        """Text that names the progress."""
-        ...
-
-    def check(self, world: World) -> None:
-        """One pass of the goal checker."""
-        ...
-
-    def note(self, world: World, deed: str, thing: int, patient: int = ...) -> None:
-        """Remember that the agent used, read or looked at something."""
-        ...
-
-    def reset(self) -> None:
-        """Start the goals anew."""
-        ...
 
 
 class World:
@@ -251,18 +202,9 @@ class World:
 
     def digest(self) -> str:
         """Stable hash of the state; how far quiet rooms lag behind makes no difference."""
-        from .physics.quiet import settle  # physics is built on this module
+        from .state_digest import world_digest  # which needs the world's physics
 
-        settle(self)
-        columns = [getattr(self, name) for name in _DIGESTED]
-        keys = [k.key for k in self.kind], [m and m.key for m in self.material]
-        rest = (self.focus, self.ticks, self.next_uid, sorted(self.simple), self.random.state)
-        maps = [sorted(m.items()) for m in (self.wires, self.volts)]
-        slides = [(plane, sorted(spots.items())) for plane, spots in sorted(self.slides.items())]
-        asked = [(match[0].name, match[1]) for match in self.pending or ()]
-        goals = "" if self.goals is None else self.goals.digest()
-        text = repr((columns, keys, rest, maps, slides, asked, self.pending is None, goals))
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        return world_digest(self)
 
     # ------------------------------------------------------------------ containment
 
@@ -387,10 +329,6 @@ class World:
         return self.kind[o].box == CLOSABLE
 
 
-_DIGESTED = (
-    *("name", "uid", "parent", "kids", "portals", "heat", "state", "fuel", "burning", "burnt"),
-    *("open", "on", "broken", "note", "life"),
-)
 _SHARED = (
     *("focus", "ticks", "next_uid", "early_uid", "simple", "universe", "agent", "inventory"),
     *("sewer", "places", "pending", "late", "spare"),

@@ -119,9 +119,9 @@ def change_state(world: World, o: int) -> None:
 
 def _conduct(world: World, o: int) -> None:
     """Current passes an object that is connected at both ends."""
-    if world.kind[o].poles != "polar" and terminal(o, 0) in world.wires:
-        if terminal(o, 1) in world.wires:
-            conduct(world, o)
+    connected = terminal(o, 0) in world.wires and terminal(o, 1) in world.wires
+    if connected and world.kind[o].poles != "polar":
+        conduct(world, o)
 
 
 def tick_world(world: World) -> None:
