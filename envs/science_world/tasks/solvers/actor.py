@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ...records import Portal
+from ...wording import full_name
 from ...world import NONE, World
 from ..checker import TaskState
 from ..episode import TELEPORT
@@ -88,6 +89,16 @@ class Actor:
     def held(self, thing: int) -> bool:
         """Whether the agent carries a thing, in its hands or in something there."""
         return self.world.inventory in self.world.holders(thing)
+
+    def did(self, deed: str, *names: str) -> int:
+        """How often something with these names was done: "use", "read", "look at"."""
+        goals = self.world.goals
+        deeds = goals.progress.deeds if isinstance(goals, TaskState) else []
+        return sum(done[0] == deed and done[-len(names) :] == names for done in deeds)
+
+    def looked(self, thing: int) -> int:
+        """How often a thing was looked at, by its shown name."""
+        return self.did("look at", full_name(self.world, thing).lower())
 
     def places_by_distance(self) -> Iterable[int]:
         """Places, the agent's own first."""

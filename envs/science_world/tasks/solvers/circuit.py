@@ -1,13 +1,15 @@
-"""Solvers of the tasks on electricity (3-x)."""
+"""Solvers of the tasks on powering a part (3-1, 3-2), and how circuits are built."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...world import NONE, terminal, terminal_owner
-from ..goals_of import conducts
-from ..params import Conductivity, Power
+from ..params import Power
 from .actor import Actor, Intent, Step
 
-_SEVERED = -1
+Ring = Sequence[tuple[int, int]]
+"""Pairs of terminals, each to be joined by a wire."""
 
 
 def power(a: Actor) -> Step:
@@ -18,27 +20,54 @@ def power(a: Actor) -> Step:
         return a.focus(part)
     source = a.first(params.use or "battery")
     place = "outside" if params.use == params.renewable and params.use else "workshop"
-    wires = _wires(a, part, source)
+    wires = wires_between(a, _ring(part, source))
     if step := _bring(a, (part, source, *wires), place):
         return step
     if params.use == params.nonrenewable and params.use and (step := a.switch(source)):
         return step
-    return _join(a, source, wires[0], part, 0) or _join(a, source, wires[1], part, 1) or a.wait()
+    for (one, other), wire in zip(_ring(part, source), wires, strict=True):
+        if step := join(a, one, wire, other):
+            return step
+    return a.wait()
 
 
-def _wires(a: Actor, part: int, source: int) -> list[int]:
-    """Two wires: those joined with the part or the source at their sides, or free ones."""
+def _ring(part: int, source: int) -> Ring:
+    """The source's anode to the part's cathode, and the other way round."""
+    return (
+        (terminal(source, 0), terminal(part, 1)),
+        (terminal(part, 0), terminal(source, 1)),
+    )
+
+
+def wires_between(a: Actor, ring: Ring) -> list[int]:
+    """A wire for each pair of terminals: one that touches either of them, or a free one.
+
+    The list is shorter than the ring where there are not wires enough.
+    """
     world = a.world
     wires = [thing for thing in a.all_things() if "wire" in world.kind[thing].tags]
-    found = [NONE, NONE]
-    for side in (0, 1):
-        for end in (terminal(source, side), terminal(part, 1 - side)):
-            touched = world.wires.get(end, _SEVERED)
-            if touched != _SEVERED and terminal_owner(touched) in wires:
-                found[side] = terminal_owner(touched)
+    found: list[int] = []
+    for pair in ring:
+        touched = (world.wires.get(end, NONE) for end in pair)
+        owners = [terminal_owner(end) for end in touched if end != NONE]
+        found.append(next((wire for wire in owners if wire in wires), NONE))
     free = [wire for wire in wires if wire not in found]
     free.sort(key=lambda wire: (not a.held(wire), world.wired(wire)))
-    return [wire if wire != NONE else free.pop(0) for wire in found]
+    chosen = [wire if wire != NONE else free.pop(0) if free else NONE for wire in found]
+    return [wire for wire in chosen if wire != NONE]
+
+
+def join(a: Actor, one: int, wire: int, other: int) -> Step:
+    """Have a wire between two terminals."""
+    world = a.world
+    for end, own in ((one, terminal(wire, 0)), (other, terminal(wire, 1))):
+        if world.wires.get(end, NONE) == own:
+            continue
+        for used in (end, own):
+            if used in world.wires:
+                return Intent("disconnect", (terminal_owner(used),))
+        return Intent("connect", (end, own))
+    return None
 
 
 def _bring(a: Actor, things: tuple[int, ...], place: str) -> Step:
@@ -51,38 +80,3 @@ def _bring(a: Actor, things: tuple[int, ...], place: str) -> Step:
         return step
     held = [thing for thing in things if a.held(thing)]
     return Intent("put down", (held[0],)) if held else None
-
-
-def _join(a: Actor, source: int, wire: int, part: int, side: int) -> Step:
-    """Have a wire between a source's pole and the part's other pole."""
-    world = a.world
-    pairs = (
-        (terminal(source, side), terminal(wire, 0)),
-        (terminal(wire, 1), terminal(part, 1 - side)),
-    )
-    for one, other in pairs:
-        if world.wires.get(one, _SEVERED) == other:
-            continue
-        for end in (one, other):
-            if end in world.wires:
-                return Intent("disconnect", (terminal_owner(end),))
-        return Intent("connect", (one, other))
-    return None
-
-
-def conductivity(a: Actor) -> Step:
-    """3-3 and 3-4: into the box that the hidden answer names."""
-    params: Conductivity = a.params
-    right = params.box_yes if conducts(params, a.variation) else params.box_no
-    box = a.in_place("workshop", right)
-    if params.substance == "water":
-        if not a.done:
-            return a.fetch_water() or a.focus(a.water())
-        return a.put(a.world.parent[a.subject], box)
-    thing = a.subject if a.done else _asked(a, params)
-    return (None if a.done else a.hold(thing) or a.focus(thing)) or a.put(thing, box)
-
-
-def _asked(a: Actor, params: Conductivity) -> int:
-    found = a.in_place(params.place, params.substance)
-    return a.first(params.substance) if found == NONE else found

@@ -1,11 +1,11 @@
-"""Solvers of the tasks on living things (4-x, 7-x, 8-x) and of those answered by a focus."""
+"""Solvers of the tasks on living things (4-x, 7-x, 8-x)."""
 
 from __future__ import annotations
 
 from ...records import CYCLES
 from ...world import NONE
 from ..goals_living import PLANT_STAGES, animal_stage_names
-from ..params import AnimalStages, Genetics, Lifespan, Planes, PlantStages
+from ..params import AnimalStages, Lifespan, PlantStages
 from .actor import Actor, Step
 
 _LONG_WAIT = 11
@@ -84,23 +84,3 @@ def plant_stages(a: Actor) -> Step:
         if is_asked and world.stage(thing) == PLANT_STAGES[a.done]:
             return a.focus(thing)
     return a.wait()
-
-
-def planes(a: Actor) -> Step:
-    """9-1 to 9-3: focus on the right plane."""
-    params: Planes = a.params
-    world = a.world
-    by_angle = params.ask in ("shallowest", "steepest")
-    for thing in world.inside(world.places["workshop"]):
-        if "plane" in world.kind[thing].tags:
-            slope = world.note[thing]
-            if (slope.letter if by_angle else slope.surface) == params.answer:
-                return a.focus(thing)
-    return None
-
-
-def genetics(a: Actor) -> Step:
-    """10-1 and 10-2: focus on the right box."""
-    params: Genetics = a.params
-    box = params.box_dominant if params.dominant else params.box_recessive
-    return a.focus(a.in_place("greenhouse", box))

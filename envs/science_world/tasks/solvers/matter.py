@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...wording import full_name
 from ...world import NONE
 from ..params import Melting, StateChange, Thermometer
 from .actor import Actor, Intent, Step
@@ -129,12 +130,9 @@ def _take_thermometer(a: Actor) -> Step:
 
 
 def _measure(a: Actor, thing: int) -> Step:
-    """Use the thermometer once on the thing."""
-    goals = a.world.goals
-    deeds = goals.progress.deeds if goals is not None else []  # pyright: ignore
+    """Have used the thermometer on the thing."""
     thermometer = a.first("thermometer")
-    name = a.world.name[thing].lower()
-    if any(deed[:1] == ("use",) and deed[2] == name for deed in deeds):
+    if a.did("use", full_name(a.world, thing).lower()):
         return None
     if not a.held(thermometer):
         return a.hold(thermometer)
@@ -142,7 +140,7 @@ def _measure(a: Actor, thing: int) -> Step:
 
 
 def measure_melting(a: Actor) -> Step:
-    """2-2 and 2-3."""
+    """2-2 and 2-3: warm or cool the substance until its state at the threshold is known."""
     params: Melting = a.params
     if a.done == 0:
         return _take_thermometer(a)
@@ -151,4 +149,20 @@ def measure_melting(a: Actor) -> Step:
             return a.fetch_water() or a.focus(a.water())
         return a.focus(a.first(params.object))
     answer = params.above if params.melting >= params.threshold else params.below
-    return a.focus(a.first(answer))
+    return _find_side(a, a.subject, params) or a.focus(a.first(answer))
+
+
+def _find_side(a: Actor, thing: int, params: Melting) -> Step:
+    """Have measured the thing while it was solid above the threshold or liquid below it."""
+    world = a.world
+    if not a.place_name(thing) or a.did("use", full_name(world, thing).lower()):
+        return None
+    solid, heat = world.state[thing] == "solid", world.heat[thing]
+    known = heat >= params.threshold if solid else heat <= params.threshold
+    if known or params.melting == params.threshold:
+        return _measure(a, thing)
+    if not solid:
+        cooler = _cooler(a, 0.0)
+        return a.into(thing, cooler) or a.opened(cooler) or a.switch(cooler) or a.wait()
+    oven, pot = _heater(a, 0.0), _pot(a, thing)
+    return a.into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()

@@ -18,7 +18,7 @@ from ..conditions_ordered import (
     PoweredBy,
     PutInto,
 )
-from . import circuit, growing, living, matter, mixing
+from . import circuit, growing, living, matter, measuring, mixing
 from .actor import Actor, Intent, Step
 
 _SOLVERS: dict[str, Callable[[Actor], Step]] = {
@@ -31,8 +31,8 @@ _SOLVERS: dict[str, Callable[[Actor], Step]] = {
     "2-3": matter.measure_melting,
     "3-1": circuit.power,
     "3-2": circuit.power,
-    "3-3": circuit.conductivity,
-    "3-4": circuit.conductivity,
+    "3-3": measuring.conductivity,
+    "3-4": measuring.conductivity,
     "4-1": living.find_animal,
     "4-2": living.find_dead,
     "4-3": living.find_plant,
@@ -47,11 +47,11 @@ _SOLVERS: dict[str, Callable[[Actor], Step]] = {
     "7-3": living.longest_then_shortest,
     "8-1": living.animal_stages,
     "8-2": living.plant_stages,
-    "9-1": living.planes,
-    "9-2": living.planes,
-    "9-3": living.planes,
-    "10-1": living.genetics,
-    "10-2": living.genetics,
+    "9-1": measuring.planes,
+    "9-2": measuring.planes,
+    "9-3": measuring.planes,
+    "10-1": growing.genetics,
+    "10-2": growing.genetics,
 }
 
 _OF_ONE_OBJECT = (
