@@ -10,18 +10,12 @@ from ..episode import Episode, Outcome
 from ..errors import UnknownNameError
 from ..randomness import EpisodeRandom
 from ..tasks import Task
-from .actions.looking import inventory, look_around
-from .engine import step
-from .house import build_house
-from .house_micro import build_micro_house
-from .legal import legal_actions
+from .backends import HOUSES, find_backend
 from .source import WHERE, Variation, chosen_tasks, variations
-from .tasks.episode import simplifications, start_world
+from .tasks.episode import simplifications
 from .text import PROMPTS, first_observation, observation
-from .valid import valid_actions
 from .world import World
 
-HOUSES = {"full": build_house, "micro": build_micro_house}
 MAX_TURNS = {"full": 300, "micro": 60}
 MOST_CHARS = 20_000
 FULL = 100
@@ -77,11 +71,15 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
             stands for teleport, open doors, self-watering pots and no electrical actions (where
             the task is not about electricity). ``""`` for none.
         max_turns: Actions per episode (300; 60 in the micro world). Waiting counts as one.
+        backend: ``"python"``, or ``"jvm"``: the original engine in a Java machine of its own (extra
+            ``science-jvm``), for comparison. It has no expert, forks by replaying the episode, and
+            its list of legal actions is the original's.
         render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
 
     Raises:
-        UnknownNameError: An unknown size, task or simplification.
-        BadValueError: ``max_turns`` out of range.
+        UnknownNameError: An unknown size, task, simplification or backend.
+        BadValueError: ``max_turns`` out of range; no Java for the Java engine.
+        MissingExtraError: The Java engine's package is not installed.
 
     References:
         ScienceWorld: Is your Agent Smarter than a 5th Grader? arXiv 2203.07540.
@@ -99,11 +97,13 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         tasks: str | Iterable[str] | None = None,
         simplifications: str | Iterable[str] = "easy",
         max_turns: int | None = None,
+        backend: str = "python",
         render_mode: str | None = None,
     ) -> None:
         if size not in HOUSES:
             raise UnknownNameError("size", size, HOUSES, WHERE)
-        self.size = size
+        self.size, self.backend = size, backend
+        self._sim = find_backend(backend, size)
         named = simplifications if isinstance(simplifications, str) else ",".join(simplifications)
         self.simplifications = named
         ids = chosen_tasks(tasks, size)
@@ -125,16 +125,15 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
     ) -> tuple[ScienceState, str]:
         """The house with the task's things; the first look counts towards the goals."""
         kind, number = task.payload.kind, task.payload.number
-        world = start_world(kind, number, self._simple[kind.id], HOUSES[self.size])
+        world, room = self._sim.start(kind, number, self._simple[kind.id])
         state = ScienceState(world, kind.text(number), 0)
-        room = step(world, "look around").text
         state.start = state.points
         return state, first_observation(state.description, room)
 
     def play(self, episode: Episode[ScienceState], action: str) -> Outcome:
         """One input to the world; the score's change is the reward."""
         state = episode.world
-        reply = step(state.world, action.removesuffix("\n"), state.description)
+        reply = self._sim.step(state.world, action.removesuffix("\n"), state.description)
         terms = self._pay(state)
         goals = state.world.goals
         text = observation(reply.text)
@@ -160,9 +159,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
 
     def secrets(self, episode: Episode[ScienceState]) -> Sequence[str]:
         """What the task's solver would do first."""
-        from .expert import planned
-
-        first = planned(episode.world.world)
+        first = self._sim.plan(episode.world.world)
         return (first,) if " " in first else ()
 
     def measure(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
@@ -172,19 +169,19 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
 
     def legal_actions(self) -> list[str]:
         """Actions that make sense now and are understood; one form and one name each."""
-        return legal_actions(self.episode.world.world)
+        return self._sim.legal(self.episode.world.world)
 
     def valid_actions(self) -> list[str]:
         """The original's list of valid actions, not all of which its parser understands."""
-        return valid_actions(self.episode.world.world)
+        return self._sim.valid(self.episode.world.world)
 
     def look(self) -> str:
         """The agent's place as text, without an action."""
-        return look_around(self.episode.world.world)
+        return self._sim.look(self.episode.world.world)
 
     def inventory(self) -> str:
         """What the agent carries as text, without an action."""
-        return inventory(self.episode.world.world)
+        return self._sim.inventory(self.episode.world.world)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Follows the task's solver.
@@ -195,6 +192,8 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         """
         from .expert import ScienceExpert
 
+        if self.backend != "python":
+            raise NotImplementedError(f"{self.name}: the {self.backend} backend hides its state.")
         return ScienceExpert(mistakes=mistakes, seed=seed)
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .actions.table import Action, actions_of
+from .actions.table import Action, actions_that_begin
 from .names import clean, container_of, find_names
+from .physics.quiet import settle
 from .wording import full_name, other_end
 from .world import NONE, TERMINALS, World, creation_id, terminal
 
@@ -31,8 +32,8 @@ def parse(world: World, text: str) -> list[Match]:
     text = clean(text)
     reach = _Reach(world, text)
     found: list[Match] = []
-    for entry in actions_of(world.simple):
-        found += (Match(entry, objects) for objects in _objects(entry, text, reach))
+    for entry in actions_that_begin(text[:2], world.simple):
+        found += [Match(entry, objects) for objects in _objects(entry, text, reach)]
     if len(found) > 1:
         found.sort(key=lambda match: match.action.name)  # stable: objects stay in order
     return found
@@ -73,6 +74,7 @@ class _Reach:
         self._near: list[tuple[int, tuple[str, ...]]] | None = None
         self._all: list[tuple[int, tuple[str, ...]]] | None = None
         self._called: dict[str, list[int]] = {}
+        self._spots = set(world.places.values())
 
     def _named(self, handles: list[int]) -> list[tuple[int, tuple[str, ...]]]:
         world, view = self._world, self._view
@@ -84,16 +86,21 @@ class _Reach:
             self._near = self._named(within_reach(self._world, terminals=self._poles))
         return self._near
 
+    def _places(self) -> list[tuple[int, tuple[str, ...]]]:
+        """The places; nothing else is called as they are."""
+        return self._named([o for o in self._world.kids[self._world.universe] if o in self._spots])
+
     def everything(self) -> list[tuple[int, tuple[str, ...]]]:
-        """What is reachable from the universe, in creation order."""
+        """What is reachable from the universe, in creation order, with its present names."""
         if self._all is None:
+            settle(self._world)
             self._all = self._named(from_universe(self._world, terminals=self._poles))
         return self._all
 
     def called(self, text: str, anywhere: bool = False) -> list[int]:
         """Objects one of whose names is exactly ``text``."""
         if anywhere:
-            return self._exactly(text, self.everything())
+            return self._exactly(text, self._places()) or self._exactly(text, self.everything())
         found = self._called.get(text)
         if found is None:
             found = self._called[text] = self._exactly(text, self.near())

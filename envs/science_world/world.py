@@ -221,7 +221,8 @@ class World:
             at = bisect_left(kids, uid, key=self.uid.__getitem__)
             self.kids[container] = (*kids[:at], o, *kids[at:])
         self.parent[o] = container
-        self.pairs[container] = None
+        if self.material[o] is not None:
+            self.pairs[container] = None
         if self.kind[container].tick == "plane":
             self.slides.setdefault(container, {})[o] = 1.0
 
@@ -229,8 +230,9 @@ class World:
         """Remove an object from its container; it is then nowhere."""
         container = self.parent[o]
         if container != NONE:
-            self.kids[container] = tuple(k for k in self.kids[container] if k != o)
-            self.pairs[container] = None
+            self.kids[container] = tuple([k for k in self.kids[container] if k != o])
+            if self.material[o] is not None:
+                self.pairs[container] = None
             self.parent[o] = NONE
 
     def delete(self, o: int, *, expel: bool = False) -> None:

@@ -166,3 +166,22 @@ def actions_of(simple: frozenset[str]) -> tuple[Action, ...]:
 
 
 _KNOWN: dict[frozenset[str], tuple[Action, ...]] = {}
+
+
+def actions_that_begin(letters: str, simple: frozenset[str]) -> tuple[Action, ...]:
+    """The actions of which some words begin with two letters."""
+    key = letters, simple
+    known = _BEGINNING.get(key)
+    if known is None:
+        known = tuple(
+            entry
+            for entry in actions_of(simple)
+            if any(words.startswith(letters) for words in entry.words)
+        )
+        if len(_BEGINNING) < _MOST_BEGINNINGS:
+            _BEGINNING[key] = known
+    return known
+
+
+_BEGINNING: dict[tuple[str, frozenset[str]], tuple[Action, ...]] = {}
+_MOST_BEGINNINGS = 10_000

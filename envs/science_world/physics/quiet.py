@@ -12,6 +12,8 @@ from .ticking import tick
 
 CHECK_EVERY = 4
 """Ticks between two looks at a room that was not quiet."""
+CHECK_ALL = 2
+"""In the first ticks every room is looked at."""
 
 
 def pass_over(world: World, place: int) -> bool:
@@ -22,7 +24,8 @@ def pass_over(world: World, place: int) -> bool:
             wake(world, place)
             return False
     else:
-        if world.wires or world.ticks == 1 or (world.ticks + place) % CHECK_EVERY:
+        due = world.ticks <= CHECK_ALL or (world.ticks + place) % CHECK_EVERY == 0
+        if world.wires or not due:
             return False
         bees = caged_bees(world, place)
         if bees == NONE:

@@ -98,12 +98,33 @@ def tick(world: World, o: int, stamp: int) -> None:
         change_state(world, o)
     if world.wires:
         _conduct(world, o)
-    for kid in kids:
-        tick(world, kid, stamp)
+    if kids:
+        _tick_contents(world, kids, stamp)
     if "basin" in world.kind[o].tags:
         for drain in world.portals[o]:
             tick_drain(world, drain)
     done[o] = stamp
+
+
+def _tick_contents(world: World, kids: tuple[int, ...], stamp: int) -> None:
+    """One tick of each; plain things without contents need only a look at their temperature."""
+    kind, made_of, heat, inner = world.kind, world.material, world.heat, world.kids
+    for kid in kids:
+        if kind[kid].tick or inner[kid] or world.wires or world.burning[kid]:
+            tick(world, kid, stamp)
+            continue
+        material = made_of[kid]
+        if material is not None and world.done[kid] != stamp:
+            warm = heat[kid]
+            if warm >= material.ignites:
+                tick(world, kid, stamp)
+                continue
+            state = (
+                "solid" if warm < material.melts else "gas" if warm > material.boils else "liquid"
+            )
+            if state != world.state[kid]:
+                change_state(world, kid)
+        world.done[kid] = stamp
 
 
 def change_state(world: World, o: int) -> None:
