@@ -21,6 +21,17 @@ HARMLESS = ("look", "go to", "teleport to", "open", "read", "inventory", "wait1"
 LOST = "look around"
 
 
+def planned(world: World) -> str:
+    """What the task's solver says next, or the answer to the world's question."""
+    settle(world)
+    try:
+        intent = next_intent(world)
+    except (LookupError, StopIteration):
+        # What the solver looks for is gone (eaten, burnt, drained): there is no plan left.
+        return LOST
+    return write(world, intent) if world.pending is None else answer(world, intent)
+
+
 class ScienceExpert:
     """Does what the task's solver says next, from the hidden state of the episode.
 
@@ -52,15 +63,7 @@ class ScienceExpert:
         world: World = inner.episode.world.world
         if self.mistakes and self._random.random() < self.mistakes:
             return self._wrong(world)
-        settle(world)
-        try:
-            intent = next_intent(world)
-        except (LookupError, StopIteration):
-            # What the solver looks for is gone (eaten, burnt, drained): there is no plan left.
-            return LOST
-        if world.pending is not None:
-            return answer(world, intent)
-        return write(world, intent)
+        return planned(world)
 
     def _wrong(self, world: World) -> str:
         choices = [text for text in legal_actions(world) if text.startswith(HARMLESS)]
