@@ -73,9 +73,16 @@ def run(command: FidelityCommand) -> None:
         raise UnknownNameError("world with transcripts", command.world, WORLDS, "fidelity")
     found = measure(command.folder, command.task)
     if command.json is not None:
-        rows = {kind.id: agreement.as_row() for kind, agreement in found.items()}
-        Path(command.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        _write(found, Path(command.json))
     _show(found, Console())
+
+
+def _write(found: Mapping[TaskKind, Agreement], path: Path) -> None:
+    rows = {kind.id: agreement.as_row() for kind, agreement in found.items()}
+    try:
+        path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadValueError(f"fidelity: cannot write {path} ({error.strerror}).") from error
 
 
 def measure(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]:

@@ -274,8 +274,8 @@ class FidelityCommand:
         json: File for the figures.
     """
 
-    world: tyro.conf.Positional[str]
-    folder: tyro.conf.Positional[str]
+    world: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")]
+    folder: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
     task: Repeated = ()
     json: str | None = None
 

@@ -108,5 +108,13 @@ def test_an_unknown_world_is_refused(folder: Path, capsys: pytest.CaptureFixture
     assert "scienceworld" in capsys.readouterr().err
 
 
+def test_a_file_that_cannot_be_written_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = folder / "none" / "figures.json"
+    assert main(["fidelity", "scienceworld", str(folder), "--json", str(out)]) == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
 def test_blanks_do_not_count() -> None:
     assert normal("  a  b \n\tc  \n") == "a b\n\tc"

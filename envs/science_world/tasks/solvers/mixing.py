@@ -10,11 +10,14 @@ _STUDIO = "art studio"
 
 
 def mix(a: Actor) -> Step:
-    """6-1: all ingredients alone in one container, mixed."""
+    """6-1: read what is needed; then all ingredients alone in one container, mixed."""
     params: Mix = a.params
     result = a.first(params.result)
     if result != NONE:
         return a.focus(result)
+    recipe = a.first("recipe")
+    if recipe != NONE and not a.did("read", "recipe"):
+        return a.reach(recipe) or Intent("read", (recipe,))
     return _together(a, params.ingredients)
 
 

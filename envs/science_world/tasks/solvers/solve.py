@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....errors import EpisodeError
-from ...world import World
+from ...world import NONE, World
 from ..catalogue import find_kind
 from ..checker import TaskState
 from ..conditions_ordered import (
     AnyState,
     BoxByTemperature,
+    Find,
     Grown,
     InState,
     OtherState,
@@ -84,7 +85,14 @@ def next_intent(world: World) -> Intent:
     actor = Actor(world, params, goals.variation)
     if isinstance(goals.goals.ordered[goals.progress.ordered], _OF_ONE_OBJECT) and actor.done:
         if not actor.place_name(actor.subject):
-            return Intent("reset task")  # the object is gone; another one may do
+            return _begin_again(actor, goals)
         if world.focus != actor.subject:
             return actor.focus(actor.subject) or Intent("wait1")
     return _SOLVERS[goals.task](actor) or Intent("wait1")
+
+
+def _begin_again(actor: Actor, goals: TaskState) -> Intent:
+    """The task's object is gone: with another one all begins anew, else nothing is left to do."""
+    first = goals.goals.ordered[0]
+    alone = isinstance(first, Find) and actor.first(first.name) == NONE
+    return Intent("wait1" if alone else "reset task")
