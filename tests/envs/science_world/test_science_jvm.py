@@ -28,7 +28,7 @@ class StandIn:
     made = 0
     world: World
 
-    def __init__(self, envStepLimit: int) -> None:  # noqa: N803 - the package's own spelling
+    def __init__(self, envStepLimit: int) -> None:
         type(self).made += 1
         self.limit = envStepLimit
 
