@@ -14,7 +14,7 @@ from .actions.table import Action, actions_that_begin
 from .names import clean, container_of, find_names
 from .physics.quiet import settle
 from .wording import full_name, other_end
-from .world import NONE, TERMINALS, World, creation_id, terminal
+from .world import NONE, World, creation_id, terminal
 
 UNKNOWN = "No known action matches that input."
 _POLES = ("terminal", "anode", "cathode")
@@ -232,8 +232,3 @@ def _with_containers(world: World, o: int) -> str:
         container = NONE if container == here else world.parent[container]
     name = full_name(world, o)
     return f"{name} ({', '.join(chain)})" if chain else name
-
-
-def is_terminal(handle: int) -> bool:
-    """Whether a handle is a terminal's."""
-    return handle >= TERMINALS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..wording import describe, describe_portal, in_lines, terminal_name
+from ..wording import describe, describe_portal, in_lines
 from ..world import TERMINALS, World
 from .facts import bare, box_of, has_tag, is_open, name_of
 
@@ -80,8 +80,3 @@ def read(world: World, o: int) -> str:
     if text is None or not text.contents:
         return "The paper does not have any text on it."
     return f"The paper reads:\n{text.title}\n{text.contents}"
-
-
-def label(world: World, h: int) -> str:
-    """Plain name of an object or terminal, for questions."""
-    return terminal_name(world, h) if h >= TERMINALS else world.name[h]
