@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from ..digest import digest_of
@@ -42,7 +43,7 @@ def check_java() -> None:
 
 def _engine_class() -> Callable[..., Any]:
     try:
-        from scienceworld import ScienceWorldEnv
+        return import_module("scienceworld").ScienceWorldEnv
     except ImportError as error:
         raise MissingExtraError(f"{WHERE}: backend 'jvm'", "scienceworld", "science-jvm") from error
     return ScienceWorldEnv
@@ -51,10 +52,9 @@ def _engine_class() -> Callable[..., Any]:
 def _faults() -> tuple[type[Exception], ...]:
     """What a broken engine raises."""
     try:
-        from py4j.protocol import Py4JError
+        return OSError, RuntimeError, import_module("py4j.protocol").Py4JError
     except ImportError:
         return OSError, RuntimeError
-    return OSError, RuntimeError, Py4JError
 
 
 class JvmWorld:
