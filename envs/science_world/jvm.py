@@ -46,7 +46,6 @@ def _engine_class() -> Callable[..., Any]:
         return import_module("scienceworld").ScienceWorldEnv
     except ImportError as error:
         raise MissingExtraError(f"{WHERE}: backend 'jvm'", "scienceworld", "science-jvm") from error
-    return ScienceWorldEnv
 
 
 def _faults() -> tuple[type[Exception], ...]:
