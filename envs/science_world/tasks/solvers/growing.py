@@ -24,11 +24,15 @@ def grow_plant(a: Actor) -> Step:
 
 
 def grow_fruit(a: Actor) -> Step:
-    """5-2: two plants; pollen is carried by hand from one flower to the other."""
+    """5-2: two plants; pollen is carried by hand from one flower to the other.
+
+    The orange that the agent carries would do for an orange; it is not the one that was grown.
+    """
     params: Grow = a.params
     kinds = a.world.kind
     for thing in a.named(params.seed):
-        if "food" in kinds[thing].tags and a.place_name(thing) == _GREENHOUSE:
+        grown = a.place_name(thing) == _GREENHOUSE and not a.held(thing)
+        if grown and "food" in kinds[thing].tags:
             return a.focus(thing)
     return _cross(a)
 
