@@ -28,7 +28,7 @@ class Names(NamedTuple):
 
 
 _KNOWN: dict[tuple[object, ...], Names] = {}
-_MOST_KNOWN = 200_000
+_MOST_KNOWN = 20_000
 
 
 def clean(text: str) -> str:

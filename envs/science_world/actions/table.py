@@ -184,4 +184,4 @@ def actions_that_begin(letters: str, simple: frozenset[str]) -> tuple[Action, ..
 
 
 _BEGINNING: dict[tuple[str, frozenset[str]], tuple[Action, ...]] = {}
-_MOST_BEGINNINGS = 10_000
+_MOST_BEGINNINGS = 2_000
