@@ -70,8 +70,8 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         simplifications: Names as the original has them, comma-separated or a sequence; ``"easy"``
             stands for teleport, open doors, self-watering pots and no electrical actions (where
             the task is not about electricity). ``""`` for none.
-        max_turns: Actions per episode (100 as in the published results; 40 in the micro world). Waiting
-            counts as one.
+        max_turns: Actions per episode (100 as in published results; 40 in the micro world).
+            Waiting counts as one.
         backend: ``"python"``, or ``"jvm"``: the original engine in a Java machine of its own (extra
             ``science-jvm``), for comparison. It has no expert, forks by replaying the episode, and
             its list of legal actions is the original's.
