@@ -19,6 +19,7 @@ from .options import (
     DemoCommand,
     EnvsCommand,
     EvalCommand,
+    FidelityCommand,
     PlayCommand,
     RecipesCommand,
     RetrieverCommand,
@@ -40,6 +41,7 @@ _HOMES: dict[type, str] = {
     PapersCommand: "papers_command",
     RetrieverCommand: "retriever_command",
     SelectorCommand: "selector_command",
+    FidelityCommand: "fidelity_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

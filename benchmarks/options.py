@@ -268,6 +268,23 @@ class RetrieverCommand:
     topk: int = 3
 
 
+@dataclass(frozen=True, kw_only=True)
+class FidelityCommand:
+    """Replay transcripts of an original world here, and say how many steps agree.
+
+    Attributes:
+        world: The world that the transcripts are of: scienceworld.
+        folder: Folder of transcripts, one JSON file each.
+        task: Name or id of a task to replay, repeatable; left out: all.
+        json: File for the figures.
+    """
+
+    world: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")]
+    folder: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+    task: Repeated = ()
+    json: str | None = None
+
+
 Command = (
     Annotated[DemoCommand, tyro.conf.subcommand("demo")]
     | Annotated[EnvsCommand, tyro.conf.subcommand("envs")]
@@ -279,4 +296,5 @@ Command = (
     | Annotated[PapersCommand, tyro.conf.subcommand("papers")]
     | Annotated[RetrieverCommand, tyro.conf.subcommand("retriever")]
     | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
+    | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
 )

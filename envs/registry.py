@@ -110,6 +110,14 @@ gym.register(
     id="PaperCrawlerIndex-v0",
     entry_point="turngym.envs.paper_crawler.index_env:PaperCrawlerIndex",
 )
+register_world(
+    World(
+        id="ScienceWorld-v0",
+        entry_point="turngym.envs.science_world.env:ScienceWorld",
+        summary="science tasks in a simulated house: heat, circuits, plants, animals, mixing",
+        reward_range=(-1.0, 1.0),
+    )
+)
 
 for _name, _summary in (
     ("Bandit", "one turn: which arm pays depends on the sign shown"),

@@ -1,0 +1,202 @@
+"""ScienceWorld-v0: elementary-school science in a simulated house, in text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..api import Policy, TextEnv
+from ..episode import Episode, Outcome
+from ..errors import UnknownNameError
+from ..randomness import EpisodeRandom
+from ..tasks import Task
+from .backends import HOUSES, find_backend
+from .source import WHERE, Variation, chosen_tasks, variations
+from .tasks.episode import simplifications
+from .text import PROMPTS, first_observation, observation
+from .world import World
+
+MAX_TURNS = {"full": 100, "micro": 40}
+MOST_CHARS = 20_000
+FULL = 100
+"""Points of a solved task; a failed one has minus as many."""
+
+
+@dataclass(slots=True)
+class ScienceState:
+    """The state of an episode.
+
+    Attributes:
+        world: The world, with the task's goals in it.
+        description: Text of the task.
+        start: Points that the task gives before the first action.
+        paid: Points that rewards have paid.
+    """
+
+    world: World
+    description: str
+    start: int
+    paid: int = 0
+
+    def digest(self) -> str:
+        """Stable hash."""
+        return f"{self.world.digest()}:{self.start}:{self.paid}"
+
+    @property
+    def points(self) -> int:
+        """The score now: 0 to 100, or -100 after a failure."""
+        goals = self.world.goals
+        return 0 if goals is None else goals.points
+
+
+class ScienceWorld(TextEnv[ScienceState, Variation]):
+    """Do an elementary-school science task in a simulated house (ScienceWorld, engine 1.3.0).
+
+    Description:
+        A house of ten places with some two hundred things that heat, melt, burn, conduct, mix,
+        grow and die. The first observation is the task and the place; an action is one line
+        (``open door to kitchen``, ``use thermometer on lead``). A name that several things have
+        is answered by a question; the number of a choice, or anything else to cancel, comes next.
+        Thirty tasks with 7,207 variations in the original's splits; task ids are ``boil/14``.
+
+    Rewards:
+        ``outcome``: what the score rose or fell by, over 100. Points that a task gives before the
+        first action are paid with the first change, so that the return of a solved episode is 1
+        and of a failed one -1. An episode fails when the focus is set on a wrong thing.
+
+    Args:
+        size: ``"full"``, or ``"micro"``: three places and the tasks 6-1 (in the kitchen) and 7-x.
+        tasks: Ids (``"1-1"``), names (``"boil"``) or topics (``"Electricity"``), or one; all.
+        simplifications: Names as the original has them, comma-separated or a sequence; ``"easy"``
+            stands for teleport, open doors, self-watering pots and no electrical actions (where
+            the task is not about electricity). ``""`` for none.
+        max_turns: Actions per episode (100 as in published results; 40 in the micro world).
+            Waiting counts as one.
+        backend: ``"python"``, or ``"jvm"``: the original engine in a Java machine of its own (extra
+            ``science-jvm``), for comparison. It has no expert, forks by replaying the episode, and
+            its list of legal actions is the original's.
+        render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
+
+    Raises:
+        UnknownNameError: An unknown size, task, simplification or backend.
+        BadValueError: ``max_turns`` out of range; no Java for the Java engine.
+        MissingExtraError: The Java engine's package is not installed.
+
+    References:
+        ScienceWorld: Is your Agent Smarter than a 5th Grader? arXiv 2203.07540.
+
+    Version history:
+        v0: first.
+    """
+
+    stop = ("\n",)
+
+    def __init__(
+        self,
+        *,
+        size: str = "full",
+        tasks: str | Iterable[str] | None = None,
+        simplifications: str | Iterable[str] = "easy",
+        max_turns: int | None = None,
+        backend: str = "python",
+        render_mode: str | None = None,
+    ) -> None:
+        if size not in HOUSES:
+            raise UnknownNameError("size", size, HOUSES, WHERE)
+        self.size, self.backend = size, backend
+        self._sim = find_backend(backend, size)
+        named = simplifications if isinstance(simplifications, str) else ",".join(simplifications)
+        self.simplifications = named
+        ids = chosen_tasks(tasks, size)
+        source = variations(ids, size)
+        self._simple = {task: _simple(task, named) for task in ids}
+        super().__init__(
+            source=source,
+            max_turns=MAX_TURNS[size] if max_turns is None else max_turns,
+            max_chars=MOST_CHARS,
+            reward_range=(-1.0, 1.0),
+            render_mode=render_mode,
+        )
+        self.instructions = PROMPTS[size]
+
+    def begin(
+        self,
+        task: Task[Variation],
+        random: EpisodeRandom,  # noqa: ARG002 - a variation is one world, as in the original
+    ) -> tuple[ScienceState, str]:
+        """The house with the task's things; the first look counts towards the goals."""
+        kind, number = task.payload.kind, task.payload.number
+        world, room = self._sim.start(kind, number, self._simple[kind.id])
+        state = ScienceState(world, kind.text(number), 0)
+        state.start = state.points
+        return state, first_observation(state.description, room)
+
+    def play(self, episode: Episode[ScienceState], action: str) -> Outcome:
+        """One input to the world; the score's change is the reward."""
+        state = episode.world
+        reply = self._sim.step(state.world, action.removesuffix("\n"), state.description)
+        terms = self._pay(state)
+        goals = state.world.goals
+        text = observation(reply.text)
+        if goals is not None and goals.failed:
+            return Outcome.failed(text, terms, verdict=-1)
+        if goals is not None and goals.completed:
+            return Outcome.solved(text, terms, verdict=1)
+        if not reply.understood:
+            return Outcome.unreadable(text, terms, verdict=-1)
+        return Outcome.move(text, terms, verdict=1 if terms["outcome"] > 0 else 0)
+
+    @staticmethod
+    def _pay(state: ScienceState) -> Mapping[str, float]:
+        points = state.points
+        if state.paid == 0 and points == state.start:
+            return {"outcome": 0.0}
+        change, state.paid = points - state.paid, points
+        return {"outcome": change / FULL}
+
+    def fork_world(self, world: ScienceState) -> ScienceState:
+        """An independent copy."""
+        return ScienceState(world.world.fork(), world.description, world.start, world.paid)
+
+    def secrets(self, episode: Episode[ScienceState]) -> Sequence[str]:
+        """What the task's solver would do first."""
+        first = self._sim.plan(episode.world.world)
+        return (first,) if " " in first else ()
+
+    def measure(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
+        """The score (0 to 100; -100 after a failure) and the ticks of the world."""
+        state = episode.world
+        return {"score": float(state.points), "moves": float(state.world.ticks)}
+
+    def legal_actions(self) -> list[str]:
+        """Actions that make sense now and are understood; one form and one name each."""
+        return self._sim.legal(self.episode.world.world)
+
+    def valid_actions(self) -> list[str]:
+        """The original's list of valid actions, not all of which its parser understands."""
+        return self._sim.valid(self.episode.world.world)
+
+    def look(self) -> str:
+        """The agent's place as text, without an action."""
+        return self._sim.look(self.episode.world.world)
+
+    def inventory(self) -> str:
+        """What the agent carries as text, without an action."""
+        return self._sim.inventory(self.episode.world.world)
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Follows the task's solver.
+
+        Args:
+            mistakes: Probability of another legal action, none that ends the episode.
+            seed: Seed of the mistakes.
+        """
+        from .expert import ScienceExpert
+
+        if self.backend != "python":
+            raise NotImplementedError(f"{self.name}: the {self.backend} backend hides its state.")
+        return ScienceExpert(mistakes=mistakes, seed=seed)
+
+
+def _simple(task: str, named: str) -> frozenset[str]:
+    return simplifications(named, Variation(task, 0).kind)

@@ -1,0 +1,70 @@
+"""The scripted expert: the task's solver, put into words; with mistakes on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from ..api import TextEnv
+from ..errors import BadValueError
+from .legal import legal_actions
+from .physics.quiet import settle
+from .tasks.solvers.solve import next_intent
+from .tasks.solvers.words import answer, write
+from .world import World
+
+HARMLESS = ("look", "go to", "teleport to", "open", "read", "inventory", "wait1")
+"""A mistake is a needless action that the task recovers from: one that begins so."""
+LOST = "look around"
+
+
+def planned(world: World) -> str:
+    """What the task's solver says next, or the answer to the world's question."""
+    settle(world)
+    try:
+        intent = next_intent(world)
+    except (LookupError, StopIteration):
+        # What the solver looks for is gone (eaten, burnt, drained): there is no plan left.
+        return LOST
+    return write(world, intent) if world.pending is None else answer(world, intent)
+
+
+class ScienceExpert:
+    """Does what the task's solver says next, from the hidden state of the episode.
+
+    Args:
+        mistakes: Probability of another legal action instead.
+        seed: Seed of the mistakes.
+
+    Raises:
+        BadValueError: ``mistakes`` is no probability.
+    """
+
+    def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
+        if not 0.0 <= mistakes <= 1.0:
+            raise BadValueError(
+                f"ScienceWorld expert: mistakes is {mistakes!r}; expected a probability, 0 to 1."
+            )
+        self.mistakes = mistakes
+        self._random = np.random.default_rng(seed)
+
+    def __call__(
+        self,
+        env: gym.Env[str, str],
+        observation: str,  # noqa: ARG002 - the state says more
+        info: Mapping[str, Any],  # noqa: ARG002
+    ) -> str:
+        """The next action."""
+        inner = env.unwrapped
+        assert isinstance(inner, TextEnv)
+        world: World = inner.episode.world.world
+        if self.mistakes and self._random.random() < self.mistakes:
+            return self._wrong(world)
+        return planned(world)
+
+    def _wrong(self, world: World) -> str:
+        choices = [text for text in legal_actions(world) if text.startswith(HARMLESS)]
+        return choices[int(self._random.integers(len(choices)))] if choices else LOST

@@ -1,0 +1,1 @@
+"""What happens of itself every tick: heat, fire, electricity, water, life."""

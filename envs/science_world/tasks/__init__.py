@@ -1,0 +1,1 @@
+"""The thirty tasks of ScienceWorld: variations, texts, goals, set-up and experts."""

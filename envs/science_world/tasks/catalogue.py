@@ -1,0 +1,366 @@
+"""The thirty tasks: ids, names, variations, splits, texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ...errors import BadValueError, UnknownNameError
+from . import descriptions as texts
+from . import variations_circuit as circuit
+from . import variations_living as living
+from . import variations_matter as matter
+from . import variations_measuring as measuring
+from . import variations_mixing as mixing
+from .params import Params
+
+SPLIT_NAMES = ("train", "dev", "test")
+WHERE = "ScienceWorld"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKind:
+    """One of the thirty tasks.
+
+    Attributes:
+        id: The short id, "1-1" to "10-2".
+        name: The engine's name, "boil".
+        topic: One of the ten topics of the benchmark.
+        title: The name in the benchmark's table, after the topic.
+        make: Gives the parameters of all variations in the engine's order.
+        describe: Gives the task's text from the parameters and the variation's number.
+    """
+
+    id: str
+    name: str
+    topic: str
+    title: str
+    make: Callable[[], Sequence[Any]]
+    describe: Callable[[Any, int], str]
+
+    @property
+    def variations(self) -> Sequence[Params]:
+        """Parameters of every variation, in the engine's order."""
+        return _made(self.make)
+
+    def params(self, variation: int) -> Params:
+        """Parameters of one variation.
+
+        Raises:
+            BadValueError: There is no such variation.
+        """
+        count = len(self.variations)
+        if isinstance(variation, bool) or not isinstance(variation, int):
+            raise BadValueError(
+                f"{WHERE} {self.name}: variation is {variation!r}; expected an integer."
+            )
+        if not 0 <= variation < count:
+            raise BadValueError(
+                f"{WHERE} {self.name}: variation {variation} does not exist; expected 0 to "
+                f"{count - 1}."
+            )
+        return self.variations[variation]
+
+    def text(self, variation: int) -> str:
+        """The task's text."""
+        return self.describe(self.params(variation), variation).strip()
+
+    def split(self, split: str) -> range:
+        """Variations of "train", "dev" or "test".
+
+        Raises:
+            UnknownNameError: There is no such split.
+        """
+        if split not in SPLIT_NAMES:
+            raise UnknownNameError("split", split, SPLIT_NAMES, WHERE)
+        return split_ranges(len(self.variations))[SPLIT_NAMES.index(split)]
+
+
+def split_ranges(count: int) -> tuple[range, range, range]:
+    """The variations of train, dev and test of a task that has ``count`` of them."""
+    if count > 4:
+        quarter = count // 4
+        last = min(count, 5 * quarter)
+        return range(2 * quarter), range(2 * quarter, 3 * quarter), range(3 * quarter, last)
+    empty = range(0)
+    return (
+        (empty, empty, empty),
+        (range(1), empty, range(1)),
+        (range(1), empty, range(1, 2)),
+        (range(1), range(1, 2), range(2, 3)),
+        (range(2), range(2, 3), range(3, 4)),
+    )[count]
+
+
+@cache
+def _made(make: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    return tuple(make())
+
+
+_MELTING = "measure-melting-point-{}-substance"
+_CIRCUIT = "power-component"
+_SOURCE = "power-component-renewable-vs-nonrenewable-energy"
+_CONDUCT = "test-conductivity"
+_PAINT = "chemistry-mix-paint-{}-color"
+_LIVED = "lifespan-longest-lived"
+_PLANE = "inclined-plane-{}"
+_INHERIT = "mendelian-genetics-{}-plant"
+
+TASKS: tuple[TaskKind, ...] = tuple(
+    TaskKind(*row)
+    for row in (
+        (
+            "1-1",
+            "boil",
+            "Matter",
+            "Changes of State (Boiling)",
+            matter.state_changes,
+            texts.state_text("boil"),
+        ),
+        (
+            "1-2",
+            "melt",
+            "Matter",
+            "Changes of State (Melting)",
+            matter.state_changes,
+            texts.state_text("melt"),
+        ),
+        (
+            "1-3",
+            "freeze",
+            "Matter",
+            "Changes of State (Freezing)",
+            matter.state_changes,
+            texts.state_text("freeze"),
+        ),
+        (
+            "1-4",
+            "change-the-state-of-matter-of",
+            "Matter",
+            "Changes of State (Any)",
+            matter.state_changes,
+            texts.state_text("change the state of matter of"),
+        ),
+        (
+            "2-1",
+            "use-thermometer",
+            "Measurement",
+            "Use Thermometer",
+            matter.temperatures,
+            texts.thermometer_text,
+        ),
+        (
+            "2-2",
+            _MELTING.format("known"),
+            "Measurement",
+            "Measuring Boiling Point (known)",
+            matter.known_meltings,
+            texts.melting_text,
+        ),
+        (
+            "2-3",
+            _MELTING.format("unknown"),
+            "Measurement",
+            "Measuring Boiling Point (unknown)",
+            matter.unknown_meltings,
+            texts.melting_text,
+        ),
+        (
+            "3-1",
+            _CIRCUIT,
+            "Electricity",
+            "Create a circuit",
+            circuit.powered_parts,
+            texts.power_text,
+        ),
+        (
+            "3-2",
+            _SOURCE,
+            "Electricity",
+            "Renewable vs Non-renewable Energy",
+            circuit.powered_parts_by_source,
+            texts.power_text,
+        ),
+        (
+            "3-3",
+            _CONDUCT,
+            "Electricity",
+            "Test Conductivity (known)",
+            circuit.known_conductors,
+            texts.conductivity_text,
+        ),
+        (
+            "3-4",
+            f"{_CONDUCT}-of-unknown-substances",
+            "Electricity",
+            "Test Conductivity (unknown)",
+            circuit.unknown_conductors,
+            texts.conductivity_text,
+        ),
+        (
+            "4-1",
+            "find-living-thing",
+            "Classification",
+            "Find a living thing",
+            living.finds,
+            texts.find_text("living thing"),
+        ),
+        (
+            "4-2",
+            "find-non-living-thing",
+            "Classification",
+            "Find a non-living thing",
+            living.finds,
+            texts.find_text("non-living thing"),
+        ),
+        (
+            "4-3",
+            "find-plant",
+            "Classification",
+            "Find a plant",
+            living.finds,
+            texts.find_text("plant"),
+        ),
+        (
+            "4-4",
+            "find-animal",
+            "Classification",
+            "Find an animal",
+            living.finds,
+            texts.find_text("animal"),
+        ),
+        ("5-1", "grow-plant", "Biology", "Grow a plant", living.growths, texts.plant_text),
+        ("5-2", "grow-fruit", "Biology", "Grow a fruit", living.growths, texts.fruit_text),
+        ("6-1", "chemistry-mix", "Chemistry", "Mixing (generic)", mixing.mixtures, texts.mix_text),
+        (
+            "6-2",
+            _PAINT.format("secondary"),
+            "Chemistry",
+            "Mixing paints (secondary colours)",
+            mixing.paints,
+            texts.secondary_text,
+        ),
+        (
+            "6-3",
+            _PAINT.format("tertiary"),
+            "Chemistry",
+            "Mixing paints (tertiary colours)",
+            mixing.paints,
+            texts.tertiary_text,
+        ),
+        (
+            "7-1",
+            _LIVED,
+            "Biology",
+            "Identify longest-lived animal",
+            living.lifespans,
+            texts.lifespan_text("longest"),
+        ),
+        (
+            "7-2",
+            "lifespan-shortest-lived",
+            "Biology",
+            "Identify shortest-lived animal",
+            living.lifespans,
+            texts.lifespan_text("shortest"),
+        ),
+        (
+            "7-3",
+            f"{_LIVED}-then-shortest-lived",
+            "Biology",
+            "Identify longest-then-shortest-lived animal",
+            living.lifespans,
+            texts.both_lifespans_text,
+        ),
+        (
+            "8-1",
+            "identify-life-stages-1",
+            "Biology",
+            "Identify life stages (plant)",
+            living.animal_stages,
+            texts.animal_stages_text,
+        ),
+        (
+            "8-2",
+            "identify-life-stages-2",
+            "Biology",
+            "Identify life stages (animal)",
+            living.plant_stages,
+            texts.plant_stages_text,
+        ),
+        (
+            "9-1",
+            _PLANE.format("determine-angle"),
+            "Forces",
+            "Inclined Planes (determine angle)",
+            measuring.angles,
+            texts.planes_text,
+        ),
+        (
+            "9-2",
+            _PLANE.format("friction-named-surfaces"),
+            "Forces",
+            "Friction (known surfaces)",
+            measuring.named_surfaces,
+            texts.planes_text,
+        ),
+        (
+            "9-3",
+            _PLANE.format("friction-unnamed-surfaces"),
+            "Forces",
+            "Friction (unknown surfaces)",
+            measuring.unnamed_surfaces,
+            texts.planes_text,
+        ),
+        (
+            "10-1",
+            _INHERIT.format("known"),
+            "Biology",
+            "Mendelian Genetics (known plants)",
+            measuring.pea_traits,
+            texts.genetics_text,
+        ),
+        (
+            "10-2",
+            _INHERIT.format("unknown"),
+            "Biology",
+            "Mendelian Genetics (unknown plants)",
+            measuring.unknown_traits,
+            texts.genetics_text,
+        ),
+    )
+)
+
+_OLD_PREFIX = re.compile(r"^task-\d+[a-z]?-")
+
+
+def find_kind(name: str) -> TaskKind:
+    """The task that ``name`` means.
+
+    Accepts ids ("1-1"), names ("boil"), topic and title ("Matter Changes of State (Boiling)"),
+    and older spellings: "task-1-boil", parts in parentheses, "mendellian".
+
+    Raises:
+        UnknownNameError: Nothing is called so.
+    """
+    found = _by_name().get(_plain(name)) if isinstance(name, str) else None
+    if found is None:
+        raise UnknownNameError("task", name, [kind.name for kind in TASKS], WHERE)
+    return found
+
+
+def _plain(name: str) -> str:
+    name = " ".join(name.lower().split()).replace("mendellian", "mendelian")
+    return _OLD_PREFIX.sub("", name).replace("(", "").replace(")", "")
+
+
+@cache
+def _by_name() -> dict[str, TaskKind]:
+    return {
+        _plain(name): kind
+        for kind in TASKS
+        for name in (f"{kind.topic} {kind.title}", kind.name, kind.id)
+    }

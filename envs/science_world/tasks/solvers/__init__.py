@@ -1,0 +1,1 @@
+"""Solvers: what to do next in each task, from the hidden state alone."""

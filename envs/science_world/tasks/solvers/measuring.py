@@ -1,0 +1,104 @@
+"""Solvers that gather the evidence before they answer: planes (9-x) and circuits (3-3, 3-4)."""
+
+from __future__ import annotations
+
+import math
+
+from ...materials import material
+from ...records import Slope
+from ...world import NONE, terminal
+from ..goals_of import conducts
+from ..params import Conductivity, Planes
+from .actor import Actor, Intent, Step
+from .circuit import join, wires_between
+
+_WORKSHOP = "workshop"
+_WATCHED = 11
+"""Ticks that a block slides before one looks how far it has come."""
+_LOOKS = 3
+"""Looks at a part that stays off, after which nobody expects it to go on."""
+
+
+def planes(a: Actor) -> Step:
+    """9-1 to 9-3: let the block slide for a while on each plane, then focus on the right one."""
+    params: Planes = a.params
+    world = a.world
+    found: dict[str, int] = {}
+    for thing in world.inside(world.places[_WORKSHOP]):
+        slope = world.note[thing]
+        if isinstance(slope, Slope):
+            found[slope.letter or slope.surface] = thing
+    block = a.first(params.block)
+    for name in (params.first, params.second):
+        if step := _watch(a, block, found[name]):
+            return step
+    return a.focus(found[params.answer])
+
+
+def _watch(a: Actor, block: int, plane: int) -> Step:
+    """Have seen how far the block has come on a plane after some time."""
+    world = a.world
+    position = world.slides.get(plane, {}).get(block)
+    if position is not None and a.looked(plane):
+        return None
+    slope: Slope = world.note[plane]
+    speed = 0.1 * math.sin(math.radians(slope.angle)) * (1 - material(slope.surface).friction)
+    if step := a.put(block, plane):
+        return step
+    slid = 1.0 - (1.0 if position is None else position)
+    if slid < min(1.0, speed * _WATCHED):
+        return a.wait(long=True)
+    return a.reach(plane) or Intent("look at", (plane,))
+
+
+def conductivity(a: Actor) -> Step:
+    """3-3 and 3-4: see whether a bulb goes on behind the thing, then put it into its box."""
+    params: Conductivity = a.params
+    right = params.box_yes if conducts(params, a.variation) else params.box_no
+    box = a.in_place(_WORKSHOP, right)
+    if params.substance == "water":
+        if not a.done:
+            return a.fetch_water() or a.focus(a.water())
+        return a.put(a.world.parent[a.subject], box)
+    thing = a.subject if a.done else _asked(a, params)
+    first = None if a.done else a.hold(thing) or a.focus(thing)
+    return first or _tried(a, thing) or a.put(thing, box)
+
+
+def _asked(a: Actor, params: Conductivity) -> int:
+    found = a.in_place(params.place, params.substance)
+    return a.first(params.substance) if found == NONE else found
+
+
+def _tried(a: Actor, thing: int) -> Step:
+    """Have looked at a bulb that is wired to a battery through the thing."""
+    world = a.world
+    battery, bulb = a.first("battery"), _bulb(a)
+    conducting = conducts(a.params, a.variation)
+    if a.looked(bulb) >= (1 if conducting else _LOOKS):
+        return None
+    if step := a.carry(thing, _WORKSHOP):
+        return step
+    if a.held(thing):
+        return Intent("put down", (thing,))
+    # Battery, bulb and thing in a ring, with a wire between each two.
+    ring = (
+        (terminal(battery, 0), terminal(bulb, 1)),
+        (terminal(bulb, 0), terminal(thing, 0)),
+        (terminal(thing, 1), terminal(battery, 1)),
+    )
+    wires = wires_between(a, ring)
+    if len(wires) < len(ring):
+        return None
+    for (one, other), wire in zip(ring, wires, strict=True):
+        if step := join(a, one, wire, other):
+            return step
+    lit_late = conducting and not world.on[bulb]
+    return a.wait() if lit_late else Intent("look at", (bulb,))
+
+
+def _bulb(a: Actor) -> int:
+    """The nearest light bulb of the workshop."""
+    world = a.world
+    things = world.inside(world.places[_WORKSHOP])
+    return next((thing for thing in things if "bulb" in world.kind[thing].tags), NONE)

@@ -1,0 +1,124 @@
+"""Solvers of the tasks on chemistry and paint (6-x)."""
+
+from __future__ import annotations
+
+from ...world import NONE
+from ..params import Mix, Paint
+from .actor import Actor, Intent, Step
+
+_STUDIO = "art studio"
+
+
+def mix(a: Actor) -> Step:
+    """6-1: read what is needed; then all ingredients alone in one container, mixed."""
+    params: Mix = a.params
+    result = a.first(params.result)
+    if result != NONE:
+        return a.focus(result)
+    recipe = a.first("recipe")
+    if recipe != NONE and not a.did("read", "recipe"):
+        return a.reach(recipe) or Intent("read", (recipe,))
+    return _together(a, params.ingredients)
+
+
+def secondary(a: Actor) -> Step:
+    """6-2."""
+    params: Paint = a.params
+    return _painted(a, params.secondary, params.secondary_of)
+
+
+def tertiary(a: Actor) -> Step:
+    """6-3: a second cup of the primary colour is in the studio's cupboard."""
+    params: Paint = a.params
+    if not a.done:
+        return secondary(a)
+    return _painted(a, params.tertiary, params.tertiary_of)
+
+
+def _painted(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
+    made = a.in_place(a.here, result)
+    if made == NONE:
+        made = a.first(result)
+    if made != NONE:
+        return a.focus(made)
+    world = a.world
+    cups = [_cup_of(a, color) for color in colors]
+    both = next((cup for cup in cups if len(world.kids[cup]) == len(colors)), NONE)
+    if both != NONE:
+        return a.reach(both) or Intent("mix", (both,))
+    first, second = (next(iter(world.kids[cup])) for cup in cups)
+    return a.reach(first) or a.uncover(second) or Intent("pour", (cups[1], cups[0]))
+
+
+def _cup_of(a: Actor, color: str) -> int:
+    """A cup of a paint: one that other paint is in already, else a full one in the studio."""
+    world = a.world
+    cups = [world.parent[paint] for paint in a.named(color) if _in_studio(a, paint)]
+    cups.sort(key=lambda cup: -len(world.kids[cup]))
+    return cups[0]
+
+
+def _in_studio(a: Actor, thing: int) -> bool:
+    return a.place_name(thing) == _STUDIO
+
+
+def _together(a: Actor, names: tuple[str, ...]) -> Step:
+    """Have the ingredients in one container and mix it."""
+    world = a.world
+    bowl = _bowl(a, names)
+    have = [world.name[o] for o in world.kids[bowl]]
+    if len(have) == len(names):
+        return a.reach(bowl) or Intent("mix", (bowl,))
+    missing = [name for name in names if name not in have]
+    # What is carried in a cup comes first, water last: it is poured, and needs a cup of its own.
+    for name in sorted(missing, key=lambda name: name == "water"):
+        return _bring(a, name, bowl)
+    return None
+
+
+def _bowl(a: Actor, names: tuple[str, ...]) -> int:
+    """The container with some of the ingredients and nothing else, or the nearest empty one."""
+    world = a.world
+    best, most = NONE, 0
+    for thing in a.all_things():
+        kids = world.kids[thing]
+        if world.kind[thing].refer != "cup" or len(kids) <= most:
+            continue
+        if all(world.name[o] in names for o in kids) and not _is_source(a, thing, names):
+            best, most = thing, len(kids)
+    return best if best != NONE else a.empty_cup("kitchen")
+
+
+def _is_source(a: Actor, cup: int, names: tuple[str, ...]) -> bool:
+    """Whether a cup with one liquid is where that liquid comes from, not where all is mixed."""
+    world = a.world
+    kids = world.kids[cup]
+    return (
+        len(kids) == 1
+        and (world.state[kids[0]] == "liquid" or world.kind[cup].key == "glass jar")
+        and len(names) > 1
+    )
+
+
+def _bring(a: Actor, name: str, bowl: int) -> Step:
+    """Have one ingredient in the bowl; the bowl is carried along."""
+    world = a.world
+    if not a.held(bowl):
+        return a.hold(bowl)
+    if name == "water":
+        return a.fetch_water() or a.pour(a.water(), bowl)
+    thing = _nearest(a, name)
+    if world.state[thing] == "liquid":
+        cup = world.parent[thing]
+        return a.reach(cup) or a.opened(cup) or Intent("pour", (cup, bowl))
+    return a.reach(thing) or Intent("move", (thing, bowl))
+
+
+def _nearest(a: Actor, name: str) -> int:
+    """The nearest thing of a name; carried ones and solids first."""
+    world = a.world
+    found = list(a.named(name))
+    alone = [
+        o for o in found if world.state[o] != "liquid" or len(world.kids[world.parent[o]]) == 1
+    ]
+    return (alone or found)[0]

@@ -1,0 +1,98 @@
+"""Which solver is whose, and the next action of any task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....errors import EpisodeError
+from ...world import NONE, World
+from ..catalogue import find_kind
+from ..checker import TaskState
+from ..conditions_ordered import (
+    AnyState,
+    BoxByTemperature,
+    Find,
+    Grown,
+    InState,
+    OtherState,
+    Powered,
+    PoweredBy,
+    PutInto,
+)
+from . import circuit, growing, living, matter, measuring, mixing
+from .actor import Actor, Intent, Step
+
+_SOLVERS: dict[str, Callable[[Actor], Step]] = {
+    "1-1": matter.boil,
+    "1-2": matter.melt,
+    "1-3": matter.freeze,
+    "1-4": matter.change_state,
+    "2-1": matter.use_thermometer,
+    "2-2": matter.measure_melting,
+    "2-3": matter.measure_melting,
+    "3-1": circuit.power,
+    "3-2": circuit.power,
+    "3-3": measuring.conductivity,
+    "3-4": measuring.conductivity,
+    "4-1": living.find_animal,
+    "4-2": living.find_dead,
+    "4-3": living.find_plant,
+    "4-4": living.find_animal,
+    "5-1": growing.grow_plant,
+    "5-2": growing.grow_fruit,
+    "6-1": mixing.mix,
+    "6-2": mixing.secondary,
+    "6-3": mixing.tertiary,
+    "7-1": living.longest,
+    "7-2": living.shortest,
+    "7-3": living.longest_then_shortest,
+    "8-1": living.animal_stages,
+    "8-2": living.plant_stages,
+    "9-1": measuring.planes,
+    "9-2": measuring.planes,
+    "9-3": measuring.planes,
+    "10-1": growing.genetics,
+    "10-2": growing.genetics,
+}
+
+_OF_ONE_OBJECT = (
+    AnyState,
+    BoxByTemperature,
+    Grown,
+    InState,
+    OtherState,
+    Powered,
+    PoweredBy,
+    PutInto,
+)
+"""Goals that ask for the object that satisfied the goal before."""
+
+
+def next_intent(world: World) -> Intent:
+    """What the solver of the world's task does next.
+
+    Raises:
+        EpisodeError: The world has no task.
+    """
+    goals = world.goals
+    if not isinstance(goals, TaskState):
+        raise EpisodeError("ScienceWorld expert: the world has no task; start one first.")
+    params = find_kind(goals.task).params(goals.variation)
+    if goals.completed:
+        return Intent("wait1")
+    if goals.failed:
+        return Intent("reset task")
+    actor = Actor(world, params, goals.variation)
+    if isinstance(goals.goals.ordered[goals.progress.ordered], _OF_ONE_OBJECT) and actor.done:
+        if not actor.place_name(actor.subject):
+            return _begin_again(actor, goals)
+        if world.focus != actor.subject:
+            return actor.focus(actor.subject) or Intent("wait1")
+    return _SOLVERS[goals.task](actor) or Intent("wait1")
+
+
+def _begin_again(actor: Actor, goals: TaskState) -> Intent:
+    """The task's object is gone: with another one all begins anew, else nothing is left to do."""
+    first = goals.goals.ordered[0]
+    alone = isinstance(first, Find) and actor.first(first.name) == NONE
+    return Intent("wait1" if alone else "reset task")

@@ -1,0 +1,143 @@
+"""The original engine as a backend, with a stand-in for its package; and what is missing."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from turngym.envs import fork
+from turngym.envs.errors import BadValueError, MissingExtraError, UnknownNameError
+from turngym.envs.science_world import jvm
+from turngym.envs.science_world.actions.looking import inventory, look_around
+from turngym.envs.science_world.engine import step
+from turngym.envs.science_world.tasks.catalogue import find_kind
+from turngym.envs.science_world.tasks.episode import simplifications, start_world
+from turngym.envs.science_world.valid import valid_actions
+from turngym.envs.science_world.world import World
+
+
+class StandIn:
+    """The interface of the package's environment over this project's own world."""
+
+    made = 0
+    world: World
+
+    def __init__(self, envStepLimit: int) -> None:
+        type(self).made += 1
+        self.limit = envStepLimit
+
+    def load(self, task: str, variation: int, simple: str) -> None:
+        kind = find_kind(task)
+        self.start = lambda: start_world(kind, variation, simplifications(simple, kind))
+
+    def reset(self) -> tuple[str, dict[str, Any]]:
+        self.world = self.start()
+        return step(self.world, "look around").text, self.info()
+
+    def step(self, text: str) -> tuple[str, int, bool, dict[str, Any]]:
+        if text == "crash":
+            raise RuntimeError("the Java process is gone")
+        said = step(self.world, text).text
+        goals = self.world.goals
+        assert goals is not None
+        return said, 0, goals.completed or goals.failed, self.info()
+
+    def info(self) -> dict[str, Any]:
+        world = self.world
+        assert world.goals is not None
+        shown = {"look": look_around(world), "inv": inventory(world), "valid": valid_actions(world)}
+        return {"score": world.goals.points, "moves": world.ticks, **shown}
+
+
+@pytest.fixture
+def package(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
+    monkeypatch.setitem(sys.modules, "scienceworld", SimpleNamespace(ScienceWorldEnv=StandIn))
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/java")
+    monkeypatch.setattr(jvm, "_IDLE", [])
+    monkeypatch.setattr(StandIn, "made", 0)
+    return StandIn
+
+
+TASK = {"task": "boil/0"}
+TEXTS = ("look around", "teleport to kitchen", "open cupboard", "inventory", "nonsense", "wait")
+
+
+def test_both_backends_answer_alike(package: type[StandIn]) -> None:
+    ours, theirs = gym.make("ScienceWorld-v0"), gym.make("ScienceWorld-v0", backend="jvm")
+    assert ours.reset(seed=0, options=TASK)[0] == theirs.reset(seed=0, options=TASK)[0]
+    for text in TEXTS:
+        assert ours.step(text) == theirs.step(text)
+    assert theirs.unwrapped.legal_actions() == ours.unwrapped.valid_actions()  # type: ignore[attr-defined]
+    assert theirs.unwrapped.look() == ours.unwrapped.look()  # type: ignore[attr-defined]
+    assert theirs.unwrapped.inventory() == ours.unwrapped.inventory()  # type: ignore[attr-defined]
+    assert package.made == 1
+
+
+def test_forks_replay_in_an_engine_of_their_own(package: type[StandIn]) -> None:
+    env = gym.make("ScienceWorld-v0", backend="jvm")
+    env.reset(seed=0, options=TASK)
+    for text in TEXTS[:3]:
+        env.step(text)
+    twin = fork(env)
+    assert package.made == 1
+    said = twin.step("look around")
+    assert package.made == 2
+    assert env.step("look around") == said
+    assert twin.unwrapped.digest() == env.unwrapped.digest()  # type: ignore[attr-defined]
+    twin.step("open oven")
+    assert twin.unwrapped.digest() != env.unwrapped.digest()  # type: ignore[attr-defined]
+    again = pickle.loads(pickle.dumps(twin))
+    assert again.step("look at oven")[0] == twin.step("look at oven")[0]
+
+
+def test_engines_are_used_again(package: type[StandIn]) -> None:
+    env = gym.make("ScienceWorld-v0", backend="jvm")
+    for variation in range(3):
+        env.reset(seed=0, options={"task": f"melt/{variation}"})
+        env.step("wait")
+    assert package.made <= 2
+
+
+def test_the_wrong_focus_fails(package: type[StandIn]) -> None:
+    env = gym.make("ScienceWorld-v0", backend="jvm")
+    env.reset(seed=0, options=TASK)
+    env.step("teleport to kitchen")
+    *_, terminated, _, info = env.step("focus on stove")
+    assert (terminated, info["status"]) == (True, "failed")
+
+
+def test_a_broken_engine_is_no_score(package: type[StandIn]) -> None:
+    env = gym.make("ScienceWorld-v0", backend="jvm")
+    env.reset(seed=0, options=TASK)
+    observation, reward, terminated, truncated, info = env.step("crash")
+    assert (reward, terminated, truncated, info["status"]) == (0.0, False, True, "env_error")
+    assert "the Java process is gone" in observation
+
+
+def test_the_java_engine_has_no_expert(package: type[StandIn]) -> None:
+    env = gym.make("ScienceWorld-v0", backend="jvm")
+    with pytest.raises(NotImplementedError, match="hides its state"):
+        env.unwrapped.expert()  # type: ignore[attr-defined]
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scienceworld", None)
+    with pytest.raises(MissingExtraError, match=r"turngym\[science-jvm\]"):
+        gym.make("ScienceWorld-v0", backend="jvm")
+    monkeypatch.setitem(sys.modules, "scienceworld", SimpleNamespace(ScienceWorldEnv=StandIn))
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(BadValueError, match="default-jre-headless"):
+        gym.make("ScienceWorld-v0", backend="jvm")
+
+
+def test_unknown_backends(package: type[StandIn]) -> None:
+    with pytest.raises(UnknownNameError, match="jvm"):
+        gym.make("ScienceWorld-v0", backend="java")
+    with pytest.raises(UnknownNameError, match="full"):
+        gym.make("ScienceWorld-v0", backend="jvm", size="micro")
