@@ -89,6 +89,16 @@ def _full() -> Lexicon:
     )
 
 
+def _paired(first: Sequence[str], second: Sequence[str]) -> Aliases:
+    """Every word with every other: those at the same place first, so the usual name is the first.
+
+    A model that reads has to compare words; the names themselves are too many to remember.
+    """
+    together = range(len(first))
+    places = sorted(((i, j) for i in together for j in together), key=lambda p: (p[0] != p[1], p))
+    return tuple(f"{first[i]} {second[j]}" for i, j in places)
+
+
 def _micro() -> Lexicon:
     """Subtopics are pairs of a thing and a task, so that all words occur in several subtopics."""
 
@@ -97,21 +107,22 @@ def _micro() -> Lexicon:
 
     things, tasks, names = (groups(b) for b in (short_words.THINGS, short_words.TASKS,
                                                 short_words.FIELDS))  # fmt: skip
+    wider = [group * len(group) for group in names]  # as many as the paired names have
     subtopics: list[list[list[Aliases]]] = [[[], [], []], [[], [], []]]
     parts: list[list[list[tuple[str, ...]]]] = [[[], [], []], [[], [], []]]
     for number in range(30):
         field = number // 5
         thing = things[number % 10]
         task = tasks[(number % 10 + number // 10 * 2) % 6]
-        pairs = tuple(f"{a} {b}" for a, b in zip(thing, task, strict=True))
+        pairs = _paired(thing, task)
         subtopics[field // 3][field % 3].append(pairs)
         parts[field // 3][field % 3].append((thing[0], task[0]))
     return Lexicon(
-        domains=tuple(groups(short_words.DOMAINS)),
-        fields=(tuple(names[:3]), tuple(names[3:])),
+        domains=tuple(group * len(group) for group in groups(short_words.DOMAINS)),
+        fields=(tuple(wider[:3]), tuple(wider[3:])),
         subtopics=tuple(tuple(map(tuple, d)) for d in subtopics),
         methods=tuple(
-            tuple(" ".join(name.split()) for name in group.split(","))
+            _paired(*zip(*(name.split() for name in group.split(",")), strict=True))
             for group in short_words.METHODS.split(";")
         ),
         parts=tuple(tuple(map(tuple, d)) for d in parts),

@@ -159,7 +159,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 }
 _MOST: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "full": {"papers": (200, 16_000), "domains": (1, 6), "methods": (1, 30), "aliases": (1, 12)},
-    "micro": {"papers": (100, 1_500), "domains": (1, 2), "methods": (1, 12), "aliases": (1, 3),
+    "micro": {"papers": (100, 1_500), "domains": (1, 2), "methods": (1, 12), "aliases": (1, 9),
               "fields": (1, 3)},
 }  # fmt: skip
 _WHOLE = frozenset(f.name for f in fields(WorldParameters) if f.type == "int")
@@ -177,7 +177,7 @@ _MICRO = {
     "fields": 3,
     "methods": 12,
     "subtopic_methods": 4,
-    "aliases": 3,
+    "aliases": 9,
     "canonical": 0.4,
     "hidden_titles": 0.6,
     "fillers_low": 2,
