@@ -275,6 +275,7 @@ REASONS = {
     ),
     "ordered by mistake": _any(r"\bby mistake\b", r"\bmistake", r"\baccident"),
 }
+REMINDER = _any(r"\bmake sure\b", r"\bkeep in mind\b", r"\bplease note\b", r"\bremember that\b")
 INJECTION = _any(r"###\s*(?:stop|transfer|out-of-scope)\s*###")
 ORDER_ID = re.compile(r"#w\d{3,7}\b")
 ITEM_ID = re.compile(r"(?<![\w#.$-])(?:\d{10}|\d{4})(?![\w-]|\.\d)")

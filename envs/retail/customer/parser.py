@@ -63,7 +63,7 @@ def heard(message: str) -> Heard:
     if "propose" in acts and "deny" in acts and not _both(text):
         acts.discard("propose")
     found = [frozenset(p.findall(text)) for p in (lex.ORDER_ID, lex.ITEM_ID, lex.METHOD_ID)]
-    numbers = frozenset(n for n in lex.NUMBERS.findall(text) if n not in found[1])
+    numbers = frozenset(n for n in lex.NUMBERS.findall(text) if len(n) != 10)
     if not acts:
         acts.add("inform" if numbers or found[0] or found[1] or len(text) > 60 else "unparsed")
     elif numbers or found[0] or found[1]:
@@ -116,6 +116,8 @@ _ASKED = (
 def _asked(sentence: str, confirming: bool) -> tuple[str, ...]:
     """What a question is about; one that asks for a yes is about nothing else."""
     if confirming and _plainly_confirms(sentence):
+        return ()
+    if lex.REMINDER.search(sentence):
         return ()
     found = [act for act, pattern in _ASKED if pattern.search(sentence)]
     if lex.WHO.search(sentence) and "ask_email" not in found and "ask_name" not in found:

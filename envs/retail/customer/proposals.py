@@ -71,7 +71,8 @@ def _items(goal: Goal, heard: Heard) -> Compared:
     if not goal.wants:
         return RIGHT
     fine = {w.item_id for w in goal.wants} | {w.new_id for w in goal.wants}
-    if heard.items - fine:
+    length = len(goal.wants[0].item_id)
+    if any(len(item) == length for item in heard.items - fine):
         return Compared("wrong", "items" if goal.intent == "return" else "wants")
     if any(name.lower() in heard.text for name in goal.others) and not lex.EXCEPT.search(
         heard.text

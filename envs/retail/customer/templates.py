@@ -95,7 +95,7 @@ PLAIN: Table = {
     ),
     "whole": ("[The whole order|All of it|Everything in it], [please|all items].",),
     "wants": (
-        "[I would like|I want|Please give me|I am after] {wants}.",
+        "[I would like|I want|Please give me|I have in mind] {wants}.",
         "[It should be|Make it|Preferably] {wants}[|, please].",
     ),
     "method": (
@@ -121,7 +121,7 @@ PLAIN: Table = {
     "wrong_items": (
         "[No|No, wait|That is not right], [only|I meant] the {items}[|, nothing else].",
     ),
-    "wrong_wants": ("[No|No, wait|That is not right], [I want|I asked for] {wants}[|, please].",),
+    "wrong_wants": ("[No|No, wait|That is not right], [I want|I said] {wants}[|, please].",),
     "wrong_method": (
         "[No|No, wait|That is not right], [please use|it should be] {method}[|, please].",
     ),

@@ -76,8 +76,8 @@ def rambled(key: int, turn: int, text: str) -> str:
     number = _number(key, turn, "ramble")
     filler = _FILLERS[number % len(_FILLERS)]
     ending = _ENDINGS[(number >> 8) % len(_ENDINGS)]
-    first = text[:2]
-    lowered = text if first.isupper() or first[:1] == "I" else text[:1].lower() + text[1:]
+    keep = text[:2] in ("I ", "I'") or text[:2].isupper() or text[:1] in "#$"
+    lowered = text if keep else text[:1].lower() + text[1:]
     start = text if filler.endswith(". ") else lowered
     return f"{filler}{start}{ending}"
 
