@@ -98,6 +98,14 @@ register_world(
         summary="the same questions over a site of linked pages: search, open pages, answer",
     )
 )
+register_world(
+    World(
+        id="Retail-v0",
+        entry_point="turngym.envs.retail.env:Retail",
+        summary="serve a shop's customers with tools, by its rules, and with their consent",
+        splits=(*SPLITS, "hard"),
+    )
+)
 
 for _name, _summary in (
     ("Bandit", "one turn: which arm pays depends on the sign shown"),

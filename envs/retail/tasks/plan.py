@@ -62,11 +62,10 @@ def lost_number(draft: Draft, goal: Goal) -> Goal:
     if order is None or order["user_id"] != draft.user_id:
         return goal
     words = draft.order_words(order)
-    return replace(
-        goal,
-        order_words=words,
-        fallback=None if goal.fallback is None else replace(goal.fallback, order_words=words),
-    )
+    after = goal.fallback
+    if after is not None and after.order_id == goal.order_id:
+        after = replace(after, order_words=words)
+    return replace(goal, order_words=words, fallback=after)
 
 
 def with_fallback(draft: Draft, goal: Goal) -> Goal:
@@ -230,7 +229,10 @@ def refusal(draft: Draft, tools: Toolset) -> Plan | None:
     """One goal that must be denied or handed over, and the twin that can be reached."""
     if not draft.micro and draft.chance(0.06):
         good = write(draft, tools, WRITES)
-        return None if good is None else Plan("no_identity", [good], good, stranger=True)
+        if good is None:
+            return None
+        bad = replace(good, expect="denied", deny="no_identity", fallback=None)
+        return Plan("no_identity", [bad], good, stranger=True)
     names = tuple(DENIALS) if draft.chance(0.7) else tuple(TRANSFERS)
     if draft.micro:
         names = ("cancel_status", "return_status", "lost_parcel")

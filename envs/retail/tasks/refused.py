@@ -283,7 +283,7 @@ def wants_human(draft: Draft) -> Pair | None:
     if pair is None:
         return None
     bad, good = pair
-    human = _other("then I want to speak to a human agent.", bad.record)
+    human = _other("I want to speak to a human agent.", bad.record)
     return replace(bad, fallback=human, switch="denied"), good
 
 
