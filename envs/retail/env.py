@@ -138,7 +138,8 @@ class Retail(TextEnv[RetailState, RetailTask]):
         self.strict = knowledge.tools.semantics.name == "strict"
         self.policy = self.strict if policy is None else policy
         usages = {tool.usage: tool.description for tool in knowledge.tools.tools.values()}
-        self.instructions = instructions(usages, micro=micro)
+        rules = getattr(knowledge.source, "rules", "")
+        self.instructions = instructions(usages, micro=micro, rules=rules)
         self.tools = knowledge.tools.schemas
         self.tracks = getattr(self.customer, "tracks", True)
         self.blocking = self.customer.blocking or self.channel.blocking

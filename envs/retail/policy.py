@@ -186,14 +186,15 @@ def policy_text() -> str:
     return _TEXT.format(rules="\n".join(f"- {rule.text}" for rule in RULES))
 
 
-def instructions(usages: Mapping[str, str], *, micro: bool) -> str:
+def instructions(usages: Mapping[str, str], *, micro: bool, rules: str = "") -> str:
     """The rules and the tools in words.
 
     Args:
         usages: What each tool does, by its call in one line.
         micro: Whether they are those of the micro shop.
+        rules: Rules that take the place of the shop's own.
     """
     if micro:
         return _MICRO
     tools = "\n".join(f"- {usage}: {about}" for usage, about in usages.items())
-    return policy_text() + _FORMAT.format(tools=tools)
+    return (rules or policy_text()) + _FORMAT.format(tools=tools)

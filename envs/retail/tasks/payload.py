@@ -81,3 +81,12 @@ def after(desk: Desk, tools: Toolset, calls: tuple[Call, ...]) -> Desk | None:
         if tools.call(twin, name, given).refused:
             return None
     return twin
+
+
+def replayed(desk: Desk, tools: Toolset, calls: tuple[Call, ...]) -> Desk:
+    """A copy of the desk after published actions, of which refused ones change nothing."""
+    twin = desk.fork()
+    for name, given in calls:
+        if name in tools.tools:
+            tools.call(twin, name, given)
+    return twin
