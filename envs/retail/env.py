@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api import Policy, TextEnv
 from ..episode import Call, Episode, Outcome, Play
@@ -26,6 +26,9 @@ from .shop.semantics import semantics
 from .shop.toolset import CLOSE, OPEN
 from .state import RetailState
 from .tasks.payload import RetailTask
+
+if TYPE_CHECKING:
+    from .speech import Waveform
 
 _TURNS = {"full": 60, "micro": 16}
 _EXPECTED = (
@@ -155,8 +158,8 @@ class Retail(TextEnv[RetailState, RetailTask]):
         else:
             mind, turn = self.customer.begin(payload.scenario, key, payload.brief)
         state = RetailState(Desk(self.knowledge.source.shop(payload.shop)), mind)
-        state.words = self.channel.heard(turn.text, key, 0)
-        return state, f"Customer: {state.words}\n"
+        state.words = turn.text
+        return state, f"Customer: {self.channel.heard(turn.text, key, 0)}\n"
 
     def play(self, episode: Episode[RetailState], action: str) -> Play:
         """Call a tool or answer the customer."""
@@ -198,8 +201,9 @@ class Retail(TextEnv[RetailState, RetailTask]):
         state.events = ()
         if turn.end:
             return self._ended(episode, message, f"Customer: {turn.text}\n", verdict)
-        state.words = self.channel.heard(turn.text, state.mind.key, state.mind.turn)
-        return Outcome.move(f"Customer: {state.words}\n", verdict=verdict)  # pyright: ignore
+        state.words = turn.text
+        heard = self.channel.heard(turn.text, state.mind.key, state.mind.turn)
+        return Outcome.move(f"Customer: {heard}\n", verdict=verdict)  # pyright: ignore
 
     def _ended(
         self, episode: Episode[RetailState], action: str, observation: str, verdict: int
@@ -227,6 +231,18 @@ class Retail(TextEnv[RetailState, RetailTask]):
             tracks=self.tracks,
             policy=self.policy,
         )
+
+    def sound(self) -> Waveform:
+        """The customer's last message as sound (channel ``"speech"``).
+
+        Raises:
+            BadValueError: The channel has no sound.
+        """
+        speak = getattr(self.channel, "sound", None)
+        if speak is None:
+            raise BadValueError("Retail: there is no sound; expected channel='speech'.")
+        state = self.episode.world
+        return speak(state.words, state.mind.key, state.mind.turn)
 
     def fork_world(self, world: RetailState) -> RetailState:
         """A copy; records, scenario and words are shared."""

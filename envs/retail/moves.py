@@ -13,7 +13,7 @@ from .customer.rules import active
 from .customer.scenario import call_of
 from .customer.turns import Event
 from .judge import Verdict, of_call, of_message
-from .policy import RULES, Taken
+from .policy import RULES_OF, Taken
 from .rewards import same_call
 from .setup import Knowledge
 from .shop.toolset import CLOSE, FINDERS, OPEN, TRANSFER, WRITES
@@ -185,6 +185,7 @@ def _invented(episode: Episode[RetailState], ids: frozenset[str]) -> bool:
 
 
 def _checked(episode: Episode[RetailState], taken: Taken) -> None:
-    broken = [(episode.turn, rule.key) for rule in RULES if rule.broken(taken)]
+    rules = RULES_OF["call" if taken.tool else "message"]
+    broken = [(episode.turn, rule.key) for rule in rules if rule.broken(taken)]
     if broken:
         episode.world.violations += tuple(broken)

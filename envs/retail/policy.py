@@ -15,7 +15,7 @@ _ADVICE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Taken:
     """One step of the assistant, as the rules see it.
 
@@ -57,12 +57,14 @@ class Rule:
         text: What it says.
         broken: Whether a step breaks it.
         scored: Whether breaking it costs the success, where policy terms are on.
+        of: Which steps can break it: ``"call"`` or ``"message"``.
     """
 
     key: str
     text: str
     broken: Callable[[Taken], bool]
     scored: bool = False
+    of: str = "call"
 
 
 def _is_private(it: Taken) -> bool:
@@ -111,11 +113,13 @@ RULES = (
         "known_facts",
         "Say nothing that neither the customer nor a tool has told you.",
         lambda it: it.invented,
+        of="message",
     ),
     Rule(
         "no_advice",
         "Give no opinions and no recommendations; deny requests for them.",
-        lambda it: not it.tool and _ADVICE.search(it.text) is not None,
+        lambda it: _ADVICE.search(it.text) is not None,
+        of="message",
     ),
     Rule(
         "one_method",
@@ -138,6 +142,7 @@ RULES = (
     ),
 )
 """The rules that can be checked step by step; the tools check all the others themselves."""
+RULES_OF = {of: tuple(rule for rule in RULES if rule.of == of) for of in ("call", "message")}
 
 _TEXT = """# The shop's rules
 

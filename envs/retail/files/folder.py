@@ -201,7 +201,7 @@ def _tau1_task(row: Any, shop: Shop, where: str) -> RetailTask:
     return _task(shop, brief, gold, said, (), where)
 
 
-def _task(  # noqa: PLR0913 - the parts of a published task
+def _task(
     shop: Shop,
     brief: str,
     gold: tuple[Call, ...],

@@ -14,9 +14,12 @@ Table = dict[str, Record]
 View = Callable[[Record], Any]
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def written(value: Any) -> str:
     """A value as the tools write it."""
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER(value)
 
 
 def _whole(record: Record) -> Any:

@@ -36,7 +36,7 @@ _WRITES = (
     writes.return_delivered_order_items,
     writes.exchange_delivered_order_items,
 )
-WRITES = tuple(tool.__name__ for tool in _WRITES)
+WRITES = frozenset(tool.__name__ for tool in _WRITES)
 """Names of the tools that change something."""
 FINDERS = ("find_user_id_by_email", "find_user_id_by_name_zip")
 TRANSFER = "transfer_to_human_agents"
