@@ -38,7 +38,7 @@ PLAIN: Table = {
         "[Could|Can] you [update|change] my default address[| please]?",
     ),
     "open_info": (
-        "[Hi|Hello|Good day], I have a question. {ask}",
+        "[Hi|Hello|Good day], I have [a question|something to ask]. {ask}",
         "[There is something I want to know.|I am wondering about something.|Quick question.] {ask}",
     ),
     "open_advice": (
@@ -87,13 +87,13 @@ PLAIN: Table = {
         "[No idea about the number|I lost the number], [but it is|it is] {order}.",
     ),
     "no_order": (
-        "[It is not about|That has nothing to do with|There is no] a certain order[|, no].",
+        "[It is not about|That has nothing to do with|I do not mean|This is not for] a certain order[|, no].",
     ),
     "items": (
         "[It is about|I mean|That would be|It concerns] the {items}[|, please].",
         "[The|Just the|Only the] {items}.",
     ),
-    "whole": ("[The whole order|All of it|Everything in it], [please|all items].",),
+    "whole": ("[The whole order|All of it|Everything in it|The entire order], [please|all items].",),
     "wants": (
         "[I would like|I want|Please give me|I have in mind] {wants}.",
         "[It should be|Make it|Preferably] {wants}[|, please].",
@@ -103,7 +103,7 @@ PLAIN: Table = {
         "[With|To] {method}.",
     ),
     "reason": (
-        "[Because|The reason is that|Well,] {reason}.",
+        "[Because|The reason is that|Well,|Simply because] {reason}[|, really].",
         "[Honestly|Simply put], {reason}[|, that is all].",
     ),
     "address": (
@@ -126,7 +126,7 @@ PLAIN: Table = {
         "[No|No, wait|That is not right], [please use|it should be] {method}[|, please].",
     ),
     "wrong_reason": (
-        "[No|No, wait|That is not right], [the reason is that|it is because] {reason}[|.].",
+        "[No|No, wait|That is not right], [the reason is that|it is because] {reason}[|, as I said].",
     ),
     "wrong_address": (
         "[No|No, wait|That is not right], [the address is|it is] {address}[|, please].",
@@ -157,11 +157,11 @@ PLAIN: Table = {
         "[How much is|What is|What would be|Tell me first:] the {worth}[|, exactly]?",
     ),
     "decline": (
-        "[No, I did not ask for that|No, that is not what I want|No, please do not]. I want to {what}.",
+        "[No, I did not ask for that|No, that is not what I want|No, please do not]. I [want|wish] to {what}.",
         "[No thanks|No thank you], I [only|just] want to {what}.",
     ),
     "above_limit": (
-        "[That is too much|That is more than I want to pay|No, over {limit} is too much][|, sorry].",
+        "[That is too much|That is more than I want to pay|No, over {limit} is too much|No, my limit is {limit}][|, sorry].",
     ),
     "insist": (
         "[Really|Are you sure]? [I really need this|It is important to me][|, please].",
@@ -177,22 +177,22 @@ PLAIN: Table = {
         "[I see nothing on my side|My account shows no change], [is it done|did it work]?",
     ),
     "mind": (
-        "[Wait, I changed my mind|Actually, no|Hold on, I thought again]. [I want|I would like] to {what} instead.",
+        "[Wait, I changed my mind|Actually, no|Hold on, I thought again|Oh, one second]. [I want|I would like] to {what} instead.",
     ),
     "fallback": ("[Then|In that case|Okay, then] [I want|I would like] to {what}[|, please].",),
     "too_many": (
-        "[That is a lot of numbers|Too many numbers]. [Just tell me|I only want to know]: {ask}",
+        "[That is a lot of numbers|Too many numbers|I cannot follow all of that]. [Just tell me|I only want to know|Please only this]: {ask}",
     ),
     "again": (
         "[As I said|Like I said|Again], I [want|need] to {what}.",
         "[I still|I just] [want|need] to {what}.",
     ),
     "again_say": (
-        "[As I said|Like I said|Again], {ask}",
-        "[I still want to know|My question was]: {ask}",
+        "[As I said|Like I said|Again|Once again|Well], {ask}",
+        "[I still want to know|My question was|What I asked was]: {ask}",
     ),
     "sorry": (
-        "[Sorry, I do not follow|I am not sure what you mean|I do not understand]. I [want|need] to {what}.",
+        "[Sorry, I do not follow|I am not sure what you mean|I do not understand|Sorry, what]. I [want|need] to {what}.",
     ),
 }
 

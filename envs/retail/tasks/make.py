@@ -91,6 +91,8 @@ class _Maker:
         self.proof = Proof(size, world_seed, self.shop)
         self.users = [user_id for user_id, user in self.shop.users.items() if user["orders"]]
         self.briefs: set[str] = set()
+        self.kinds = plans.MICRO_REFUSALS if self.micro else plans.REFUSALS
+        self.refused = 0
 
     def all(self) -> list[RetailTask]:
         count = COUNTS[self.size][self.split]
@@ -120,13 +122,17 @@ class _Maker:
         for _ in range(_MOST_TRIES):
             user_id = self.users[int(self.rng.integers(len(self.users)))]
             draft = Draft(Desk(self.shop), user_id, self.rng, micro=self.micro)
-            maker = plans.refusal if refused else plans.TIERS[tier]
-            plan = maker(draft, self.tools)
+            if refused:
+                plan = plans.refusal(draft, self.tools, self.kinds[self.refused % len(self.kinds)])
+            else:
+                plan = plans.TIERS[tier](draft, self.tools)
             if plan is None:
                 continue
             found = list(self.visits(draft, plan, tier))
-            if found and len(found) == (2 if refused else 1):
-                self.briefs.update(task.brief for task in found)
+            briefs = {task.brief for task in found}
+            if found and len(briefs) == (2 if refused else 1):
+                self.briefs |= briefs
+                self.refused += refused
                 return [Made(task, n if refused else -1) for n, task in enumerate(found)]
         raise RuntimeError(f"no visit of tier {tier} in {_MOST_TRIES} tries ({self.split})")
 

@@ -11,6 +11,7 @@ from .questions import question
 from .refused import DENIALS, TRANSFERS, out_of_stock
 
 WRITES = ("cancel", "return", "exchange", "modify", "payment", "ship_to", "move")
+_PATIENCE = {1: (3, 5), 2: (2, 5), 3: (2, 4), 4: (1, 3), 5: (1, 1)}
 _TONES = ("curious", "busy", "cheerful", "blunt", "anxious", "careful", "dreamy", "formal")
 
 
@@ -166,7 +167,7 @@ def tier5(draft: Draft, tools: Toolset) -> Plan | None:
         wrong = replace(goals[at], address=draft.address(), fallback=goals[at], switch="mind")
         goals[at] = wrong
     trap = next((g for g in goals if g.intent in ("exchange", "modify")), None)
-    if trap is not None and draft.chance(0.6):
+    if trap is not None and draft.chance(0.9):
         goals.append(once_only(trap))
     return Plan("long", goals)
 
@@ -225,25 +226,30 @@ def refuse(draft: Draft, names: tuple[str, ...]) -> tuple[str, Goal, Goal] | Non
     return None
 
 
-def refusal(draft: Draft, tools: Toolset) -> Plan | None:
-    """One goal that must be denied or handed over, and the twin that can be reached."""
-    if not draft.micro and draft.chance(0.06):
+REFUSALS = ("no_identity", *DENIALS, *TRANSFERS)
+"""Kinds of visits that are refused, in the full shop."""
+MICRO_REFUSALS = ("cancel_status", "return_status", "lost_parcel")
+
+
+def refusal(draft: Draft, tools: Toolset, kind: str) -> Plan | None:
+    """One goal that must be denied or handed over, and the twin that can be reached.
+
+    Args:
+        draft: The visit.
+        tools: The tools.
+        kind: Why it is refused, one of :data:`REFUSALS`.
+    """
+    if kind == "no_identity":
         good = write(draft, tools, WRITES)
         if good is None:
             return None
-        bad = replace(good, expect="denied", deny="no_identity", fallback=None)
-        return Plan("no_identity", [bad], good, stranger=True)
-    names = tuple(DENIALS) if draft.chance(0.7) else tuple(TRANSFERS)
-    if draft.micro:
-        names = ("cancel_status", "return_status", "lost_parcel")
-    found = refuse(draft, names)
-    if found is None:
-        return None
-    kind, bad, good = found
-    if not apply(draft, tools, good):
+        bad = replace(good, expect="denied", deny=kind, fallback=None)
+        return Plan(kind, [bad], good, stranger=True)
+    found = refuse(draft, (kind,))
+    if found is None or not apply(draft, tools, found[2]):
         return None
     given = draft.micro and draft.chance(0.5)
-    return Plan(kind, [bad], good, given=given)
+    return Plan(kind, [found[1]], found[2], given=given)
 
 
 TIERS = {1: tier1, 2: tier2, 3: tier3, 4: tier4, 5: tier5}
@@ -277,12 +283,13 @@ def persona(draft: Draft, tier: int, *, held_out: bool) -> Persona:
     tone = draft.pick(_TONES)
     if draft.micro:
         return Persona(verbosity="terse", patience=2, tone=(tone,))
+    least = _PATIENCE[tier][0]
     shares = {1: "plain", 2: "plain", 3: "chatty", 4: "terse", 5: "chatty"}
     verbosity = shares[tier] if draft.chance(0.6) else draft.pick(("terse", "plain", "chatty"))
     return Persona(
         verbosity=verbosity,
         polite=draft.chance(0.7),
-        patience=1 + int(draft.rng.integers(5)),
+        patience=least + int(draft.rng.integers(_PATIENCE[tier][1] - least + 1)),
         tone=(tone, draft.pick(_TONES)),
         noise=0.0 if tier < 4 else 0.05,
         held_out=held_out,
