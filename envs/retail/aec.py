@@ -1,4 +1,4 @@
-"""The two-agent view: assistant and customer, both to be learnt, as a PettingZoo AEC environment."""
+"""The two-agent view: assistant and customer, both to be learnt, for PettingZoo (AEC)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripted assistant: knows the customer's wishes, and still asks, reads and waits for a yes."""
+"""The scripted assistant: knows the wishes, and still asks, reads and waits for a yes."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from typing import Any
 from .customer import lexicon as lex
 
 _ADVICE = re.compile(
-    r"\bi (?:personally |would )?(?:recommend|suggest)|\bin my opinion\b|\bthe (?:best|nicest) (?:one|"
+    r"\bi (?:personally |would )?(?:recommend|suggest)|\bin my opinion\b|\bthe "
+    r"(?:best|nicest) (?:one|"
     r"choice)\b|\bmy favou?rite\b"
 )
 

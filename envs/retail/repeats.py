@@ -13,7 +13,9 @@ def _checked(trials: Mapping[str, Sequence[bool]], k: int) -> None:
         raise BadValueError("pass^k: there is no task.")
     fewest = min(len(done) for done in trials.values())
     if not 1 <= k <= fewest:
-        raise BadValueError(f"pass^k: k is {k}; expected 1 to {fewest}, the fewest trials of a task.")
+        raise BadValueError(
+            f"pass^k: k is {k}; expected 1 to {fewest}, the fewest trials of a task."
+        )
 
 
 def pass_hat_k(trials: Mapping[str, Sequence[bool]], k: int) -> float:

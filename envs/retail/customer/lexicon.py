@@ -41,7 +41,8 @@ ORDER = _any(
     r"\border reference",
 )
 ITEMS = _any(
-    r"\b(?:which|what) (?:of the |of your |specific |exact |other |particular )?(?:item|product|article|thing|line)",
+    r"\b(?:which|what) (?:of the |of your |specific |exact |other |particular "
+    r")?(?:item|product|article|thing|line)",
     r"\bitems? (?:you(?:'d| would)? (?:like|want|wish)|(?:to be|should be|do you))",
     r"\bitem id",
     r"\bwhat (?:exactly )?(?:would you like|do you want|are you looking) to "
@@ -51,10 +52,12 @@ ITEMS = _any(
     r"\blist (?:the|all|of) ",
 )
 OPTIONS = _any(
-    r"\b(?:which|what) (?:new |other |exact |particular |kind of |type of )?(?:option|variant|version|colou?r|size|model|"
+    r"\b(?:which|what) (?:new |other |exact |particular |kind of |type of "
+    r")?(?:option|variant|version|colou?r|size|model|"
     r"configuration|specification|feature|characteristics|material|style|specs)",
     r"\bwhat (?:would|should) (?:it|they|the new|you like (?:it|them|instead))",
-    r"\b(?:replacement|new (?:item|one|variant|version)s?)\b.*\b(?:like|want|prefer|look|be|have)\b",
+    r"\b(?:replacement|new (?:item|one|variant|version)s?)\b.*\b(?:like|want|prefer|"
+    r"look|be|have)\b",
     r"\bexchange (?:it|them|this|that|those|these) (?:for|to|with)\b",
     r"\bpreferences?\b",
     r"\boptions? (?:you|would|do)",
@@ -83,7 +86,8 @@ PAYMENT = _any(
     r"\bwhich .*\bmethods?\b",
 )
 ADDRESS = _any(
-    r"\b(?:new|full|complete|correct|updated|shipping|delivery|which|what|the|your) (?:\w+ )?address",
+    r"\b(?:new|full|complete|correct|updated|shipping|delivery|which|what|the|your) "
+    r"(?:\w+ )?address",
     r"\bstreet\b",
     r"\baddress (?:line|should|would|you|be)",
     r"\bwhere (?:should|would|do|shall).*(?:ship|sen[dt]|deliver)",
@@ -107,9 +111,11 @@ ASKING = _any(
     r"^(?:please|kindly)\b",
     r"\b(?:could|can|would|will|may) you (?:please |kindly )?"
     r"(?:provide|tell|share|give|let|specify|confirm|state|send|name|describe|clarify|list|supply)",
-    r"\b(?:please|kindly) (?:provide|tell|share|give|let|specify|confirm|state|send|name|describe|clarify|"
+    r"\b(?:please|kindly) (?:provide|tell|share|give|let|specify|confirm|state|send|"
+    r"name|describe|clarify|"
     r"list|supply|enter|type|reply|respond|indicate|choose|select)",
-    r"\bi(?:'ll| will|'d| would)? (?:first |just |also |still |will |would )*(?:need|require|have to know|like to know)\b",
+    r"\bi(?:'ll| will|'d| would)? (?:first |just |also |still |will |would )*(?:need|"
+    r"require|have to know|like to know)\b",
     r"\blet me know\b",
     r"\bmay i (?:have|ask|know|get)\b",
     r"\bcan i (?:have|get)\b",
@@ -119,8 +125,10 @@ CONFIRM = _any(
     r"\bconfirm",
     r"\bproceed",
     r"\bgo ahead",
-    r"\b(?:is|does|are) (?:that|this|everything|it|these|the above|all of (?:this|that)|all this|those)"
-    r"(?: all)? (?:correct|right|ok|okay|fine|good|accurate|look|sound|what you|alright|acceptable|work)",
+    r"\b(?:is|does|are) (?:that|this|everything|it|these|the above|all of (?:this|"
+    r"that)|all this|those)"
+    r"(?: all)? (?:correct|right|ok|okay|fine|good|accurate|look|sound|what you|"
+    r"alright|acceptable|work)",
     r"\bshall i\b",
     r"\bshould i\b",
     r"\bwould you like me to\b",
@@ -135,7 +143,8 @@ CONFIRM = _any(
     r"\bare you (?:happy|ok|okay|fine|sure|certain|good)",
     r"\bok(?:ay)? (?:to|with|for|if)\b",
     r"\bready for me to\b",
-    r"\bif (?:you agree|that works|this works|that is right|this is right|you're happy|all is well|that suits)",
+    r"\bif (?:you agree|that works|this works|that is right|this is right|you're "
+    r"happy|all is well|that suits)",
     r"\bwant(?:s)? this done\b",
     r"\bright\?$",
     r"\bok(?:ay)?\?$",
@@ -170,11 +179,14 @@ VERBS = {
 }
 DONE = _any(
     r"\b(?:has|have|is|are|was|were) (?:now |all |been |just |successfully |already |both |also )*"
-    r"(?:cancel|return|exchang|modif|updat|chang|process|complet|submit|plac|request|done|set\b|taken care|"
+    r"(?:cancel|return|exchang|modif|updat|chang|process|complet|submit|plac|request|"
+    r"done|set\b|taken care|"
     r"switch|swap|finish|settled|registered|recorded|arranged|sorted)",
     r"\bsuccessful",
-    r"\bi(?:'ve| have) (?:now |just |successfully |gone ahead and |also |already )*(?:cancel|return|exchang|modif|updat|"
-    r"chang|process|complet|submit|plac|request|switch|swap|arrang|finish|sorted|taken care|set|filed|put|made)",
+    r"\bi(?:'ve| have) (?:now |just |successfully |gone ahead and |also |already "
+    r")*(?:cancel|return|exchang|modif|updat|"
+    r"chang|process|complet|submit|plac|request|switch|swap|arrang|finish|sorted|"
+    r"taken care|set|filed|put|made)",
     r"\ball set\b",
     r"^(?:all )?done\b",
     r"\bit(?:'s| is) done\b",
@@ -193,7 +205,8 @@ DENY = _any(
     r"\bnot able to\b",
     r"\bnot possible\b",
     r"\bimpossible\b",
-    r"\bnot (?:allowed|permitted|eligible|supported|accept|something (?:i|we)|in a position|an option|within)",
+    r"\bnot (?:allowed|permitted|eligible|supported|accept|something (?:i|we)|in a "
+    r"position|an option|within)",
     r"\bwon(?:'|’)t be able\b",
     r"\bisn(?:'|’)t (?:possible|allowed|eligible|something|an option|permitted)",
     r"\baren(?:'|’)t (?:able|allowed)",
@@ -216,7 +229,8 @@ DENY = _any(
     r"\brefuse\b",
 )
 UNAVAILABLE = _any(
-    r"\b(?:not|isn(?:'|’)t|aren(?:'|’)t|no longer|currently not|un) ?(?:currently |presently )?available",
+    r"\b(?:not|isn(?:'|’)t|aren(?:'|’)t|no longer|currently not|un) ?(?:currently |"
+    r"presently )?available",
     r"\bunavailable\b",
     r"\bout of stock\b",
     r"\bsold out\b",

@@ -22,11 +22,14 @@ PLAIN: Table = {
         "[Could|Can] I [exchange|swap] something that [arrived|was delivered]?",
     ),
     "open_modify": (
-        "[Hi|Hello|Good day], I [want|need|would like] to change an item in [an|my] order[| please].",
-        "[Could|Can] I still [change|switch] something in an order that [is pending|has not shipped]?",
+        "[Hi|Hello|Good day], I [want|need|would like] to change an item in [an|my] "
+        "order[| please].",
+        "[Could|Can] I still [change|switch] something in an order that [is pending|"
+        "has not shipped]?",
     ),
     "open_payment": (
-        "[Hi|Hello|Good day], I [want|need|would like] to pay for an order [another way|differently].",
+        "[Hi|Hello|Good day], I [want|need|would like] to pay for an order [another "
+        "way|differently].",
         "[Could|Can] I [change|switch] the payment method of an order?[| Please.]",
     ),
     "open_ship_to": (
@@ -39,7 +42,8 @@ PLAIN: Table = {
     ),
     "open_info": (
         "[Hi|Hello|Good day], I have [a question|something to ask]. {ask}",
-        "[There is something I want to know.|I am wondering about something.|Quick question.] {ask}",
+        "[There is something I want to know.|I am wondering about something.|Quick "
+        "question.] {ask}",
     ),
     "open_advice": (
         "[Hi|Hello|Good day], I [want|would like] your opinion: {about}",
@@ -87,13 +91,16 @@ PLAIN: Table = {
         "[No idea about the number|I lost the number], [but it is|it is] {order}.",
     ),
     "no_order": (
-        "[It is not about|That has nothing to do with|I do not mean|This is not for] a certain order[|, no].",
+        "[It is not about|That has nothing to do with|I do not mean|This is not for] "
+        "a certain order[|, no].",
     ),
     "items": (
         "[It is about|I mean|That would be|It concerns] the {items}[|, please].",
         "[The|Just the|Only the] {items}.",
     ),
-    "whole": ("[The whole order|All of it|Everything in it|The entire order], [please|all items].",),
+    "whole": (
+        "[The whole order|All of it|Everything in it|The entire order], [please|all items].",
+    ),
     "wants": (
         "[I would like|I want|Please give me|I have in mind] {wants}.",
         "[It should be|Make it|Preferably] {wants}[|, please].",
@@ -126,13 +133,15 @@ PLAIN: Table = {
         "[No|No, wait|That is not right], [please use|it should be] {method}[|, please].",
     ),
     "wrong_reason": (
-        "[No|No, wait|That is not right], [the reason is that|it is because] {reason}[|, as I said].",
+        "[No|No, wait|That is not right], [the reason is that|it is because] "
+        "{reason}[|, as I said].",
     ),
     "wrong_address": (
         "[No|No, wait|That is not right], [the address is|it is] {address}[|, please].",
     ),
     "wrong_value": (
-        "[Are you sure about that amount|Is that amount right]? [Please check it again|Could you compute it again].",
+        "[Are you sure about that amount|Is that amount right]? [Please check it "
+        "again|Could you compute it again].",
         "[Hm, that sum looks off|That number seems wrong], [please|could you] check it.",
     ),
     "missing_order": (
@@ -145,7 +154,8 @@ PLAIN: Table = {
         "[Which one|Which variant|What exactly] [would I get|will it become][|, in detail]?",
     ),
     "missing_method": (
-        "[Which payment method|What method|Which card or account] [would that use|is that][| then]?",
+        "[Which payment method|What method|Which card or account] [would that use|is "
+        "that][| then]?",
     ),
     "missing_reason": (
         "[What reason|Which reason] [would you enter|would you write down|goes in|do you note]?",
@@ -157,11 +167,13 @@ PLAIN: Table = {
         "[How much is|What is|What would be|Tell me first:] the {worth}[|, exactly]?",
     ),
     "decline": (
-        "[No, I did not ask for that|No, that is not what I want|No, please do not]. I [want|wish] to {what}.",
+        "[No, I did not ask for that|No, that is not what I want|No, please do not]. "
+        "I [want|wish] to {what}.",
         "[No thanks|No thank you], I [only|just] want to {what}.",
     ),
     "above_limit": (
-        "[That is too much|That is more than I want to pay|No, over {limit} is too much|No, my limit is {limit}][|, sorry].",
+        "[That is too much|That is more than I want to pay|No, over {limit} is too "
+        "much|No, my limit is {limit}][|, sorry].",
     ),
     "insist": (
         "[Really|Are you sure]? [I really need this|It is important to me][|, please].",
@@ -169,19 +181,23 @@ PLAIN: Table = {
     ),
     "accept": ("[Okay, I understand|Fine, I see|All right then|Too bad, but okay][|, thanks].",),
     "contest": (
-        "[That cannot be right|I do not think so|That is strange]. [Please check again|Look once more].",
+        "[That cannot be right|I do not think so|That is strange]. [Please check "
+        "again|Look once more].",
         "[I believe it is possible|It should be possible], [please|could you] check.",
     ),
     "went_through": (
-        "[Did it really go through|Is it really done]? [I see no change yet|Nothing has changed here].",
+        "[Did it really go through|Is it really done]? [I see no change yet|Nothing "
+        "has changed here].",
         "[I see nothing on my side|My account shows no change], [is it done|did it work]?",
     ),
     "mind": (
-        "[Wait, I changed my mind|Actually, no|Hold on, I thought again|Oh, one second]. [I want|I would like] to {what} instead.",
+        "[Wait, I changed my mind|Actually, no|Hold on, I thought again|Oh, one "
+        "second]. [I want|I would like] to {what} instead.",
     ),
     "fallback": ("[Then|In that case|Okay, then] [I want|I would like] to {what}[|, please].",),
     "too_many": (
-        "[That is a lot of numbers|Too many numbers|I cannot follow all of that]. [Just tell me|I only want to know|Please only this]: {ask}",
+        "[That is a lot of numbers|Too many numbers|I cannot follow all of that]. "
+        "[Just tell me|I only want to know|Please only this]: {ask}",
     ),
     "again": (
         "[As I said|Like I said|Again], I [want|need] to {what}.",
@@ -192,7 +208,8 @@ PLAIN: Table = {
         "[I still want to know|My question was|What I asked was]: {ask}",
     ),
     "sorry": (
-        "[Sorry, I do not follow|I am not sure what you mean|I do not understand|Sorry, what]. I [want|need] to {what}.",
+        "[Sorry, I do not follow|I am not sure what you mean|I do not understand|"
+        "Sorry, what]. I [want|need] to {what}.",
     ),
 }
 

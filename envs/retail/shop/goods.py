@@ -38,7 +38,7 @@ Bed Sheet|64|color:cream,navy,sage;size:single,double,king;fabric:percale,sateen
 Bike Lock|46|type:chain,folding,u-lock;length:60 cm,85 cm,110 cm;key:combination,keyed
 Blender|118|color:black,steel,mint;jug:glass,tritan;power:500 watt,800 watt,1200 watt
 Board Game|49|players:two,four,six;theme:space,farming,castles;language:english,spanish
-Bookshelf|158|finish:oak,walnut,white;shelves:three shelves,four shelves,five shelves;width:60 cm,80 cm
+Bookshelf|158|finish:oak,walnut,white;shelves:3 shelves,4 shelves,5 shelves;width:60 cm,80 cm
 Camping Stove|73|fuel:butane,propane,wood;burners:one burner,two burners;color:green,black
 Card Reader|29|interface:usb-a,usb-c;slots:two slots,four slots;color:black,grey
 Coffee Grinder|92|burr:ceramic,steel;color:copper,black,cream;hopper:150 g,250 g,350 g
@@ -56,12 +56,12 @@ Fitness Watch|207|color:black,rose,lime;strap:leather,silicone,metal;screen:oled
 Floor Lamp|88|color:brass,black,white;light:warm,neutral,cool;shade:linen,paper,glass
 Garden Hose|41|length:10 m,20 m,30 m;material:rubber,vinyl,hybrid;color:green,yellow
 Gaming Mouse|63|color:black,white,purple;sensor:optical,laser;connection:wired,wireless
-Hair Dryer|71|color:black,coral,white;power:1200 watt,1800 watt,2200 watt;nozzle:diffuser,concentrator
+Hair Dryer|71|color:black,coral,white;power:1200 watt,1800 watt,2200 watt;nozzle:diffuser,narrow
 Headphones|163|type:in-ear,on-ear,over-ear;connection:wired,wireless;color:black,blue,white
 Hiking Boots|134|size:38,40,42,44;material:leather,synthetic;height:ankle,high
 Ink Pen|19|ink:blue,black,violet;tip:fine,broad;barrel:metal,resin,wood
 Jigsaw Puzzle|28|pieces:500 pieces,1000 pieces,1500 pieces;theme:harbour,animals,maps,art
-Keyboard|104|layout:full size,compact,tenkeyless;switch:clicky,linear,tactile;backlight:rgb,white,unlit
+Keyboard|104|layout:full size,compact,tenkeyless;switch:clicky,linear,soft;backlight:rgb,white,unlit
 Laptop|1190|screen:13 inch,14 inch,16 inch;memory:8 gb,16 gb,32 gb;color:silver,graphite
 Luggage Set|189|color:navy,red,black;pieces:two-piece,three-piece;shell:hard,soft
 Microphone|116|pattern:cardioid,omni;connection:usb,xlr;color:black,silver

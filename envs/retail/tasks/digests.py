@@ -4,10 +4,10 @@ from __future__ import annotations
 
 DIGESTS = {
     "full": {
-        "train": "32a11b0c7cf84736f8b888a014b85274",
-        "dev": "678e45e721c39d053b303bd24a186cb8",
-        "test": "396be5914d43172a10c1ae29b3d1dc8a",
-        "hard": "fc1c6b932ed898cbb8463f0fb1f04d5e",
+        "train": "abdda4d075ee5b2af94737b00e21e7ff",
+        "dev": "aa5931c3dfba06e6d69a3e3ef197c272",
+        "test": "afae6fc2feadd29d0f393774940c0919",
+        "hard": "30f059cb925e56b37b9dd8328f761ae8",
     },
     "micro": {
         "train": "31269f449dadd3076a49f3c585fdf79c",

@@ -97,7 +97,7 @@ def without_confirmation(env: Retail, observation: str) -> str:
     goal = active(scenario, state.mind, state.mind.at)
     known = bool(state.user_id) and goal.tool in env.knowledge.tools.tools
     done = any(event.tool == goal.tool for event in state.events)
-    if known and not done and not state.errors and not goal.expect == "transferred":
+    if known and not done and not state.errors and goal.expect != "transferred":
         name, given = call_of(goal, state.user_id, goal.method)
         if given.get("payment_method_id") != "":
             return env.knowledge.tools.write(name, given)

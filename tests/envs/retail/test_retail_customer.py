@@ -186,7 +186,11 @@ def test_an_expected_denial_is_accepted_after_insisting() -> None:
 
 def test_a_wrong_denial_is_contested_then_given_up() -> None:
     talk = Talk(CANCEL, patience=2)
-    assert [talk(f"That is not possible {n}.") for n in range(3)] == [("contest",), ("contest",), ("stop",)]  # fmt: skip
+    assert [talk(f"That is not possible {n}.") for n in range(3)] == [
+        ("contest",),
+        ("contest",),
+        ("stop",),
+    ]
     assert talk.phase == "wrongly_denied"
 
 
@@ -275,12 +279,20 @@ def test_nothing_unasked_is_told() -> None:
         texts += [RuleCustomer().reply(scenario, mind, f"Hm {n}", ()).text for n in range(2)]
         if scenario.opening or who.volunteers:
             continue
-        secrets = [who.email, who.user_id, who.code, *(w.new_id for g in scenario.goals for w in g.wants if w.new_id)]  # fmt: skip
+        secrets = [
+            who.email,
+            who.user_id,
+            who.code,
+            *(w.new_id for g in scenario.goals for w in g.wants if w.new_id),
+        ]
         for text in texts:
             assert not any(secret in text for secret in secrets)
             if scenario.goals[0].tool:
                 assert not SENTENCE.search(text), text
-        replies = [RuleCustomer().reply(scenario, mind, f"Your {x}, please?", ()).text for x in ("email", "name and zip")]  # fmt: skip
+        replies = [
+            RuleCustomer().reply(scenario, mind, f"Your {x}, please?", ()).text
+            for x in ("email", "name and zip")
+        ]
         assert who.knows_email or who.email not in replies[0]
         assert who.knows_name or who.code not in replies[1]
 

@@ -174,9 +174,7 @@ def test_the_judge_blames_once_and_never_the_expert() -> None:
 
 def write_task() -> int:
     """A task of one write."""
-    return next(
-        i for i in range(200) if FULL.source.task("dev", i).payload.features["writes"] == 1
-    )
+    return next(i for i in range(200) if FULL.source.task("dev", i).payload.features["writes"] == 1)
 
 
 def test_every_scored_rule_costs_the_success() -> None:
@@ -267,7 +265,9 @@ def test_batches_of_the_world() -> None:
     observations, _ = envs.reset(seed=3)
     experts = [env.expert() for env in envs.envs]
     for _ in range(3):
-        actions = [e(env, o, {}) for e, env, o in zip(experts, envs.envs, observations, strict=True)]
+        actions = [
+            e(env, o, {}) for e, env, o in zip(experts, envs.envs, observations, strict=True)
+        ]
         observations, *_ = envs.step(actions)
     assert all(text.startswith(("Customer: ", "Tool: ")) for text in observations)
 

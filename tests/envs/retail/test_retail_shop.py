@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_shop import ADDRESS, REFUSALS, SHOP
 
 from turngym.envs.errors import UnknownNameError
 from turngym.envs.retail.shop.build import SPLITS, make_shop
@@ -20,118 +21,11 @@ from turngym.envs.retail.shop.semantics import semantics
 from turngym.envs.retail.shop.tables import Shop
 from turngym.envs.retail.shop.toolset import WRITES, toolset
 
-LAMP = {"color": "red"}
-
-
-def tiny() -> Shop:
-    """One customer with every kind of method, and orders of every status."""
-    variants = {
-        f"{i}": {"item_id": f"{i}", "options": {"color": c}, "available": a, "price": p}
-        for i, c, a, p in (
-            (1, "red", True, 10.0),
-            (2, "blue", True, 12.5),
-            (3, "green", False, 9.0),
-            (4, "black", True, 80.0),
-        )
-    }
-    cup = {"9": {"item_id": "9", "options": {}, "available": True, "price": 5.0}}
-    products = {
-        "p1": {"name": "Lamp", "product_id": "p1", "variants": variants},
-        "p2": {"name": "Cup", "product_id": "p2", "variants": cup},
-    }
-    address = {k: k for k in ("address1", "address2", "city", "state", "country", "zip")}
-    methods = {
-        "credit_card_1": {"source": "credit_card", "brand": "visa", "last_four": "1", "id": "c"},
-        "paypal_1": {"source": "paypal", "id": "paypal_1"},
-        "gift_card_1": {"source": "gift_card", "balance": 20.0, "id": "gift_card_1"},
-        "gift_card_2": {"source": "gift_card", "balance": 1.0, "id": "gift_card_2"},
-    }
-
-    def line(item: str) -> dict[str, Any]:
-        owner = "p2" if item == "9" else "p1"
-        v = products[owner]["variants"][item]
-        name = products[owner]["name"]
-        return {"name": name, "product_id": owner, **{k: v[k] for k in ("item_id", "price", "options")}}
-
-    def order(number: str, status: str, items: str) -> dict[str, Any]:
-        lines = [line(i) for i in items]
-        paid = {
-            "transaction_type": "payment",
-            "amount": sum(x["price"] for x in lines),
-            "payment_method_id": "credit_card_1",
-        }
-        return {
-            "order_id": number,
-            "user_id": "ada",
-            "address": address,
-            "items": lines,
-            "fulfillments": [],
-            "status": status,
-            "payment_history": [paid],
-        }
-
-    orders = {
-        o["order_id"]: o
-        for o in (
-            order("#W1", "pending", "129"),
-            order("#W2", "delivered", "1129"),
-            order("#W3", "processed", "1"),
-            order("#W4", "pending", "1"),
-        )
-    }
-    users = {
-        "ada": {
-            "user_id": "ada",
-            "name": {"first_name": "Ada", "last_name": "Lee"},
-            "address": address,
-            "email": "Ada@mail.com",
-            "payment_methods": methods,
-            "orders": list(orders),
-        }
-    }
-    return Shop("tiny", products, users, orders, origin=(tiny, ()))
-
-
-SHOP = tiny()
-ADDRESS = dict.fromkeys(("address1", "address2", "city", "state", "country", "zip"), "x")
-
 
 def run(desk: Desk, name: str, mode: str = "strict", **given: Any) -> str:
     """What a tool says; the reason where it refuses."""
     result = toolset(mode).call(desk, name, given)
     return result.refused or result.text
-
-
-REFUSALS = [
-    ("user_unknown", "find_user_id_by_email", {"email": "x"}),
-    ("user_unknown", "find_user_id_by_name_zip", {"first_name": "a", "last_name": "b", "zip": "c"}),
-    ("user_unknown", "get_user_details", {"user_id": "x"}),
-    ("user_unknown", "modify_user_address", {"user_id": "x", **ADDRESS}),
-    ("order_unknown", "get_order_details", {"order_id": "W1"}),
-    ("order_unknown", "cancel_pending_order", {"order_id": "W1", "reason": "?"}),
-    ("product_unknown", "get_product_details", {"product_id": "1"}),
-    ("item_unknown", "get_item_details", {"item_id": "p1"}),
-    ("not_pending_cancel", "cancel_pending_order", {"order_id": "#W3", "reason": "?"}),
-    ("bad_reason", "cancel_pending_order", {"order_id": "#W1", "reason": "?"}),
-    ("not_pending_modify", "modify_pending_order_address", {"order_id": "#W3", **ADDRESS}),
-    ("empty_field", "modify_pending_order_address", {"order_id": "#W1", **ADDRESS, "city": " "}),
-    ("not_pending_modify", "modify_pending_order_payment", {"order_id": "#W2", "payment_method_id": "paypal_1"}),
-    ("method_unknown", "modify_pending_order_payment", {"order_id": "#W1", "payment_method_id": "x"}),
-    ("same_method", "modify_pending_order_payment", {"order_id": "#W1", "payment_method_id": "credit_card_1"}),
-    ("balance_order", "modify_pending_order_payment", {"order_id": "#W1", "payment_method_id": "gift_card_1"}),
-    ("not_delivered_return", "return_delivered_order_items", {"order_id": "#W1", "item_ids": ["1"], "payment_method_id": "x"}),
-    ("refund_method", "return_delivered_order_items", {"order_id": "#W2", "item_ids": ["1"], "payment_method_id": "paypal_1"}),
-    ("item_not_ordered", "return_delivered_order_items", {"order_id": "#W2", "item_ids": ["1", "1", "1"], "payment_method_id": "gift_card_1"}),
-    ("not_delivered_exchange", "exchange_delivered_order_items", {"order_id": "#W1", "item_ids": [], "new_item_ids": [], "payment_method_id": "x"}),
-    ("lengths_differ", "exchange_delivered_order_items", {"order_id": "#W2", "item_ids": ["1"], "new_item_ids": [], "payment_method_id": "x"}),
-    ("new_item_unavailable", "exchange_delivered_order_items", {"order_id": "#W2", "item_ids": ["1"], "new_item_ids": ["3"], "payment_method_id": "x"}),
-    ("new_item_unavailable", "exchange_delivered_order_items", {"order_id": "#W2", "item_ids": ["1"], "new_item_ids": ["9"], "payment_method_id": "x"}),
-    ("new_item_same", "exchange_delivered_order_items", {"order_id": "#W2", "item_ids": ["1"], "new_item_ids": ["1"], "payment_method_id": "x"}),
-    ("balance_exchange", "exchange_delivered_order_items", {"order_id": "#W2", "item_ids": ["1"], "new_item_ids": ["4"], "payment_method_id": "gift_card_1"}),
-    ("balance_items", "modify_pending_order_items", {"order_id": "#W1", "item_ids": ["1"], "new_item_ids": ["2"], "payment_method_id": "gift_card_2"}),
-    ("characters", "calculate", {"expression": "__import__('os')"}),
-    ("expression", "calculate", {"expression": "1/0"}),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize(("reason", "name", "arguments"), REFUSALS)
@@ -148,7 +42,9 @@ def test_every_refusal_names_its_reason_and_changes_nothing(
 def test_every_reason_is_reached() -> None:
     desk = Desk(SHOP)
     run(desk, "modify_pending_order_payment", order_id="#W4", payment_method_id="paypal_1")
-    again = run(desk, "modify_pending_order_payment", order_id="#W4", payment_method_id="gift_card_1")
+    again = run(
+        desk, "modify_pending_order_payment", order_id="#W4", payment_method_id="gift_card_1"
+    )
     assert again == "history"
     assert {"history", *(reason for reason, *_ in REFUSALS)} == set(REASONS)
 
@@ -164,12 +60,20 @@ def test_a_cancellation_refunds_what_is_still_paid_and_upstreams_refunds_every_e
     found = {}
     for mode in ("strict", "tau"):
         desk = Desk(SHOP)
-        run(desk, "modify_pending_order_payment", mode, order_id="#W4", payment_method_id="gift_card_1")
+        run(
+            desk,
+            "modify_pending_order_payment",
+            mode,
+            order_id="#W4",
+            payment_method_id="gift_card_1",
+        )
         run(desk, "cancel_pending_order", mode, order_id="#W4", reason="no longer needed")
         order, user = desk.order("#W4"), desk.user("ada")
         assert order
         assert user
-        history = [(e["transaction_type"], e["payment_method_id"]) for e in order["payment_history"]]
+        history = [
+            (e["transaction_type"], e["payment_method_id"]) for e in order["payment_history"]
+        ]
         found[mode] = (history[3:], user["payment_methods"]["gift_card_1"]["balance"])
     assert found["strict"] == ([("refund", "gift_card_1")], 20.0)
     assert len(found["tau"][0]) == 3
@@ -204,13 +108,20 @@ def test_changing_two_items(mode: str, new: str, prices: list[float]) -> None:
 
 
 def test_an_order_with_changed_items_is_closed_but_for_tau2s_address() -> None:
-    for mode, text in (("strict", "not_pending_modify"), ("tau1", "not_pending_modify"), ("tau", None)):
+    for mode, text in (
+        ("strict", "not_pending_modify"),
+        ("tau1", "not_pending_modify"),
+        ("tau", None),
+    ):
         desk = Desk(SHOP)
         change = {"item_ids": ["1"], "new_item_ids": ["2"], "payment_method_id": "gift_card_1"}
         run(desk, "modify_pending_order_items", mode, order_id="#W4", **change)
         said = run(desk, "modify_pending_order_address", mode, order_id="#W4", **ADDRESS)
         assert (said == text) is (text is not None)
-        assert run(desk, "cancel_pending_order", mode, order_id="#W4", reason="no longer needed") == "not_pending_cancel"
+        assert (
+            run(desk, "cancel_pending_order", mode, order_id="#W4", reason="no longer needed")
+            == "not_pending_cancel"
+        )
         user = desk.user("ada")
         assert user
         assert user["payment_methods"]["gift_card_1"]["balance"] == 17.5
@@ -227,13 +138,21 @@ def test_a_changed_address_is_found_by_its_new_zip_only() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "value"),
-    [("1 + 2 * 3", "7.0"), ("(10 - 4) / 4", "1.5"), ("-2 * -3.005", "6.01"), ("7 // 2", "3.0"), ("2 ** 10", "1024.0")],
-)  # fmt: skip
+    [
+        ("1 + 2 * 3", "7.0"),
+        ("(10 - 4) / 4", "1.5"),
+        ("-2 * -3.005", "6.01"),
+        ("7 // 2", "3.0"),
+        ("2 ** 10", "1024.0"),
+    ],
+)
 def test_the_calculator(expression: str, value: str) -> None:
     assert computed(expression) == value
 
 
-@pytest.mark.parametrize("bomb", ["9**9**9", "9" * 500, "(" * 150 + ")" * 150, "1e5", "", "(-8)**.5"])
+@pytest.mark.parametrize(
+    "bomb", ["9**9**9", "9" * 500, "(" * 150 + ")" * 150, "1e5", "", "(-8)**.5"]
+)
 def test_the_calculator_does_not_hang(bomb: str) -> None:
     with pytest.raises(Refused):
         computed(bomb)
@@ -245,7 +164,10 @@ CALLS = st.fixed_dictionaries(
     {"name": st.sampled_from([*toolset("strict").tools, "no_tool", "cancel_order"])},
     optional={
         "arguments": st.dictionaries(
-            st.sampled_from(["order_id", "reason", "item_ids", "payment_method_id", "zip", "email"]), VALUES
+            st.sampled_from(
+                ["order_id", "reason", "item_ids", "payment_method_id", "zip", "email"]
+            ),
+            VALUES,
         ),
         "more": VALUES,
     },
@@ -283,7 +205,9 @@ def test_the_shapes_of_the_full_shop() -> None:
     assert np.mean(several) > 0.35
 
 
-def random_calls(shop: Shop, rng: np.random.Generator, count: int) -> list[tuple[str, dict[str, Any]]]:
+def random_calls(
+    shop: Shop, rng: np.random.Generator, count: int
+) -> list[tuple[str, dict[str, Any]]]:
     """Calls with ids of the shop, mostly refused."""
     calls: list[tuple[str, dict[str, Any]]] = []
     orders = list(shop.orders.values())[:12]

@@ -20,8 +20,8 @@ from turngym.envs.retail.shop.toolset import toolset
 from turngym.envs.retail.tasks import source
 from turngym.envs.retail.tasks.digests import DIGESTS
 from turngym.envs.retail.tasks.make import COUNTS, make_tasks, tasks_digest
-from turngym.envs.retail.tasks.plan import REFUSALS
 from turngym.envs.retail.tasks.payload import RetailTask, after, read_task, task_json
+from turngym.envs.retail.tasks.plan import REFUSALS
 from turngym.envs.retail.tasks.preferences import fitting
 
 SIZES = ("full", "micro")

@@ -7,7 +7,10 @@ HELD_OUT: tuple[tuple[str, str], ...] = (
     ("Sure thing! Can you share your email so I can pull up your profile?", "ask_email"),
     ("Happy to assist. Please provide the email associated with your account.", "ask_email"),
     ("For security, could you verify your identity first?", "ask_email"),
-    ("No worries. Then please give me your first and last name along with your zip code.", "ask_name"),
+    (
+        "No worries. Then please give me your first and last name along with your zip code.",
+        "ask_name",
+    ),
     ("Alternatively, what is your full name and ZIP?", "ask_name"),
     ("I couldn't locate that address. May I have your name and postal code instead?", "ask_name"),
     ("Could I get your name, last name and zip code, please?", "ask_name"),
@@ -25,7 +28,10 @@ HELD_OUT: tuple[tuple[str, str], ...] = (
     ("Which items from that order would you like to send back?", "ask_items"),
     ("What item(s) would you like to exchange?", "ask_items"),
     ("Could you specify which product you want to return?", "ask_items"),
-    ("Please list all the items you want to modify, since this can only be done once.", "ask_items"),
+    (
+        "Please list all the items you want to modify, since this can only be done once.",
+        "ask_items",
+    ),
     ("Is it the whole order, or which items exactly?", "ask_items"),
     ("Can you tell me what exactly you'd like to return?", "ask_items"),
     # options
@@ -34,7 +40,11 @@ HELD_OUT: tuple[tuple[str, str], ...] = (
     ("What options would you like for the new desk lamp?", "ask_options"),
     ("Could you describe the new item you would like to have?", "ask_options"),
     ("What would you like to exchange it for?", "ask_options"),
-    ("Do you have a preference regarding the material or colour? Please let me know your preferences.", "ask_options"),
+    (
+        "Do you have a preference regarding the material or colour? Please let me "
+        "know your preferences.",
+        "ask_options",
+    ),
     ("Please tell me which specifications you want for the laptop.", "ask_options"),
     # reasons
     ("May I ask why you want to cancel?", "ask_reason"),
@@ -63,20 +73,69 @@ HELD_OUT: tuple[tuple[str, str], ...] = (
     ("Is there something else I can assist with?", "ask_more"),
     ("What else can I do for you?", "ask_more"),
     # proposals
-    ("I'm going to cancel order #W1234567 because it's no longer needed. Do you confirm (yes/no)?", "propose"),
-    ("To summarize: return of the lamp (1234567890) from order #W1234567, refund to paypal_1234567. Is this correct?", "propose"),
-    ("Would you like me to proceed with cancelling order #W1234567, reason: ordered by mistake?", "propose"),
-    ("I can exchange the blender for item 9876543210, with $3.20 charged to your gift card. Shall I proceed?", "propose"),
-    ("Here are the details of the change: #W1234567, ship to 1 Oak Road, Boise, ID 83701. Please confirm with 'yes' to continue.", "propose"),
-    ("Just to be sure: you want to return the yoga block in #W1234567 and get the money on credit_card_1234567, right?", "propose"),
-    ("I'll update your default address to 12 Elm Street, Reno, NV 89501. Does that look good to you?", "propose"),
-    ("Do you want me to go ahead and switch the payment of #W1234567 to gift_card_1234567?", "propose"),
-    ("Order #W1234567 will be cancelled with the reason 'no longer needed'. May I go ahead?", "propose"),
+    (
+        "I'm going to cancel order #W1234567 because it's no longer needed. Do you "
+        "confirm (yes/no)?",
+        "propose",
+    ),
+    (
+        "To summarize: return of the lamp (1234567890) from order #W1234567, refund "
+        "to paypal_1234567. Is this correct?",
+        "propose",
+    ),
+    (
+        "Would you like me to proceed with cancelling order #W1234567, reason: ordered by mistake?",
+        "propose",
+    ),
+    (
+        "I can exchange the blender for item 9876543210, with $3.20 charged to your "
+        "gift card. Shall I proceed?",
+        "propose",
+    ),
+    (
+        "Here are the details of the change: #W1234567, ship to 1 Oak Road, Boise, "
+        "ID 83701. Please confirm with 'yes' to continue.",
+        "propose",
+    ),
+    (
+        "Just to be sure: you want to return the yoga block in #W1234567 and get the "
+        "money on credit_card_1234567, right?",
+        "propose",
+    ),
+    (
+        "I'll update your default address to 12 Elm Street, Reno, NV 89501. Does "
+        "that look good to you?",
+        "propose",
+    ),
+    (
+        "Do you want me to go ahead and switch the payment of #W1234567 to gift_card_1234567?",
+        "propose",
+    ),
+    (
+        "Order #W1234567 will be cancelled with the reason 'no longer needed'. May I go ahead?",
+        "propose",
+    ),
     ("Are you okay with returning both items of #W1234567 for a refund to your PayPal?", "propose"),
-    ("**Return summary**\n- Order: #W1234567\n- Item: Tent\n- Refund: gift_card_1234567\n\nDo you agree to proceed?", "propose"),
-    ("So the exchange is the white mug for the black one in #W1234567, difference $2.00 to paypal_1234567. Can I submit this?", "propose"),
-    ("I have everything for the cancellation of #W1234567 (ordered by mistake). Ready for me to do it? Just say yes.", "propose"),
-    ("This would change your pending order #W1234567: keyboard to item 1234567890, paid by credit_card_1234567. Everything right?", "propose"),
+    (
+        "**Return summary**\n- Order: #W1234567\n- Item: Tent\n- Refund: "
+        "gift_card_1234567\n\nDo you agree to proceed?",
+        "propose",
+    ),
+    (
+        "So the exchange is the white mug for the black one in #W1234567, difference "
+        "$2.00 to paypal_1234567. Can I submit this?",
+        "propose",
+    ),
+    (
+        "I have everything for the cancellation of #W1234567 (ordered by mistake). "
+        "Ready for me to do it? Just say yes.",
+        "propose",
+    ),
+    (
+        "This would change your pending order #W1234567: keyboard to item "
+        "1234567890, paid by credit_card_1234567. Everything right?",
+        "propose",
+    ),
     # done
     ("Your order #W1234567 has been cancelled successfully.", "done"),
     ("All done! The return was submitted and you'll get an email shortly.", "done"),
