@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .moves import message_of
 from .shop.toolset import CLOSE, OPEN
 
 try:
-    from pettingzoo import AECEnv
+    AECEnv: Any = import_module("pettingzoo").AECEnv
 except ImportError as error:
     raise MissingExtraError("Retail for two agents", "pettingzoo", "marl") from error
 
@@ -62,7 +63,7 @@ class Puppet:
         return UserTurn(self.words)
 
 
-class RetailAEC(AECEnv):  # pyright: ignore[reportUntypedBaseClass]
+class RetailAEC(AECEnv):
     """A customer with a brief that only they see, and an assistant with the shop's tools.
 
     The customer speaks first. The assistant's tool calls are answered at once, its messages go to

@@ -12,8 +12,10 @@ CHANNELS = ("text", "spoken", "speech")
 class Channel(Protocol):
     """Carries the customer's words."""
 
-    blocking: bool
-    """True when it waits for another program."""
+    @property
+    def blocking(self) -> bool:
+        """True when it waits for another program."""
+        ...
 
     def heard(self, text: str, key: int, turn: int) -> str:
         """What the assistant reads of ``text``; the same for the same three."""

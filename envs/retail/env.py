@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..api import Policy, TextEnv
-from ..episode import Call, Episode, Outcome, Play
+from ..episode import Call, Episode, Outcome, Play, Verdict
 from ..errors import BadValueError
 from ..grammar import ToolCall, Unreadable
 from ..randomness import EpisodeRandom
@@ -180,7 +180,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         if state.transferred and self.knowledge.tools.semantics.name == "tau1":
             state.mind.end = "transfer"
             return self._ended(episode, action, f"Tool: {text}\n", verdict)
-        return Outcome.move(f"Tool: {text}\n", verdict=verdict)  # pyright: ignore
+        return Outcome.move(f"Tool: {text}\n", verdict=verdict)
 
     def _said(self, episode: Episode[RetailState], message: str) -> Play:
         state, scenario = episode.world, episode.task.payload.scenario or _NOBODY
@@ -203,14 +203,14 @@ class Retail(TextEnv[RetailState, RetailTask]):
             return self._ended(episode, message, f"Customer: {turn.text}\n", verdict)
         state.words = turn.text
         heard = self.channel.heard(turn.text, state.mind.key, state.mind.turn)
-        return Outcome.move(f"Customer: {heard}\n", verdict=verdict)  # pyright: ignore
+        return Outcome.move(f"Customer: {heard}\n", verdict=verdict)
 
     def _ended(
-        self, episode: Episode[RetailState], action: str, observation: str, verdict: int
+        self, episode: Episode[RetailState], action: str, observation: str, verdict: Verdict
     ) -> Outcome:
         success = self.score(episode, action).success
         end = Outcome.solved if success else Outcome.failed
-        return end(observation, {"success": float(success)}, verdict=verdict)  # pyright: ignore
+        return end(observation, {"success": float(success)}, verdict=verdict)
 
     # ------------------------------------------------------------------ what is said about it
 

@@ -126,7 +126,7 @@ def chosen_customer(customer: Any, strictness: str, patience_turns: int) -> Cust
     if isinstance(customer, str):
         if customer != "rules":
             raise UnknownNameError("customer", customer, ("rules",), "Retail")
-        return RuleCustomer(strictness, patience_turns)  # pyright: ignore[reportArgumentType]
+        return RuleCustomer(strictness, patience_turns)
     if not callable(getattr(customer, "reply", None)) or not callable(
         getattr(customer, "begin", None)
     ):

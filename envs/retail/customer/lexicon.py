@@ -179,13 +179,13 @@ VERBS = {
 }
 DONE = _any(
     r"\b(?:has|have|is|are|was|were) (?:now |all |been |just |successfully |already |both |also )*"
-    r"(?:cancel|return|exchang|modif|updat|chang|process|complet|submit|plac|request|"
+    r"(?:cancel|return|exchang|modif|update|chang|process|complete|submit|plac|request|"
     r"done|set\b|taken care|"
     r"switch|swap|finish|settled|registered|recorded|arranged|sorted)",
     r"\bsuccessful",
     r"\bi(?:'ve| have) (?:now |just |successfully |gone ahead and |also |already "
-    r")*(?:cancel|return|exchang|modif|updat|"
-    r"chang|process|complet|submit|plac|request|switch|swap|arrang|finish|sorted|"
+    r")*(?:cancel|return|exchang|modif|update|"
+    r"chang|process|complete|submit|plac|request|switch|swap|arrange|finish|sorted|"
     r"taken care|set|filed|put|made)",
     r"\ball set\b",
     r"^(?:all )?done\b",
@@ -298,7 +298,7 @@ NUMBERS = re.compile(r"(?<![\w#.-])-?\$?(\d+(?:\.\d+)?)(?![\w-])")
 EXCEPT = _any(
     r"\bkeep",
     r"\bexcept\b",
-    r"\bnot includ",
+    r"\bnot include|\bnot including",
     r"\bremain",
     r"\bunchanged\b",
     r"\bother than\b",

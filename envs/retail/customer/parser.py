@@ -62,13 +62,15 @@ def heard(message: str) -> Heard:
             _sentence(sentence, verb, acts)
     if "propose" in acts and "deny" in acts and not _both(text):
         acts.discard("propose")
-    found = [frozenset(p.findall(text)) for p in (lex.ORDER_ID, lex.ITEM_ID, lex.METHOD_ID)]
+    orders, items, methods = (
+        frozenset(p.findall(text)) for p in (lex.ORDER_ID, lex.ITEM_ID, lex.METHOD_ID)
+    )
     numbers = frozenset(n for n in lex.NUMBERS.findall(text) if len(n) != 10)
     if not acts:
-        acts.add("inform" if numbers or found[0] or found[1] or len(text) > 60 else "unparsed")
-    elif numbers or found[0] or found[1]:
+        acts.add("inform" if numbers or orders or items or len(text) > 60 else "unparsed")
+    elif numbers or orders or items:
         acts.add("inform")
-    return Heard(text, frozenset(acts), *found, numbers)
+    return Heard(text, frozenset(acts), orders, items, methods, numbers)
 
 
 def _both(text: str) -> bool:

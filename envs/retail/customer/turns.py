@@ -102,8 +102,10 @@ class Mind:
 class Customer(Protocol):
     """Any customer: by rules, by a language model, by hand."""
 
-    blocking: bool
-    """True when a reply waits for another machine."""
+    @property
+    def blocking(self) -> bool:
+        """True when a reply waits for another machine."""
+        ...
 
     def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:
         """The first words; ``brief`` is the scenario in prose."""

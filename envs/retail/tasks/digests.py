@@ -4,10 +4,10 @@ from __future__ import annotations
 
 DIGESTS = {
     "full": {
-        "train": "abdda4d075ee5b2af94737b00e21e7ff",
-        "dev": "aa5931c3dfba06e6d69a3e3ef197c272",
-        "test": "afae6fc2feadd29d0f393774940c0919",
-        "hard": "30f059cb925e56b37b9dd8328f761ae8",
+        "train": "abb3e620277c793bebe434ca8eae12de",
+        "dev": "3097700b0f3c915ee617021fb7578e7d",
+        "test": "cfebe6847ff08bf1dcfd10ea16b38230",
+        "hard": "a0eeaaf120a90cad5f27111cfdb4f331",
     },
     "micro": {
         "train": "31269f449dadd3076a49f3c585fdf79c",
