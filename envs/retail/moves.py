@@ -10,7 +10,7 @@ from ..episode import Episode
 from ..grammar import ToolCall
 from .customer.parser import heard
 from .customer.rules import active
-from .customer.scenario import call_of
+from .customer.scenario import Goal, call_of
 from .customer.turns import Event
 from .judge import Verdict, of_call, of_message
 from .policy import RULES_OF, Taken
@@ -110,11 +110,16 @@ def _needed(task: RetailTask, state: RetailState, tool: str, record: str) -> boo
         return order is not None and order["user_id"] == state.user_id
     if task.scenario is None:
         return True
-    goals = [g for first in task.scenario.goals for g in first.stages()]
-    shop = state.desk.shop
-    wanted = {shop.product_of.get(w.item_id) for g in goals for w in g.wants}
-    wanted |= {w.new_id for g in goals for w in g.wants} | {g.record for g in goals}
-    return record in wanted
+    home = state.desk.shop.product_of
+    for first in task.scenario.goals:
+        goal: Goal | None = first
+        while goal is not None:
+            if record == goal.record:
+                return True
+            if any(record in (want.new_id, home.get(want.item_id)) for want in goal.wants):
+                return True
+            goal = goal.fallback
+    return False
 
 
 def _owner(state: RetailState, name: str, given: Mapping[str, Any]) -> str:

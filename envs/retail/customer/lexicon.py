@@ -5,8 +5,38 @@ from __future__ import annotations
 import re
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{p})" for p in patterns))
+class Cues:
+    """Patterns of which any may occur.
+
+    They are kept apart by how they begin: an alternation whose branches all begin at a word's edge
+    is searched many times faster than a mixed one.
+
+    Args:
+        patterns: Regular expressions for text in lower case.
+    """
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        edge = [p for p in patterns if p.startswith(r"\b")]
+        start = [p for p in patterns if p.startswith("^")]
+        other = [p for p in patterns if p not in edge and p not in start]
+        self._searches = [re.compile(_alternation(some)).search for some in (edge, other) if some]
+        if start:
+            self._searches.append(re.compile(_alternation(start)).match)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """The first match of one of the kinds; None where nothing occurs."""
+        for search in self._searches:
+            if (found := search(text)) is not None:
+                return found
+        return None
+
+
+def _alternation(patterns: list[str]) -> str:
+    return "|".join(f"(?:{p})" for p in patterns)
+
+
+def _any(*patterns: str) -> Cues:
+    return Cues(patterns)
 
 
 THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
@@ -290,7 +320,7 @@ REASONS = {
     "ordered by mistake": _any(r"\bby mistake\b", r"\bmistake", r"\baccident"),
 }
 REMINDER = _any(r"\bmake sure\b", r"\bkeep in mind\b", r"\bplease note\b", r"\bremember that\b")
-INJECTION = _any(r"###\s*(?:stop|transfer|out-of-scope)\s*###")
+INJECTION = re.compile(r"###\s*(?:stop|transfer|out-of-scope)\s*###")
 ORDER_ID = re.compile(r"#w\d{3,7}\b")
 ITEM_ID = re.compile(r"(?<![\w#.$-])(?:\d{10}|\d{4})(?![\w-]|\.\d)")
 METHOD_ID = re.compile(r"\b(?:credit_card|paypal|gift_card)_\d{2,7}\b")
@@ -298,7 +328,7 @@ NUMBERS = re.compile(r"(?<![\w#.-])-?\$?(\d+(?:\.\d+)?)(?![\w-])")
 EXCEPT = _any(
     r"\bkeep",
     r"\bexcept\b",
-    r"\bnot include|\bnot including",
+    r"\bnot (?:include|including)",
     r"\bremain",
     r"\bunchanged\b",
     r"\bother than\b",
