@@ -61,7 +61,10 @@ class Retail(TextEnv[RetailState, RetailTask]):
         world_seed: Seed of the generated shops and tasks.
         mode: ``"strict"``; ``"tau"`` and ``"tau1"`` are the tools exactly as published in tau2
             and tau-bench, with their defects.
-        customer: ``"rules"``, or an object: see :class:`~.customer.turns.Customer`.
+        customer: ``"rules"``; ``{"url": ..., "model": ..., "cache": ...}`` for a language model
+            behind an OpenAI-compatible address (settings of :class:`~.customer.chat.ChatEndpoint`
+            and :class:`~.customer.llm.LlmCustomer`); or an object: see
+            :class:`~.customer.turns.Customer`.
         strictness: What the customer's yes asks for: ``"lenient"``, ``"standard"``, ``"strict"``.
         patience_turns: Turns without progress before the customer gives up.
         channel: ``"text"``, ``"spoken"`` (ids spelled, slips of the tongue), ``"speech"`` (a
@@ -113,7 +116,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
                 if value is not None:
                     raise BadValueError(f"Retail: {name} is about generated shops; data has one.")
             made = read_folder(data, mode)
-            if not hasattr(self.customer, "plays_prose"):
+            if customer == "rules":
                 from .customer.listener import Listener
 
                 self.customer = Listener()
@@ -206,7 +209,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         return Outcome.move(f"Customer: {heard}\n", verdict=verdict)
 
     def _ended(
-        self, episode: Episode[RetailState], action: str, observation: str, verdict: Verdict
+        self, episode: Episode[RetailState], action: str, observation: str, verdict: Verdict | None
     ) -> Outcome:
         success = self.score(episode, action).success
         end = Outcome.solved if success else Outcome.failed

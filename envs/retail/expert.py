@@ -97,7 +97,7 @@ class _Plan:
         if look is not None:
             return look
         if goal.expect == "transferred":
-            return self.call(TRANSFER, summary=goal.about or "The customer asks for a human agent.")
+            return self.call(TRANSFER, summary="help" if self.micro else goal.about)
         if goal.expect == "denied":
             return self.deny(say.why(goal))
         if goal.ask:
@@ -188,11 +188,11 @@ class _Plan:
         missing = [
             slot
             for slot in needs
-            if not self.given(place, slot) and not (self.micro and slot == "items")
+            if not self.given(place, slot) and not (self.micro and slot == "method")
         ]
         if not missing:
             return None
-        return self.words["ask"].format(slots=say.questions(missing[:2], goal))
+        return self.words["ask"].format(slots=say.questions(missing[:2], micro=self.micro))
 
     @staticmethod
     def cares(goal: Goal) -> bool:

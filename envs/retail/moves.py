@@ -12,7 +12,7 @@ from .customer.parser import heard
 from .customer.rules import active
 from .customer.scenario import Goal, call_of
 from .customer.turns import Event
-from .judge import Verdict, of_call, of_message
+from .judge import Verdict, judged, of_call, of_message
 from .policy import RULES_OF, Taken
 from .rewards import same_call
 from .setup import Knowledge
@@ -164,8 +164,8 @@ def _beside(action: str) -> bool:
     return bool(message_of(action[: max(start, 0)]) or action[stop:].strip())
 
 
-def talked(episode: Episode[RetailState], message: str, *, tracks: bool) -> Verdict:
-    """Check a message that the customer has answered, and give its verdict."""
+def talked(episode: Episode[RetailState], message: str, *, tracks: bool) -> Verdict | None:
+    """Check a message that the customer has answered; its verdict where one can be known."""
     state, mind = episode.world, episode.world.mind
     it = heard(message)
     taken = Taken(
@@ -175,8 +175,10 @@ def talked(episode: Episode[RetailState], message: str, *, tracks: bool) -> Verd
         invented=_invented(episode, it.orders | it.methods | {i for i in it.items if len(i) == 10}),
     )
     _checked(episode, taken)
-    moved = not tracks or bool(mind.end in ("stop", "transfer")) or mind.idle == 0
-    gave_in = tracks and mind.phase[mind.at] == "wrongly_denied"
+    if not tracks:
+        return judged(state, -1) if taken.invented else None
+    moved = mind.end in ("stop", "transfer") or mind.idle == 0
+    gave_in = mind.phase[mind.at] == "wrongly_denied"
     return of_message(state, taken, moved=moved, gave_in=gave_in)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from ..errors import BadValueError, DataError, UnknownNameError
@@ -111,7 +111,7 @@ def _tiers(tiers: int | Sequence[int] | None, size: str) -> tuple[int, ...]:
 
 
 def chosen_customer(customer: Any, strictness: str, patience_turns: int) -> Customer:
-    """The customer of a setting: ``"rules"``, or an object.
+    """The customer of a setting: ``"rules"``, a model behind an address, or an object.
 
     Raises:
         UnknownNameError: Another name, or an unknown strictness.
@@ -123,6 +123,8 @@ def chosen_customer(customer: Any, strictness: str, patience_turns: int) -> Cust
         patience_turns = 0
     if patience_turns < 1:
         raise BadValueError("Retail: patience_turns must be an integer of at least 1.")
+    if isinstance(customer, Mapping):
+        return _model(customer)
     if isinstance(customer, str):
         if customer != "rules":
             raise UnknownNameError("customer", customer, ("rules",), "Retail")
@@ -131,7 +133,24 @@ def chosen_customer(customer: Any, strictness: str, patience_turns: int) -> Cust
         getattr(customer, "begin", None)
     ):
         raise BadValueError(
-            f"Retail: customer is {customer!r}; expected 'rules', or an object with begin and "
-            "reply, such as turngym.envs.retail.customer.llm.LlmCustomer."
+            f"Retail: customer is {customer!r}; expected 'rules', {{'url': ..., 'model': ...}}, or "
+            "an object with begin and reply."
         )
     return customer
+
+
+def _model(given: Mapping[str, Any]) -> Customer:
+    """A customer that a language model plays, from ``{"url": ..., "model": ..., ...}``."""
+    from .customer.chat import ChatEndpoint
+    from .customer.llm import LlmCustomer
+
+    link = {f.name for f in fields(ChatEndpoint)}
+    own = {f.name for f in fields(LlmCustomer)} - {"answers"}
+    for name in given:
+        if name not in link | own:
+            raise UnknownNameError("setting", name, sorted(link | own), "Retail customer")
+    for name in ("url", "model"):
+        if name not in given:
+            raise BadValueError(f"Retail: customer={dict(given)!r} lacks {name!r}.")
+    answers = ChatEndpoint(**{key: value for key, value in given.items() if key in link})
+    return LlmCustomer(answers=answers, **{k: v for k, v in given.items() if k in own})

@@ -39,7 +39,7 @@ _MICRO: Mapping[str, str] = {
     "ask_order": "Which order number?",
     "ask": "Tell me {slots}?",
     "propose": "{plan} Shall I do it? yes or no?",
-    "done": "{did} Anything else?",
+    "done": "Done. Anything else?",
     "deny": "Sorry, I cannot do that: {why}.",
     "tell": "{answer}.",
     "handed": "You are being transferred to a human agent.",
@@ -53,7 +53,7 @@ _QUESTIONS = {
     "reason": "the reason for the cancellation: no longer needed or ordered by mistake",
     "address": "the full new address with street, city, state and zip code",
 }
-_SHORT = {"method": "which payment method", "reason": "the reason"}
+_SHORT = {"items": "which items", "reason": "the reason"}
 _WHY = {
     "cancel_status": "only pending orders can be cancelled",
     "wants_human": "only pending orders can be cancelled",
@@ -87,10 +87,10 @@ def words(micro: bool, key: int) -> Mapping[str, str]:
     return _MICRO if micro else _FULL[key % len(_FULL)]
 
 
-def questions(slots: list[str], goal: Goal) -> str:
+def questions(slots: list[str], *, micro: bool) -> str:
     """A question about one or two slots."""
-    table = _SHORT if goal.tool in ("cancel_pending_order",) and "reason" not in slots else {}
-    return " and ".join(table.get(slot, _QUESTIONS[slot]) for slot in slots)
+    table = _SHORT if micro else _QUESTIONS
+    return " and ".join(table[slot] for slot in slots)
 
 
 def did(goal: Goal) -> str:

@@ -126,6 +126,8 @@ def _asked(sentence: str, confirming: bool) -> tuple[str, ...]:
         found.append("ask_email")
     if "ask_email" in found and "ask_address" in found and "shipping" not in sentence:
         found.remove("ask_address")
+    if "ask_name" in found and "ask_address" in found and "name" not in sentence:
+        found.remove("ask_name")
     if "ask_more" in found and len(found) > 1:
         found.remove("ask_more")
     return tuple(found)

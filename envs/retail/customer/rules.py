@@ -73,7 +73,7 @@ class RuleCustomer:
             talk.say("also", other)
         if scenario.opening:
             for slot in _USES.get(goal.intent, ()):
-                if slot != "items" or goal.wants:
+                if (slot != "items" or goal.wants) and (slot != "method" or goal.method):
                     talk.give(slot, goal)
         if scenario.identity.volunteers:
             talk.identify("email")

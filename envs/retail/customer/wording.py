@@ -76,7 +76,8 @@ def rambled(key: int, turn: int, text: str) -> str:
     number = _number(key, turn, "ramble")
     filler = _FILLERS[number % len(_FILLERS)]
     ending = _ENDINGS[(number >> 8) % len(_ENDINGS)]
-    keep = text[:2] in ("I ", "I'") or text[:2].isupper() or text[:1] in "#$"
+    second = text.partition(" ")[2][:1]
+    keep = text[:2] in ("I ", "I'") or text[:1] in "#$" or second.isupper()
     lowered = text if keep else text[:1].lower() + text[1:]
     start = text if filler.endswith(". ") else lowered
     return f"{filler}{start}{ending}"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 DIGESTS = {
     "full": {
-        "train": "abb3e620277c793bebe434ca8eae12de",
-        "dev": "3097700b0f3c915ee617021fb7578e7d",
-        "test": "cfebe6847ff08bf1dcfd10ea16b38230",
-        "hard": "a0eeaaf120a90cad5f27111cfdb4f331",
+        "train": "2ffe167ed47b0ab531af9158ac9dd697",
+        "dev": "e05d384b4e5491fc58894cd7446a302d",
+        "test": "5b8635ef563da658d49de30d084089a8",
+        "hard": "a5b40c4aa95a1caec32ba1d0d2094597",
     },
     "micro": {
-        "train": "31269f449dadd3076a49f3c585fdf79c",
-        "dev": "03aa728127adb29848c098526ca3e323",
-        "test": "74c9a3ced62dfdaf54f3d816ade2bdeb",
-        "hard": "dce57fa33272dd16dae3c93d2ef6faed",
+        "train": "5bcdfafe17beb34694b1b5103d8e91c2",
+        "dev": "499763ca181f4816d744c61b5fb20faa",
+        "test": "33272239163d4565287fafc2aebca334",
+        "hard": "0f58951ba60b58e62fae56f4de820f77",
     },
 }

@@ -17,6 +17,13 @@ from .preferences import preference
 REASONS = ("no longer needed", "ordered by mistake")
 
 
+def refund_methods(user: Record, order: Record) -> list[str]:
+    """Ids of the methods that may receive a refund, the original one first."""
+    first = original_method(order)
+    cards = [i for i, m in user["payment_methods"].items() if m["source"] == "gift_card"]
+    return [first, *(card for card in cards if card != first)]
+
+
 class Draft:
     """A visit in the making: a customer, the state so far, and what was used.
 
@@ -150,9 +157,11 @@ class Draft:
         return None
 
     def _refunded(self, goal: Goal, order: Record) -> Goal:
-        first = original_method(order)
-        cards = [i for i, m in self.user["payment_methods"].items() if m["source"] == "gift_card"]
-        return self.method(goal, self.pick([first, first, *cards]), first)
+        """With a method that may receive the refund, or none for somebody who does not mind."""
+        if self.micro or self.chance(0.12):
+            return goal
+        options = refund_methods(self.user, order)
+        return self.method(goal, self.pick([options[0], *options]), options[0])
 
     def _some(self, lines: list[Record], most: int) -> list[Record]:
         picked = self.rng.permutation(len(lines))[:most].tolist()

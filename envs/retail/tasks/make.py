@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,10 @@ from ...digest import digest_of
 from ..customer.scenario import Goal, Scenario, call_of
 from ..shop.build import SPLITS, make_shop
 from ..shop.desk import Desk
-from ..shop.money import original_method
 from ..shop.tables import Shop
 from ..shop.toolset import MICRO, Toolset, toolset
 from . import plan as plans
-from .goals import Draft
+from .goals import Draft, refund_methods
 from .payload import Call, RetailTask, after, task_json
 from .preferences import fitting
 from .prose import brief
@@ -49,6 +49,7 @@ _SHARES = {
 _REFUSED = {"full": 0.44, "micro": 0.5}
 """Share of tiers 1 and 2 that come as a refused visit and its feasible twin."""
 _MOST_TRIES = 400
+_MOST_WAYS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +184,25 @@ class _Maker:
         """The accepted sequences of writes; None where the first cannot be carried out."""
         if not scenario.identity.valid:
             return ((),)
-        calls: list[Call] = []
+        user_id = scenario.identity.user_id
+        options: list[list[Call]] = []
         for first in scenario.goals:
             goal = first.last()
             over = goal.limit is not None and goal.value > goal.limit
             if goal.expect == "done" and goal.tool and not over:
-                order = self.shop.orders.get(goal.order_id)
-                method = "" if order is None else original_method(order)
-                calls.append(call_of(goal, scenario.identity.user_id, method))
-        way = tuple(calls)
-        return None if after(Desk(self.shop), self.tools, way) is None else (way,)
+                methods = self.methods(goal, user_id)
+                options.append([call_of(goal, user_id, method) for method in methods])
+        found = tuple(islice(product(*options), _MOST_WAYS))
+        desk = Desk(self.shop)
+        fine = all(after(desk, self.tools, way) is not None for way in found)
+        return found if fine else None
+
+    def methods(self, goal: Goal, user_id: str) -> list[str]:
+        """Methods that a goal without preference accepts."""
+        order = self.shop.orders.get(goal.order_id)
+        if goal.method or order is None or goal.intent != "return":
+            return [goal.method]
+        return refund_methods(self.shop.users[user_id], order)
 
     def minimal(self, way: tuple[Call, ...]) -> bool:
         """Whether leaving any write out gives another state, or none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ..customer.scenario import Goal, Identity, Persona, call_of
+from ..shop.money import original_method
 from ..shop.toolset import Toolset
 from .goals import Draft
 from .questions import question
@@ -41,7 +42,9 @@ def apply(draft: Draft, tools: Toolset, goal: Goal) -> bool:
         return True
     if last.limit is not None and last.value > last.limit:
         return True
-    name, given = call_of(last, draft.user_id, last.method)
+    order = draft.desk.order(last.order_id)
+    method = "" if order is None else original_method(order)
+    name, given = call_of(last, draft.user_id, method)
     if tools.call(draft.desk, name, given).refused:
         return False
     draft.used.add(last.order_id or last.intent)

@@ -9,6 +9,7 @@ from typing import Any
 from turngym.envs.retail.customer.rules import active
 from turngym.envs.retail.customer.scenario import call_of
 from turngym.envs.retail.env import Retail
+from turngym.envs.retail.shop.money import original_method
 from turngym.envs.retail.shop.toolset import TRANSFER
 
 Bad = Callable[[Retail, str], str]
@@ -98,9 +99,9 @@ def without_confirmation(env: Retail, observation: str) -> str:
     known = bool(state.user_id) and goal.tool in env.knowledge.tools.tools
     done = any(event.tool == goal.tool for event in state.events)
     if known and not done and not state.errors and goal.expect != "transferred":
-        name, given = call_of(goal, state.user_id, goal.method)
-        if given.get("payment_method_id") != "":
-            return env.knowledge.tools.write(name, given)
+        order = state.desk.order(goal.order_id)
+        method = "" if order is None else original_method(order)
+        return env.knowledge.tools.write(*call_of(goal, state.user_id, method))
     if state.errors and goal.expect == "denied":
         return f"It has been done{'!' * (env.episode.turn % 3 + 1)}"
     return env.expert()(env, observation, {})

@@ -53,7 +53,7 @@ def is_write(action: str) -> bool:
 
 def test_the_full_world_keeps_every_law() -> None:
     assert "Retail-v0" in all_ids()
-    report = check_text_env("Retail-v0", size="full", tasks_checked=12)
+    report = check_text_env("Retail-v0", size="full", tasks_checked=6)
     assert set(report.skipped) == {"legal actions are valid"}
 
 

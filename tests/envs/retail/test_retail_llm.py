@@ -208,3 +208,12 @@ def test_bad_addresses_are_refused() -> None:
         ChatEndpoint(url="localhost:8000")
     with pytest.raises(BadValueError, match="attempts"):
         ChatEndpoint(url="http://localhost", attempts=0)
+
+
+def test_a_model_as_a_setting(server: Server) -> None:
+    env = Retail(size="micro", customer={"url": server.url, "model": "m", "wait_s": 0.01})
+    assert env.reset(seed=0)[0] == "Customer: Hello.\n"
+    assert env.step("Hi.")[4]["verdict"] is None
+    for bad, said in (({"url": "http://x", "modle": "m"}, "'model'"), ({"model": "m"}, "'url'")):
+        with pytest.raises(ValueError, match=said):
+            Retail(size="micro", customer=bad)

@@ -176,3 +176,12 @@ def test_the_shares_of_the_tiers() -> None:
     shares = [sum(t.tier == n for t in tasks("full", "test")) / 300 for n in range(1, 6)]
     assert shares == pytest.approx([0.1, 0.2, 0.3, 0.25, 0.15], abs=0.005)
     assert all(t.features["writes"] >= 5 for t in tasks("full", "hard") if t.tier == 5)
+
+
+def test_a_customer_without_preference_accepts_every_allowed_method() -> None:
+    several = [t for t in tasks("full", "train") if len(t.accepted) > 1]
+    assert len(several) >= 5
+    env = ENVS["full"]
+    for task in several[:5]:
+        ends = env.knowledge.right(task.brief, task)
+        assert len({str(end) for end in ends}) == len(ends)
