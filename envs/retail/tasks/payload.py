@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ...digest import digest_of
 from ..customer.scenario import Scenario, read_scenario, scenario_json
 from ..shop.desk import Desk
 from ..shop.toolset import Toolset
@@ -43,6 +44,14 @@ class RetailTask:
     features: Mapping[str, float] = field(default_factory=dict)
     twin: str = ""
     judged: tuple[str, ...] = ()
+    _digest: list[str] = field(default_factory=list, repr=False, compare=False)
+
+    def digest(self) -> str:
+        """Stable hash of the task; taken once."""
+        if not self._digest:
+            parts = (getattr(self, f.name) for f in fields(self) if f.name != "_digest")
+            self._digest.append(digest_of(tuple(parts)))
+        return self._digest[0]
 
 
 def task_json(task: RetailTask) -> dict[str, Any]:
