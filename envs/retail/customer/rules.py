@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from . import phrases
 from .parser import Heard, heard
 from .proposals import Compared, Strictness, compared, told_amount
-from .scenario import Goal, Identity, Scenario
+from .scenario import SLOTS_OF, Goal, Identity, Scenario
 from .turns import STOP, TRANSFERRED, Event, Mind, UserTurn
-from .wording import mistyped, rambled, said
+from .wording import curt, mistyped, rambled, said
 
 PATIENCE_TURNS = 6
 """Turns without progress that anybody bears."""
@@ -27,15 +27,6 @@ _ENDED = ("done", "denied", "transferred", "dropped", "claimed", "untold", "wron
 _TRANSFER_TOOL = "transfer_to_human_agents"
 _ASKS = ("order", "items", "options", "payment", "reason", "address")
 _SLOT_OF = {"options": "wants", "payment": "method"}
-_USES = {
-    "cancel": ("order", "items", "reason"),
-    "return": ("order", "items", "method"),
-    "exchange": ("order", "items", "wants", "method"),
-    "modify": ("order", "items", "wants", "method"),
-    "payment": ("order", "method"),
-    "ship_to": ("order", "address"),
-    "move": ("address",),
-}
 
 
 def active(scenario: Scenario, mind: Mind, at: int) -> Goal:
@@ -72,7 +63,7 @@ class RuleCustomer:
                 break
             talk.say("also", other)
         if scenario.opening:
-            for slot in _USES.get(goal.intent, ()):
+            for slot in SLOTS_OF.get(goal.intent, ()):
                 if (slot != "items" or goal.wants) and (slot != "method" or goal.method):
                     talk.give(slot, goal)
         if scenario.identity.volunteers:
@@ -111,6 +102,8 @@ class _Talk:
     def text(self, most: int = 2) -> str:
         persona, mind = self.scenario.persona, self.mind
         text = " ".join(self.parts[:most])
+        if not persona.polite:
+            text = curt(text)
         if persona.verbosity == "chatty":
             text = rambled(mind.key, mind.turn, text)
         if persona.noise:
@@ -152,7 +145,7 @@ class _Talk:
             return self.ended("gave_up")
         if not self.parts:
             goal = active(self.scenario, mind, mind.at)
-            if goal.intent in _USES:
+            if goal.intent in SLOTS_OF:
                 self.say("sorry" if "unparsed" in it.acts else "again", goal)
             else:
                 self.say("again_say", goal)
@@ -197,7 +190,7 @@ class _Talk:
             mind.at -= 1
             return self.ended("stop")
         goal = active(self.scenario, mind, mind.at)
-        self.say("next" if goal.intent in _USES else "next_say", goal)
+        self.say("next" if goal.intent in SLOTS_OF else "next_say", goal)
         mind.doubted = False
         self.progress = True
         return None
@@ -255,14 +248,14 @@ class _Talk:
     def slots(self, goal: Goal, it: Heard) -> bool:
         """Give the slots that were asked for, as many as this customer names at once."""
         wanted = [_SLOT_OF.get(topic, topic) for topic in _ASKS if it.asks(topic)]
-        uses = _USES.get(goal.intent, ())
+        uses = SLOTS_OF.get(goal.intent, ())
         mine = [slot for slot in wanted if slot in uses]
         for slot in mine[: self.scenario.persona.slots]:
             self.give(slot, goal)
         if wanted and not mine and "propose" not in it.acts:
             if wanted[0] == "order":
                 self.say("no_order", goal)
-            elif goal.intent in _USES:
+            elif goal.intent in SLOTS_OF:
                 self.say("no_preference", goal)
         return bool(mine)
 
@@ -312,7 +305,7 @@ class _Talk:
         if fit.fit == "other":
             if it.acts & {"deny", "unavailable", "ask_more"}:
                 return False
-            self.say("decline", goal) if goal.intent in _USES else self.say("again_say", goal)
+            self.say("decline", goal) if goal.intent in SLOTS_OF else self.say("again_say", goal)
             return True
         if fit.fit == "right":
             self.agree(goal)
@@ -346,7 +339,7 @@ class _Talk:
         new = goal.fallback
         self.say(act, new)
         if act == "mind" or new.intent == goal.intent:
-            uses = _USES.get(new.intent, ())
+            uses = SLOTS_OF.get(new.intent, ())
             slot = next((s for s in ("wants", "address", "method", "reason") if s in uses), "")
             if slot:
                 self.give(slot, new)
@@ -372,7 +365,10 @@ class _Talk:
                 self.say("insist", goal)
                 self.progress = True
             elif goal.fallback is not None:
-                self.switch("fallback", goal) if goal.fallback.intent in _USES else self.human(goal)
+                if goal.fallback.intent in SLOTS_OF:
+                    self.switch("fallback", goal)
+                else:
+                    self.human(goal)
             else:
                 self.say("accept", goal)
                 self.phase("denied")

@@ -31,6 +31,16 @@ WRITE_OF: dict[str, str] = {
     "move": "modify_user_address",
 }
 """The tool that fulfils an intent."""
+SLOTS_OF: dict[str, tuple[str, ...]] = {
+    "cancel": ("order", "items", "reason"),
+    "return": ("order", "items", "method"),
+    "exchange": ("order", "items", "wants", "method"),
+    "modify": ("order", "items", "wants", "method"),
+    "payment": ("order", "method"),
+    "ship_to": ("order", "address"),
+    "move": ("address",),
+}
+"""What a proposal of an intent must hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +179,7 @@ class Persona:
     Attributes:
         verbosity: ``"terse"``, ``"plain"`` or ``"chatty"``.
         polite: Whether there is thanks and please.
-        patience: 1 to 5: how often a wrong denial is contested, and how long idle talk is borne.
+        patience: 1 to 5: how often a wrong denial is contested.
         tone: Adjectives, for customers played by a language model.
         noise: Share of the words with a typing error.
         held_out: Whether wording is taken from the templates that training never shows.
@@ -197,16 +207,12 @@ class Scenario:
         persona: What like.
         goals: What they want, in order.
         opening: Whether the first message gives all there is to say about the first goal.
-        known: Further facts in words, for customers played by a language model.
-        unknown: What the customer does not know, in words.
     """
 
     identity: Identity
     persona: Persona
     goals: tuple[Goal, ...]
     opening: bool = False
-    known: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
 
 
 _SCENARIO: TypeAdapter[Scenario] = TypeAdapter(Scenario)

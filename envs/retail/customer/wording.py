@@ -10,6 +10,7 @@ from functools import lru_cache
 from .templates import HELD_OUT, PLAIN, TERSE
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
+_POLITE = re.compile(r",? please\b|, (?:thanks|thank you)\b|\b(?:Thanks|Thank you|Please)[.,] ")
 _FILLERS = (
     "So, ",
     "Well, ",
@@ -81,6 +82,11 @@ def rambled(key: int, turn: int, text: str) -> str:
     lowered = text if keep else text[:1].lower() + text[1:]
     start = text if filler.endswith(". ") else lowered
     return f"{filler}{start}{ending}"
+
+
+def curt(text: str) -> str:
+    """The same without please and thanks."""
+    return _POLITE.sub("", text) or text
 
 
 def mistyped(key: int, turn: int, text: str, share: float) -> str:

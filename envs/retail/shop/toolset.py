@@ -13,7 +13,7 @@ from . import reads, writes
 from .desk import Desk
 from .refusals import Refused
 from .semantics import MODES, Semantics
-from .tables import written
+from .tables import Record, written
 
 _READS = (
     reads.find_user_id_by_email,
@@ -133,15 +133,24 @@ class Toolset:
 
     def call(self, desk: Desk, name: str, arguments: Mapping[str, Any]) -> Result:
         """Call a tool with arguments that were read."""
-        function = self._functions[name]
         try:
-            if name in WRITES:
-                record = function(desk, self.semantics, **arguments)
-                kind = "user" if name == "modify_user_address" else "order"
-                return Result(written(desk.shop.shown(kind, record)))
-            return Result(function(desk, **arguments))
+            said = self.done(desk, name, arguments)
         except Refused as refused:
             return Result(f"Error: {refused}", refused.reason)
+        if isinstance(said, str):
+            return Result(said)
+        kind = "user" if name == "modify_user_address" else "order"
+        return Result(written(desk.shop.shown(kind, said)))
+
+    def done(self, desk: Desk, name: str, arguments: Mapping[str, Any]) -> str | Record:
+        """What a tool gives: the words of a read, the record that a write changed.
+
+        Raises:
+            Refused: It changes nothing.
+        """
+        if name in WRITES:
+            return self._functions[name](desk, self.semantics, **arguments)
+        return self._functions[name](desk, **arguments)
 
     def write(self, name: str, arguments: Mapping[str, Any]) -> str:
         """The action that :meth:`read` reads as this call."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 DIGESTS = {
     "full": {
-        "train": "2ffe167ed47b0ab531af9158ac9dd697",
-        "dev": "e05d384b4e5491fc58894cd7446a302d",
-        "test": "5b8635ef563da658d49de30d084089a8",
-        "hard": "a5b40c4aa95a1caec32ba1d0d2094597",
+        "train": "da0336bcac25bc1e4cef2ebe0778c4cd",
+        "dev": "b583d62686cacb5c53cdaf8c2f8e67a9",
+        "test": "0ac4a4f4cb07370a993fec8d2a7b2edf",
+        "hard": "f15cfc28be9be866bc50605308fc8611",
     },
     "micro": {
         "train": "5bcdfafe17beb34694b1b5103d8e91c2",

@@ -46,7 +46,7 @@ _SHARES = {
         "hard": (0.3, 0.7),
     },
 }
-_REFUSED = {"full": 0.44, "micro": 0.5}
+_REFUSED = {"full": 0.36, "micro": 0.5}
 """Share of tiers 1 and 2 that come as a refused visit and its feasible twin."""
 _MOST_TRIES = 400
 _MOST_WAYS = 16

@@ -9,6 +9,7 @@ from typing import Any
 from ...digest import digest_of
 from ..customer.scenario import Scenario, read_scenario, scenario_json
 from ..shop.desk import Desk
+from ..shop.refusals import Refused
 from ..shop.toolset import Toolset
 
 Call = tuple[str, Mapping[str, Any]]
@@ -86,9 +87,11 @@ def read_task(data: Mapping[str, Any]) -> RetailTask:
 def after(desk: Desk, tools: Toolset, calls: tuple[Call, ...]) -> Desk | None:
     """A copy of the desk after some writes; None where one of them is refused."""
     twin = desk.fork()
-    for name, given in calls:
-        if tools.call(twin, name, given).refused:
-            return None
+    try:
+        for name, given in calls:
+            tools.done(twin, name, given)
+    except Refused:
+        return None
     return twin
 
 

@@ -124,6 +124,8 @@ def tier3(draft: Draft, tools: Toolset) -> Plan | None:
     if draft.chance(0.3) and (third := write(draft, tools, WRITES)) is not None:
         goals.append(third)
     goals[0] = with_fallback(draft, goals[0])
+    if goals[1].tool and draft.chance(0.3):
+        goals[1] = replace(goals[1], together=True)
     return Plan("several", goals)
 
 

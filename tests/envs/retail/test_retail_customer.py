@@ -23,7 +23,7 @@ from turngym.envs.retail.customer.scenario import (
 from turngym.envs.retail.customer.templates import HELD_OUT as HELD_OUT_WORDS
 from turngym.envs.retail.customer.templates import PLAIN, TERSE
 from turngym.envs.retail.customer.turns import STOP, TRANSFERRED, Event
-from turngym.envs.retail.customer.wording import mistyped, templates
+from turngym.envs.retail.customer.wording import curt, mistyped, templates
 from turngym.envs.retail.tasks.make import make_tasks
 
 WHO = Identity(user_id="ada_1", first="Ada", last="Lee", code="12345", email="ada@mail.com")
@@ -312,6 +312,16 @@ def test_equal_seeds_give_equal_words_and_others_do_not() -> None:
 
     assert words(1) == words(1)
     assert len({words(key) for key in range(50)}) > 6
+
+
+def test_some_are_curt_and_some_name_two_things_at_once() -> None:
+    assert curt("Yes, please.") == "Yes."
+    assert curt("Thanks. I want to cancel an order, please.") == "I want to cancel an order."
+    polite = [Talk(RETURN, polite=p)("Which items, and which payment?") for p in (True, False)]
+    assert polite[0] == polite[1]
+    both = Talk(CANCEL, replace(RETURN, together=True)).first
+    assert both.acts == ("open_cancel", "also")
+    assert "return something" in both.text
 
 
 def test_typing_errors_leave_ids_whole() -> None:
