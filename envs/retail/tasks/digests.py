@@ -4,10 +4,10 @@ from __future__ import annotations
 
 DIGESTS = {
     "full": {
-        "train": "da0336bcac25bc1e4cef2ebe0778c4cd",
-        "dev": "b583d62686cacb5c53cdaf8c2f8e67a9",
-        "test": "0ac4a4f4cb07370a993fec8d2a7b2edf",
-        "hard": "f15cfc28be9be866bc50605308fc8611",
+        "train": "76553002d9b970e4cfb70a1d6309a62f",
+        "dev": "b6a5d49f1da9d8115925290824105bf6",
+        "test": "b4eefbe3771ad3b6790973d446c0a07e",
+        "hard": "0dfdc466dd005d91537ff4598e249cd5",
     },
     "micro": {
         "train": "5bcdfafe17beb34694b1b5103d8e91c2",

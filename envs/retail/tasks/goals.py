@@ -158,9 +158,9 @@ class Draft:
 
     def _refunded(self, goal: Goal, order: Record) -> Goal:
         """With a method that may receive the refund, or none for somebody who does not mind."""
-        if self.micro or self.chance(0.12):
-            return goal
         options = refund_methods(self.user, order)
+        if self.micro or (len(options) > 1 and self.chance(0.25)):
+            return goal
         return self.method(goal, self.pick([options[0], *options]), options[0])
 
     def _some(self, lines: list[Record], most: int) -> list[Record]:
