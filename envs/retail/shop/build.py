@@ -42,7 +42,7 @@ class Sizes:
 
 SIZES = {
     "full": Sizes(500, (0.06, 0.2, 0.26, 0.22, 0.13, 0.08, 0.05), 5, (5, 20), (10, 7, 7), 0.66),
-    "micro": Sizes(70, (0.0, 0.3, 0.5, 0.2), 2, (4, 6), (4, 3, 3), 0.8),
+    "micro": Sizes(200, (0.0, 0.3, 0.5, 0.2), 2, (4, 6), (4, 4, 4), 0.8),
 }
 
 
@@ -178,7 +178,7 @@ class _Builder:
 
     def user(self, first: str, last: str) -> Record:
         stem = f"{first}_{last}_".lower()
-        user_id = self.number_id(2 if self.micro else 4, stem)
+        user_id = stem + self.number_id(3) if self.micro else self.number_id(4, stem)
         if self.micro:
             email = f"{first.lower()}{user_id.rpartition('_')[2]}@mail.com"
         else:

@@ -10,9 +10,9 @@ DIGESTS = {
         "hard": "0dfdc466dd005d91537ff4598e249cd5",
     },
     "micro": {
-        "train": "5bcdfafe17beb34694b1b5103d8e91c2",
-        "dev": "499763ca181f4816d744c61b5fb20faa",
-        "test": "33272239163d4565287fafc2aebca334",
-        "hard": "0f58951ba60b58e62fae56f4de820f77",
+        "train": "8015340e24446c6ccd6b861131fd5ae1",
+        "dev": "e4c7d8b8a3fac39b228f0701eb3c4c1b",
+        "test": "3bf959374c278e755fed23a9570c221d",
+        "hard": "90077f69b5cc6428f49990683ae74d1b",
     },
 }
