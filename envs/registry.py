@@ -118,6 +118,14 @@ register_world(
         reward_range=(-1.0, 1.0),
     )
 )
+register_world(
+    World(
+        id="Retail-v0",
+        entry_point="turngym.envs.retail.env:Retail",
+        summary="serve a shop's customers with tools, by its rules, and with their consent",
+        splits=(*SPLITS, "hard"),
+    )
+)
 
 for _name, _summary in (
     ("Bandit", "one turn: which arm pays depends on the sign shown"),

@@ -1,0 +1,180 @@
+"""The two-agent view: assistant and customer, both to be learnt, for PettingZoo (AEC)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ..errors import EpisodeError, MissingExtraError
+from ..spaces import Utf8Text
+from ..tasks import draw_task
+from .customer.scenario import Scenario
+from .customer.turns import OUT_OF_SCOPE, STOP, TRANSFERRED, Event, Mind, UserTurn
+from .env import Retail
+from .moves import message_of
+from .shop.toolset import CLOSE, OPEN
+
+try:
+    AECEnv: Any = import_module("pettingzoo").AECEnv
+except ImportError as error:
+    raise MissingExtraError("Retail for two agents", "pettingzoo", "marl") from error
+
+ASSISTANT, CUSTOMER = "assistant", "customer"
+_ENDS = {STOP: "stop", TRANSFERRED: "transfer", OUT_OF_SCOPE: "out_of_scope"}
+
+
+class Words(str):
+    """Text with the dtype that PettingZoo compares with the space's."""
+
+    __slots__ = ()
+    dtype = np.dtype(str)
+
+
+class Puppet:
+    """A customer whose words come from outside."""
+
+    blocking = False
+    tracks = False
+    plays_prose = True
+
+    def __init__(self) -> None:
+        self.words = ""
+
+    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:  # noqa: ARG002
+        """The words that were given."""
+        return Mind(key, 1), UserTurn(self.words)
+
+    def reply(
+        self,
+        scenario: Scenario,  # noqa: ARG002 - the words come from outside
+        mind: Mind,
+        message: str,  # noqa: ARG002
+        events: Sequence[Event],  # noqa: ARG002
+    ) -> UserTurn:
+        """The words that were given."""
+        mind.turn += 1
+        for token, end in _ENDS.items():
+            if token in self.words:
+                mind.end = end
+                return UserTurn(token, end)
+        return UserTurn(self.words)
+
+
+class RetailAEC(AECEnv):
+    """A customer with a brief that only they see, and an assistant with the shop's tools.
+
+    The customer speaks first. The assistant's tool calls are answered at once, its messages go to
+    the customer; the customer ends the talk with a token. Both get 1 for a success: the right
+    records changed in the right way, and all that was asked for was told.
+
+    Args:
+        render_mode: None or ``"ansi"``.
+        **settings: Settings of :class:`Retail`, ``customer`` aside.
+    """
+
+    metadata = {"name": "retail_v0", "render_modes": ["ansi"], "is_parallelizable": False}  # noqa: RUF012
+
+    def __init__(self, *, render_mode: str | None = None, **settings: Any) -> None:
+        super().__init__()
+        self.puppet = Puppet()
+        self.inner = Retail(customer=self.puppet, render_mode=render_mode, **settings)
+        self.render_mode = render_mode
+        self.possible_agents = [ASSISTANT, CUSTOMER]
+        space = self.inner.observation_space.max_chars
+        self._spaces = {agent: Utf8Text(space) for agent in self.possible_agents}
+        self._actions = {agent: Utf8Text(space) for agent in self.possible_agents}
+        self.agents: list[str] = []
+        self._rng = np.random.default_rng()
+
+    def observation_space(self, agent: str) -> Utf8Text:
+        """Text."""
+        return self._spaces[agent]
+
+    def action_space(self, agent: str) -> Utf8Text:
+        """Text."""
+        return self._actions[agent]
+
+    def observe(self, agent: str) -> Words:
+        """What an agent was told last; the customer's first observation is their brief."""
+        return Words(self._seen[agent])
+
+    def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
+        """Draw a task; the customer begins.
+
+        Args:
+            seed: Seed of the task and the episode.
+            options: ``split`` and ``task``, as for :class:`Retail`.
+        """
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        given = dict(options or {})
+        source, name = self.inner.source, self.inner.name
+        if "task" not in given:
+            task = draw_task(source, given.get("split"), self._rng, name)
+            given = {"split": task.split, "task": task.id}
+        self._options, self._seed = given, int(self._rng.integers(2**31))
+        self.puppet.words = ""
+        self.inner.reset(seed=self._seed, options=given)
+        self.agents = self.possible_agents.copy()
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        brief = self.inner.episode.task.payload.brief
+        self._seen = {ASSISTANT: "", CUSTOMER: f"{brief}\n"}
+        self._begun, self._waiting = False, ""
+        self.agent_selection = CUSTOMER
+
+    def step(self, action: Any) -> None:
+        """The present agent's text."""
+        if not self.agents:
+            raise EpisodeError("RetailAEC: step after the end; call reset first.")
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)
+            return
+        self._cumulative_rewards[agent] = 0.0
+        self._clear_rewards()
+        if agent == CUSTOMER:
+            self._customer(action)
+        else:
+            self._assistant(action)
+        self._accumulate_rewards()
+
+    def _customer(self, words: str) -> None:
+        self.puppet.words = " ".join(words.split()) or "..."
+        if self._begun:
+            self._taken(self._waiting)
+        else:
+            self._begun = True
+            observation, _ = self.inner.reset(seed=self._seed, options=self._options)
+            self._seen[ASSISTANT] = observation
+        self.agent_selection = ASSISTANT
+
+    def _assistant(self, action: str) -> None:
+        if OPEN in action or CLOSE in action or not message_of(action):
+            self._taken(action)
+            return
+        self._waiting = action
+        self._seen[CUSTOMER] = f"{message_of(action)}\n"
+        self.agent_selection = CUSTOMER
+
+    def _taken(self, action: str) -> None:
+        observation, reward, ended, cut, info = self.inner.step(action)
+        self._seen[ASSISTANT] = observation
+        for agent in self.agents:
+            self.rewards[agent] = reward
+            self.terminations[agent] = ended
+            self.truncations[agent] = cut
+            self.infos[agent] = dict(info)
+
+    def render(self) -> str | None:
+        """The transcript."""
+        return self.inner.render()
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,1 @@
+"""The customer: what somebody wants, how agents are understood, what is answered."""

@@ -1,0 +1,1 @@
+"""Published task files: tau-bench and tau2."""

@@ -1,0 +1,88 @@
+"""Three ways in which the same tools behave: repaired, and as published with all defects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import UnknownNameError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Semantics:
+    """What differs between the versions of the tools.
+
+    Attributes:
+        name: ``"strict"``, ``"tau"`` (tau2) or ``"tau1"`` (tau-bench).
+        refund_every_entry: Cancelling refunds every line of the payment history, refunds included,
+            in place of what is still paid.
+        pending_by_word: Addresses and payments also change where the status merely holds the
+            word "pending".
+        must_differ: A new item must not be the old one.
+        exchange_must_differ: The same for exchanges.
+        last_for_all: Item changes give every line the price and options of the last new item.
+        one_by_one: Lines are searched again after each change, and may be hit twice.
+        rounded: Amounts are rounded to cents.
+        filled_addresses: Address fields must not be empty (the second line may).
+        without: Names of the tools that are left out.
+    """
+
+    name: str
+    refund_every_entry: bool
+    pending_by_word: bool
+    must_differ: bool
+    exchange_must_differ: bool
+    last_for_all: bool
+    one_by_one: bool
+    rounded: bool
+    filled_addresses: bool
+    without: tuple[str, ...]
+
+
+STRICT = Semantics(
+    name="strict",
+    refund_every_entry=False,
+    pending_by_word=False,
+    must_differ=True,
+    exchange_must_differ=True,
+    last_for_all=False,
+    one_by_one=False,
+    rounded=True,
+    filled_addresses=True,
+    without=(),
+)
+TAU1 = Semantics(
+    name="tau1",
+    refund_every_entry=True,
+    pending_by_word=False,
+    must_differ=False,
+    exchange_must_differ=False,
+    last_for_all=False,
+    one_by_one=True,
+    rounded=False,
+    filled_addresses=False,
+    without=("get_item_details",),
+)
+TAU2 = Semantics(
+    name="tau",
+    refund_every_entry=True,
+    pending_by_word=True,
+    must_differ=True,
+    exchange_must_differ=False,
+    last_for_all=True,
+    one_by_one=True,
+    rounded=False,
+    filled_addresses=False,
+    without=("think",),
+)
+MODES = {"strict": STRICT, "tau": TAU2, "tau1": TAU1}
+
+
+def semantics(mode: str) -> Semantics:
+    """The semantics of a mode.
+
+    Raises:
+        UnknownNameError: There is no such mode.
+    """
+    if mode not in MODES:
+        raise UnknownNameError("mode", mode, MODES, "Retail")
+    return MODES[mode]

@@ -1,0 +1,313 @@
+"""The seven tools that change an order or a customer; a refused call changes nothing.
+
+The checks stand in the order in which they are made: the first that fails is what the agent reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .desk import Desk
+from .lines import missing_line, replaced_lines
+from .money import balance, credited, original_method, still_paid
+from .refusals import Refused
+from .semantics import Semantics
+from .tables import Record
+
+CANCEL_REASONS = ("no longer needed", "ordered by mistake")
+PENDING, DELIVERED = "pending", "delivered"
+MODIFIED = "pending (item modified)"
+
+
+def _order(desk: Desk, order_id: str) -> Record:
+    if (order := desk.order(order_id)) is None:
+        known = desk.order(f"#{order_id}") is not None
+        raise Refused("order_unknown", order_id, hint=" (write the '#')" if known else "")
+    return order
+
+
+def _still_pending(order: Record, semantics: Semantics, reason: str) -> None:
+    status = order["status"]
+    if not (PENDING in status if semantics.pending_by_word else status == PENDING):
+        raise Refused(reason, status)
+
+
+def _method(desk: Desk, order: Record, method_id: str) -> Record:
+    user = desk.user(order["user_id"])
+    if user is None or method_id not in user["payment_methods"]:
+        raise Refused("method_unknown", method_id)
+    return user["payment_methods"][method_id]
+
+
+def cancel_pending_order(desk: Desk, semantics: Semantics, order_id: str, reason: str) -> Record:
+    """Cancel a pending order; the payment is refunded. Ask the customer to confirm first.
+
+    Parameters:
+        order_id: The order id, with the '#' in front.
+        reason: 'no longer needed' or 'ordered by mistake'; nothing else counts.
+    """
+    order = _order(desk, order_id)
+    if order["status"] != PENDING:
+        raise Refused("not_pending_cancel", order["status"])
+    if reason not in CANCEL_REASONS:
+        raise Refused("bad_reason", reason)
+    history = order["payment_history"]
+    if semantics.refund_every_entry:
+        refunds = [(entry["payment_method_id"], entry["amount"]) for entry in history]
+    else:
+        refunds = still_paid(history)
+    entries = [
+        {"transaction_type": "refund", "amount": amount, "payment_method_id": method}
+        for method, amount in refunds
+    ]
+    credited(desk, order["user_id"], refunds)
+    changed = {
+        **order,
+        "payment_history": [*history, *entries],
+        "status": "cancelled",
+        "cancel_reason": reason,
+    }
+    desk.orders[order_id] = changed
+    return changed
+
+
+def _address(semantics: Semantics, **fields: str) -> dict[str, str]:
+    if semantics.filled_addresses:
+        for name, value in fields.items():
+            if name != "address2" and not value.strip():
+                raise Refused("empty_field", name)
+    return fields
+
+
+def modify_pending_order_address(  # noqa: PLR0913 - the published parameters
+    desk: Desk,
+    semantics: Semantics,
+    order_id: str,
+    address1: str,
+    address2: str,
+    city: str,
+    state: str,
+    country: str,
+    zip: str,
+) -> Record:
+    """Change the shipping address of a pending order. Ask the customer to confirm first.
+
+    Parameters:
+        order_id: The order id, with the '#' in front.
+        address1: First line, such as '123 Main Street'.
+        address2: Second line, such as 'Apt 1', or ''.
+        city: City.
+        state: State, such as 'CA'.
+        country: Country, such as 'USA'.
+        zip: Zip code.
+    """
+    order = _order(desk, order_id)
+    _still_pending(order, semantics, "not_pending_modify")
+    address = _address(
+        semantics,
+        address1=address1,
+        address2=address2,
+        city=city,
+        state=state,
+        country=country,
+        zip=zip,
+    )
+    desk.orders[order_id] = changed = {**order, "address": address}
+    return changed
+
+
+def modify_user_address(  # noqa: PLR0913 - the published parameters
+    desk: Desk,
+    semantics: Semantics,
+    user_id: str,
+    address1: str,
+    address2: str,
+    city: str,
+    state: str,
+    country: str,
+    zip: str,
+) -> Record:
+    """Change a customer's default address. Ask the customer to confirm first.
+
+    Parameters:
+        user_id: The user id.
+        address1: First line, such as '123 Main Street'.
+        address2: Second line, such as 'Apt 1', or ''.
+        city: City.
+        state: State, such as 'CA'.
+        country: Country, such as 'USA'.
+        zip: Zip code.
+    """
+    if (user := desk.user(user_id)) is None:
+        raise Refused("user_unknown", user_id)
+    address = _address(
+        semantics,
+        address1=address1,
+        address2=address2,
+        city=city,
+        state=state,
+        country=country,
+        zip=zip,
+    )
+    desk.users[user_id] = changed = {**user, "address": address}
+    return changed
+
+
+def modify_pending_order_payment(
+    desk: Desk, semantics: Semantics, order_id: str, payment_method_id: str
+) -> Record:
+    """Pay a pending order by another method. Ask the customer to confirm first.
+
+    Parameters:
+        order_id: The order id, with the '#' in front.
+        payment_method_id: The new method, from the customer's record.
+    """
+    order = _order(desk, order_id)
+    _still_pending(order, semantics, "not_pending_modify")
+    method = _method(desk, order, payment_method_id)
+    history = order["payment_history"]
+    if len(history) != 1 or history[0]["transaction_type"] != "payment":
+        raise Refused("history")
+    old, amount = history[0]["payment_method_id"], history[0]["amount"]
+    if old == payment_method_id:
+        raise Refused("same_method", payment_method_id)
+    if method["source"] == "gift_card" and method["balance"] < amount:
+        raise Refused("balance_order", method["balance"], amount)
+    entries = [
+        {"transaction_type": "payment", "amount": amount, "payment_method_id": payment_method_id},
+        {"transaction_type": "refund", "amount": amount, "payment_method_id": old},
+    ]
+    credited(desk, order["user_id"], [(payment_method_id, -amount), (old, amount)])
+    desk.orders[order_id] = changed = {**order, "payment_history": [*history, *entries]}
+    return changed
+
+
+def _pairs(
+    desk: Desk, order: Record, item_ids: Sequence[str], new_item_ids: Sequence[str], differ: bool
+) -> float:
+    """Check old and new items; the sum of the price differences, not rounded."""
+    if (missing := missing_line(order["items"], item_ids)) is not None:
+        raise Refused("item_not_ordered", missing)
+    if len(item_ids) != len(new_item_ids):
+        raise Refused("lengths_differ", len(item_ids), len(new_item_ids))
+    difference = 0.0
+    for old_id, new_id in zip(item_ids, new_item_ids, strict=True):
+        line = next(line for line in order["items"] if line["item_id"] == old_id)
+        if differ and old_id == new_id:
+            raise Refused("new_item_same", new_id)
+        variant = desk.shop.products.get(line["product_id"], {}).get("variants", {}).get(new_id)
+        if variant is None or not variant["available"]:
+            raise Refused("new_item_unavailable", new_id)
+        difference += variant["price"] - line["price"]
+    return difference
+
+
+def modify_pending_order_items(
+    desk: Desk,
+    semantics: Semantics,
+    order_id: str,
+    item_ids: list[str],
+    new_item_ids: list[str],
+    payment_method_id: str,
+) -> Record:
+    """Change items of a pending order to other variants, once. Ask the customer to confirm first.
+
+    Parameters:
+        order_id: The order id, with the '#' in front.
+        item_ids: Items to change; an item that is ordered twice may be named twice.
+        new_item_ids: What each becomes, in the same order.
+        payment_method_id: Pays, or receives, the price difference.
+    """
+    order = _order(desk, order_id)
+    if order["status"] != PENDING:
+        raise Refused("not_pending_modify", order["status"])
+    difference = _pairs(desk, order, item_ids, new_item_ids, semantics.must_differ)
+    method = _method(desk, order, payment_method_id)
+    if semantics.rounded:
+        difference = round(difference, 2)
+    if method["source"] == "gift_card" and method["balance"] < difference:
+        raise Refused("balance_items", method["balance"], difference)
+    entry = {
+        "transaction_type": "payment" if difference > 0 else "refund",
+        "amount": abs(difference),
+        "payment_method_id": payment_method_id,
+    }
+    credited(desk, order["user_id"], [(payment_method_id, -difference)])
+    changed = {
+        **order,
+        "payment_history": [*order["payment_history"], entry],
+        "items": replaced_lines(desk.shop, order["items"], item_ids, new_item_ids, semantics),
+        "status": MODIFIED,
+    }
+    desk.orders[order_id] = changed
+    return changed
+
+
+def return_delivered_order_items(
+    desk: Desk,
+    semantics: Semantics,  # noqa: ARG001 - tools are called alike
+    order_id: str,
+    item_ids: list[str],
+    payment_method_id: str,
+) -> Record:
+    """Return items of a delivered order, once. Ask the customer to confirm first.
+
+    Parameters:
+        order_id: The order id, with the '#' in front.
+        item_ids: Items to return; an item that is ordered twice may be named twice.
+        payment_method_id: Receives the refund: the original method or a gift card.
+    """
+    order = _order(desk, order_id)
+    if order["status"] != DELIVERED:
+        raise Refused("not_delivered_return", order["status"])
+    method = _method(desk, order, payment_method_id)
+    first = original_method(order)
+    if method["source"] != "gift_card" and payment_method_id != first:
+        raise Refused("refund_method", payment_method_id)
+    if (missing := missing_line(order["items"], item_ids)) is not None:
+        raise Refused("item_not_ordered", missing)
+    changed = {
+        **order,
+        "status": "return requested",
+        "return_items": sorted(item_ids),
+        "return_payment_method_id": payment_method_id,
+    }
+    desk.orders[order_id] = changed
+    return changed
+
+
+def exchange_delivered_order_items(
+    desk: Desk,
+    semantics: Semantics,
+    order_id: str,
+    item_ids: list[str],
+    new_item_ids: list[str],
+    payment_method_id: str,
+) -> Record:
+    """Exchange items of a delivered order for other variants, once. Ask for confirmation first.
+
+    Parameters:
+        order_id: The order id, with the '#' in front.
+        item_ids: Items to exchange; an item that is ordered twice may be named twice.
+        new_item_ids: What each is exchanged for, in the same order.
+        payment_method_id: Pays, or receives, the price difference.
+    """
+    order = _order(desk, order_id)
+    if order["status"] != DELIVERED:
+        raise Refused("not_delivered_exchange", order["status"])
+    exact = _pairs(desk, order, item_ids, new_item_ids, semantics.exchange_must_differ)
+    difference = round(exact, 2)
+    _method(desk, order, payment_method_id)
+    left = balance(desk, order["user_id"], payment_method_id)
+    if left is not None and left < difference:
+        raise Refused("balance_exchange", left, difference)
+    changed = {
+        **order,
+        "status": "exchange requested",
+        "exchange_items": sorted(item_ids),
+        "exchange_new_items": sorted(new_item_ids),
+        "exchange_payment_method_id": payment_method_id,
+        "exchange_price_difference": difference,
+    }
+    desk.orders[order_id] = changed
+    return changed

@@ -1,0 +1,60 @@
+"""What an episode of the shop has come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .customer.turns import Event, Mind
+from .shop.desk import Desk
+
+
+@dataclass(slots=True)
+class RetailState:
+    """The shop as the episode left it, the customer's mind, and what was done.
+
+    Attributes:
+        desk: What was changed.
+        mind: The customer's mind.
+        user_id: Who was found.
+        searches: Searches for somebody that found nobody.
+        seen: Ids of records that were read.
+        events: What happened since the customer's last turn.
+        calls: Successful writes: (tool, arguments, whether the customer had said yes).
+        violations: (turn, key of the rule) of every rule that was broken.
+        errors: Tool calls that were refused.
+        transferred: Whether the transfer tool was called.
+        blamed: Whether the judge has given its one -1.
+        words: The customer's last words.
+    """
+
+    desk: Desk
+    mind: Mind
+    user_id: str = ""
+    searches: int = 0
+    seen: frozenset[str] = frozenset()
+    events: tuple[Event, ...] = ()
+    calls: tuple[tuple[str, Mapping[str, Any], bool], ...] = ()
+    violations: tuple[tuple[int, str], ...] = ()
+    errors: int = 0
+    transferred: bool = False
+    blamed: bool = False
+    words: str = ""
+
+    def fork(self) -> RetailState:
+        """An independent copy."""
+        return RetailState(
+            self.desk.fork(),
+            self.mind.fork(),
+            self.user_id,
+            self.searches,
+            self.seen,
+            self.events,
+            self.calls,
+            self.violations,
+            self.errors,
+            self.transferred,
+            self.blamed,
+            self.words,
+        )

@@ -1,0 +1,1 @@
+"""Tasks: made from a seed, checked, stored, made again."""

@@ -1,0 +1,301 @@
+"""Plans of the five tiers: which goals a visit has, and who comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ..customer.scenario import Goal, Identity, Persona, call_of
+from ..shop.money import original_method
+from ..shop.toolset import Toolset
+from .goals import Draft
+from .questions import question
+from .refused import DENIALS, TRANSFERS, out_of_stock
+
+WRITES = ("cancel", "return", "exchange", "modify", "payment", "ship_to", "move")
+_PATIENCE = {1: (3, 5), 2: (2, 5), 3: (2, 4), 4: (1, 3), 5: (1, 1)}
+_TONES = ("curious", "busy", "cheerful", "blunt", "anxious", "careful", "dreamy", "formal")
+
+
+@dataclass(slots=True)
+class Plan:
+    """The goals of a visit.
+
+    Attributes:
+        kind: What it is about.
+        goals: In order.
+        twin: The feasible goal that comes in the place of the refused one; None where none is.
+        stranger: Whether the customer cannot be found.
+        given: Whether ids are given at once.
+    """
+
+    kind: str
+    goals: list[Goal] = field(default_factory=list)
+    twin: Goal | None = None
+    stranger: bool = False
+    given: bool = False
+
+
+def apply(draft: Draft, tools: Toolset, goal: Goal) -> bool:
+    """Carry a goal's write out on the draft's desk; False where it is refused."""
+    last = goal.last()
+    if last.expect != "done" or not last.tool:
+        return True
+    if last.limit is not None and last.value > last.limit:
+        return True
+    order = draft.desk.order(last.order_id)
+    method = "" if order is None else original_method(order)
+    name, given = call_of(last, draft.user_id, method)
+    if tools.call(draft.desk, name, given).refused:
+        return False
+    draft.used.add(last.order_id or last.intent)
+    return True
+
+
+def write(draft: Draft, tools: Toolset, intents: tuple[str, ...], lines: int = 1) -> Goal | None:
+    """A goal of one of the intents, carried out."""
+    for at in draft.rng.permutation(len(intents)).tolist():
+        goal = draft.goal(intents[at], lines=lines)
+        if goal is not None and apply(draft, tools, goal):
+            return goal
+    return None
+
+
+def lost_number(draft: Draft, goal: Goal) -> Goal:
+    """The goal of somebody who does not know the order's number, where words can tell it."""
+    order = draft.desk.shop.orders.get(goal.order_id)
+    if order is None or order["user_id"] != draft.user_id:
+        return goal
+    words = draft.order_words(order)
+    after = goal.fallback
+    if after is not None and after.order_id == goal.order_id:
+        after = replace(after, order_words=words)
+    return replace(goal, order_words=words, fallback=after)
+
+
+def with_fallback(draft: Draft, goal: Goal) -> Goal:
+    """The goal after one that cannot be had, where the catalogue has something sold out."""
+    if goal.intent not in ("exchange", "modify") or len(goal.wants) != 1:
+        return goal
+    bad = out_of_stock(draft, goal)
+    if bad is None:
+        return goal
+    return replace(bad, deny="unavailable", fallback=goal, switch="denied")
+
+
+def with_limit(draft: Draft, goal: Goal) -> Goal:
+    """The goal of somebody who pays at most so much; half of the limits hold."""
+    if goal.intent not in ("exchange", "modify") or goal.fallback is not None:
+        return goal
+    above = draft.chance(0.5)
+    step = 5.0 + float(draft.rng.integers(20))
+    return replace(goal, limit=round(goal.value + (-step if above else step), 2))
+
+
+def tier1(draft: Draft, tools: Toolset) -> Plan | None:
+    """One write, its ids given."""
+    goal = write(draft, tools, ("cancel", "return") if draft.micro else WRITES)
+    if goal is None:
+        return None
+    return Plan(goal.intent, [replace(goal, ids=True)], given=True)
+
+
+def tier2(draft: Draft, tools: Toolset) -> Plan | None:
+    """One write whose ids must be looked up, or whose options are told in part."""
+    goal = write(draft, tools, ("cancel", "return") if draft.micro else WRITES, 2)
+    if goal is None:
+        return None
+    if not draft.micro and draft.chance(0.6):
+        goal = lost_number(draft, goal)
+    return Plan(goal.intent, [goal])
+
+
+def tier3(draft: Draft, tools: Toolset) -> Plan | None:
+    """Two or three writes, or one and a question; one fallback."""
+    first = write(draft, tools, ("exchange", "modify", "return", "payment"), 2)
+    if first is None:
+        return None
+    goals = [first]
+    if draft.chance(0.5):
+        goals.append(question(draft, first) or first)
+    elif (second := write(draft, tools, WRITES)) is not None:
+        goals.append(second)
+    if len(goals) < 2 or goals[-1] is first:
+        return None
+    if draft.chance(0.3) and (third := write(draft, tools, WRITES)) is not None:
+        goals.append(third)
+    goals[0] = with_fallback(draft, goals[0])
+    if goals[1].tool and draft.chance(0.3):
+        goals[1] = replace(goals[1], together=True)
+    return Plan("several", goals)
+
+
+def tier4(draft: Draft, tools: Toolset) -> Plan | None:
+    """Three or four goals: an order to be found, a limit, a denial in between."""
+    goals: list[Goal] = []
+    first = write(draft, tools, ("exchange", "modify", "return"))
+    if first is None:
+        return None
+    goals.append(lost_number(draft, first))
+    refused = refuse(draft, tuple(DENIALS)) if draft.chance(0.5) else None
+    if refused is not None:
+        goals.append(refused[1])
+    changed = with_limit(draft, draft.goal("exchange") or draft.goal("modify") or first)
+    if changed.limit is not None and apply(draft, tools, changed):
+        draft.used.add(changed.order_id)
+        goals.append(changed)
+    while len(goals) < 3:
+        more = write(draft, tools, WRITES)
+        if more is None:
+            return None
+        goals.append(more)
+    if draft.chance(0.5) and (asked := question(draft, None)) is not None:
+        goals.append(asked)
+    return Plan("mixed", goals)
+
+
+def tier5(draft: Draft, tools: Toolset) -> Plan | None:
+    """Five or more writes, a change of mind, something that can be done only once."""
+    goals: list[Goal] = []
+    if (cancelled := write(draft, tools, ("cancel",))) is not None:
+        goals.append(cancelled)
+    pending = draft.orders("pending")
+    if pending:
+        goals += _all_of(draft, tools, pending[0]["order_id"])
+    for _ in range(6 - len(goals)):
+        more = write(draft, tools, ("exchange", "return", "move", "ship_to", "payment"), 2)
+        if more is not None:
+            goals.append(more)
+    if len(goals) < 5:
+        return None
+    at = next((i for i, g in enumerate(goals) if g.intent in ("ship_to", "move")), None)
+    if at is not None:
+        wrong = replace(goals[at], address=draft.address(), fallback=goals[at], switch="mind")
+        goals[at] = wrong
+    trap = next((g for g in goals if g.intent in ("exchange", "modify")), None)
+    if trap is not None and draft.chance(0.9):
+        goals.append(once_only(trap))
+    return Plan("long", goals)
+
+
+def _all_of(draft: Draft, tools: Toolset, order_id: str) -> list[Goal]:
+    """Address, payment and items of one pending order, in the order that works."""
+    order = draft.desk.order(order_id)
+    assert order is not None
+    goals = [Goal(intent="ship_to", order_id=order_id, address=draft.address())]
+    if (paid := draft.payment_in(order)) is not None:
+        goals.append(paid)
+    kept = [goal for goal in goals if apply(draft, tools, goal)]
+    order = draft.desk.order(order_id)
+    assert order is not None
+    changed = draft.change_in("modify", order, 2)
+    if changed is not None and apply(draft, tools, changed):
+        kept.append(changed)
+    return kept
+
+
+def once_only(trap: Goal) -> Goal:
+    """A second change of an order that takes only one."""
+    last = trap.last()
+    if last.intent == "modify":
+        return Goal(
+            intent="cancel",
+            order_id=last.order_id,
+            reason="no longer needed",
+            expect="denied",
+            deny="after_modify",
+            record=last.order_id,
+        )
+    return replace(
+        last,
+        intent="return",
+        expect="denied",
+        deny="second",
+        record=last.order_id,
+        fallback=None,
+        limit=None,
+        switch="",
+        order_words="",
+    )
+
+
+def refuse(draft: Draft, names: tuple[str, ...]) -> tuple[str, Goal, Goal] | None:
+    """A goal that must be denied or handed over, with its feasible twin."""
+    made = {**DENIALS, **TRANSFERS}
+    for at in draft.rng.permutation(len(names)).tolist():
+        pair = made[names[at]](draft)
+        if pair is not None:
+            bad, good = pair
+            if bad.expect == "denied":
+                bad = replace(bad, deny=names[at], insist=int(draft.rng.integers(3)))
+            return names[at], bad, good
+    return None
+
+
+REFUSALS = ("no_identity", *DENIALS, *TRANSFERS)
+"""Kinds of visits that are refused, in the full shop."""
+MICRO_REFUSALS = ("cancel_status", "return_status", "lost_parcel")
+
+
+def refusal(draft: Draft, tools: Toolset, kind: str) -> Plan | None:
+    """One goal that must be denied or handed over, and the twin that can be reached.
+
+    Args:
+        draft: The visit.
+        tools: The tools.
+        kind: Why it is refused, one of :data:`REFUSALS`.
+    """
+    if kind == "no_identity":
+        good = write(draft, tools, WRITES)
+        if good is None:
+            return None
+        bad = replace(good, expect="denied", deny=kind, fallback=None)
+        return Plan(kind, [bad], good, stranger=True)
+    found = refuse(draft, (kind,))
+    if found is None or not apply(draft, tools, found[2]):
+        return None
+    given = draft.micro and draft.chance(0.5)
+    return Plan(kind, [found[1]], found[2], given=given)
+
+
+TIERS = {1: tier1, 2: tier2, 3: tier3, 4: tier4, 5: tier5}
+
+
+def identity(draft: Draft, plan: Plan, tier: int) -> Identity:
+    """Who comes, and what they remember of themselves."""
+    user = draft.desk.shop.users[draft.user_id]
+    who = Identity(
+        user_id=draft.user_id,
+        first=user["name"]["first_name"],
+        last=user["name"]["last_name"],
+        code=user["address"]["zip"],
+        email=user["email"],
+    )
+    if draft.micro:
+        return replace(who, volunteers=plan.given, knows_name=False)
+    if plan.stranger:
+        return replace(who, valid=False, email=f"x.{who.email}", code="00000")
+    forgets = draft.chance(0.15 + 0.1 * tier)
+    return replace(
+        who,
+        knows_email=not forgets,
+        knows_name=forgets or draft.chance(0.7),
+        volunteers=not forgets and draft.chance(0.15),
+    )
+
+
+def persona(draft: Draft, tier: int, *, held_out: bool) -> Persona:
+    """What the customer is like; harder tiers bring people of fewer and of worse words."""
+    tone = draft.pick(_TONES)
+    if draft.micro:
+        return Persona(verbosity="terse", patience=2, tone=(tone,))
+    least = _PATIENCE[tier][0]
+    shares = {1: "plain", 2: "plain", 3: "chatty", 4: "terse", 5: "chatty"}
+    verbosity = shares[tier] if draft.chance(0.6) else draft.pick(("terse", "plain", "chatty"))
+    return Persona(
+        verbosity=verbosity,
+        polite=draft.chance(0.7),
+        patience=least + int(draft.rng.integers(_PATIENCE[tier][1] - least + 1)),
+        tone=(tone, draft.pick(_TONES)),
+        noise=0.0 if tier < 4 else 0.05,
+        held_out=held_out,
+    )

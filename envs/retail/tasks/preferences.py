@@ -1,0 +1,97 @@
+"""Preferences as constraints: what a customer asks of a new item, and which item that means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from ..customer.scenario import Want
+from ..shop.tables import Record
+
+
+def fitting(want: Want, variants: Sequence[Record]) -> list[Record]:
+    """The available variants that satisfy a preference; ties of a superlative give several."""
+    found = [
+        v
+        for v in variants
+        if v["available"] and v["item_id"] != want.item_id and _satisfies(v["options"], want)
+    ]
+    if want.pick and found:
+        edge = (min if want.pick == "cheapest" else max)(v["price"] for v in found)
+        found = [v for v in found if v["price"] == edge]
+    return found
+
+
+def _satisfies(options: dict[str, str], want: Want) -> bool:
+    if any(options.get(key) != value for key, value in want.set.items()):
+        return False
+    if any(options.get(key) == value for key, value in want.avoid.items()):
+        return False
+    if not want.same:
+        return True
+    return all(
+        options.get(key) == value for key, value in want.options.items() if key not in want.set
+    )
+
+
+def preference(
+    line: Record, target: Record, variants: Sequence[Record], rng: np.random.Generator
+) -> Want | None:
+    """A preference that means exactly ``target``; None where no short one does.
+
+    The style is drawn: the same with one option changed, a few options, a superlative, a negation.
+    """
+    base = Want(
+        item_id=line["item_id"],
+        name=line["name"],
+        options=dict(line["options"]),
+        new_id=target["item_id"],
+        new_options=dict(target["options"]),
+    )
+    styles = [_same_but, _partial, _superlative, _negation]
+    for at in rng.permutation(len(styles)).tolist():
+        for want in styles[at](base, target, variants):
+            found = fitting(want, variants)
+            if len(found) == 1 and found[0]["item_id"] == target["item_id"]:
+                return want
+    return next(
+        (
+            want
+            for want in _partial(base, target, variants)
+            if [v["item_id"] for v in fitting(want, variants)] == [target["item_id"]]
+        ),
+        None,
+    )
+
+
+def _same_but(base: Want, target: Record, _: Sequence[Record]) -> list[Want]:
+    changed = {k: v for k, v in target["options"].items() if base.options.get(k) != v}
+    return [replace(base, set=changed, same=True)] if len(changed) <= 2 else []
+
+
+def _partial(base: Want, target: Record, _: Sequence[Record]) -> list[Want]:
+    options = list(target["options"].items())
+    return [
+        replace(base, set=dict(some))
+        for size in range(1, len(options) + 1)
+        for some in combinations(options, size)
+    ]
+
+
+def _superlative(base: Want, target: Record, _: Sequence[Record]) -> list[Want]:
+    made = [replace(base, pick=pick) for pick in ("cheapest", "dearest")]
+    for key, value in target["options"].items():
+        made += [replace(base, set={key: value}, pick=pick) for pick in ("cheapest", "dearest")]
+    return made
+
+
+def _negation(base: Want, target: Record, variants: Sequence[Record]) -> list[Want]:
+    made = []
+    for key, value in target["options"].items():
+        others = sorted({v["options"][key] for v in variants} - {value})
+        for other, name in [(o, k) for o in others for k in target["options"] if k != key]:
+            made.append(replace(base, set={name: target["options"][name]}, avoid={key: other}))
+    return made

@@ -1,0 +1,188 @@
+"""The generated tasks: the same bytes, unique, minimal, disjoint, and harder by tier."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from bad_policies import plays
+
+from turngym.envs.errors import DataError
+from turngym.envs.retail.customer.scenario import Scenario
+from turngym.envs.retail.env import Retail
+from turngym.envs.retail.shop.build import SPLITS, make_shop
+from turngym.envs.retail.shop.desk import Desk
+from turngym.envs.retail.shop.toolset import toolset
+from turngym.envs.retail.tasks import source
+from turngym.envs.retail.tasks.digests import DIGESTS
+from turngym.envs.retail.tasks.make import COUNTS, make_tasks, tasks_digest
+from turngym.envs.retail.tasks.payload import RetailTask, after, read_task, task_json
+from turngym.envs.retail.tasks.plan import REFUSALS
+from turngym.envs.retail.tasks.preferences import fitting
+
+SIZES = ("full", "micro")
+ENVS = {size: Retail(size=size) for size in SIZES}
+
+
+def tasks(size: str, split: str) -> list[RetailTask]:
+    found = ENVS[size].source
+    return [found.task(split, i).payload for i in range(COUNTS[size][split])]
+
+
+def scenario(task: RetailTask) -> Scenario:
+    assert task.scenario is not None
+    return task.scenario
+
+
+def test_the_numbers_of_tasks() -> None:
+    assert COUNTS["full"] == {"train": 3000, "dev": 200, "test": 300, "hard": 100}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("split", SPLITS)
+def test_tasks_have_the_published_digests(size: str, split: str) -> None:
+    assert tasks_digest(tasks(size, split)) == DIGESTS[size][split]
+
+
+def test_tasks_are_made_again_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert source.remake("full", "dev") == DIGESTS["full"]["dev"]
+    monkeypatch.setitem(DIGESTS["micro"], "dev", "other")
+    with pytest.raises(DataError, match="expected other"):
+        source.remake("micro", "dev")
+
+
+PROBE = """
+from turngym.envs.retail.tasks.make import make_tasks, tasks_digest
+print(tasks_digest(make_tasks("micro", 5, "dev")))
+"""
+
+
+def test_another_process_makes_the_same_tasks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "77", "PATH": ""},
+    )
+    assert done.stdout.strip() == tasks_digest(make_tasks("micro", 5, "dev"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_task_survives_json(size: str) -> None:
+    for task in tasks(size, "dev")[:40]:
+        assert read_task(json.loads(json.dumps(task_json(task)))) == task
+
+
+@pytest.mark.parametrize("split", ["dev", "test", "hard"])
+def test_gold_replays_without_errors_and_every_write_counts(split: str) -> None:
+    """P2, and minimality."""
+    tools = toolset("strict")
+    for task in tasks("full", split):
+        desk = Desk(make_shop("full", 0, split))
+        for way in task.accepted:
+            end = after(desk, tools, way)
+            assert end is not None
+            for at in range(len(way)):
+                less = after(desk, tools, (*way[:at], *way[at + 1 :]))
+                assert less is None or not less.is_at(end.changes())
+
+
+@pytest.mark.parametrize("split", ["dev", "test", "hard"])
+def test_every_preference_means_one_item(split: str) -> None:
+    shop = make_shop("full", 0, split)
+    checked = 0
+    for task in tasks("full", split):
+        for goal in (g for first in scenario(task).goals for g in first.stages()):
+            if goal.intent in ("exchange", "modify") and goal.expect == "done":
+                for want in goal.wants:
+                    product = shop.products[shop.product_of[want.item_id]]
+                    found = fitting(want, list(product["variants"].values()))
+                    assert [v["item_id"] for v in found] == [want.new_id]
+                    checked += 1
+    assert checked > 30
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_expert_solves_every_task_in_time(size: str) -> None:
+    """P3; the train split is proved when it is made, and sampled here."""
+    env = ENVS[size]
+    for split in SPLITS:
+        count = COUNTS[size][split]
+        for i in range(0, count, 1 + count // 80):
+            task_id = env.source.task(split, i).id
+            assert plays(env, lambda e, o: e.expert()(e, o, {}), task_id, split) == "solved"
+
+
+def test_splits_share_nobody_and_nothing() -> None:
+    """P11."""
+    briefs = {split: [task.brief for task in tasks("full", split)] for split in SPLITS}
+    every = [brief for split in SPLITS for brief in briefs[split]]
+    assert len(set(every)) == len(every)
+    users = [{scenario(t).identity.user_id for t in tasks("full", split)} for split in SPLITS]
+    assert len(set.union(*users)) == sum(map(len, users))
+
+    def grams(text: str) -> set[tuple[str, ...]]:
+        words = text.split()
+        return {tuple(words[i : i + 8]) for i in range(len(words) - 7)}
+
+    seen = set().union(*(grams(brief) for brief in briefs["train"]))
+    shares = [len(grams(brief) & seen) / len(grams(brief)) for brief in briefs["test"]]
+    assert np.mean(shares) < 0.5
+    assert np.quantile(shares, 0.98) < 0.85
+    assert max(shares) < 0.95
+
+
+def test_a_quarter_is_refused_and_every_refused_visit_has_a_feasible_twin() -> None:
+    found = {f"train/{i}": task for i, task in enumerate(tasks("full", "train"))}
+
+    def refused(task: RetailTask) -> bool:
+        return any(goal.last().expect != "done" for goal in scenario(task).goals)
+
+    assert 0.2 <= sum(map(refused, found.values())) / len(found) <= 0.3
+    pairs = [task for task in found.values() if task.twin]
+    assert len(pairs) > 300
+    for task in pairs:
+        mate = found[task.twin]
+        assert found[mate.twin] is task
+        assert refused(task) != refused(mate)
+        assert scenario(task).identity.user_id == scenario(mate).identity.user_id
+    kinds = {task.kind for task in found.values()}
+    assert {*REFUSALS, "several", "mixed", "long"} <= kinds
+
+
+def test_tiers_are_harder_one_by_one() -> None:
+    """P16: the expert's turns, and how often a careless player still succeeds."""
+    env, found = ENVS["full"], tasks("full", "train")
+    turns, won = [], []
+    for tier in (1, 2, 3, 4, 5):
+        places = [i for i, task in enumerate(found) if task.tier == tier]
+        turns.append(np.mean([found[i].features["expert_turns"] for i in places]))
+        played = []
+        for number, i in enumerate(places[:70]):
+            careless = env.expert(mistakes=0.3, seed=number)
+            status = plays(env, lambda e, o, c=careless: c(e, o, {}), f"train/{i}", "train")
+            played.append(status == "solved")
+        won.append(np.mean(played))
+    assert all(a < b for a, b in pairwise(turns))
+    assert all(a >= b - 0.05 for a, b in pairwise(won))
+    assert won[0] > won[-1] + 0.2
+
+
+def test_the_shares_of_the_tiers() -> None:
+    shares = [sum(t.tier == n for t in tasks("full", "test")) / 300 for n in range(1, 6)]
+    assert shares == pytest.approx([0.1, 0.2, 0.3, 0.25, 0.15], abs=0.005)
+    assert all(t.features["writes"] >= 5 for t in tasks("full", "hard") if t.tier == 5)
+
+
+def test_a_customer_without_preference_accepts_every_allowed_method() -> None:
+    several = [t for t in tasks("full", "train") if len(t.accepted) > 1]
+    assert len(several) >= 5
+    env = ENVS["full"]
+    for task in several[:5]:
+        ends = env.knowledge.right(task.brief, task)
+        assert len({str(end) for end in ends}) == len(ends)

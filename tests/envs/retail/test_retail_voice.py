@@ -1,0 +1,160 @@
+"""The customer by voice, and the two-agent view."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import shutil
+import wave
+from typing import Any
+
+import pytest
+
+from turngym.envs.errors import BadValueError, EnvFault
+from turngym.envs.retail.env import Retail
+from turngym.envs.retail.speech import Espeak, Speech, Spoken, Waveform, read_wave, spelled
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("#W1234567", "hash W one, two, three, four, five, six, seven"),
+        ("ada.lee42@example.com", "ada dot lee, four, two at example dot com"),
+        ("gift_card_70", "gift underscore card underscore, seven, zero"),
+    ],
+)
+def test_ids_are_spelled(code: str, said: str) -> None:
+    assert spelled(code) == said
+
+
+def test_spoken_words_are_the_same_for_the_same_turn_and_carry_no_signs() -> None:
+    text = "My email is ada.lee42@example.com. It is order #W1234567, for $12.50, please."
+    channel = Spoken(slips=0.8, noise=0.3)
+    heard = channel.heard(text, 5, 2)
+    assert heard == channel.heard(text, 5, 2)
+    assert heard != channel.heard(text, 6, 2)
+    assert "@" not in heard
+    assert "1234567" not in heard
+    assert Spoken(slips=0).heard("Yes, please.", 1, 1) == "Yes, please."
+    with pytest.raises(BadValueError, match="shares"):
+        Spoken(noise=2)
+
+
+def test_a_visit_by_voice_can_be_solved() -> None:
+    env = Retail(channel="spoken")
+    observation, info = env.reset(seed=0, options={"split": "dev", "task": 0})
+    expert = env.expert()
+    while info["status"] == "running":
+        observation, *_, info = env.step(expert(env, observation, info))
+    assert info["status"] == "solved"
+
+
+class Beep:
+    """A synthesiser that hums for as long as the text is."""
+
+    def speak(self, text: str) -> Waveform:
+        if "break" in text:
+            raise EnvFault("the synthesiser broke")
+        return Waveform(text.encode().ljust(len(text) * 20, b"\0"), 8000)
+
+
+def test_only_the_sound_reaches_the_assistant() -> None:
+    env = Retail(size="micro", channel=Speech(Beep(), Spoken(slips=0)))
+    observation, _ = env.reset(seed=0, options={"task": 0})
+    assert observation.startswith("Customer: <speech ")
+    words = env.episode.world.words
+    assert words not in observation
+    sound = env.sound()
+    assert sound.rate == 8000
+    assert sound.samples.startswith(Spoken(slips=0).heard(words, 0, 0)[:4].encode())
+    twin = pickle.loads(pickle.dumps(env))
+    assert twin.sound() == sound
+    assert twin.step("What is your email?") == env.step("What is your email?")
+    with pytest.raises(BadValueError, match="no sound"):
+        Retail(size="micro").sound()
+
+
+def test_a_broken_synthesiser_breaks_the_episode() -> None:
+    class Broken(Beep):
+        def speak(self, text: str) -> Waveform:
+            return super().speak("break" if "mail" in text else text)
+
+    env = Retail(size="micro", channel=Speech(Broken()))
+    tasks = [env.source.task("train", i) for i in range(20)]
+    quiet = next(t for t in tasks if not t.payload.scenario.identity.volunteers)
+    env.reset(seed=0, options={"task": quiet.id})
+    assert env.step("What is your email?")[4]["status"] == "env_error"
+
+
+def wav(channels: int = 1) -> bytes:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setnchannels(channels)
+        out.setsampwidth(2)
+        out.setframerate(16000)
+        out.writeframes(b"\1\2" * 32)
+    return file.getvalue()
+
+
+def test_waves_are_read() -> None:
+    assert read_wave(wav()) == Waveform(b"\1\2" * 32, 16000)
+    assert read_wave(wav()).seconds == pytest.approx(0.002)
+    for bad in (b"", b"RIFF", wav(2)):
+        with pytest.raises(EnvFault, match="synthesiser"):
+            read_wave(bad)
+
+
+def test_a_missing_program_is_refused_with_what_to_do() -> None:
+    with pytest.raises(BadValueError, match="apt install espeak-ng"):
+        Espeak(program="no-such-program")
+    if shutil.which("espeak-ng") is None:
+        with pytest.raises(BadValueError, match="needs the program"):
+            Retail(size="micro", channel="speech")
+
+
+def test_the_program_is_run(tmp_path: Any) -> None:
+    (tmp_path / "sound.wav").write_bytes(wav())
+    program = tmp_path / "say"
+    program.write_text(f"#!/bin/sh\ncat > {tmp_path}/text; cat {tmp_path}/sound.wav\n")
+    program.chmod(0o755)
+    assert Espeak(program=str(program)).speak("hello").rate == 16000
+    assert (tmp_path / "text").read_text() == "hello"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(EnvFault, match="could not speak"):
+        Espeak(program=str(program)).speak("hello")
+
+
+def test_two_agents() -> None:
+    pytest.importorskip("pettingzoo")
+    from pettingzoo.test import api_test
+
+    from turngym.envs.retail.aec import ASSISTANT, CUSTOMER, RetailAEC
+
+    with pytest.warns(UserWarning, match="NumPy array"):
+        api_test(RetailAEC(size="micro"), num_cycles=60)
+    env = RetailAEC(size="micro")
+    single = Retail(size="micro")
+    task = next(
+        i for i in range(60) if single.source.task("dev", i).payload.features["writes"] == 1
+    )
+    env.reset(seed=3, options={"split": "dev", "task": task})
+    payload = env.inner.episode.task.payload
+    assert env.agent_selection == CUSTOMER
+    assert env.observe(CUSTOMER) == f"{payload.brief}\n"
+    (name, given), email = payload.accepted[0][0], payload.scenario.identity.email
+    write = env.inner.knowledge.tools.write
+    script = [
+        (CUSTOMER, "Hi, help me."),
+        (ASSISTANT, write("find_user_id_by_email", {"email": email})),
+        (ASSISTANT, "Shall I do it?"),
+        (CUSTOMER, "Yes."),
+        (ASSISTANT, write(name, given)),
+        (ASSISTANT, "Done."),
+        (CUSTOMER, "###STOP###"),
+    ]
+    for agent, action in script:
+        assert env.agent_selection == agent
+        assert payload.brief not in env.observe(ASSISTANT)
+        env.step(action)
+    assert env.terminations == {ASSISTANT: True, CUSTOMER: True}
+    assert env.rewards == {ASSISTANT: 1.0, CUSTOMER: 1.0}
