@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MEAN = "mean of sets"
 """Name of the mean over evaluation sets or data sets."""
-BREAKDOWN = ("hops",)
+BREAKDOWN = ("hops", "tier")
 """Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
 """Status of an episode whose agent could not go on: its model's server failed."""
