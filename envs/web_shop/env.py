@@ -46,10 +46,10 @@ class WebShop(TextEnv[Visit, Goal]):
         The shop is generated from a seed. The goals of train, dev and test are about different
         items and worded by different forms; several items can fit a goal.
 
-        Verdicts: +1 for a search that finds a fitting item where the last one did not, for turning the
-        page towards it, for opening one, for an option that was asked for and for a purchase that
-        earns 1; -1 for losing such an option, for any other purchase, and for what cannot be
-        clicked or read; else 0.
+        Verdicts: +1 for a search that finds a fitting item where the last one did not, for
+        turning the page towards it, for opening one, for an option that was asked for and for a
+        purchase that earns 1; -1 for losing such an option, for any other purchase, and for what
+        cannot be clicked or read; else 0.
 
     Rewards:
         ``outcome``: how well the purchase matches, from 0 to 1; see

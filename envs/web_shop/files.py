@@ -15,7 +15,8 @@ attribute, shuffled by Python's generator with seed 233. The first 500 are test,
 the others train; where there are 1,500 or fewer, a tenth is test and a tenth is dev.
 
 Differs from the original: the price of an item with a range, and the price limits, which the
-original draws anew in every process, come from a fixed seed; square brackets in the values of
+original draws anew in every process, come from a fixed seed; the search is this project's BM25, not
+Lucene's; there are no reviews; square brackets in the values of
 options are round ones here, so that they can be clicked.
 """
 
@@ -50,8 +51,8 @@ _UNPRICED = 100.0
 _BRACKETS = str.maketrans("[]", "()")
 _WORD = re.compile(r"[^\W\d_]+")
 _SMALL_WORDS = frozenset(
-    "a an and are as at by for from in into is it of on or our that the this to up with your".split()
-)
+    ("a", "an", "and", "are", "as", "at", "by", "for", "from", "in", "into", "is", "it", "of", "on")
+) | {"or", "our", "that", "the", "this", "to", "up", "with", "your"}
 
 
 class FileGoals:
@@ -226,7 +227,11 @@ def _price(given: Any, where: str, rng: np.random.Generator) -> float:
         raise DataError(f"{where}: 'pricing' is {given!r:.60}; expected '$9.99'.") from error
     if not prices:
         return _UNPRICED
-    return prices[0] if len(prices) == 1 else round(float(rng.uniform(*sorted(prices[:2]))), 2)
+    return (
+        prices[0]
+        if len(prices) == 1
+        else round(float(rng.uniform(min(prices[:2]), max(prices[:2]))), 2)
+    )
 
 
 def _goals(file: Path, written: Mapping[str, Any], items: Sequence[Item]) -> Iterator[Goal]:

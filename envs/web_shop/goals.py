@@ -114,7 +114,7 @@ def make_goal(
         plain: Words in a row, no commas and no names of options.
     """
     wanted = 2 if rng.random() < _SECOND_ATTRIBUTE and len(item.attributes) > 1 else 1
-    attributes = [item.attributes[i] for i in rng.permutation(len(item.attributes))[:wanted]]
+    attributes = [item.attributes[int(i)] for i in rng.permutation(len(item.attributes))[:wanted]]
     count = int(rng.integers(len(item.options) + 1))
     kept = sorted(rng.permutation(len(item.options))[:count])
     options = []
