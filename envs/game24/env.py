@@ -25,7 +25,7 @@ from .arithmetic import (
     solution,
     without,
 )
-from .puzzles import Puzzle, generated, read_puzzles
+from .puzzles import Puzzle, check_size, generated, read_puzzles
 from .reading import Answer, Step, Unread, read_action
 
 RULES = """\
@@ -101,9 +101,8 @@ class Game24(TextEnv[Desk, Puzzle]):
         max_turns: int = 6,
         render_mode: str | None = None,
     ) -> None:
-        source = generated(size)
-        if puzzles is not None:
-            source = read_puzzles(puzzles)
+        check_size(size)
+        source = generated(size) if puzzles is None else read_puzzles(puzzles)
         super().__init__(source=source, max_turns=max_turns, render_mode=render_mode)
         if max_turns < 3:
             raise BadValueError(f"Game24: max_turns is {max_turns}; expected at least 3.")

@@ -77,8 +77,7 @@ def generated(size: str) -> Puzzles:
     Raises:
         UnknownNameError: No such size.
     """
-    if size not in SIZES:
-        raise UnknownNameError("size", size, SIZES, "Game24")
+    check_size(size)
     made_by = source_digest(Path(__file__).parent, "arithmetic.py", "puzzles.py")
     stored = cached_arrays(f"game24-{size}-{made_by}", lambda: {"numbers": _all(size)})
     rows = [Puzzle(tuple(row)) for row in stored["numbers"].tolist()]
@@ -90,6 +89,32 @@ def generated(size: str) -> Puzzles:
             for split, low, high in zip(SPLITS, cuts, cuts[1:], strict=False)
         }
     )
+
+
+def check_size(size: str) -> None:
+    """Refuse a size that does not exist.
+
+    Raises:
+        UnknownNameError: It does not.
+    """
+    if size not in SIZES:
+        raise UnknownNameError("size", size, SIZES, "Game24")
+
+
+@lru_cache(maxsize=1)
+def _known() -> frozenset[tuple[int, ...]]:
+    """The full puzzles, to look a file's up among them: solving all of them takes seconds."""
+    source = generated("full")
+    splits = source.sizes().items()
+    return frozenset(
+        source.task(name, i).payload.numbers for name, n in splits for i in range(n or 0)
+    )
+
+
+def _solvable(numbers: tuple[int, ...]) -> bool:
+    if numbers[0] >= 1 and numbers[-1] <= HIGHEST["full"]:
+        return numbers in _known()
+    return reachable(numbers_of(numbers))
 
 
 def _all(size: str) -> np.ndarray:
@@ -157,6 +182,6 @@ def _puzzle(cell: str, where: str) -> Puzzle:
             "as in '1 1 4 6'."
         )
     numbers = tuple(sorted(map(int, parts)))
-    if not reachable(numbers_of(numbers)):
+    if not _solvable(numbers):
         raise DataError(f"{where}: {cell!r} cannot make 24; expected puzzles with a solution.")
     return Puzzle(numbers)

@@ -12,6 +12,7 @@ from .arithmetic import Numbers, applied
 MOST_CHARS = 200
 """Characters that the line of an action may have."""
 _MOST_DIGITS = 9
+_MOST_DEPTH = 20
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:/[0-9]+)?"
 _STEP = re.compile(
     rf"(?P<left>[^=]+)=\s*(?P<result>{_NUMBER})\s*(?:\(\s*left\s*:(?P<rest>[^()]*)\))?"
@@ -143,6 +144,7 @@ class _Parser:
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
         self._at = 0
+        self._depth = 0
         self._lenient = False
 
     def whole(self) -> Fraction:
@@ -153,7 +155,7 @@ class _Parser:
 
     def check_form(self) -> None:
         """Read everything again, with 1 for each quotient by zero, to find faults of form."""
-        self._at, self._lenient = 0, True
+        self._at, self._depth, self._lenient = 0, 0, True
         self.whole()
 
     def _take(self, kinds: str) -> str | None:
@@ -188,9 +190,13 @@ class _Parser:
 
     def _atom(self) -> Fraction:
         if self._take("("):
+            self._depth += 1
+            if self._depth > _MOST_DEPTH:
+                raise Unread(f"There are more than {_MOST_DEPTH} brackets in one another.")
             value = self._sum()
             if not self._take(")"):
                 raise Unread("A bracket is not closed.")
+            self._depth -= 1
             return value
         if self._at >= len(self._tokens):
             raise Unread("The expression ends where a number should stand.")

@@ -202,6 +202,7 @@ def test_steps_by_hand(text: str, parts: tuple[object, ...]) -> None:
         ("1 / 2/0 = 3", "divides by zero, so it is no number"),
         ("1 + 2 = 3 (left: a)", "no number"),
         ("answer: " + "9" * 30, "more than 9 digits"),
+        ("answer: " + "(" * 30, "more than 20 brackets in one another"),
         ("answer: " + "(" * 500, "more than 200 characters"),
         ("\u0663 + 4 = 7", "no number, operator"),
     ],
@@ -209,3 +210,13 @@ def test_steps_by_hand(text: str, parts: tuple[object, ...]) -> None:
 def test_what_cannot_be_read(text: str, why: str) -> None:
     with pytest.raises(Unread, match=why.replace("(", r"\(")):
         read_action(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("0123456789+-*/()=. \nleft:answer\u00d7", max_size=60) | st.text(max_size=30))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        read = read_action(text)
+    except Unread:
+        return
+    assert isinstance(read, (Step, Answer))

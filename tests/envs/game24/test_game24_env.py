@@ -209,6 +209,7 @@ def test_a_file_is_split_as_the_literature_does(tmp_path: Path) -> None:
         (["1,4 4 6"], "Rank,Puzzles", r"line 2: the puzzle is '4 4 6'; expected four"),
         (["1,4 4 6 8", "2,4 4 6 x"], "Rank,Puzzles", r"line 3: the puzzle is '4 4 6 x'"),
         (["1,1 1 1 1"], "Rank,Puzzles", r"line 2: '1 1 1 1' cannot make 24"),
+        (["4 4 6 48", "1 1 1 97"], "Puzzles", r"line 3: '1 1 1 97' cannot make 24"),
         (["4 4 6 8", "8 6 4 4"], "Puzzles", r"line 3: 4 4 6 8 stands in line 2 already"),
         (["1"], "Rank,Puzzles", r"line 2: the puzzle is ''"),
         (["4 4 6 8"], "Rank", r"line 1: the columns are rank; expected one named 'Puzzles'"),

@@ -203,3 +203,16 @@ def test_bad_settings() -> None:
         WebShop(data="/nowhere/at/all")
     with pytest.raises(BadValueError, match="data is a int; expected a folder"):
         WebShop(data=3)  # pyright: ignore[reportArgumentType]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text("searchclik[]<>buy nowpv0B\n", max_size=30) | st.text(), max_size=6))
+def test_any_text_is_a_move(texts: list[str]) -> None:
+    env = WebShop(size="micro")
+    env.reset(seed=1)
+    for text in texts:
+        if env.episode.status == "running":
+            answer, reward, *_, info = env.step(text)
+            assert answer.endswith("\n")
+            assert reward == 0
+            assert info["valid_action"] is (read_action(text) is not None)
