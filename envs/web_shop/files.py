@@ -212,9 +212,14 @@ def _options(given: Any, where: str) -> Options:
         if not isinstance(contents, list):
             raise DataError(f"{where}: option {name!r} is {contents!r:.60}; expected a list.")
         values = (_text(content, "value", f"{where}, option {name!r}") for content in contents)
-        clean = (v.strip().replace("/", " | ").lower().translate(_BRACKETS) for v in values)
-        options.append((name.lower(), tuple(" ".join(v.split()) for v in clean)))
+        clean = (_label(value.replace("/", " | ").lower()) for value in values)
+        options.append((name.lower(), tuple(clean)))
     return tuple(options)
+
+
+def _label(value: str) -> str:
+    """A value as it stands on a label: no square brackets, single blanks."""
+    return " ".join(value.translate(_BRACKETS).split())
 
 
 def _price(given: Any, where: str, rng: np.random.Generator) -> float:
@@ -254,6 +259,6 @@ def _goals(file: Path, written: Mapping[str, Any], items: Sequence[Item]) -> Ite
                 nouns=item.nouns,
                 path=item.path,
                 attributes=attributes,
-                options=_texts(row, "instruction_options", where),
+                options=tuple(map(_label, _texts(row, "instruction_options", where))),
                 price_limit=limit,
             )

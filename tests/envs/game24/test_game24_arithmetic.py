@@ -141,7 +141,7 @@ EXPRESSIONS = st.recursive(
 @settings(max_examples=200, deadline=None)
 @given(EXPRESSIONS)
 def test_expressions_are_worth_what_python_says(text: str) -> None:
-    if len(text) > 190:
+    if len(text) > 190 or text.count("(") > 20:
         return
     try:
         worth = by_python(ast.parse(text.replace("--", "- -"), mode="eval").body)

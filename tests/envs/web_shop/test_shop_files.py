@@ -46,7 +46,7 @@ def wish(text: str = "i want a lamp.", **changes: Any) -> dict[str, Any]:
     return {
         "instruction": text,
         "instruction_attributes": ["energy efficient"],
-        "instruction_options": ["navy | blue"],
+        "instruction_options": ["navy | blue", "red  [new]"],
     } | changes
 
 
@@ -84,6 +84,7 @@ def test_goals_come_in_the_shuffled_order(folder: Path) -> None:
     got += [source.task("train", i) for i in range(10)]
     assert [task.payload.item for task in got] == [f"B{n:04d}" for n in order]
     assert got[0].dataset == "webshop"
+    assert got[0].payload.options == ("navy | blue", "red (new)")
     assert source.index_of("train", "train/3") == 3
     assert source.index_of("train", "train/10") is None
     text = got[0].payload.text
@@ -106,7 +107,7 @@ def test_an_episode_on_files(folder: Path) -> None:
         action = expert(env, text, info)
         text, *_, info = env.step(action)
     assert info["metrics"]["attributes"] == 1
-    assert info["metrics"]["score"] > 0.6
+    assert info["metrics"]["score"] >= 0.5  # one colour can be chosen, two are named
     assert goal.text.startswith("lamp number")
     twin = pickle.loads(pickle.dumps(env))
     assert twin.source is env.source
