@@ -106,6 +106,20 @@ register_world(
         reward_range=(-35.5, 1_500_000.0),
     )
 )
+register_world(
+    World(
+        id="Game24-v0",
+        entry_point="turngym.envs.game24.env:Game24",
+        summary="make 24 out of four numbers, one exact operation a turn",
+    )
+)
+register_world(
+    World(
+        id="WebShop-v0",
+        entry_point="turngym.envs.web_shop.env:WebShop",
+        summary="buy what an instruction describes: search, open items, choose options, buy",
+    )
+)
 gym.register(
     id="PaperCrawlerIndex-v0",
     entry_point="turngym.envs.paper_crawler.index_env:PaperCrawlerIndex",

@@ -1,0 +1,226 @@
+"""Game24-v0: four numbers, one operation a turn, 24 at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..api import NO_TERMS, Episode, Outcome, Policy, TextEnv
+from ..errors import BadValueError
+from ..randomness import EpisodeRandom
+from ..tasks import Task
+from .arithmetic import (
+    TARGET,
+    Move,
+    Numbers,
+    after,
+    applied,
+    expression_of,
+    listed,
+    moves,
+    numbers_of,
+    reachable,
+    solution,
+    without,
+)
+from .puzzles import Puzzle, check_size, generated, read_puzzles
+from .reading import Answer, Step, Unread, read_action
+
+RULES = """\
+Make 24 out of the four numbers with +, -, * and /. Use each number exactly once.
+Take one step per turn: one operation on two of the numbers that are left, with its result, as in
+4 + 8 = 12
+The two numbers are gone then and the result is left in their place; after three steps 24 must be
+left. Fractions are written 8/3. Or give an expression of all four numbers at once, as in
+answer: (6 - 4) * (4 + 8)
+An answer ends the game. Only the last line of what you write counts.
+"""
+HOW = "Write a step like 3 + 5 = 8, or answer: and an expression of all four numbers."
+HOW_SHORT = "Write a step like 3 + 5 = 8."
+
+
+@dataclass(slots=True)
+class Desk:
+    """The episode's state: the numbers that are left, and counts of what was tried."""
+
+    left: tuple[Fraction, ...]
+    steps: int = 0
+    refused: int = 0
+    answered: bool = False
+
+    def digest(self) -> str:
+        """Text that names the state."""
+        return f"{listed(self.left)}|{self.steps}|{self.refused}|{self.answered}"
+
+
+class Game24(TextEnv[Desk, Puzzle]):
+    """Make 24 out of four numbers.
+
+    Description:
+        The first observation lists the numbers. An action is a step ``a op b = c`` on two of the
+        numbers that are left, answered by what is left then, or ``answer:`` and an expression of
+        the four given numbers, which ends the episode (the word may be left out where the
+        expression has three numbers or more). The third step ends it too. All arithmetic is exact.
+        A step with a number that is not left, with a wrong result or with a division by zero is
+        refused with the reason and costs a turn. ``(left: 4 6 12)`` after a step is read, and has
+        to be right. Only the last line of an action counts, so that thinking before is free.
+
+        The verdict of a turn is +1 while 24 can still be made from what is left, -1 where the step
+        lost it, and 0 where it was lost before.
+
+    Rewards:
+        ``outcome``: 1 for 24 by the rules, else 0.
+
+    Args:
+        size: ``"full"`` (all 1,362 solvable sets of numbers from 1 to 13) or ``"micro"`` (numbers
+            up to 9 that need no division and nothing negative; short texts).
+        puzzles: CSV file of puzzles in place of the generated ones; see
+            :func:`~turngym.envs.game24.puzzles.read_puzzles`.
+        max_turns: Actions per episode; three steps are needed.
+        render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
+
+    Raises:
+        UnknownNameError: No such size.
+        BadValueError: A value out of range, or no such file.
+        DataError: A file that does not hold puzzles.
+
+    References:
+        The game as a benchmark: Tree of Thoughts, arXiv 2305.10601; ARMAP, arXiv 2502.12130.
+
+    Version history:
+        v0: first.
+    """
+
+    def __init__(
+        self,
+        *,
+        size: str = "full",
+        puzzles: str | os.PathLike[str] | None = None,
+        max_turns: int = 6,
+        render_mode: str | None = None,
+    ) -> None:
+        check_size(size)
+        source = generated(size) if puzzles is None else read_puzzles(puzzles)
+        super().__init__(source=source, max_turns=max_turns, render_mode=render_mode)
+        if max_turns < 3:
+            raise BadValueError(f"Game24: max_turns is {max_turns}; expected at least 3.")
+        self.micro = size == "micro"
+        self.instructions = "" if self.micro else RULES
+
+    def begin(self, task: Task[Puzzle], random: EpisodeRandom) -> tuple[Desk, str]:  # noqa: ARG002
+        """The four numbers."""
+        desk = Desk(numbers_of(task.payload.numbers))
+        return desk, self._shown(desk) if self.micro else f"Numbers: {task.payload}\n"
+
+    def play(self, episode: Episode[Desk], action: str) -> Outcome:
+        """Take a step, grade an answer, or say what is wrong."""
+        desk: Desk = episode.world
+        try:
+            read = read_action(action)
+        except Unread as fault:
+            how = HOW_SHORT if self.micro else HOW
+            return Outcome.unreadable(f"{fault} {how} {self._shown(desk)}", verdict=-1)
+        if isinstance(read, Answer):
+            return self._graded(desk, numbers_of(episode.task.payload.numbers), read)
+        if fault := wrong_with(desk.left, read):
+            desk.refused += 1
+            return Outcome.move(f"{fault} {self._shown(desk)}", verdict=-1)
+        return self._stepped(desk, Move(read.left, read.operator, read.right, read.result))
+
+    def fork_world(self, world: Desk) -> Desk:
+        """A copy; its fields are immutable."""
+        return Desk(world.left, world.steps, world.refused, world.answered)
+
+    def secrets(self, episode: Episode[Desk]) -> Sequence[str]:
+        """The expert's answer."""
+        numbers = numbers_of(episode.task.payload.numbers)
+        return (expression_of(numbers, solution(numbers)),)
+
+    def measure(self, episode: Episode[Desk]) -> Mapping[str, float]:
+        """Steps taken, steps refused, and whether it ended with an answer."""
+        desk = episode.world
+        return {
+            "steps": float(desk.steps),
+            "refused": float(desk.refused),
+            "answered": float(desk.answered),
+        }
+
+    def legal_actions(self) -> list[str]:
+        """Every operation on two of the numbers that are left."""
+        return [str(move) for move in moves(self.episode.world.left)]
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Takes steps that lead to 24; answers at once where steps no longer do.
+
+        Args:
+            mistakes: Probability per action of a mistake, of one of four kinds at random: a result
+                that is made up, a number that is not there, a step in no readable form, an answer
+                that leaves a number out (which ends the episode). See
+                :mod:`turngym.envs.game24.expert`.
+            seed: Seed of the mistakes.
+        """
+        from .expert import Expert
+
+        return Expert(mistakes=mistakes, seed=seed)
+
+    def _shown(self, desk: Desk) -> str:
+        return f"{listed(desk.left)}\n" if self.micro else f"Left: {listed(desk.left)}\n"
+
+    def _stepped(self, desk: Desk, move: Move) -> Outcome:
+        before = desk.steps == 0 or reachable(desk.left)  # every puzzle has a solution
+        desk.left = after(desk.left, move)
+        desk.steps += 1
+        still = reachable(desk.left)
+        if len(desk.left) > 1:
+            return Outcome.move(self._shown(desk), verdict=1 if still else -1 if before else 0)
+        if still:
+            return Outcome.solved("24 is made.\n", {"outcome": 1.0}, verdict=1)
+        said = f"{listed(desk.left)} is left and not 24.\n"
+        return Outcome.failed(said, NO_TERMS, verdict=-1 if before else 0)
+
+    def _graded(self, desk: Desk, given: Numbers, answer: Answer) -> Outcome:
+        desk.answered = True
+        if fault := fault_of(given, answer):
+            return Outcome.failed(f"{fault}\n", NO_TERMS, verdict=-1)
+        return Outcome.solved("24 is made.\n", {"outcome": 1.0}, verdict=1)
+
+
+def wrong_with(left: Numbers, step: Step) -> str:
+    """What is wrong with a step when ``left`` are left; empty when nothing is."""
+    rest = without(left, step.left, step.right)
+    if rest is None:
+        for number in (step.left, step.right):
+            if number not in left:
+                return f"{number} is not among the numbers left."
+        return f"{step.left} is left only once."
+    result = applied(step.left, step.operator, step.right)
+    if result is None:
+        return f"{step.left} / {step.right} divides by zero."
+    if result != step.result:
+        return f"{step.left} {step.operator} {step.right} is {result}, not {step.result}."
+    now = tuple(sorted((*rest, result)))
+    if step.rest is not None and step.rest != now:
+        return f"After that {listed(now)} would be left, not {listed(step.rest)}."
+    return ""
+
+
+def fault_of(given: Numbers, answer: Answer) -> str:
+    """What is wrong with an answer to the puzzle ``given``; empty when it makes 24."""
+    for number in answer.numbers:
+        if number not in given:
+            return f"{number} is not among the numbers given."
+    for number in given:
+        used, there = answer.numbers.count(number), given.count(number)
+        if used < there:
+            return f"{number} is given {_times(there)} and used {_times(used)}."
+        if used > there:
+            return f"{number} is used {_times(used)} and given {_times(there)}."
+    if answer.value is None:
+        return "The answer divides by zero."
+    return "" if answer.value == TARGET else f"The answer is {answer.value}, not 24."
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,0 +1,76 @@
+"""The scripted player: solves by search, and errs in the four ways that solutions go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+import gymnasium as gym
+import numpy as np
+
+from ..errors import BadValueError, UnknownNameError
+from .arithmetic import Move, Numbers, expression_of, moves, numbers_of, solution
+
+if TYPE_CHECKING:
+    from .env import Game24
+
+KINDS = ("invented", "absent", "format", "unused")
+"""A result that is made up; a number that is not there; a step in no readable form; an answer that
+leaves a number out."""
+_SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "by"}
+
+
+class Expert:
+    """A policy for :class:`Game24`; see :meth:`Game24.expert`."""
+
+    def __init__(self, *, mistakes: float, seed: int) -> None:
+        if not 0 <= mistakes <= 1:
+            raise BadValueError(f"Game24 expert: mistakes is {mistakes}; expected 0 to 1.")
+        self.mistakes = mistakes
+        self._rng = np.random.default_rng(seed)
+
+    def __call__(
+        self,
+        env: gym.Env[str, str],
+        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
+        info: Mapping[str, Any],  # noqa: ARG002
+    ) -> str:
+        """The next action of the episode in ``env``."""
+        episode = cast("Game24", env.unwrapped).episode
+        given, left = numbers_of(episode.task.payload.numbers), episode.world.left
+        if self.mistakes and self._rng.random() < self.mistakes:
+            kind = KINDS[int(self._rng.integers(len(KINDS)))]
+            return mistake(kind, given, left, self._rng)
+        plan = solution(left)
+        return str(plan[0]) if plan else f"answer: {expression_of(given, solution(given))}"
+
+
+def mistake(kind: str, given: Numbers, left: Numbers, rng: np.random.Generator) -> str:
+    """An action that is wrong in one way, otherwise as close to a right one as can be.
+
+    Args:
+        kind: One of :data:`KINDS`.
+        given: The numbers of the puzzle.
+        left: Those that are left, two at least.
+        rng: Chooses among the wrong actions.
+
+    Raises:
+        UnknownNameError: No such kind.
+    """
+    if kind not in KINDS:
+        raise UnknownNameError("kind of mistake", kind, KINDS, "Game24 expert")
+    if kind == "unused":
+        return f"answer: {expression_of(given, solution(given)[:-1])}"
+    move = (solution(left) or list(moves(left)))[0]
+    if kind == "format":
+        return f"{move.left} {_SIGNS[move.operator]} {move.right}"
+    if kind == "invented":
+        return str(move._replace(result=move.result + int(rng.integers(1, 6))))
+    high = int(max(map(abs, left))) + 3
+    foreign = [Fraction(n) for n in range(1, high) if Fraction(n) not in left]
+    number = foreign[int(rng.integers(len(foreign)))]
+    if move.operator == "/":
+        return str(Move(number, "*", move.right, number * move.right))
+    result = {"+": number + move.right, "-": number - move.right, "*": number * move.right}
+    return str(Move(number, move.operator, move.right, result[move.operator]))

@@ -1,0 +1,109 @@
+"""The scripted player: finds an item that fits, chooses its options, buys it; errs on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import gymnasium as gym
+import numpy as np
+
+from ..errors import BadValueError
+from .pages import BACK, BUY, NEXT, PREVIOUS, Visit
+from .reward import Goal, best_choice
+
+if TYPE_CHECKING:
+    from .env import WebShop
+
+
+class Expert:
+    """A policy for :class:`WebShop`; see :meth:`WebShop.expert`."""
+
+    def __init__(self, *, mistakes: float, seed: int) -> None:
+        if not 0 <= mistakes <= 1:
+            raise BadValueError(f"WebShop expert: mistakes is {mistakes}; expected 0 to 1.")
+        self.mistakes = mistakes
+        self._rng = np.random.default_rng(seed)
+
+    def __call__(
+        self,
+        env: gym.Env[str, str],
+        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
+        info: Mapping[str, Any],  # noqa: ARG002
+    ) -> str:
+        """The next action of the episode in ``env``."""
+        shop = cast("WebShop", env.unwrapped)
+        visit, goal = shop.episode.world, shop.episode.task.payload
+        if self.mistakes and self._rng.random() < self.mistakes:
+            return self._mistake(shop, visit, goal)
+        if visit.page == "item":
+            last = shop.episode.turn + 1 >= shop.max_turns
+            return f"click[{BUY if last else self._on_item(shop, visit, goal)}]"
+        if visit.page in ("search", "results"):
+            return self._looking(shop, visit, goal)
+        return f"click[{PREVIOUS}]"
+
+    def _looking(self, shop: WebShop, visit: Visit, goal: Goal) -> str:
+        """On the way to an item: search, turn pages, open it."""
+        rank = target(shop, goal, visit.found) if visit.page == "results" else -1
+        if rank < 0:
+            return f"search[{best_query(shop, goal)}]"
+        number = rank // shop.pages.per_page + 1
+        if number == visit.number:
+            return f"click[{shop.shop.items[visit.found[rank]].id}]"
+        return f"click[{NEXT if number > visit.number else PREVIOUS}]"
+
+    def _on_item(self, shop: WebShop, visit: Visit, goal: Goal) -> str:
+        """The next label on the page of an item."""
+        if target(shop, goal, [visit.item]) < 0:
+            return PREVIOUS if target(shop, goal, visit.found) >= 0 else BACK
+        missing = [pair for pair in best_choice(shop.pages.item(visit), goal)]
+        missing = [value for name, value in missing if (name, value) not in visit.chosen]
+        return missing[0] if missing else BUY
+
+    def _mistake(self, shop: WebShop, visit: Visit, goal: Goal) -> str:
+        labels = shop.pages.clickable(visit)
+        if visit.page == "results" and (ids := [x for x in labels if x in shop.shop.places]):
+            return f"click[{self._one(ids)}]"
+        if visit.page == "item":
+            return f"click[{self._one([x for x in labels if x not in (BACK, PREVIOUS)])}]"
+        return f"search[{self._one([goal.kind, *goal.attributes, *goal.options])}]"
+
+    def _one(self, labels: Sequence[str]) -> str:
+        return labels[int(self._rng.integers(len(labels)))]
+
+
+def target(shop: WebShop, goal: Goal, places: Sequence[int]) -> int:
+    """Rank of the item to buy among ``places``, or -1: one that fits, or the goal's own.
+
+    Goals from files may have no item that earns everything; then it is the one they were made for.
+    """
+    rank = shop.fitting(goal, places)
+    own = shop.shop.places[goal.item]
+    return places.index(own) if rank < 0 and own in places else rank
+
+
+def queries(goal: Goal) -> Iterator[str]:
+    """What to search for, made of words of the instruction alone."""
+    yield " ".join([*goal.attributes, goal.kind])
+    yield " ".join([*goal.attributes, goal.kind, *goal.options])
+    for attribute in goal.attributes:
+        yield f"{attribute} {goal.kind}"
+    yield goal.kind
+
+
+def best_query(shop: WebShop, goal: Goal) -> str:
+    """The query with the item to buy on the first page, or as far in front as can be.
+
+    Where no query finds it, the title of the goal's own item is searched for.
+    """
+    best, ahead = shop.shop[goal.item].title, shop.most_found
+    best = " ".join(best.replace("[", " ").replace("]", " ").split())
+    for query in queries(goal):
+        hits = shop.shop.retriever.search([query], shop.most_found)[0]
+        rank = target(shop, goal, shop.places_of(hits))
+        if 0 <= rank < shop.pages.per_page:
+            return query
+        if 0 <= rank < ahead:
+            best, ahead = query, rank
+    return best

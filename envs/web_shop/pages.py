@@ -1,0 +1,185 @@
+"""The pages of a shop as text, what can be clicked on them, and where a click leads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .items import Chosen, Item, Shop
+from .reward import Match
+
+BACK, PREVIOUS, NEXT, BUY = "back to search", "< prev", "next >", "buy now"
+TABS = ("description", "features")
+MOST_QUERY = 500
+"""Characters of a search that are read."""
+_ACTION = re.compile(r"\b(search|click)\s*\[([^\[\]]*)\]", re.IGNORECASE)
+
+
+class Action(NamedTuple):
+    """An action that was read: ``search`` or ``click``, and what stood in the brackets."""
+
+    name: str
+    argument: str
+
+
+@dataclass(slots=True)
+class Visit:
+    """The episode's state: the open page, what was found and chosen, and the purchase.
+
+    Attributes:
+        page: ``search``, ``results``, ``item``, or the name of a tab.
+        found: Places of the items that the last search found, best first.
+        rank: Rank of the first of them that fits the goal, -1 for none.
+        number: The page of the results, from 1.
+        item: Place of the open item, -1 for none.
+        chosen: Options chosen on the open item.
+        searches: Searches so far.
+        opened: Items opened so far.
+        bought: What the purchase was worth; None before it.
+    """
+
+    page: str = "search"
+    found: tuple[int, ...] = ()
+    rank: int = -1
+    number: int = 1
+    item: int = -1
+    chosen: Chosen = ()
+    searches: int = 0
+    opened: int = 0
+    bought: Match | None = None
+
+    def copy(self) -> Visit:
+        """An equal state; its fields are immutable."""
+        return Visit(
+            self.page,
+            self.found,
+            self.rank,
+            self.number,
+            self.item,
+            self.chosen,
+            self.searches,
+            self.opened,
+            self.bought,
+        )
+
+
+def read_action(text: str) -> Action | None:
+    """The first ``search[...]`` or ``click[...]`` in ``text``; None where there is none."""
+    found = _ACTION.search(text)
+    if found is None or not found[2].strip():
+        return None
+    argument = " ".join(found[2].split()).lower()
+    return Action(found[1].lower(), argument[:MOST_QUERY])
+
+
+class Pages:
+    """How the pages of a shop look.
+
+    Args:
+        shop: The shop.
+        per_page: Results on a page.
+    """
+
+    def __init__(self, shop: Shop, per_page: int) -> None:
+        self.shop = shop
+        self.per_page = per_page
+
+    def item(self, visit: Visit) -> Item:
+        """The open item."""
+        return self.shop.items[visit.item]
+
+    def count(self, visit: Visit) -> int:
+        """Pages of results, at least one."""
+        return max(1, -(-len(visit.found) // self.per_page))
+
+    def listed(self, visit: Visit, number: int = 0) -> tuple[int, ...]:
+        """Places of the items on a page of the results, the present one by default."""
+        first = ((number or visit.number) - 1) * self.per_page
+        return visit.found[first : first + self.per_page]
+
+    def clickable(self, visit: Visit) -> list[str]:
+        """What can be clicked, in lower case but for the ids of items, in the order shown."""
+        if visit.page == "search":
+            return []
+        if visit.page == "results":
+            ids = [self.shop.items[place].id for place in self.listed(visit)]
+            return [BACK, *self._turning(visit), *ids]
+        if visit.page == "item":
+            values = [value for _, values in self.item(visit).options for value in values]
+            return [BACK, PREVIOUS, *dict.fromkeys(values), *TABS, BUY]
+        return [BACK, PREVIOUS]
+
+    def click(self, visit: Visit, label: str) -> None:
+        """Follow a click on something that can be clicked, other than the purchase."""
+        if label == BACK:
+            visit.page, visit.item, visit.chosen = "search", -1, ()
+        elif visit.page == "results":
+            self._on_results(visit, label)
+        elif label == PREVIOUS:
+            self._back(visit)
+        elif label in TABS:
+            visit.page = label
+        else:
+            visit.chosen = chosen_with(self.item(visit), visit.chosen, label)
+
+    def show(self, visit: Visit) -> str:
+        """The open page."""
+        if visit.page == "search":
+            return "search page\n"
+        if visit.page == "results":
+            return "".join(self._results(visit))
+        if visit.page == "item":
+            return "".join(self._item(visit))
+        item = self.item(visit)
+        text = item.description if visit.page == "description" else "\n".join(item.features)
+        return f"[{BACK}] [{PREVIOUS}]\n{text or 'nothing is written here'}\n"
+
+    def _on_results(self, visit: Visit, label: str) -> None:
+        if label in (NEXT, PREVIOUS):
+            visit.number += 1 if label == NEXT else -1
+            return
+        visit.page, visit.item, visit.chosen = "item", self.shop.places[label], ()
+        visit.opened += 1
+
+    def _back(self, visit: Visit) -> None:
+        if visit.page == "item":
+            visit.page, visit.item, visit.chosen = "results", -1, ()
+        else:
+            visit.page = "item"
+
+    def _turning(self, visit: Visit) -> list[str]:
+        back = [PREVIOUS] if visit.number > 1 else []
+        return [*back, NEXT] if visit.number < self.count(visit) else back
+
+    def _results(self, visit: Visit) -> Iterator[str]:
+        buttons = " ".join(f"[{label}]" for label in (BACK, *self._turning(visit)))
+        if not visit.found:
+            yield f"{buttons}\nnothing found\n"
+            return
+        yield f"{buttons} page {visit.number} of {self.count(visit)}\n"
+        for place in self.listed(visit):
+            item = self.shop.items[place]
+            yield f"[{item.id}] {item.title} {price_text(item.price)}\n"
+
+    def _item(self, visit: Visit) -> Iterator[str]:
+        item, chosen = self.item(visit), dict(visit.chosen)
+        yield f"[{BACK}] [{PREVIOUS}]\n{item.title} {price_text(item.price)}\n"
+        for name, values in item.options:
+            offered = " ".join(f"[{value}]" for value in values)
+            mark = f" -> {chosen[name]}" if name in chosen else ""
+            yield f"{name}: {offered}{mark}\n"
+        yield " ".join(f"[{label}]" for label in (*TABS, BUY)) + "\n"
+
+
+def chosen_with(item: Item, chosen: Chosen, value: str) -> Chosen:
+    """The choice after a click on a value: it takes the place of one of the same option."""
+    name = next(name for name, values in item.options if value in values)
+    others = tuple(pair for pair in chosen if pair[0] != name)
+    return (*others, (name, value))
+
+
+def price_text(price: float) -> str:
+    """``$24.50``, or ``$24`` where there are no cents."""
+    return f"${price:.0f}" if price == int(price) else f"${price:.2f}"
