@@ -178,7 +178,7 @@ _MICRO = {
     "methods": 12,
     "subtopic_methods": 4,
     "aliases": 9,
-    "canonical": 0.4,
+    "canonical": 0.7,
     "hidden_titles": 0.6,
     "fillers_low": 2,
     "fillers_high": 4,
