@@ -199,7 +199,7 @@ _CHANGES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     },
     "micro": {
         "default": {},
-        "easy": {"aliases": 2, "canonical": 0.6, "hidden_titles": 0.35, "invisible": 0.0},
+        "easy": {"aliases": 2, "canonical": 0.85, "hidden_titles": 0.35, "invisible": 0.0},
         "hard": {"canonical": 0.34, "hidden_titles": 0.75, "method_in_abstract": 0.3},
         "deep": {"invisible": 0.3, "recency": 0.5, "references": 8.0},
     },
