@@ -1,0 +1,36 @@
+"""Whom demonstrations are taken from."""
+
+import gymnasium as gym
+import pytest
+
+import turngym.envs  # noqa: F401 - registers the worlds
+from turngym.agents.demonstrations import Teacher
+from turngym.agents.starter import LESSONS, WORLDS
+from turngym.envs.errors import UnknownNameError
+
+
+@pytest.fixture(scope="module")
+def papers():
+    return gym.make("PaperCrawler-v0", **WORLDS["PaperCrawler-v0"]).unwrapped
+
+
+def test_a_baseline_shows_what_its_headings_tell(papers):
+    settings = LESSONS["PaperCrawler-v0"]
+    reader = Teacher(papers, "train", 0, policy=settings.reader)
+    for _ in range(20):
+        for talk in reader.dialogues():
+            request = papers.episode.task.payload
+            for _, action in talk:
+                if action.startswith("[Expand]"):
+                    heading = action.removeprefix("[Expand]").strip()
+                    assert papers.crawled.names.names_concept(request, heading)
+
+
+def test_the_expert_is_another_teacher(papers):
+    shown = [Teacher(papers, "train", 0, policy=p).texts(30) for p in ("expert", "heuristic")]
+    assert shown[0] != shown[1]
+
+
+def test_an_unknown_teacher_is_refused(papers):
+    with pytest.raises(UnknownNameError, match="heuristic"):
+        Teacher(papers, "train", 0, policy="heuristics")
