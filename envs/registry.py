@@ -106,6 +106,13 @@ register_world(
         reward_range=(-35.5, 1_500_000.0),
     )
 )
+register_world(
+    World(
+        id="MathWord-v0",
+        entry_point="turngym.envs.math_word.env:MathWord",
+        summary="word problems of 1 to 6 steps with traps, answered by a number",
+    )
+)
 gym.register(
     id="PaperCrawlerIndex-v0",
     entry_point="turngym.envs.paper_crawler.index_env:PaperCrawlerIndex",
