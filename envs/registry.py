@@ -113,6 +113,13 @@ register_world(
         summary="word problems of 1 to 6 steps with traps, answered by a number",
     )
 )
+register_world(
+    World(
+        id="MixedTasks-v0",
+        entry_point="turngym.envs.mixed:MixedTasks",
+        summary="tasks of several worlds in one stream, in given shares (members)",
+    )
+)
 gym.register(
     id="PaperCrawlerIndex-v0",
     entry_point="turngym.envs.paper_crawler.index_env:PaperCrawlerIndex",

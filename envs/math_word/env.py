@@ -52,8 +52,8 @@ class MathWord(TextEnv[MathState, Problem]):
         ``outcome``: 1 for the right number, else 0.
 
     Verdicts:
-        A step with a false sum is -1, one that reaches a result of the plan +1, any other 0; the
-        answer is +1 or -1.
+        A step that ends with a false sum is -1, one that reaches a result of the plan +1, any
+        other 0, also one that takes back a false sum itself; the answer is +1 or -1.
 
     Args:
         size: ``"full"``, or ``"micro"``: 1 or 2 steps, numbers up to 20, few words.
@@ -182,7 +182,7 @@ class MathWord(TextEnv[MathState, Problem]):
 def _judged(state: MathState, problem: Problem, said: str) -> Verdict:
     """The verdict on a step; notes which results of the plan it reached."""
     found = equations(said)
-    if not all(holds for holds, _ in found):
+    if found and not found[-1][0]:
         return -1
     results: list[Fraction] = [result for _, result in found]
     fresh = [
@@ -191,7 +191,7 @@ def _judged(state: MathState, problem: Problem, said: str) -> Verdict:
         if i not in state.reached and Fraction(step.value) in results
     ]
     state.reached += tuple(fresh)
-    return 1 if fresh else 0
+    return 1 if fresh and all(holds for holds, _ in found) else 0
 
 
 def _generated(

@@ -51,12 +51,12 @@ class Quantity:
 
 
 def read_quantity(text: str) -> Quantity | None:
-    """The one number that ``text`` says, None when it says none or anything beside it.
+    r"""The one number that ``text`` says, None when it says none or anything beside it.
 
-    Reads integers, thousands separators (1,234), decimals, fractions (7/2), mixed numbers (3 1/2),
-    powers of ten (2e3), percentages, a currency sign before and a unit in letters behind, an ``x =``
-    in front, a full stop at the end; of LaTeX the dollar signs, ``\\boxed``, ``\\text``, ``\\%``,
-    ``\\$`` and fractions of integers.
+    Reads integers, thousands separators (1,234), decimals, fractions (7/2), mixed numbers
+    (3 1/2), powers of ten (2e3), percentages, a currency sign before and a unit in letters behind,
+    an ``x =`` in front, a full stop at the end; of LaTeX the dollar signs, ``\boxed``, ``\text``,
+    ``\%``, ``\$`` and fractions of integers.
     """
     if len(text) > MOST_CHARS:
         return None
