@@ -23,6 +23,7 @@ from .contracts import Start
 from .forest import Tree
 from .intervals import estimate, estimate_of_means
 from .result import Estimate, SetScore
+from .rollout_stats import said
 from .rollouts import Chains, seed_at
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ class EpisodeScore:
         status: How it ended.
         return_: Sum of the rewards.
         tokens: Sampled tokens; 0 for scripted agents.
-        metrics: The environment's measures, empty after an error.
+        metrics: The environment's measures and, of a model, the length and self-corrections of
+            what it wrote (:func:`~turngym.algos.rollout_stats.said`); empty after an error.
         tree: The turns, for token agents.
         why: What went wrong, where it is known, after an error or with a full context.
         dataset: The data set of the task; empty where there is none.
@@ -367,7 +369,7 @@ def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
         status=last.status,
         return_=sum(t.reward for t in tree.turns),
         tokens=sum(len(t.act_ids) for t in tree.turns),
-        metrics=dict(last.metrics),
+        metrics=said(tree.turns) | dict(last.metrics) if last.metrics else {},
         tree=tree,
         context_full=last.overflow,
     )
