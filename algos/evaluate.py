@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MEAN = "mean of sets"
 """Name of the mean over evaluation sets or data sets."""
-BREAKDOWN = ("hops",)
+BREAKDOWN = ("hops", "steps")
 """Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
 """Status of an episode whose agent could not go on: its model's server failed."""
@@ -210,7 +210,7 @@ class Evaluation:
         return sum(e.tokens for e in self.scored) / max(1, len(self.scored))
 
     def parts(self) -> list[Evaluation]:
-        """The same episodes by data set, and by number of hops where that is reported."""
+        """The same episodes by data set, and by number of hops or steps where that is reported."""
         found = self.sets()
         for key in BREAKDOWN:
             values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})

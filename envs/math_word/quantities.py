@@ -19,7 +19,7 @@ _NUMBER = re.compile(
       | (?P<plain>{_PLAIN})(?:e(?P<power>[-+]?\d{{1,2}}))?       # 3.5
     )\s*(?P<percent>%|percent\b|per\ cent\b)?
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _BEFORE = re.compile(r"(?:[A-Za-z]\s*=\s*)?(?P<sign>[-+]?)\s*[$€£]?\s*")
 _UNIT = re.compile(r"[A-Za-z°][A-Za-z°²³\s./-]*")
