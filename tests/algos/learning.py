@@ -45,6 +45,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "spo": {"optim.lr": LR, "groups_per_step": 48, "tracker.first": 0},
     "stepdpo": {"optim.lr": LR, "groups_per_step": 16},
     "tarl": _CHAINS,
+    "tarlppo": _CRITIC,
+    "tarlturns": _CHAINS,
     "treegrpo": {"optim.lr": LR, "groups_per_step": 12},
 }
 EXTRA: Mapping[tuple[str, str], Mapping[str, Any]] = {

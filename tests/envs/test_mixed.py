@@ -20,7 +20,10 @@ from turngym.envs.mixed_source import MixedSource
 from turngym.envs.registry import World, register_world
 from turngym.envs.tasks import split_blocks
 
-MATHS = [["MathWord-v0", {"size": "micro", "max_turns": 3}, 1], ["Password-v0", {"size": "full"}, 3]]
+MATHS = [
+    ["MathWord-v0", {"size": "micro", "max_turns": 3}, 1],
+    ["Password-v0", {"size": "full"}, 3],
+]
 
 
 def mixed(members: Any, **settings: Any) -> MixedTasks:
@@ -93,16 +96,20 @@ def test_words_and_spaces_are_united() -> None:
     assert sorted(Counter(blocks.tolist()).values()) == [500, 2000]
 
 
-
-
-register_world(World(id="TestNest-v0", entry_point="turngym.envs.mixed:MixedTasks", summary="t", hidden=True))
+register_world(
+    World(id="TestNest-v0", entry_point="turngym.envs.mixed:MixedTasks", summary="t", hidden=True)
+)
 
 
 @pytest.mark.parametrize(
     ("members", "error", "reason"),
     [
         ({"MathWrod-v0": 1}, UnknownNameError, "Did you mean 'MathWord-v0'"),
-        ({"MathWord-v0": 0}, BadValueError, "weight of MathWord-v0 is 0; expected a number above 0"),
+        (
+            {"MathWord-v0": 0},
+            BadValueError,
+            "weight of MathWord-v0 is 0; expected a number above 0",
+        ),
         ({"MathWord-v0": -1}, BadValueError, "above 0"),
         ({"MathWord-v0": float("inf")}, BadValueError, "above 0"),
         ({"MathWord-v0": "1"}, BadValueError, "weight of MathWord-v0 is '1'; expected a number"),

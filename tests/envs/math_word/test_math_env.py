@@ -111,7 +111,9 @@ def at(text: str, answer: str, *forms: tuple[str, str], **settings: Any) -> Math
     plan = tuple(SolvingStep(*form) for form in forms)
     env.reset(seed=0)
     task = env.episode.task
-    object.__setattr__(env.episode, "task", type(task)("x", "train", 0, Problem(text, answer, plan)))
+    object.__setattr__(
+        env.episode, "task", type(task)("x", "train", 0, Problem(text, answer, plan))
+    )
     return env
 
 
@@ -122,7 +124,13 @@ def test_one_reply_is_the_episode() -> None:
     for said, valid in (("2 + 3 = 6. <answer> 6 </answer>", True), ("it is 5", False)):
         env = at("2 and 3?", "5", ("2 + 3", "5"))
         _, reward, done, cut, info = env.step(said)
-        assert (reward, done, cut, info["status"], info["verdict"]) == (0, True, False, "failed", -1)
+        assert (reward, done, cut, info["status"], info["verdict"]) == (
+            0,
+            True,
+            False,
+            "failed",
+            -1,
+        )
         assert info["valid_action"] is valid
 
 
