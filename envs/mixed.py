@@ -85,7 +85,7 @@ class MixedTasks(TextEnv[Any, Any]):
             ),
             render_mode=render_mode,
         )
-        self.action_space = Utf8Text(min(w.action_space.max_chars for w in worlds))  # pyright: ignore
+        self.action_space = Utf8Text(min(w.action_space.max_chars for w in worlds))
         self.stop = tuple(dict.fromkeys(text for world in worlds for text in world.stop))
         self.tools = _united(self.members)
         self.blocking = any(world.blocking for world in worlds)
@@ -93,7 +93,7 @@ class MixedTasks(TextEnv[Any, Any]):
         self.open_ended = any(world.open_ended for world in worlds)
 
     @property
-    def max_turns(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def max_turns(self) -> int:
         """Actions that the present episode may take; the most of any before the first."""
         return self._most_turns if self._episode is None else self._present.max_turns
 

@@ -94,7 +94,7 @@ class MixedSource:
         if split != SPLITS[0] and not endless:
             return Mixture([size for size in sizes.values() if size is not None])
         due = [(size - 0.5) / shares[n] for n, size in sizes.items() if size is not None]
-        tasks = max([*due, *([LEAST_TASKS] if endless else [])])
+        tasks = max(0.0, LEAST_TASKS if endless else 0.0, *due)
         if tasks > MOST_TASKS:
             raise BadValueError(
                 f"MixedTasks: with these weights it takes {tasks:,.0f} tasks until each of the "

@@ -26,7 +26,7 @@ _SHARES = (6, 8, 10)
 """Of ten contents, the first six are train, the next two dev, the last test."""
 _TRIES = 2000
 _EXTRA_SHARE = 0.4
-_NAMES = (
+_NAMES: Sequence[str] = (
     "Ana", "Ben", "Eva", "Tom", "Lia", "Max", "Ida", "Leo", "Mia", "Jon", "Zoe", "Sam", "Amy",
     "Dan", "Fay", "Gus", "Kim", "Lou", "Nia", "Ola", "Pia", "Ray", "Sue", "Tim", "Una", "Vic",
     "Wes", "Yan", "Abe", "Bea", "Cleo", "Dora", "Emil", "Fred", "Gina", "Hugo", "Iris", "Jude",

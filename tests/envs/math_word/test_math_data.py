@@ -37,7 +37,7 @@ def world(**settings: Any) -> MathWord:
 def test_rows_are_played(tmp_path: Path, name: str) -> None:
     env = world(data=str(written(tmp_path, ROWS, name)))
     assert env.source.sizes() == {"train": 3}
-    observation, info = env.reset(seed=1, options={"task": "rows/1"})
+    observation, _ = env.reset(seed=1, options={"task": "rows/1"})
     assert observation == "Problem: Half of one?\n"
     assert env.instructions
     assert env.step("<answer> 0.5 </answer>")[1] == 1.0
