@@ -56,7 +56,8 @@ class MathWord(TextEnv[MathState, Problem]):
         other 0, also one that takes back a false sum itself; the answer is +1 or -1.
 
     Args:
-        size: ``"full"``, or ``"micro"``: 1 or 2 steps, numbers up to 20, few words.
+        size: ``"full"``, or ``"micro"``: 1 or 2 steps, quantities up to 20 (a bill may be paid
+            with more), few words.
         steps: Steps that a problem takes: one number or several, 1 to 6.
         topics: Topics of the problems; default all of the size.
         traps: Traps that may occur, a name or several; default all, ``()`` for none.

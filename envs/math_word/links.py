@@ -185,7 +185,7 @@ def _percent_of_n(draw: Draw) -> int | None:
 
 def _over(draw: Draw) -> int | None:
     least = int(draw.x or 0) + 1
-    step = 10 if draw.scale.cap > 100 else 1
+    step = 10 if least > draw.scale.cap // 4 or draw.scale.cap > 100 else 1
     first = -(-least // step) * step
     return draw.within((0, 4), step) + first
 
