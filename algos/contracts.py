@@ -86,7 +86,8 @@ class Credit(Protocol):
     """Turns a forest into one number per action token of each path.
 
     A rule that compares the sides of forks, and gives only 0 where trees never fork, says so by an
-    attribute ``needs_forks`` that is True.
+    attribute ``needs_forks`` that is True; one that reads nothing but the return of a whole path by
+    ``whole_returns``, and one that tells turns apart by their rewards by ``needs_turn_rewards``.
     """
 
     @property

@@ -23,6 +23,7 @@ from .contracts import Start
 from .forest import Tree
 from .intervals import estimate, estimate_of_means
 from .result import Estimate, SetScore
+from .rollout_stats import said
 from .rollouts import Chains, seed_at
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 MEAN = "mean of sets"
 """Name of the mean over evaluation sets or data sets."""
-BREAKDOWN = ("hops", "tier")
+BREAKDOWN = ("hops", "tier", "steps")
 """Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
 """Status of an episode whose agent could not go on: its model's server failed."""
@@ -110,7 +111,8 @@ class EpisodeScore:
         status: How it ended.
         return_: Sum of the rewards.
         tokens: Sampled tokens; 0 for scripted agents.
-        metrics: The environment's measures, empty after an error.
+        metrics: The environment's measures and, of a model, the length and self-corrections of
+            what it wrote (:func:`~turngym.algos.rollout_stats.said`); empty after an error.
         tree: The turns, for token agents.
         why: What went wrong, where it is known, after an error or with a full context.
         dataset: The data set of the task; empty where there is none.
@@ -208,7 +210,7 @@ class Evaluation:
         return sum(e.tokens for e in self.scored) / max(1, len(self.scored))
 
     def parts(self) -> list[Evaluation]:
-        """The same episodes by data set, and by number of hops where that is reported."""
+        """The same episodes by data set, and by number of hops or steps where that is reported."""
         found = self.sets()
         for key in BREAKDOWN:
             values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})
@@ -367,7 +369,7 @@ def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
         status=last.status,
         return_=sum(t.reward for t in tree.turns),
         tokens=sum(len(t.act_ids) for t in tree.turns),
-        metrics=dict(last.metrics),
+        metrics=said(tree.turns) | dict(last.metrics) if last.metrics else {},
         tree=tree,
         context_full=last.overflow,
     )

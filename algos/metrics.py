@@ -31,6 +31,8 @@ METRICS: Mapping[str, str] = {
     "rollout/cut_actions_frac": "share of actions that ran into the length limit",
     "rollout/entropy_nats": "mean entropy of the sampled tokens' distributions",
     "rollout/term_*_mean": "mean per path of one named reward term",
+    "rollout/metric_*_mean": "mean of a measure of the environment, over the paths that report it; "
+    "of any environment response_chars, response_words, waits and self_corrections",
     "rollout/rounds": "rounds of playing until enough groups were kept",
     "rollout/groups_left_out": "groups played and not trained on",
     # after the recipe's shapers and judges

@@ -113,6 +113,7 @@ class Recipe:
                 "them can decide. Drop one."
             )
         self._check_hooks()
+        self._check_turn_rewards()
         self._check_notes()
         self._check_critic()
         self._check_paths()
@@ -155,6 +156,31 @@ class Recipe:
                 )
             if getattr(shaper, "reads_verdicts", False):
                 reader = type(shaper).__name__
+
+    def _check_turn_rewards(self) -> None:
+        """Rewards at turns go with paths that share no turn, and a credit that looks at turns."""
+        placed = [s for s in self.shapers if hasattr(s, "rewards_turns")]
+        for shaper in placed:
+            who, credit = type(shaper).__name__, type(self.credit).__name__
+            turns = getattr(shaper, "rewards_turns", False)
+            if turns and getattr(self.rollout, "forks", True):
+                raise BadValueError(
+                    f"recipe {self.name!r}: {who} rewards each turn, but the paths of "
+                    f"{self.rollout} share turns, and a shared one would need a reward per path. "
+                    "Use Chains, or at='trajectory'."
+                )
+            if turns and getattr(self.credit, "whole_returns", False):
+                raise BadValueError(
+                    f"recipe {self.name!r}: {who} rewards each turn, but {credit} only sees a "
+                    "path's whole return, so it would change nothing. Use at='trajectory', or "
+                    "TurnReturns or Gae as the credit."
+                )
+            if not turns and getattr(self.credit, "needs_turn_rewards", False):
+                raise BadValueError(
+                    f"recipe {self.name!r}: {credit} compares turns by what follows them, but "
+                    f"{who} puts all at the end, so that every turn of a path is alike. Use "
+                    "at='turns', or GroupCredit."
+                )
 
     def _check_notes(self) -> None:
         given = frozenset[str]().union(*(a.provides for a in self.annotators))

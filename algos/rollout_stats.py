@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ..envs.self_corrections import response_measures
 from .forest import Forest, Turn
+
+_TOLD = frozenset({"success", "return", "turns", "invalid_actions"})
+"""Measures of every world that have a key of their own."""
 
 
 def tokens_sampled(forest: Forest) -> int:
@@ -71,7 +75,32 @@ def rollout_metrics(forest: Forest) -> dict[str, float]:
     ).mean()
     terms = _sums(turn.reward_terms for turn in turns)
     row |= {f"rollout/term_{name}_mean": value / len(paths) for name, value in terms.items()}
+    row |= {f"rollout/metric_{name}_mean": value for name, value in _measures(paths).items()}
     return {key: float(value) for key, value in row.items()}
+
+
+def said(turns: Sequence[Turn]) -> dict[str, float]:
+    """Length and self-corrections of what was written along a path, in any world.
+
+    See :func:`turngym.envs.self_corrections.response_measures`; an action that was cut for a fork
+    inside it is one text.
+    """
+    texts = [""]
+    for turn in turns:
+        texts[-1] += turn.action
+        if not turn.partial:
+            texts.append("")
+    return response_measures(texts)
+
+
+def _measures(paths: Sequence[Sequence[Turn]]) -> dict[str, float]:
+    """Mean of each measure over the paths whose world reports it, and of what was written."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for line in paths:
+        for name, value in (said(line) | dict(line[-1].metrics)).items():
+            if name not in _TOLD:
+                values[name].append(value)
+    return {name: float(np.mean(found)) for name, found in values.items()}
 
 
 def shaped_metrics(forest: Forest) -> dict[str, float]:

@@ -174,6 +174,15 @@ class VerdictRewards:
                 "0 and the others 0 or more."
             )
 
+    @property
+    def rewards_turns(self) -> bool:
+        """Whether each turn's part stands at its own end."""
+        return self.at == "turns"
+
+    def score(self, verdicts: Sequence[int], outcome: float) -> float:
+        """S, also of an episode without a turn, where it is the outcome's part alone."""
+        return sum(self._judged(verdicts)) + self.outcome_weight * outcome
+
     def parts(self, verdicts: Sequence[int], outcome: float) -> list[float]:
         """Reward of each turn; their sum is S.
 

@@ -99,10 +99,9 @@ def no_step_after_the_end(lab: Lab) -> None:
 
 def truncated_exactly_at_the_limit(lab: Lab) -> None:
     """An episode lasts at most ``max_turns`` actions and is truncated there, never before."""
-    limit = lab.world.max_turns
     plays = [*_sample(lab), lab.play(lab.env, 0, lambda *_: "")]
     for play in plays:
-        turns = len(play.steps)
+        turns, limit = len(play.steps), play.limit
         if turns > limit or (turns == limit and play.status == "running"):
             raise Broken(f"an episode goes on after {limit} actions, the limit")
         if play.status == "truncated" and turns != limit:

@@ -66,6 +66,7 @@ class Play:
     info: dict[str, Any]
     digest: str
     steps: list[Taken]
+    limit: int = 0  # turns that this episode may take
 
     @property
     def total(self) -> float:
@@ -131,6 +132,7 @@ class Lab:
         observation, info = env.reset(seed=seed, options=None if options is None else dict(options))
         world = self.inner(env)
         play = Play(observation, dict(info), world.digest() if digests else "", [])
+        play.limit = world.max_turns
         for _ in range(2 * world.max_turns):
             action = act(env, observation, info)
             observation, reward, terminated, truncated, info = env.step(action)

@@ -115,9 +115,23 @@ register_world(
 )
 register_world(
     World(
+        id="MathWord-v0",
+        entry_point="turngym.envs.math_word.env:MathWord",
+        summary="word problems of 1 to 6 steps with traps, answered by a number",
+    )
+)
+register_world(
+    World(
         id="WebShop-v0",
         entry_point="turngym.envs.web_shop.env:WebShop",
         summary="buy what an instruction describes: search, open items, choose options, buy",
+    )
+)
+register_world(
+    World(
+        id="MixedTasks-v0",
+        entry_point="turngym.envs.mixed:MixedTasks",
+        summary="tasks of several worlds in one stream, in given shares (members)",
     )
 )
 gym.register(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,8 @@ class GroupCredit:
     singleton: Literal["zero", "raw"] = "zero"
     kl_coef: float = 0.0
     kl_kind: KlKind = "k1"
+
+    whole_returns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choices(self)

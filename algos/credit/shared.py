@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class SharedMean:
 
     of: GroupCredit | TreeCredit = field(default_factory=GroupCredit)
     shared: Literal["own", "mean", "once"] = "mean"
+
+    whole_returns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ class TrackedCredit:
     """
 
     eps: float = 1e-8
+
+    whole_returns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_above_zero(self, "eps")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class TreeCredit:
     terms: Terms = "both"
     eps: float = 1e-6
     singleton: Literal["zero", "raw"] = "zero"
+
+    whole_returns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choices(self)

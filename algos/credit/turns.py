@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class TurnReturns:
 
     over: Literal["turns", "index"] = "turns"
     eps: float = 1e-6
+
+    needs_turn_rewards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -14,7 +14,7 @@ from .settings import settings_of, with_settings
 from .sft import sft
 from .spo import spo
 from .stepdpo import stepdpo
-from .tarl import tarl
+from .tarl import tarl, tarl_ppo, tarl_turns
 from .treegrpo import treegrpo
 
 __all__ = [
@@ -37,6 +37,8 @@ __all__ = [
     "spo",
     "stepdpo",
     "tarl",
+    "tarl_ppo",
+    "tarl_turns",
     "treegrpo",
     "with_settings",
 ]

@@ -21,7 +21,7 @@ from .settings import with_settings
 from .sft import sft
 from .spo import spo
 from .stepdpo import stepdpo
-from .tarl import tarl
+from .tarl import tarl, tarl_ppo, tarl_turns
 from .treegrpo import treegrpo
 
 
@@ -115,6 +115,22 @@ RECIPES: dict[str, Entry] = {
         factory=tarl,
         summary="turns judged by rules or a model, with the outcome",
         small={**_CHAINS, "loss.kl.coef": 0.0},
+    ),
+    "tarlturns": Entry(
+        factory=tarl_turns,
+        summary="TARL turn by turn: returns of turns compared, no critic",
+        small={**_CHAINS, "loss.kl.coef": 0.0},
+    ),
+    "tarlppo": Entry(
+        factory=tarl_ppo,
+        summary="TARL with PPO: critic and GAE, the reward at the end or at the turns",
+        small={
+            **_SINGLE,
+            **_CRITIC,
+            "optim.warmup_steps": 0,
+            "credit.kl_coef": 0.0,
+            "loss.policy.entropy_coef": 0.0,
+        },
     ),
     "pasa": Entry(
         factory=pasa,

@@ -1,14 +1,17 @@
-"""TARL: a judge's view of every turn beside the outcome."""
+"""TARL: a judge's view of every turn beside the outcome, in three modes."""
 
 from __future__ import annotations
 
-from ..annotate import RefLogprobs
-from ..credit import GroupCredit
+from ..annotate import CriticValues, OldLogprobs, RefLogprobs
+from ..credit import Gae, GroupCredit, TurnReturns
 from ..judges import RuleJudge
-from ..losses import Clip, Kl, PolicyLoss, TokenMean
+from ..losses import ActorCriticLoss, Clip, Kl, PolicyLoss, TokenMean, ValueLoss
 from ..recipe import Optim, Recipe
 from ..rollouts import Chains
+from ..schedule import warmup_steps
 from ..shapers import VerdictRewards
+
+_PAPER = "TARL, arXiv 2509.14480; settings of Search-R1, arXiv 2503.09516"
 
 
 def tarl() -> Recipe:
@@ -16,7 +19,8 @@ def tarl() -> Recipe:
 
     A judge gives each turn +1, 0 or, once, -1 (section 3). Success counts 10, the share of +1 turns
     up to 5, a -1 costs 5; the sum is one reward per trajectory, which the paper found best, and
-    GRPO compares it within the prompt.
+    GRPO compares it within the prompt. With PPO: :func:`tarl_ppo`, also turn by turn; turn by turn
+    without a critic: :func:`tarl_turns`.
 
     Differs from the paper:
         - the judge is the world's own rules; an :class:`~turngym.algos.judges.LlmJudge` takes its
@@ -24,23 +28,86 @@ def tarl() -> Recipe:
         - a +1 is worth 5 / turns; 1 / turns is the other reading of the paper's scale
           (``shapers.verdict_rewards.turn_budget=1``);
         - group size, learning rate, clip and KL are GRPO's of Search-R1: the paper's are not known;
-        - mixing in maths tasks is a choice of environments, not of the algorithm.
+        - mixing in maths tasks is a choice of environments (``MixedTasks-v0``), not of the
+          algorithm.
 
     Degenerate cases: where the world never judges, S is ten times the outcome, which is GRPO.
     """
     return Recipe(
         name="tarl",
-        paper="TARL, arXiv 2509.14480; settings of Search-R1, arXiv 2503.09516",
+        paper=_PAPER,
         rollout=Chains(n=5),
         credit=GroupCredit(baseline="mean", scale="std"),
-        loss=PolicyLoss(
-            ratio="token",
-            clip=Clip(low=0.2, high=0.2),
-            aggregate=TokenMean(),
-            kl=Kl(coef=0.001, kind="k3"),
-        ),
+        loss=_clipped(),
         annotators=(RefLogprobs(),),
         shapers=(RuleJudge(), VerdictRewards(at="trajectory", outcome_weight=10.0)),
         optim=Optim(lr=1e-6, minibatches=10),
         groups_per_step=512,
+    )
+
+
+def tarl_turns() -> Recipe:
+    """TARL (arXiv 2509.14480) turn by turn without a critic.
+
+    Each turn is rewarded at its end, 10 times the outcome at the last, and what a turn returns from
+    there on is compared with all turns of its prompt (``credit.over=index``: with the turns of the
+    same number). The paper found one reward per trajectory, :func:`~turngym.algos.recipes.tarl`,
+    to train more stably.
+
+    Differs from the paper:
+        - as :func:`~turngym.algos.recipes.tarl`;
+        - how turn returns are normalised is not stated there.
+
+    Degenerate cases: episodes of one turn make it :func:`~turngym.algos.recipes.tarl`.
+    """
+    return Recipe(
+        name="tarlturns",
+        paper=_PAPER,
+        rollout=Chains(n=5),
+        credit=TurnReturns(over="turns"),
+        loss=_clipped(),
+        annotators=(RefLogprobs(),),
+        shapers=(RuleJudge(), VerdictRewards(at="turns", outcome_weight=10.0)),
+        optim=Optim(lr=1e-6, minibatches=10),
+        groups_per_step=512,
+    )
+
+
+def tarl_ppo() -> Recipe:
+    """TARL (arXiv 2509.14480) with PPO: its trajectory reward on the last token, a critic, GAE.
+
+    ``shapers.verdict_rewards.at=turns`` puts each turn's reward at the turn's end and 10 times the
+    outcome at the last instead; GAE hands them back over action tokens alone, so that what follows
+    a turn is the next turn's first token (gamma 1 unless ``credit.gamma`` says otherwise).
+
+    Differs from the paper:
+        - as :func:`~turngym.algos.recipes.tarl`, the settings being PPO's of Search-R1;
+        - the value clip is 5, ten times Search-R1's, since rewards are ten times as large.
+
+    Degenerate cases: where the world never judges it is PPO on ten times the outcome.
+    """
+    return Recipe(
+        name="tarlppo",
+        paper=_PAPER,
+        rollout=Chains(n=1),
+        credit=Gae(gamma=1.0, lam=1.0, whiten=True, kl_coef=0.001, bootstrap=False),
+        loss=ActorCriticLoss(
+            policy=PolicyLoss(
+                clip=Clip(low=0.2, high=0.2), aggregate=TokenMean(), entropy_coef=0.001
+            ),
+            value=ValueLoss(clip=5.0),
+        ),
+        annotators=(OldLogprobs(), RefLogprobs(), CriticValues()),
+        shapers=(RuleJudge(), VerdictRewards(at="trajectory", outcome_weight=10.0)),
+        optim=Optim(lr=1e-6, critic_lr=1e-5, warmup_steps=warmup_steps(0.285, 1005), minibatches=2),
+        groups_per_step=512,
+    )
+
+
+def _clipped() -> PolicyLoss:
+    return PolicyLoss(
+        ratio="token",
+        clip=Clip(low=0.2, high=0.2),
+        aggregate=TokenMean(),
+        kl=Kl(coef=0.001, kind="k3"),
     )

@@ -45,6 +45,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "spo": {"optim.lr": LR, "groups_per_step": 48, "tracker.first": 0},
     "stepdpo": {"optim.lr": LR, "groups_per_step": 16},
     "tarl": _CHAINS,
+    "tarlppo": _CRITIC,
+    "tarlturns": _CHAINS,
     "treegrpo": {"optim.lr": LR, "groups_per_step": 12},
 }
 EXTRA: Mapping[tuple[str, str], Mapping[str, Any]] = {
@@ -59,6 +61,7 @@ EXTRA: Mapping[tuple[str, str], Mapping[str, Any]] = {
 }
 NOT_LEARNED: Mapping[tuple[str, str], str] = {
     ("ppo", "Spawn-v0"): "0.00; by construction GAE ends with the session, so asking only costs",
+    ("tarlppo", "Spawn-v0"): "0.16; GAE ends with the session, as in ppo",
     ("stepdpo", "Spawn-v0"): "0.00 with three settings; cause not established",
 }
 """Cells that did not learn with what was tried, and what is known of the reason."""

@@ -1,0 +1,87 @@
+"""The scripted player: writes the plan step by step, answers, and errs on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+import gymnasium as gym
+import numpy as np
+
+from ..errors import BadValueError
+from .problem import Problem
+from .quantities import show
+
+if TYPE_CHECKING:
+    from .env import MathWord
+
+_NOTICED = 1 / 3
+"""Share of the wrong sums that are taken back at once."""
+_SIGN_SHARE = 0.5
+"""Share of the wrong sums with a wrong sign; the others are a little off."""
+_OTHER_SIGN = {"+": "-", "-": "+", "*": "+", "/": "*"}
+
+
+class Expert:
+    """A policy for :class:`MathWord`; see :meth:`MathWord.expert`."""
+
+    def __init__(self, *, mistakes: float, seed: int) -> None:
+        if not 0 <= mistakes <= 1:
+            raise BadValueError(f"MathWord expert: mistakes is {mistakes}; expected 0 to 1.")
+        self.mistakes = mistakes
+        self._rng = np.random.default_rng(seed)
+        self._results: list[str] = []
+
+    def __call__(
+        self,
+        env: gym.Env[str, str],
+        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
+        info: Mapping[str, Any],
+    ) -> str:
+        """The next action of the episode in ``env``."""
+        world = cast("MathWord", env.unwrapped)
+        problem: Problem = world.episode.task.payload
+        if not problem.plan:
+            return self._given(world, problem)
+        if not world.in_turns:
+            self._results = []
+            steps = [f"{self._step(problem)}." for _ in problem.plan]
+            return " ".join([*steps, world.grammar.write("answer", self._results[-1])])
+        if info["turn"] == 0:
+            self._results = []
+        if len(self._results) < len(problem.plan) and info["turn"] + 1 < world.max_turns:
+            return world.grammar.write("step", self._step(problem))
+        said = self._results[-1] if self._results else problem.answer
+        return world.grammar.write("answer", said)
+
+    def _given(self, world: MathWord, problem: Problem) -> str:
+        """A problem without a plan: its answer, or a number beside it by mistake."""
+        wrong = self._rng.random() < self.mistakes
+        return world.grammar.write("answer", "0" if wrong else problem.answer)
+
+    def _step(self, problem: Problem) -> str:
+        """The next sum with its result, which is noted; wrong results are carried on."""
+        step = problem.plan[len(self._results)]
+        sum_, right = step.written(self._results), step.worked_out(self._results)
+        if self._rng.random() >= self.mistakes:
+            self._results.append(show(right))
+            return f"{sum_} = {show(right)}"
+        wrong_sum, wrong = self._wrong(sum_, right)
+        if self._rng.random() < _NOTICED:
+            self._results.append(show(right))
+            return f"{wrong_sum} = {show(wrong)}. Wait, {sum_} = {show(right)}"
+        self._results.append(show(wrong))
+        return f"{wrong_sum} = {show(wrong)}"
+
+    def _wrong(self, sum_: str, right: Fraction) -> tuple[str, Fraction]:
+        """A plausible wrong sum: another sign worked out well, or a result that is a little off."""
+        parts = sum_.split(" ")
+        if self._rng.random() < _SIGN_SHARE and len(parts) == 3:
+            a, b = Fraction(parts[0].strip("()")), Fraction(parts[2].strip("()"))
+            sign = _OTHER_SIGN[parts[1]]
+            result = a - b if sign == "-" else a + b if sign == "+" else a * b
+            if result > 0:
+                return f"{parts[0]} {sign} {parts[2]}", result
+        off = (1, 2, 10)[int(self._rng.integers(3 if right > 20 else 2))]
+        return sum_, right + off if self._rng.random() < 0.5 or right <= off else right - off

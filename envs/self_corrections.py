@@ -1,0 +1,54 @@
+"""How often somebody takes back what was just written: a count over an episode's actions.
+
+TARL (arXiv 2509.14480) reports "waits" per episode beside the length of the replies, as signs of
+exploration. ``waits`` is that count; ``self_corrections`` counts all phrases of taking back, and
+leaves out a "wait" that asks somebody else for patience.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_WAIT = re.compile(r"\bwait\b", re.IGNORECASE)
+_PHRASES = re.compile(
+    r"""
+    (?<!please\ )(?<!to\ )\bwait\b(?!\s+(?:for|until|till|time|list|in|at|a\b|one\b|while|here)\b)
+  | \bhold\ on\b(?!\s+to\b)
+  | \bhmm+\b
+  | \bon\ second\ thoughts?\b
+  | \bactually,
+  | \bscratch\ that\b
+  | \bcorrection:
+  | \bi\ (?:made|have\ made)\ (?:a|an|the)\ (?:\w+\ )?(?:mistake|error)\b
+  | \bi\ was\ wrong\b
+  | \b(?:that|this)(?:\ is|'s|\ was)\ (?:wrong|not\ right|incorrect|a\ mistake)\b
+  | \blet\ me\ (?:re-?check|double-?check|check\ again|re-?calculate|re-?consider|re-?think
+      |try\ again|verify|correct\ (?:that|this|myself))\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def waits(texts: Iterable[str]) -> int:
+    """How often the word "wait" was written."""
+    return sum(len(_WAIT.findall(text)) for text in texts)
+
+
+def self_corrections(texts: Iterable[str]) -> int:
+    """How many phrases take back what came before."""
+    return sum(len(_PHRASES.findall(text)) for text in texts)
+
+
+def response_measures(texts: Iterable[str]) -> dict[str, float]:
+    """Length and self-corrections of an episode's actions, as measures of a world.
+
+    ``response_chars``, ``response_words``, ``waits`` and ``self_corrections``.
+    """
+    said = list(texts)
+    return {
+        "response_chars": float(sum(len(text) for text in said)),
+        "response_words": float(sum(len(text.split()) for text in said)),
+        "waits": float(waits(said)),
+        "self_corrections": float(self_corrections(said)),
+    }
