@@ -73,7 +73,7 @@ async def edited(
             other = change(here, action, rng)
             if other is None:
                 return None
-            action = other  # noqa: PLW2901 - this is the edit
+            action = other
         here = await here.step(action)
     found = here.attempt
     return None if found.trajectory == attempt.trajectory else found
