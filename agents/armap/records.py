@@ -85,7 +85,7 @@ def read_pairs(path: Path | str) -> list[Pair]:
     if text.lstrip().startswith("["):
         rows = [(f"{place}, record {i}", row) for i, row in enumerate(_list(text, place), start=1)]
     else:
-        lines = enumerate(text.splitlines(), start=1)
+        lines = enumerate(text.split("\n"), start=1)
         rows = [
             (where, _parsed(line, where))
             for number, line in lines
