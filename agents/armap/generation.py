@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import gymnasium as gym
@@ -61,7 +62,8 @@ class PairSettings:
     Attributes:
         tasks: The first so many tasks of the split.
         tries: Attempts of each player per task.
-        contrasts: Most pairs per task of two attempts with different scores.
+        contrasts: Most pairs per task of two attempts with different scores; those that differ
+            least come first.
         edits: Edits tried per task on its best attempt, where that scored above the worst
             possible; one is kept where it scores lower.
         concurrency: Most tasks at a time.
@@ -162,7 +164,11 @@ class Maker:
     def _contrasts(
         self, attempts: Sequence[Attempt], rng: np.random.Generator
     ) -> list[tuple[Attempt, Attempt]]:
-        """Pairs with different scores, drawn without repetition."""
+        """Pairs with different scores: those first whose actions are the same for longest.
+
+        The later two trajectories part, the more exactly a reward model has to find the error.
+        Equals are drawn by ``rng``; none is taken twice.
+        """
         scores = [self.score(attempt) for attempt in attempts]
         unlike = {
             (better.trajectory, worse.trajectory): (better, worse)
@@ -170,9 +176,9 @@ class Maker:
             for worse, low in zip(attempts, scores, strict=True)
             if high > low
         }
-        drawn = rng.permutation(len(unlike))[: self.settings.contrasts]
         choices = list(unlike.values())
-        return [choices[i] for i in drawn]
+        drawn = sorted(rng.permutation(len(choices)), key=lambda i: -_in_common(*choices[i]))
+        return [choices[i] for i in drawn[: self.settings.contrasts]]
 
     async def _edits(
         self, begun: gym.Env[Any, Any], attempts: Sequence[Attempt], rng: np.random.Generator
@@ -194,3 +200,9 @@ class Maker:
             said = await self.instruct(better)
             one, other = replace(one, instruction=said), replace(other, instruction=said)
         return Pair(name, one, other)
+
+
+def _in_common(one: Attempt, other: Attempt) -> int:
+    """First actions that two attempts share."""
+    pairs = zip(one.trajectory.actions, other.trajectory.actions, strict=False)
+    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], pairs))
