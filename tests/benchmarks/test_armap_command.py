@@ -23,9 +23,9 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join((seen.out + seen.err).split())
 
 
-@pytest.fixture
-def pairs(tmp_path: Path) -> str:
-    path = str(tmp_path / "pairs.jsonl")
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("pairs") / "pairs.jsonl")
     words = ["--out", path, "--player", "random", "expert", "--n", "40", "--edits", "3"]
     assert main(["armap", "pairs", *ENV, *words]) == 0
     return path

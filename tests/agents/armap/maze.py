@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from turngym.agents.armap.actors import Ask, PolicyActor, Said
+from turngym.agents.armap.actors import Ask, Said
 from turngym.agents.armap.position import Position
 from turngym.agents.armap.search import Tools
 from turngym.agents.armap.trajectory import Trajectory
@@ -25,7 +25,8 @@ class Tasks:
         return Task(f"{split}/{index}", split, index, index)
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        return None
+        head, _, tail = task_id.partition("/")
+        return int(tail) if head == split else None
 
 
 class Arms(TextEnv[list[str], int]):
@@ -128,5 +129,3 @@ def letters(seed: int) -> Any:
     rng = np.random.default_rng(seed)
     return lambda env, observation, info: "lr"[int(rng.integers(2))]
 
-
-assert PolicyActor
