@@ -128,4 +128,3 @@ def tools(**more: Any) -> Tools:
 def letters(seed: int) -> Any:
     rng = np.random.default_rng(seed)
     return lambda env, observation, info: "lr"[int(rng.integers(2))]
-
