@@ -132,7 +132,7 @@ class Mcts:
                 search.tools, budget=_share(search, whole, turns - len(here.moves))
             )
             root = await self._grow(search, here)
-            taken = [one for one in root.actions if one.after is not None]
+            taken = [one for one in root.actions if one.samples]
             if not taken:
                 break
             chosen = max(taken, key=lambda one: one.best(search.tried))

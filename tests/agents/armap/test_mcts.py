@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from maze import Coin, Worth, begun, tools, worth_of
 
 from turngym.agents.armap.actors import Said
+from turngym.agents.armap.budget import Budget
 from turngym.agents.armap.mcts import Chance, Decision, Mcts, merged
 from turngym.agents.armap.position import Position
 from turngym.agents.armap.search import Search
@@ -141,3 +142,13 @@ def test_an_end_that_is_met_again_costs_nothing() -> None:
     assert search.spent.trajectories < 30
     assert root.visits == 31
     assert search.spent.search_steps < 30
+
+
+@pytest.mark.parametrize("steps", range(4, 40, 5))
+def test_replanning_ends_in_a_trajectory_that_it_saw(steps: int) -> None:
+    """Also where rewards are negative, so that an action whose roll-out was cut looks better."""
+    planner = Mcts(rollouts=6, candidates=4, final="best_action_replan")
+    work = tools(scorer=Worth(1.0, -10.0), budget=Budget(steps=steps))
+    planned = asyncio.run(planner.plan(begun(), work, 2))
+    assert planned.spent.search_steps <= steps
+    assert (planned.attempt, planned.value) in planned.tried
