@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ..envs.errors import MissingExtraError, TurngymError
 from .arguments import expand_dotted
+from .armap_options import ArmapCommand
 from .index_options import IndexCommand
 from .options import (
     Command,
@@ -42,6 +43,7 @@ _HOMES: dict[type, str] = {
     RetrieverCommand: "retriever_command",
     SelectorCommand: "selector_command",
     FidelityCommand: "fidelity_command",
+    ArmapCommand: "armap_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

@@ -16,16 +16,19 @@ from ..algos.evaluate import (
     ENV_ERROR,
     EvalSet,
     Evaluation,
+    Tick,
     evaluate_policy,
     mean_of_sets,
 )
-from ..algos.progress import Reporter, reporter
+from ..algos.progress import Bar, Reporter, reporter
 from ..algos.result import SetScore
 from ..envs.errors import TurngymError
 from .machine import prepare
 from .models import model_path
 from .options import EvalCommand
-from .prompted import ask_model, check_options
+from .planned import check_planning, planning
+from .planner_options import PLANNING
+from .prompted import ASKING, ask_model, check_options
 from .tables import metric_table, score_table, table_console
 from .worlds import env_config, file_sets
 
@@ -48,13 +51,14 @@ def run(command: EvalCommand) -> None:
     configs = file_sets(env, command.eval_data, command.n) or (whole,)
     # Agents are looked up before the first of them plays for minutes.
     check_options(command.agent, command.asked)
+    check_planning(command.agent, command.planner)
     sets = [
         EvalSet(name=made.name, env=made.env, split=made.split, n=made.n, seed=command.seed)
         for made in (config.make() for config in configs)
     ]
     agents = [(name, _known(name, sets)) for name in command.agent]
     report = reporter()
-    asked = ask_model(command, report) if any(a in PROMPTING for _, a in agents) else None
+    asked = ask_model(command, report) if any(a in ASKING for _, a in agents) else None
     rows: list[tuple[str, SetScore]] = []
     whole_sets: list[tuple[str, SetScore]] = []
     failed: list[str] = []
@@ -83,13 +87,13 @@ def run(command: EvalCommand) -> None:
 
 def _known(name: str, sets: Sequence[EvalSet]) -> str:
     scripted_ones = scripted_names(sets[0].world)
-    if name in (*scripted_ones, *PROMPTING):
+    if name in (*scripted_ones, *ASKING):
         return name
-    return model_path(name, (*PROMPTING, *sets[0].world.baselines()))
+    return model_path(name, (*ASKING, *sets[0].world.baselines()))
 
 
 def _row(name: str, asked: Asked | None) -> dict[str, Any]:
-    if asked is None or name not in PROMPTING:
+    if asked is None or name not in ASKING:
         return {"agent": name}
     return {"agent": name, "model": asked.label, "dialect": asked.dialect}
 
@@ -131,8 +135,10 @@ def _evaluate(
 ) -> list[Evaluation]:
     if agent in scripted_names(sets[0].world):
         return [_scripted(agent, what, report) for what in sets]
-    if agent in PROMPTING and asked is not None:
+    if asked is not None and agent in PROMPTING:
         return [_prompted(agent, what, command, report, asked) for what in sets]
+    if asked is not None and agent in PLANNING:
+        return _planned(agent, sets, command, report, asked)
     from ..algos.token_agent import TokenAgent
 
     prepare(small=False)
@@ -166,3 +172,25 @@ def _prompted(
                 what, lambda n: bar.update(n / count, f"{n} of {count}")
             )
         )
+
+
+def _planned(
+    agent: str, sets: list[EvalSet], command: EvalCommand, report: Reporter, asked: Asked
+) -> list[Evaluation]:
+    seat = planning(agent, command, asked, sets[0].world)
+    found = []
+    for what in sets:
+        count = len(what.tasks)
+        with report.bar(f"{agent} on {what.name}") as bar:
+
+            def tell(n: int, count: int = count, bar: Bar = bar) -> None:
+                bar.update(n / count, f"{n} of {count}")
+
+            async def scored(what: EvalSet = what, tell: Tick = tell) -> Evaluation:
+                try:
+                    return await seat.evaluate(what, tell)
+                finally:
+                    await asked.model.close()
+
+            found.append(asyncio.run(scored()))
+    return found

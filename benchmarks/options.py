@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 
 import tyro
 
+from .armap_options import ArmapCommand
 from .index_options import IndexCommand
 from .papers_options import PapersCommand
+from .planner_options import PlannerOptions, Planners
 from .selector_options import SelectorCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
@@ -127,8 +129,9 @@ class EvalCommand:
         agent: One or more of expert, random, null, a baseline of the environment (search-only,
             expand-all, expand-at-random, heuristic for PaperCrawler), a run directory, a model
             folder; or, with --model or --endpoint, of direct, cot, rag, ircot, search-o1, react
-            (SearchQA).
-        asked: The model of prompting agents.
+            (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any environment).
+        asked: The model of prompting agents and planners.
+        planner: How planners search.
         env: Id of the environment; `turngym envs` lists them.
         world: Its settings.
         split: Split of the tasks.
@@ -147,6 +150,7 @@ class EvalCommand:
 
     agent: Words
     asked: Asked = field(default_factory=ModelOptions)
+    planner: Planners = field(default_factory=PlannerOptions)
     env: str = "SearchQA-v0"
     world: World = field(default_factory=WorldOptions)
     split: str = "dev"
@@ -297,4 +301,5 @@ Command = (
     | Annotated[RetrieverCommand, tyro.conf.subcommand("retriever")]
     | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
     | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
+    | Annotated[ArmapCommand, tyro.conf.subcommand("armap")]
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..agents.endpoint import Endpoint
+from ..agents.engine import Engine
 from ..agents.prompting import (
     PROMPTING,
     Dialect,
@@ -23,8 +25,11 @@ from .arguments import values
 from .machine import prepare
 from .models import model_path, starter
 from .options import EvalCommand, ModelOptions
+from .planner_options import PLANNING
 
 STARTER = "starter"
+ASKING = (*PROMPTING, *PLANNING)
+"""Agents that need a model: prompting agents and planners."""
 AT_A_SERVER = 16
 TOKENS = {"chat": 512, "tags": 64}
 OF_ENDPOINTS = ("model_name", "api_key_env", "api", "request_arg", "timeout", "attempts")
@@ -41,28 +46,37 @@ class Asked:
         label: What result files call it.
         model: Writes.
         dialect: In which it is asked.
+        engine: Samples, for a model in this process; None for a server's.
+        tokenizer: The engine's.
     """
 
     label: str
     model: TextModel
     dialect: Dialect
+    engine: Engine | None = None
+    tokenizer: Any = None
 
     def seat(self, name: str, command: EvalCommand) -> Prompted:
         """The agent ``name`` with this model."""
         limits = Limits(
-            max_tokens=TOKENS[self.dialect] if command.max_tokens is None else command.max_tokens,
+            max_tokens=self.max_tokens(command),
             temperature=command.temperature,
         )
         return Prompted(
             agent=prompting(name, self.dialect),
             model=self.model,
             limits=limits,
-            concurrency=self._concurrency(command),
+            concurrency=self.concurrency(command),
             folder=transcripts(command.out, name),
         )
 
+    def max_tokens(self, command: EvalCommand) -> int:
+        """Most tokens of one reply."""
+        return TOKENS[self.dialect] if command.max_tokens is None else command.max_tokens
+
     @staticmethod
-    def _concurrency(command: EvalCommand) -> int:
+    def concurrency(command: EvalCommand) -> int:
+        """Most episodes at a time."""
         if command.asked.concurrency is not None:
             return command.asked.concurrency
         return command.max_batch if command.asked.endpoint is None else AT_A_SERVER
@@ -82,7 +96,7 @@ def check_options(names: tuple[str, ...], asked: ModelOptions) -> None:
     Raises:
         BadValueError: No model for a prompting agent, two of them, or one that nobody asks.
     """
-    mine = [name for name in names if name in PROMPTING]
+    mine = [name for name in names if name in ASKING]
     given = asked.model is not None or asked.endpoint is not None
     if mine and not given:
         raise BadValueError(
@@ -91,8 +105,9 @@ def check_options(names: tuple[str, ...], asked: ModelOptions) -> None:
         )
     if given and not mine:
         raise BadValueError(
-            f"--model and --endpoint: are asked by prompting agents ({', '.join(PROMPTING)}); to "
-            "score a model itself, name its folder as --agent."
+            f"--model and --endpoint: are asked by prompting agents ({', '.join(PROMPTING)}) and "
+            f"planners ({', '.join(PLANNING)}); to score a model itself, name its folder as "
+            "--agent."
         )
     if asked.model is not None and asked.endpoint is not None:
         raise BadValueError("--model and --endpoint: two models were given; give one.")
@@ -101,7 +116,7 @@ def check_options(names: tuple[str, ...], asked: ModelOptions) -> None:
     if asked.endpoint is None:
         _refuse(asked, OF_ENDPOINTS, "goes with --endpoint")
     if not mine:
-        _refuse(asked, OF_AGENTS, f"goes with prompting agents ({', '.join(PROMPTING)})")
+        _refuse(asked, OF_AGENTS, f"goes with prompting agents ({', '.join(ASKING)})")
     if (variable := asked.api_key_env) and not os.environ.get(variable):
         raise BadValueError(f"--api-key-env: the environment variable {variable} is not set.")
 
@@ -155,4 +170,10 @@ def _local(command: EvalCommand, report: Reporter) -> Asked:
         load_model(folder, device=command.device), tokenizer, max_batch=command.max_batch
     )
     model = EngineModel(engine, tokenizer)
-    return Asked(label=name, model=model, dialect="chat" if model.chats else "tags")
+    return Asked(
+        label=name,
+        model=model,
+        dialect="chat" if model.chats else "tags",
+        engine=engine,
+        tokenizer=tokenizer,
+    )
