@@ -131,8 +131,9 @@ LESSONS: Mapping[str, StarterSettings] = {
     "PaperCrawler-v0": StarterSettings(
         vocab_size=512,
         reader="heuristic",
-        read_steps=900,
-        read_least=0.3,
+        read_steps=1800,
+        read_until=0.55,
+        read_least=0.4,
         mistakes=0.1,
         err_steps=30,
     ),
