@@ -102,3 +102,8 @@ def test_constraints_pin_exact_versions() -> None:
     pins = [line for line in lines if line and not line.startswith("#")]
     assert pins
     assert all(re.fullmatch(r"[A-Za-z0-9_.\-]+==[A-Za-z0-9.]+", pin) for pin in pins)
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    names = [path.name for path in sources("tests") if path.name.startswith("test_")]
+    assert sorted(names) == sorted(set(names))
