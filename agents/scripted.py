@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from ..envs.api import Policy, TextEnv
+from ..envs.erring import checked_mistakes
 from ..envs.errors import BadValueError, EpisodeError, UnknownNameError
 
 
@@ -81,9 +82,7 @@ class ExpertPolicy:
     """
 
     def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
-        if not 0 <= mistakes <= 1:
-            raise BadValueError(f"expert: mistakes is {mistakes}; expected a probability.")
-        self._mistakes = mistakes
+        self._mistakes = checked_mistakes(mistakes)
         self._seed = seed
         self._expert: Policy | None = None
         self._world: TextEnv[Any, Any] | None = None

@@ -21,7 +21,7 @@ from .tasks import Task
 
 Members = Mapping[str, float] | Sequence[Sequence[Any]]
 """What the setting ``members`` takes."""
-DEFAULT: Mapping[str, float] = {"SearchQA-v0": 1, "MathWord-v0": 1}
+DEFAULT: Mapping[str, float] = {"Retail-v0": 1, "MathWord-v0": 1}
 SIZES = ("full", "micro")
 
 
@@ -46,7 +46,7 @@ class MixedTasks(TextEnv[Any, Any]):
     Args:
         members: ``{id: weight}``, or ``[[id, settings, weight], ...]``, as
             ``[["SearchQA-v0", {"hops": 2}, 3], ["MathWord-v0", {}, 1]]``. An id may come twice with
-            different settings. Default: SearchQA-v0 and MathWord-v0, each 1.
+            different settings. Default: Retail-v0 and MathWord-v0, each 1, as TARL mixes them.
         size: Size of the members whose settings name none and that have this size.
         render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
 

@@ -1,34 +1,22 @@
-"""What a world offers beside the plain episode: sessions out of turn, details of its own."""
+"""Sessions: contexts of their own within an episode, entered in or out of turn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from collections.abc import Sequence
+from typing import TypeVar
 
-from .episode import NO_TERMS, Episode, Info, Opening, SessionSwitch
+from .episode import Episode, Info, Opening, SessionSwitch
 from .errors import UnknownNameError
-
-if TYPE_CHECKING:
-    from .api import Policy
+from .extras import Extras
 
 S = TypeVar("S")
 
 
-class SessionDoor(Generic[S]):
-    """What most worlds leave empty in :class:`~turngym.envs.api.TextEnv`.
-
-    Sessions, and what a world reports of its own.
-    """
-
-    @property
-    def name(self) -> str:
-        """The world's name for messages."""
-        return type(self).__name__
+class SessionDoor(Extras[S]):
+    """The sessions of a world; most have none."""
 
     sessions: bool = False
     """True when actions may ask for sessions: contexts of their own within the episode."""
-    open_ended: bool = False
-    """True when no return is the top of every task, so that success is a matter of degree."""
 
     def asked(self) -> Sequence[Opening]:
         """Sessions that the last action asked for and that can still be opened."""
@@ -63,19 +51,6 @@ class SessionDoor(Generic[S]):
         episode.observation, switch = self.enter(episode, key)
         episode.session, episode.parent_session = switch
         return episode.observation, self._info(episode)
-
-    def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
-        """Scripted policies of this world that read no hidden state: from a seed, by name."""
-        return {}
-
-    def details(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
-        """Keys that this world adds to :class:`Info`; the same ones after every step."""
-        return NO_TERMS
-
-    def _info(self, episode: Episode[S], *reported: Any) -> Info:
-        info = episode.info(*reported) if reported else episode.info({}, {})
-        info.update(cast("Info", self.details(episode)))
-        return info
 
     def _ready(self, action: str) -> Episode[S]:
         raise NotImplementedError

@@ -99,6 +99,21 @@ def _task_by_id(source: TaskSource[P], split: str | None, task_id: str, where: s
     raise UnknownNameError(f"task id in {place}", task_id, examples, where)
 
 
+def numbered(split: str, task_id: str, size: int | None) -> int | None:
+    """The index in an id of the form ``split/index``; None when it is no id of this split.
+
+    Args:
+        split: The split that is looked in.
+        task_id: The id.
+        size: Tasks of the split, None when there is no end of them.
+    """
+    named, _, number = task_id.partition("/")
+    if named != split or not (number.isascii() and number.isdigit()):
+        return None
+    index = int(number)
+    return index if str(index) == number and (size is None or index < size) else None
+
+
 def first_split(source: TaskSource[P]) -> str:
     """The split that is meant when none is named: ``train``, or the first that holds a task."""
     sizes = source.sizes()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 import numpy as np
 
-from ..errors import BadValueError, UnknownNameError
+from ..erring import Erring
+from ..errors import UnknownNameError
 from .arithmetic import Move, Numbers, expression_of, moves, numbers_of, solution
 
 if TYPE_CHECKING:
@@ -21,14 +22,8 @@ leaves a number out."""
 _SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "by"}
 
 
-class Expert:
+class Expert(Erring):
     """A policy for :class:`Game24`; see :meth:`Game24.expert`."""
-
-    def __init__(self, *, mistakes: float, seed: int) -> None:
-        if not 0 <= mistakes <= 1:
-            raise BadValueError(f"Game24 expert: mistakes is {mistakes}; expected 0 to 1.")
-        self.mistakes = mistakes
-        self._rng = np.random.default_rng(seed)
 
     def __call__(
         self,
@@ -39,7 +34,7 @@ class Expert:
         """The next action of the episode in ``env``."""
         episode = cast("Game24", env.unwrapped).episode
         given, left = numbers_of(episode.task.payload.numbers), episode.world.left
-        if self.mistakes and self._rng.random() < self.mistakes:
+        if self.errs():
             kind = KINDS[int(self._rng.integers(len(KINDS)))]
             return mistake(kind, given, left, self._rng)
         plan = solution(left)

@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
-import numpy as np
 
-from ..errors import BadValueError
+from ..erring import Erring
 from .problem import Problem
 from .quantities import show
 
@@ -23,14 +22,11 @@ _SIGN_SHARE = 0.5
 _OTHER_SIGN = {"+": "-", "-": "+", "*": "+", "/": "*"}
 
 
-class Expert:
+class Expert(Erring):
     """A policy for :class:`MathWord`; see :meth:`MathWord.expert`."""
 
-    def __init__(self, *, mistakes: float, seed: int) -> None:
-        if not 0 <= mistakes <= 1:
-            raise BadValueError(f"MathWord expert: mistakes is {mistakes}; expected 0 to 1.")
-        self.mistakes = mistakes
-        self._rng = np.random.default_rng(seed)
+    def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
+        super().__init__(mistakes, seed)
         self._results: list[str] = []
 
     def __call__(

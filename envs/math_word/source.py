@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from ..drawn_tasks import DrawnTasks
 from ..errors import BadValueError
-from ..tasks import SPLITS, Task
+from ..tasks import Task
 from .generator import Generator
 from .problem import Problem
 
 EVAL_TASKS = 500
 """Problems of the dev and of the test split."""
-_DUPLICATES = 8
 
 
-class GeneratedProblems:
+class GeneratedProblems(DrawnTasks[Problem]):
     """Problems drawn at random: train has no end, dev and test have 500 each.
 
     The problem at an index depends on the generator's settings, the seed, the split and the index
@@ -26,38 +26,19 @@ class GeneratedProblems:
     """
 
     def __init__(self, generator: Generator, seed: int) -> None:
-        self.generator, self.seed = generator, seed
-        self._fixed: dict[str, list[Problem]] = {}
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> GeneratedProblems:
-        return self
+        super().__init__(seed, EVAL_TASKS)
+        self.generator = generator
 
     def __reduce__(self) -> Any:
         return generated_problems, (self.generator, self.seed)
 
-    def sizes(self) -> Mapping[str, int | None]:
-        """None for train, the fixed number for the others."""
-        return {"train": None, "dev": EVAL_TASKS, "test": EVAL_TASKS}
+    def draw(self, pool: int, random: np.random.Generator) -> Problem:
+        """A problem of split number ``pool``.
 
-    def task(self, split: str, index: int) -> Task[Problem]:
-        """The problem at ``index``."""
-        endless = self.sizes()[split] is None
-        problem = self._draw(split, index, 0) if endless else self._all(split)[index]
-        return Task(f"{split}/{index}", split, index, problem)
-
-    def index_of(self, split: str, task_id: str) -> int | None:
-        """The index that a task id names."""
-        named, _, number = task_id.partition("/")
-        if named != split or not (number.isascii() and number.isdigit()):
-            return None
-        index, size = int(number), self.sizes()[split]
-        fits = str(index) == number and (size is None or index < size)
-        return index if fits else None
-
-    def _draw(self, split: str, index: int, retry: int) -> Problem:
-        pool = SPLITS.index(split)
-        entropy = (self.seed, pool, index, retry)
-        problem = self.generator.draw(pool, np.random.Generator(np.random.PCG64(entropy)))
+        Raises:
+            BadValueError: No problem fits the settings.
+        """
+        problem = self.generator.draw(pool, random)
         if problem is None:
             raise BadValueError(
                 f"MathWord: no problem fits steps={self.generator.steps}, topics="
@@ -65,21 +46,6 @@ class GeneratedProblems:
                 f"{self.generator.size!r}; allow more of them."
             )
         return problem
-
-    def _all(self, split: str) -> list[Problem]:
-        if split not in self._fixed:
-            seen: set[str] = set()
-            problems = []
-            for index in range(EVAL_TASKS):
-                problem = self._draw(split, index, 0)
-                for retry in range(1, _DUPLICATES):
-                    if problem.text not in seen:
-                        break
-                    problem = self._draw(split, index, retry)
-                seen.add(problem.text)
-                problems.append(problem)
-            self._fixed[split] = problems
-        return self._fixed[split]
 
 
 @lru_cache(maxsize=32)

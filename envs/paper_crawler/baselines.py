@@ -9,7 +9,7 @@ import gymnasium as gym
 
 from ..api import Policy
 from ..digest import digest_of
-from ..errors import BadValueError
+from ..erring import checked_mistakes
 from .grammar import MARKERS, STOPS
 from .papers import Judged, Paper, Request
 
@@ -100,10 +100,8 @@ class Expert(CrawlPolicy):
     """
 
     def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
-        if not 0 <= mistakes <= 1:
-            raise BadValueError(f"expert: mistakes is {mistakes}; expected a probability.")
         super().__init__(seed)
-        self.mistakes = mistakes
+        self.mistakes = checked_mistakes(mistakes)
 
     def queries(self, env: PaperCrawler, request: Request) -> Iterable[str]:
         """The scripted queries, save mistakes; at least the request itself."""

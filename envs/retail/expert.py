@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 import numpy as np
 
-from ..errors import BadValueError
+from ..erring import Erring
 from . import speeches as say
 from .customer.rules import active
 from .customer.scenario import Goal, Identity, call_of
@@ -30,14 +30,8 @@ _ASKED = {
 }
 
 
-class Expert:
+class Expert(Erring):
     """A policy for :class:`Retail`; see :meth:`Retail.expert`."""
-
-    def __init__(self, *, mistakes: float, seed: int) -> None:
-        if not 0 <= mistakes <= 1:
-            raise BadValueError(f"Retail expert: mistakes is {mistakes}; expected 0 to 1.")
-        self.mistakes = mistakes
-        self._rng = np.random.default_rng(seed)
 
     def __call__(
         self,
@@ -50,7 +44,7 @@ class Expert:
         if world.episode.task.payload.scenario is None:
             return _gold_step(world)
         plan = _Plan(world)
-        if self.mistakes and self._rng.random() < self.mistakes:
+        if self.errs():
             return plan.wrong(self._rng)
         return plan.step()
 

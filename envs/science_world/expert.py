@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 
 from ..api import TextEnv
-from ..errors import BadValueError
+from ..erring import Erring
 from .legal import legal_actions
 from .physics.quiet import settle
 from .tasks.solvers.solve import next_intent
@@ -32,7 +31,7 @@ def planned(world: World) -> str:
     return write(world, intent) if world.pending is None else answer(world, intent)
 
 
-class ScienceExpert:
+class ScienceExpert(Erring):
     """Does what the task's solver says next, from the hidden state of the episode.
 
     Args:
@@ -42,14 +41,6 @@ class ScienceExpert:
     Raises:
         BadValueError: ``mistakes`` is no probability.
     """
-
-    def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
-        if not 0.0 <= mistakes <= 1.0:
-            raise BadValueError(
-                f"ScienceWorld expert: mistakes is {mistakes!r}; expected a probability, 0 to 1."
-            )
-        self.mistakes = mistakes
-        self._random = np.random.default_rng(seed)
 
     def __call__(
         self,
@@ -61,10 +52,10 @@ class ScienceExpert:
         inner = env.unwrapped
         assert isinstance(inner, TextEnv)
         world: World = inner.episode.world.world
-        if self.mistakes and self._random.random() < self.mistakes:
+        if self.errs():
             return self._wrong(world)
         return planned(world)
 
     def _wrong(self, world: World) -> str:
         choices = [text for text in legal_actions(world) if text.startswith(HARMLESS)]
-        return choices[int(self._random.integers(len(choices)))] if choices else LOST
+        return choices[int(self._rng.integers(len(choices)))] if choices else LOST

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
-import numpy as np
 
-from ..errors import BadValueError
+from ..erring import Erring
 from .queries import Probe
 from .questions import Question
 from .text import GRAMMAR
@@ -25,17 +24,10 @@ _DOC = re.compile(r"^Doc \d+\(Title: \"?(.*?)\"?\) (.*)$", re.MULTILINE)
 _NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
 
 
-class Expert:
+class Expert(Erring):
     """A policy for :class:`SearchQA`; see :meth:`SearchQA.expert`."""
 
-    world = "SearchQA"
     grammar = GRAMMAR
-
-    def __init__(self, *, mistakes: float, seed: int) -> None:
-        if not 0 <= mistakes <= 1:
-            raise BadValueError(f"{self.world} expert: mistakes is {mistakes}; expected 0 to 1.")
-        self.mistakes = mistakes
-        self._rng = np.random.default_rng(seed)
 
     def __call__(
         self,

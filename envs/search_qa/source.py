@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..drawn_tasks import DrawnTasks
 from ..errors import DataError
-from ..tasks import SPLITS, Task
+from ..tasks import Task
 from .mixture import Mixture
 from .questions import Drawer, Question
 from .world import World, load_world
 
 EVAL_TASKS = 2000
 """Questions of the dev and of the test split."""
-_DUPLICATES = 8
 
 
-class GeneratedQuestions:
+class GeneratedQuestions(DrawnTasks[Question]):
     """Questions of a generated world: train has no end, dev and test have 2,000 each.
 
     The question at an index depends on the world, the kinds, the hop counts, the split and the
@@ -28,54 +28,16 @@ class GeneratedQuestions:
     """
 
     def __init__(self, world: World, kinds: tuple[str, ...], hops: tuple[int, ...]) -> None:
+        super().__init__(world.key[1], EVAL_TASKS)
         self.world, self.kinds, self.hops = world, kinds, hops
         self.drawer = Drawer(world, kinds, hops)
-        self._fixed: dict[str, list[Question]] = {}
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> GeneratedQuestions:
-        return self
 
     def __reduce__(self) -> Any:
         return generated_questions, (self.world.key, self.kinds, self.hops)
 
-    def sizes(self) -> Mapping[str, int | None]:
-        """None for train, the fixed number for the others."""
-        return {"train": None, "dev": EVAL_TASKS, "test": EVAL_TASKS}
-
-    def task(self, split: str, index: int) -> Task[Question]:
-        """The question at ``index``."""
-        endless = self.sizes()[split] is None
-        question = self._draw(split, index, 0) if endless else self._all(split)[index]
-        return Task(f"{split}/{index}", split, index, question)
-
-    def index_of(self, split: str, task_id: str) -> int | None:
-        """The index that a task id names."""
-        named, _, number = task_id.partition("/")
-        if named != split or not (number.isascii() and number.isdigit()):
-            return None
-        index, size = int(number), self.sizes()[split]
-        fits = str(index) == number and (size is None or index < size)
-        return index if fits else None
-
-    def _draw(self, split: str, index: int, retry: int) -> Question:
-        pool = SPLITS.index(split)
-        entropy = (self.world.key[1], pool, index, retry)
-        return self.drawer.draw(pool, np.random.Generator(np.random.PCG64(entropy)))
-
-    def _all(self, split: str) -> list[Question]:
-        if split not in self._fixed:
-            seen: set[str] = set()
-            questions = []
-            for index in range(EVAL_TASKS):
-                question = self._draw(split, index, 0)
-                for retry in range(1, _DUPLICATES):
-                    if question.text not in seen:
-                        break
-                    question = self._draw(split, index, retry)
-                seen.add(question.text)
-                questions.append(question)
-            self._fixed[split] = questions
-        return self._fixed[split]
+    def draw(self, pool: int, random: np.random.Generator) -> Question:
+        """A question of split number ``pool``."""
+        return self.drawer.draw(pool, random)
 
 
 @lru_cache(maxsize=32)

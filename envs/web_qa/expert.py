@@ -27,7 +27,6 @@ class WebExpert(Expert):
     first part on, as long as there are turns to spare; then it goes straight to the page and part.
     """
 
-    world = "WebQA"
     grammar = GRAMMAR
 
     def __call__(

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
-import numpy as np
 
-from ..errors import BadValueError
+from ..erring import Erring
 from .pages import BACK, BUY, NEXT, PREVIOUS, Visit
 from .reward import Goal, best_choice
 
@@ -16,14 +15,8 @@ if TYPE_CHECKING:
     from .env import WebShop
 
 
-class Expert:
+class Expert(Erring):
     """A policy for :class:`WebShop`; see :meth:`WebShop.expert`."""
-
-    def __init__(self, *, mistakes: float, seed: int) -> None:
-        if not 0 <= mistakes <= 1:
-            raise BadValueError(f"WebShop expert: mistakes is {mistakes}; expected 0 to 1.")
-        self.mistakes = mistakes
-        self._rng = np.random.default_rng(seed)
 
     def __call__(
         self,
@@ -34,7 +27,7 @@ class Expert:
         """The next action of the episode in ``env``."""
         shop = cast("WebShop", env.unwrapped)
         visit, goal = shop.episode.world, shop.episode.task.payload
-        if self.mistakes and self._rng.random() < self.mistakes:
+        if self.errs():
             return self._mistake(shop, visit, goal)
         if visit.page == "item":
             last = shop.episode.turn + 1 >= shop.max_turns

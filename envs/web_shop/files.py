@@ -35,7 +35,7 @@ import numpy as np
 
 from ..digest import digest_of
 from ..errors import BadValueError, DataError
-from ..tasks import Task
+from ..tasks import Task, numbered
 from .goals import price_limit
 from .items import Item, Options, Shop
 from .reward import NO_LIMIT, Goal
@@ -85,11 +85,7 @@ class FileGoals:
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """The index that a task id names."""
-        name, _, number = task_id.partition("/")
-        if name != split or not (number.isascii() and number.isdigit()):
-            return None
-        known = int(number) < len(self._splits[split]) and str(int(number)) == number
-        return int(number) if known else None
+        return numbered(split, task_id, len(self._splits[split]))
 
 
 def load_files(folder: str | os.PathLike[str]) -> FileGoals:

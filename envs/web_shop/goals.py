@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tasks import SPLITS, Task
+from ..tasks import SPLITS, Task, numbered
 from .catalogue import load_shop
 from .items import Item, Shop
 from .reward import NO_LIMIT, Goal
@@ -86,12 +86,7 @@ class Goals:
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """The index that a task id names."""
-        name, _, number = task_id.partition("/")
-        if name != split or not (number.isascii() and number.isdigit()):
-            return None
-        index = int(number)
-        known = index < len(self._places[split]) * GOALS_PER_ITEM and str(index) == number
-        return index if known else None
+        return numbered(split, task_id, len(self._places[split]) * GOALS_PER_ITEM)
 
 
 @lru_cache(maxsize=8)

@@ -33,6 +33,7 @@ SHORT: Mapping[str, Mapping[str, Any]] = {
     "ScienceWorld-v0": {"max_turns": 4},
     "Retail-v0": {"max_turns": 4},
     "WebShop-v0": {"max_turns": 4},
+    "MixedTasks-v0": {"members": [["Retail-v0", {"max_turns": 4}, 1], ["MathWord-v0", {}, 1]]},
 }
 """Worlds whose episodes are long: here a few turns of them are enough."""
 ALWAYS = ("grpo", "ppo", "treegrpo", "arpo", "tarl", "pasa")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...disk_cache import cached_arrays, pack_strings, unpack_strings
 from ...errors import BadValueError, UnknownNameError
-from ...tasks import SPLITS, Task
+from ...tasks import SPLITS, Task, numbered
 from ..papers import Request
 from .columns import NONE, PAPER
 from .outline import OUTLINES, RELATED
@@ -254,11 +254,7 @@ class GeneratedRequests:
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """The index that a task id names."""
-        named, _, number = task_id.partition("/")
-        if named != split or not (number.isascii() and number.isdigit()):
-            return None
-        index = int(number)
-        return index if str(index) == number and index < self._sizes[split] else None
+        return numbered(split, task_id, self._sizes[split])
 
 
 @lru_cache(maxsize=16)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
 from ...errors import DataError
-from ...tasks import Task
+from ...tasks import Task, numbered
 from ..shop.build import SPLITS, make_shop
 from ..shop.tables import Shop
 from .digests import DIGESTS
@@ -78,12 +78,9 @@ class MadeTasks:
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """Place of the task with this id."""
-        found, _, number = task_id.partition("/")
-        if found != split or not number.isdecimal() or str(int(number)) != number:
-            return None
-        place = int(number)
-        if self._all:
-            return place if place < COUNTS[self.size][split] else None
+        place = numbered(split, task_id, COUNTS[self.size][split])
+        if self._all or place is None:
+            return place
         kept = self._kept(split)
         return kept.index(place) if place in kept else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -30,7 +31,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(ABC):
     """A condition with its place in the task.
 
     Attributes:
@@ -43,9 +44,9 @@ class Goal:
     key: str = field(default="", kw_only=True)
     needs: tuple[str, ...] = field(default=(), kw_only=True)
 
+    @abstractmethod
     def check(self, look: Look) -> int:
         """NO, YES or FAIL; ``look.focus`` is NONE when the goal is asked without a focus."""
-        raise NotImplementedError
 
     def seeks(self) -> tuple[str, ...]:
         """Names of things that the goal looks for around the agent."""

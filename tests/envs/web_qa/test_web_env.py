@@ -277,8 +277,8 @@ def test_refusals_name_the_world_that_was_made(settings: dict[str, Any]) -> None
     assert "SearchQA" not in str(caught.value)
 
 
-def test_the_expert_names_its_world() -> None:
-    with pytest.raises(BadValueError, match="WebQA expert: mistakes is 2"):
+def test_the_expert_refuses_impossible_shares_of_mistakes() -> None:
+    with pytest.raises(BadValueError, match=r"expert: mistakes is 2; expected a prob"):
         WebQA(size="micro").expert(mistakes=2)
 
 

@@ -1,0 +1,38 @@
+"""What scripted experts share: they err as often as they are told to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import BadValueError
+
+
+def checked_mistakes(mistakes: float) -> float:
+    """The share of mistakes that an expert was asked for.
+
+    Raises:
+        BadValueError: It is no probability.
+    """
+    if not 0 <= mistakes <= 1:
+        raise BadValueError(f"expert: mistakes is {mistakes!r}; expected a probability.")
+    return mistakes
+
+
+class Erring:
+    """A scripted player with a share of mistakes.
+
+    Args:
+        mistakes: Probability of a plausible wrong action, as :meth:`TextEnv.expert` takes it.
+        seed: Of the mistakes.
+
+    Raises:
+        BadValueError: ``mistakes`` is no probability.
+    """
+
+    def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
+        self.mistakes = checked_mistakes(mistakes)
+        self._rng = np.random.default_rng(seed)
+
+    def errs(self) -> bool:
+        """Whether the next action is a mistake; draws a number only where there are any."""
+        return bool(self.mistakes) and self._rng.random() < self.mistakes
