@@ -27,6 +27,7 @@ from .options import (
     TrainCommand,
 )
 from .papers_options import PapersCommand
+from .retail_options import RetailCommand
 from .selector_options import SelectorCommand
 
 INTERRUPTED, REFUSED = 130, 2
@@ -40,6 +41,7 @@ _HOMES: dict[type, str] = {
     EvalCommand: "eval_command",
     IndexCommand: "index_command",
     PapersCommand: "papers_command",
+    RetailCommand: "retail_command",
     RetrieverCommand: "retriever_command",
     SelectorCommand: "selector_command",
     FidelityCommand: "fidelity_command",

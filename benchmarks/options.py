@@ -11,6 +11,7 @@ from .armap_options import ArmapCommand
 from .index_options import IndexCommand
 from .papers_options import PapersCommand
 from .planner_options import PlannerOptions, Planners
+from .retail_options import RetailCommand
 from .selector_options import SelectorCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
@@ -298,6 +299,7 @@ Command = (
     | Annotated[EvalCommand, tyro.conf.subcommand("eval")]
     | Annotated[IndexCommand, tyro.conf.subcommand("index")]
     | Annotated[PapersCommand, tyro.conf.subcommand("papers")]
+    | Annotated[RetailCommand, tyro.conf.subcommand("retail")]
     | Annotated[RetrieverCommand, tyro.conf.subcommand("retriever")]
     | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
     | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]

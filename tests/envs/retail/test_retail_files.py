@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pickle
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tiny_shop import tiny
 from turngym.envs.errors import BadValueError, DataError
 from turngym.envs.retail.env import Retail
 
+REAL1 = os.environ.get("TURNGYM_TAU1")
 REAL = os.environ.get("TURNGYM_TAU2")
 RETURN = {
     "name": "return_delivered_order_items",
@@ -173,3 +175,23 @@ def test_gold_replays_of_the_published_tau2_tasks() -> None:
             idle += info["metrics"]["data"]
             judged += "judged_left_out" in info["metrics"]
     assert (idle, judged) == (11, 40)
+
+
+@pytest.mark.skipif(REAL1 is None, reason="TURNGYM_TAU1 names no folder with tau-bench's files")
+def test_gold_replays_of_the_published_tau_bench_tasks() -> None:
+    """P14: 500, 20, 115 of as many; doing nothing keeps 5, 1, 11 databases and solves 5, 1, 7."""
+    env = Retail(data=REAL1)
+    assert {s: sum(rewards) for s, rewards in played(env).items()} == {
+        "train": 500,
+        "dev": 20,
+        "test": 115,
+    }
+    kept, solved = Counter[str](), Counter[str]()
+    for split, count in env.source.sizes().items():
+        for i in range(count or 0):
+            env.reset(seed=0, options={"split": split, "task": i})
+            *_, info = env.step("ok")
+            kept[split] += int(info["metrics"]["data"])
+            solved[split] += info["status"] == "solved"
+    assert kept == {"train": 5, "dev": 1, "test": 11}
+    assert solved == {"train": 5, "dev": 1, "test": 7}
