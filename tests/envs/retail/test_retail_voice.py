@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 import shutil
 import wave
 from typing import Any
@@ -110,6 +111,18 @@ def test_a_missing_program_is_refused_with_what_to_do() -> None:
     if shutil.which("espeak-ng") is None:
         with pytest.raises(BadValueError, match="needs the program"):
             Retail(size="micro", channel="speech")
+
+
+@pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not installed")
+def test_the_customer_is_heard_through_espeak() -> None:
+    env = Retail(size="micro", channel="speech")
+    observation, _ = env.reset(seed=1)
+    assert re.fullmatch(r"Customer: <speech [0-9a-f]{12} \d+\.\d s>\n", observation)
+    sound = env.sound()
+    assert sound.rate == 22050
+    assert sound.seconds > 2
+    assert len(set(sound.samples)) > 50
+    assert f"{sound.seconds:.1f} s" in observation
 
 
 def test_the_program_is_run(tmp_path: Any) -> None:
