@@ -55,7 +55,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         founded, and no scored rule was broken.
 
     Args:
-        size: ``"full"`` (17 tools, 50 products, tiers 1 to 5) or ``"micro"`` (five tools, four
+        size: ``"full"`` (17 tools, 50 products, tiers 1 to 5) or ``"micro"`` (five tools, twelve
             products, short words, tiers 1 and 2).
         tiers: Difficulties to draw from: one number or several.
         world_seed: Seed of the generated shops and tasks.

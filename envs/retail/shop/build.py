@@ -42,7 +42,7 @@ class Sizes:
 
 SIZES = {
     "full": Sizes(500, (0.06, 0.2, 0.26, 0.22, 0.13, 0.08, 0.05), 5, (5, 20), (10, 7, 7), 0.66),
-    "micro": Sizes(200, (0.0, 0.3, 0.5, 0.2), 2, (4, 6), (4, 4, 4), 0.8),
+    "micro": Sizes(800, (0.0, 0.3, 0.5, 0.2), 2, (4, 6), (4, 4, 4), 0.8),
 }
 
 
@@ -97,12 +97,16 @@ class _Builder:
         return len(shares) - 1
 
     def number_id(self, digits: int, prefix: str = "") -> str:
-        """An unused number that leaves the rest of this split by division by their count."""
-        low = 10 ** (digits - 1) // len(SPLITS)
+        """An unused number whose digits add up to this split's rest by division by their count.
+
+        So splits share no number, and no single digit tells them apart: what copies the numbers of
+        one split copies those of another.
+        """
+        low = 10 ** (digits - 1)
         while True:
-            number = (low + self.below(9 * low)) * len(SPLITS) + self.number
-            text = f"{prefix}{number:0{digits}d}"
-            if text not in self.used:
+            number = str(low + self.below(9 * low))
+            text = prefix + number
+            if sum(map(int, number)) % len(SPLITS) == self.number and text not in self.used:
                 self.used.add(text)
                 return text
 
@@ -178,10 +182,11 @@ class _Builder:
 
     def user(self, first: str, last: str) -> Record:
         stem = f"{first}_{last}_".lower()
-        user_id = stem + self.number_id(3) if self.micro else self.number_id(4, stem)
         if self.micro:
-            email = f"{first.lower()}{user_id.rpartition('_')[2]}@mail.com"
+            short = self.number_id(3, first.lower())
+            user_id, email = stem + short.removeprefix(first.lower()), f"{short}@mail.com"
         else:
+            user_id = self.number_id(4, stem)
             email = f"{first}.{last}{1000 + self.below(9000)}@example.com".lower()
         return {
             "user_id": user_id,

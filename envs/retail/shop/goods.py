@@ -87,4 +87,12 @@ cup|6|color:red,blue,black;size:small,large
 hat|12|color:red,blue,black;size:small,large
 lamp|30|color:red,white,black;size:small,large
 bag|40|color:blue,green,black;size:small,large
+belt|15|color:brown,white,black;size:small,large
+bowl|8|color:red,blue,white;size:small,large
+clock|25|color:red,white,green;size:small,large
+drum|60|color:blue,white,black;size:small,large
+fan|35|color:blue,white,green;size:small,large
+kite|18|color:red,green,black;size:small,large
+rug|45|color:brown,blue,green;size:small,large
+tent|90|color:brown,red,green;size:small,large
 """)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 DIGESTS = {
     "full": {
-        "train": "76553002d9b970e4cfb70a1d6309a62f",
-        "dev": "b6a5d49f1da9d8115925290824105bf6",
-        "test": "b4eefbe3771ad3b6790973d446c0a07e",
-        "hard": "0dfdc466dd005d91537ff4598e249cd5",
+        "train": "175acd44d3c9c7aee847b313d9d08e25",
+        "dev": "e1d99364bcef7c7d3918d2aab19451a4",
+        "test": "553cd9bd76122b5f2629940b6c64edae",
+        "hard": "1aadf6ae50f8d79eda7c6af5e9fc5f1a",
     },
     "micro": {
-        "train": "8015340e24446c6ccd6b861131fd5ae1",
-        "dev": "e4c7d8b8a3fac39b228f0701eb3c4c1b",
-        "test": "3bf959374c278e755fed23a9570c221d",
-        "hard": "90077f69b5cc6428f49990683ae74d1b",
+        "train": "4ea3877b40a9ecdd7ac67d9b4a9f7f28",
+        "dev": "147ff1362c68007c8fdd690d44f0d330",
+        "test": "278b5dc6cf9f765686a2187972c033ad",
+        "hard": "118001b140ca9a15ab693ac6cbfa95b0",
     },
 }

@@ -30,7 +30,7 @@ from .proving import Proof
 
 COUNTS = {
     "full": {"train": 3000, "dev": 200, "test": 300, "hard": 100},
-    "micro": {"train": 2000, "dev": 100, "test": 200, "hard": 60},
+    "micro": {"train": 6000, "dev": 100, "test": 200, "hard": 60},
 }
 _SHARES = {
     "full": {
