@@ -1,4 +1,4 @@
-"""TARL on the shop: above the imitation start, beside GRPO and with maths mixed in, equal tokens."""
+"""TARL on the shop: above its start, beside GRPO and with maths mixed in, at equal tokens."""
 
 from __future__ import annotations
 
