@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from ...envs.errors import UnknownNameError
+import gymnasium as gym
+
+from ...envs.api import TextEnv
+from ...envs.errors import BadValueError, UnknownNameError
 from ..suite import Cell, Suite
 
 WORLDS = (
@@ -20,14 +22,17 @@ WORLDS = (
 )
 METRICS = {"PaperCrawler-v0": "recall"}
 """The score where it is not ``success``: finding papers is a matter of degree."""
+KINDS = ("ScienceWorld-v0",)
+"""Worlds whose tasks are listed kind by kind: the first ones would be all of one kind."""
 UNKNOWN = "0" * 32
 
 
-def _cell(env_id: str, tasks: range, trials: int, settings: Mapping[str, Any]) -> Cell:
+def _cell(env_id: str, size: str, count: int, trials: int) -> Cell:
+    tasks = _of_every_kind(env_id, size, count) if env_id in KINDS else range(count)
     return Cell(
         key=env_id,
         env_id=env_id,
-        settings=dict(settings),
+        settings={"size": size},
         tasks=tuple(tasks),
         trials=trials,
         metric=METRICS.get(env_id, "success"),
@@ -36,8 +41,20 @@ def _cell(env_id: str, tasks: range, trials: int, settings: Mapping[str, Any]) -
     )
 
 
+def _of_every_kind(env_id: str, size: str, count: int) -> Sequence[int]:
+    """The first task of every kind, then the second of every kind, up to ``count``."""
+    world = gym.make(env_id, size=size).unwrapped
+    if not isinstance(world, TextEnv) or (total := world.source.sizes()["test"]) is None:
+        raise BadValueError(f"{env_id}: has no listed test split to choose from.")
+    kinds: dict[str, list[int]] = {}
+    for index in range(total):
+        kinds.setdefault(world.source.task("test", index).id.rpartition("/")[0], []).append(index)
+    turns = [(place, index) for listed in kinds.values() for place, index in enumerate(listed)]
+    return sorted(index for _, index in sorted(turns)[:count])
+
+
 def _micro() -> Suite:
-    cells = (_cell(env_id, range(20), 2, {"size": "micro"}) for env_id in WORLDS)
+    cells = (_cell(env_id, "micro", 20, 2) for env_id in WORLDS)
     return Suite(
         name="micro",
         version=1,
@@ -47,7 +64,7 @@ def _micro() -> Suite:
 
 
 def _standard() -> Suite:
-    cells = (_cell(env_id, range(50), 4, {"size": "full"}) for env_id in WORLDS)
+    cells = (_cell(env_id, "full", 50, 4) for env_id in WORLDS)
     return Suite(
         name="standard",
         version=1,
