@@ -146,9 +146,9 @@ class Manifest(Form):
     date: Day
     suite: SuiteRef
     environments: tuple[PlayedEnv, ...] = Field(min_length=1)
-    versions: dict[
-        Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=60)]
-    ] = Field(max_length=20)
+    versions: dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=60)]] = (
+        Field(max_length=20)
+    )
     runs: tuple[Run, ...] = Field(default=(Run(),), min_length=1, max_length=100)
     track: Track | None = None
     reference: ReferenceName | None = None
