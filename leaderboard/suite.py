@@ -50,7 +50,7 @@ class Cell(Form):
 
     key: Key
     env_id: str
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
     split: str = "test"
     tasks: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
     trials: int = Field(default=1, ge=1, le=64)

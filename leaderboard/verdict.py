@@ -196,7 +196,7 @@ class Verdict(Form):
     episodes: tuple[EpisodeResult, ...] = ()
     replayed: int = 0
     seconds: float = Field(default=0.0, ge=0)
-    verifier: dict[str, str] = {}
+    verifier: dict[str, str] = Field(default_factory=dict)
 
 
 class Refused(Exception):
