@@ -25,6 +25,8 @@ Tick = Callable[[int, int], None]
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "TMPDIR", "XDG_CACHE_HOME")
 _OWN = "TURNGYM_CACHE"
 _ANSWER_BYTES = 256 * 2**20
+_CHUNK = 2**20
+Answer = Verdict | Reason | None
 _WHY = {
     "cpu_limit": "replaying took more than {cpu_s} processor seconds",
     "wall_limit": "replaying took more than {wall_s:g} seconds",
@@ -112,7 +114,7 @@ class _Run:
         kept = {name: os.environ[name] for name in (*_KEPT, _OWN) if name in os.environ}
         calm = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         process = subprocess.Popen(
-            [sys.executable, "-m", "turngym.leaderboard.worker"],
+            [sys.executable, "-P", "-m", "turngym.leaderboard.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=complaints,
@@ -126,30 +128,29 @@ class _Run:
             process.stdin.close()
         return process
 
-    def _listen(
-        self, process: subprocess.Popen[bytes], tell: Tick | None
-    ) -> Verdict | Reason | None:
+    def _listen(self, process: subprocess.Popen[bytes], tell: Tick | None) -> Answer:
         """The verdict; or the limit that was met; or None when it died without a word."""
         assert process.stdout is not None
-        taken, rest = 0, b""
+        taken, line = 0, bytearray()
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while True:
+            while taken < _ANSWER_BYTES:
                 left = self._deadline - time.monotonic()
                 if left <= 0 or not selector.select(left):
                     return "wall_limit"
-                data = os.read(process.stdout.fileno(), 65536)
+                data = os.read(process.stdout.fileno(), _CHUNK)
                 if not data:
                     return self._exit(process)
                 taken += len(data)
-                if taken > _ANSWER_BYTES:
-                    return "memory_limit"
-                *lines, rest = (rest + data).split(b"\n") if b"\n" in data else (rest + data,)
-                for line in lines:
+                first, *others = data.split(b"\n")
+                line += first
+                for other in others:
                     if (answer := self._heard(json.loads(line), tell)) is not None:
                         return answer
+                    line = bytearray(other)
+        return "memory_limit"
 
-    def _heard(self, message: dict[str, Any], tell: Tick | None) -> Verdict | Reason | None:
+    def _heard(self, message: dict[str, Any], tell: Tick | None) -> Answer:
         if "verdict" in message:
             return filled(Verdict, json.dumps(message["verdict"]), "the verifying process")
         if "stopped" in message:
@@ -175,7 +176,7 @@ class _Run:
 
 
 def _reason(code: int | None) -> Reason:
-    return "cpu_limit" if code in (-signal.SIGXCPU, -signal.SIGKILL) else "crashed"
+    return "cpu_limit" if code == -signal.SIGXCPU else "crashed"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 MIB = 2**20
+_GRACE_S = 2
 
 
 def main() -> int:
@@ -51,11 +52,17 @@ def _verdict(request: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
             _say(answers, progress=[done, total])
 
     try:
-        root = unpack(entry, Path(request["room"]), limits) if entry.is_file() else entry
+        root = unpack(entry, _empty(request["room"]), limits) if entry.is_file() else entry
     except Refused as error:
         return Verdict(accepted=False, refusal=error.refusal).model_dump()
     suites = known_suites([Path(path) for path in request["suites"]])
     return verify_folder(root, suites, limits, tell).model_dump()
+
+
+def _empty(room: str) -> Path:
+    folder = Path(room) / "entry"
+    folder.mkdir()
+    return folder
 
 
 def _say(answers: IO[str], **message: Any) -> None:
@@ -75,7 +82,9 @@ def _take_limits(cpu_s: int, memory_mib: int, file_mib: int) -> None:
     for what, amount in wanted.items():
         hard = resource.getrlimit(what)[1]
         most = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
-        resource.setrlimit(what, (most, most))
+        # At the soft limit of processor time comes a signal that says why; then the end.
+        spare = _GRACE_S if what == resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY else 0
+        resource.setrlimit(what, (most, most + spare))
 
 
 def _out_of_memory(error: Exception) -> bool:
