@@ -92,9 +92,12 @@ class Board(Form):
         suite: Id of the suite.
         track: Terms that the rows share; None on the board of agents.
         rows: From the best down.
+        missing_references: Reference rows that nobody made yet; ``turngym leaderboard reference``
+            makes them.
     """
 
     board: BoardName
     suite: str
     track: Track | None
     rows: tuple[BoardRow, ...]
+    missing_references: tuple[ReferenceName, ...] = ()
