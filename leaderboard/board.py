@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from .entry import BoardName, Budget, Manifest, ReferenceName, Track
@@ -81,7 +82,7 @@ def _board(key: Key, entries: list[Indexed]) -> Board:
     ordered = sorted(entries, key=_standing)
     ranks = _ranks(ordered)
     tests = [
-        *(paired(a, b) for a, b in zip(ordered, ordered[1:], strict=False)),
+        *(paired(a, b) for a, b in itertools.pairwise(ordered)),
         None,
     ]
     rows = tuple(

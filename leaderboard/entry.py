@@ -92,12 +92,13 @@ class Track(Form):
 
     Attributes:
         start: Name of the starting model.
-        start_digest: Hash of its weights.
-        budget: Most that a run may cost.
+        start_digest: Hash of its weights, as ``sha256:…``; for a hub name ``name:…``.
+        budget: What a run may cost. Training ends after the step that reaches it, so it may be
+            passed by a twentieth.
     """
 
     start: Line
-    start_digest: Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
+    start_digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64}|name:[\w./-]{1,200})$")]
     budget: Budget
 
 

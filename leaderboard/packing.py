@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ..envs.errors import BadValueError, DataError
 from ..envs.record import Transcript, versions
 from .entry import Episode, ErrorKind, Manifest, PlayedEnv, SuiteRef
-from .recording import one_line, storable, unplayed
+from .recording import AgentStopped, one_line, storable, unplayed
 from .suite import Cell, Slot, Suite
 
 
@@ -76,8 +76,8 @@ def episodes_from(
             f"{suite.seed_of(first)}. Play them with the suite's seeds and settings, or have them "
             "counted as errors."
         )
-    why = "no transcript of the episode"
-    filled = unplayed(suite, missing, why, run)
+    lost = AgentStopped("agent_error", "no transcript of the episode")
+    filled = unplayed(suite, missing, lost, run)
     found.update(zip(missing, filled, strict=True))
     return [found[slot] for slot in suite.slots()]
 

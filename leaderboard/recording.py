@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..envs.api import Policy, TextEnv
-from ..envs.errors import ContextFullError
+from ..envs.errors import ContextFullError, TurngymError
 from ..envs.record import link
 from .entry import Episode, ErrorKind
 from .suite import Cell, Slot, Suite
@@ -15,6 +15,14 @@ from .suite_digests import make_world
 MakePolicy = Callable[[TextEnv[Any, Any], int], Policy]
 """Makes the policy of one episode from the world and the episode's seed."""
 Tick = Callable[[int, int], None]
+
+
+class AgentStopped(TurngymError):
+    """Raised by a policy that cannot go on; the episode is packed as an error and counts as 0."""
+
+    def __init__(self, kind: ErrorKind, why: str) -> None:
+        super().__init__(why)
+        self.kind: ErrorKind = kind
 
 
 def play_suite(
@@ -47,7 +55,8 @@ def play_slot(
 ) -> Episode:
     """One episode.
 
-    An agent that says its context is full, and a world that breaks, end it with an error.
+    An agent that raises :class:`AgentStopped` or says that its context is full, and a world that
+    breaks, end it with an error. Any other exception of the agent goes up.
 
     Args:
         world: An environment of the cell.
@@ -67,6 +76,9 @@ def play_slot(
     while info["status"] == "running":
         try:
             action = storable(policy(world, observation, info))
+        except AgentStopped as stop:
+            error, why = stop.kind, str(stop)
+            break
         except ContextFullError as full:
             error, why = "context_full", str(full)
             break
@@ -91,26 +103,24 @@ def play_slot(
     )
 
 
-def unplayed(suite: Suite, slots: Iterable[Slot], why: str, run: int = 0) -> Iterator[Episode]:
+def unplayed(
+    suite: Suite, slots: Iterable[Slot], stopped: AgentStopped, run: int = 0
+) -> Iterator[Episode]:
     """Episodes in which the agent failed before its first action; each counts as 0."""
     cells = suite.by_key()
     worlds: dict[str, TextEnv[Any, Any]] = {}
+
+    def fail(env: Any, observation: str, info: Any) -> str:  # noqa: ARG001 - a policy's form
+        raise stopped
+
+    def make(world: Any, seed: int) -> Policy:  # noqa: ARG001 - the form of a maker
+        return fail
+
     for slot in slots:
+        cell = cells[slot.env]
         if slot.env not in worlds:
-            worlds[slot.env] = make_world(cells[slot.env])
-
-        def fail(env: Any, observation: str, info: Any) -> str:  # noqa: ARG001
-            raise ContextFullError(why)
-
-        episode = play_slot(
-            worlds[slot.env],
-            suite,
-            cells[slot.env],
-            slot,
-            lambda world, seed: fail,
-            run,  # noqa: ARG005
-        )
-        yield episode.model_copy(update={"error": "agent_error"})
+            worlds[slot.env] = make_world(cell)
+        yield play_slot(worlds[slot.env], suite, cell, slot, make, run)
 
 
 def storable(action: str) -> str:
