@@ -19,7 +19,7 @@ class CardOptions:
     Attributes:
         description: What it is.
         model: Name of the model; left out: the source's.
-        parameters: Number of weights; left out: counted where a model is played.
+        parameters: Number of weights.
         base: The model that it was made from.
         recipe: How it was trained or prompted; left out: the run's recipe.
         data: What it was trained on.
@@ -31,7 +31,7 @@ class CardOptions:
 
     description: str = ""
     model: str | None = None
-    parameters: int | None = None
+    parameters: int = 0
     base: str = ""
     recipe: str | None = None
     data: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..envs.errors import BadValueError, DataError
 from ..envs.record import read_transcripts
 from ..leaderboard.entry import Budget, Episode, ModelCard, Run, Track
 from ..leaderboard.entry_files import EntryFiles, write_entry, write_signature
+from ..leaderboard.forms import made
 from ..leaderboard.packing import episodes_from, manifest_for
 from ..leaderboard.signing import sign
 from ..leaderboard.suite import Suite
@@ -36,6 +37,7 @@ class Source:
         seed: Training seed.
         used: What training cost.
         recipe: How it was trained; empty where nobody knows.
+        sampling: How its actions are sampled; empty where they are not sampled here.
         track: Start and budget of a training run; None for anything else.
     """
 
@@ -43,8 +45,9 @@ class Source:
     label: str
     play: Callable[[Suite, int, Reporter], Iterator[Episode]]
     seed: int = 0
-    used: Budget = Budget()
+    used: Budget = field(default_factory=Budget)
     recipe: str = ""
+    sampling: str = ""
     track: Track | None = None
 
 
@@ -107,6 +110,7 @@ def source_of(word: str, command: SubmitCommand) -> Source:
     return Source(
         name=word,
         label=folder.name,
+        sampling=f"temperature {command.temperature:g}, at most {command.max_tokens} tokens",
         play=lambda *how: _model(model, command, *how),
         **about,
     )
@@ -188,16 +192,18 @@ def _fields(command: SubmitCommand, sources: Sequence[Source]) -> dict[str, Any]
         "licence": command.licence,
         "reproduces": command.reproduces,
         "runs": tuple(Run(seed=source.seed, used=source.used) for source in sources),
-        "card": {
-            "model": first.label if card.model is None else card.model,
-            "parameters": card.parameters or 0,
-            "base": card.base,
-            "recipe": first.recipe if card.recipe is None else card.recipe,
-            "data": card.data,
-            "limitations": card.limitations,
-            "sampling": f"temperature {command.temperature:g}, at most {command.max_tokens} tokens",
-            "links": card.link,
-        },
+        "card": made(
+            ModelCard,
+            "entry: card",
+            model=first.label if card.model is None else card.model,
+            parameters=card.parameters,
+            base=card.base,
+            recipe=first.recipe if card.recipe is None else card.recipe,
+            data=card.data,
+            limitations=card.limitations,
+            sampling=first.sampling,
+            links=card.link,
+        ),
     }
     if command.date is not None:
         fields["date"] = command.date
@@ -208,7 +214,6 @@ def _fields(command: SubmitCommand, sources: Sequence[Source]) -> dict[str, Any]
             f"the board of agents takes one source per entry, not {len(sources)}; several training "
             "runs go to --board algorithms."
         )
-    fields["card"] = ModelCard(**fields["card"])
     return fields
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..envs.errors import DataError
+from ..envs.errors import BadValueError, DataError
 
 F = TypeVar("F", bound="Form")
 
@@ -34,3 +34,19 @@ def filled(kind: type[F], text: str | bytes, where: str) -> F:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or kind.__name__
         raise DataError(f"{where}: {field}: {first['msg']}.") from error
+
+
+def made(kind: type[F], where: str, **fields: Any) -> F:
+    """A form from values of our own user.
+
+    Raises:
+        BadValueError: A field is missing, unknown or of the wrong value; names the first.
+    """
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or kind.__name__
+        raise BadValueError(
+            f"{where}: {field}: {first['msg']} (got {first['input']!r})."
+        ) from error

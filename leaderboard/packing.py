@@ -6,11 +6,10 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import ValidationError
-
-from ..envs.errors import BadValueError, DataError
+from ..envs.errors import DataError
 from ..envs.record import Transcript, versions
 from .entry import Episode, ErrorKind, Manifest, PlayedEnv, SuiteRef
+from .forms import made
 from .recording import AgentStopped, one_line, storable, unplayed
 from .suite import Cell, Slot, Suite
 
@@ -33,12 +32,7 @@ def manifest_for(suite: Suite, **fields: Any) -> Manifest:
         "versions": dict(versions()),
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
     }
-    try:
-        return Manifest(**(filled_in | fields))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "entry"
-        raise BadValueError(f"entry: {field}: {first['msg']} (got {first['input']!r}).") from error
+    return made(Manifest, "entry", **(filled_in | fields))
 
 
 def episodes_from(
