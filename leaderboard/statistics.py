@@ -97,7 +97,7 @@ def sign_flip_p(differences: Sequence[float], weights: Sequence[float]) -> float
     """
     part = np.asarray(differences, dtype=np.float64) * np.asarray(weights, dtype=np.float64)
     part = part[part != 0.0]
-    if len(part) == 0:
+    if len(part) < 2:  # a single sign is as likely up as down
         return 1.0
     from scipy.stats import permutation_test
 

@@ -181,7 +181,7 @@ class Verdict(Form):
         entry_digest: Hash of the entry's files; empty where they could not be read.
         signed_by: Fingerprint of the key that signed it; empty when unsigned.
         scores: What replaying gave; None when refused.
-        episodes: Every episode's result; empty when refused.
+        episodes: Every episode's result, by run in the suite's order; empty when refused.
         replayed: Episodes that were replayed before the verdict fell.
         seconds: Time that it took.
         verifier: Versions of turngym, gymnasium and numpy that replayed it.

@@ -17,7 +17,7 @@ from .limits import ReadLimits
 from .replay import replay_episode
 from .scoring import entry_scores
 from .signing import entry_digest, is_valid
-from .suite import Cell, Suite
+from .suite import Cell, Slot, Suite
 from .suite_digests import make_world
 from .verdict import EpisodeResult, Refused, Verdict, refused
 
@@ -102,6 +102,8 @@ def _checked(
         found.results.append(replay_episode(world, cell, episode, suite.max_action_chars))
         if tell is not None:
             tell(len(found.results), total)
+    places = {slot: place for place, slot in enumerate(suite.slots())}
+    found.results.sort(key=lambda r: (r.run, places[Slot(r.env, r.task, r.trial)]))
     return suite
 
 
