@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..envs.errors import UnknownNameError
@@ -26,7 +26,7 @@ def known_suites(extra: Sequence[Path] = ()) -> dict[str, Suite]:
     return found
 
 
-def suite_of(manifest: Manifest, suites: dict[str, Suite]) -> Suite:
+def suite_of(manifest: Manifest, suites: Mapping[str, Suite]) -> Suite:
     """The suite that an entry played.
 
     Raises:
@@ -75,7 +75,7 @@ def check_manifest(manifest: Manifest, suite: Suite) -> None:
     _check_board(manifest)
 
 
-def _check_env(played: PlayedEnv, cells: dict[str, Cell]) -> None:
+def _check_env(played: PlayedEnv, cells: Mapping[str, Cell]) -> None:
     cell = cells.get(played.key)
     if cell is None or cell.env_id != played.env_id:
         hint = UnknownNameError("environment", f"{played.key} ({played.env_id})", cells)
@@ -155,7 +155,7 @@ def check_coverage(episodes: Iterable[Episode], suite: Suite, runs: int) -> int:
     return len(seen)
 
 
-def check_slot(episode: Episode, suite: Suite, cells: dict[str, Cell], runs: int) -> Slot:
+def check_slot(episode: Episode, suite: Suite, cells: Mapping[str, Cell], runs: int) -> Slot:
     """The slot that an episode fills.
 
     Raises:

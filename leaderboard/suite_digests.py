@@ -73,7 +73,8 @@ def with_digests(suite: Suite, tell: Tick | None = None) -> Suite:
         world.close()
         if tell is not None:
             tell(number, len(suite.cells))
-    return Suite(**(dict(suite) | {"cells": tuple(cells)}))
+    whole: dict[str, Any] = dict(suite) | {"cells": tuple(cells)}
+    return Suite(**whole)
 
 
 def drifts(suite: Suite) -> Iterator[Drift]:

@@ -209,7 +209,7 @@ class Refused(Exception):
 
 def refused(reason: Reason, message: str, **details: Any) -> Refused:
     """The exception that refuses an entry; texts in ``details`` are cut to a readable length."""
-    shown = {k: v if k == "turn" else _short(v) for k, v in details.items()}
+    shown: dict[str, Any] = {k: v if k == "turn" else _short(v) for k, v in details.items()}
     return Refused(Refusal(reason=reason, message=_short(message, 600), **shown))
 
 

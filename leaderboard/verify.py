@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class _Findings:
 
 def verify_folder(
     root: Path,
-    suites: dict[str, Suite] | None = None,
+    suites: Mapping[str, Suite] | None = None,
     limits: ReadLimits | None = None,
     tell: Tick | None = None,
 ) -> Verdict:
@@ -77,7 +77,7 @@ def verify_folder(
 def _checked(
     root: Path,
     found: _Findings,
-    suites: dict[str, Suite],
+    suites: Mapping[str, Suite],
     limits: ReadLimits | None,
     tell: Tick | None,
 ) -> Suite:
@@ -123,7 +123,7 @@ def _signer(files: EntryFiles) -> str:
 class _Worlds:
     """The environments of an entry's cells, made when first needed."""
 
-    def __init__(self, cells: dict[str, Cell]) -> None:
+    def __init__(self, cells: Mapping[str, Cell]) -> None:
         self._cells = cells
         self._made: dict[str, TextEnv[Any, Any]] = {}
 
