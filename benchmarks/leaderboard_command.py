@@ -110,13 +110,13 @@ def reference(action: BoardReference) -> None:
     for name in action.only:
         if name not in REFERENCES:
             raise UnknownNameError("reference row", name, REFERENCES)
-    names = [name for name in REFERENCES if not action.only or name in action.only]
-    folders = {name: root / suite.id / name for name in names}
-    for folder in folders.values():
+    chosen = [name for name in REFERENCES if not action.only or name in action.only]
+    folders = [root / suite.id / name for name in chosen]
+    for folder in folders:
         if folder.exists() and not action.overwrite:
             raise DataError(f"{folder}: exists; --overwrite replaces it.")
     report = reporter()
-    for name in names:
+    for name, folder in zip(chosen, folders, strict=True):
         manifest = manifest_for(
             suite,
             name=name,
@@ -129,10 +129,10 @@ def reference(action: BoardReference) -> None:
         )
         with report.bar(f"{name} on {suite.id}") as bar:
             episodes = list(scripted_episodes(name, suite, 0, bar))
-        if folders[name].exists():
-            shutil.rmtree(folders[name])
-        write_entry(folders[name], manifest, episodes)
-        Console().print(f"wrote {folders[name]}", highlight=False)
+        if folder.exists():
+            shutil.rmtree(folder)
+        write_entry(folder, manifest, episodes)
+        Console().print(f"wrote {folder}", highlight=False)
 
 
 def index(action: BoardIndex) -> None:

@@ -17,7 +17,7 @@ from ..leaderboard.entry import Budget, Episode, ModelCard, Run, Track
 from ..leaderboard.entry_files import EntryFiles, write_entry, write_signature
 from ..leaderboard.forms import made
 from ..leaderboard.packing import episodes_from, manifest_for
-from ..leaderboard.signing import sign
+from ..leaderboard.signing import read_key, sign
 from ..leaderboard.suite import Suite
 from ..leaderboard.suites import load_suite
 from .leaderboard_options import SubmitCommand
@@ -62,6 +62,9 @@ def run(command: SubmitCommand) -> None:
     out = Path(command.out).expanduser()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadValueError(f"--out {command.out}: is not empty; name a new folder.")
+    key = None if command.key is None else Path(command.key).expanduser()
+    if key is not None:
+        read_key(key)  # a wrong one is told before minutes of play
     notes = _notes(command)
     sources = [source_of(word, command) for word in command.sources]
     manifest = manifest_for(suite, **_fields(command, sources))
@@ -72,9 +75,8 @@ def run(command: SubmitCommand) -> None:
         for episode in source.play(suite, place, report)
     ]
     write_entry(out, manifest, episodes, notes)
-    if command.key is not None:
-        files = EntryFiles(out)
-        write_signature(out, sign(files.canonical, Path(command.key).expanduser()))
+    if key is not None:
+        write_signature(out, sign(EntryFiles(out).canonical, key))
     lost = sum(episode.error is not None for episode in episodes)
     console = Console()
     console.print(

@@ -89,7 +89,7 @@ def _board(key: Key, entries: list[Indexed]) -> Board:
         _row(one, board, rank, test) for one, rank, test in zip(ordered, ranks, tests, strict=True)
     )
     there = {row.reference for row in rows}
-    missing = tuple(name for name in REFERENCES if name not in there)
+    missing: tuple[ReferenceName, ...] = tuple(n for n in REFERENCES if n not in there)
     return Board(board=board, suite=suite, track=track, rows=rows, missing_references=missing)
 
 

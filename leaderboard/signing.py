@@ -75,8 +75,8 @@ def new_key(path: Path) -> str:
     return private.public_key().public_bytes_raw().hex()
 
 
-def sign(canonical: bytes, key: Path) -> Signature:
-    """Sign with the private key in a file of :func:`new_key`.
+def read_key(path: Path) -> Any:
+    """The private key in a file of :func:`new_key`.
 
     Raises:
         DataError: The file is missing or no key.
@@ -84,12 +84,22 @@ def sign(canonical: bytes, key: Path) -> Signature:
     """
     keys = _library()
     try:
-        raw = bytes.fromhex(key.read_text(encoding="ascii").strip())
-        private = keys.Ed25519PrivateKey.from_private_bytes(raw)
+        raw = bytes.fromhex(path.read_text(encoding="ascii").strip())
+        return keys.Ed25519PrivateKey.from_private_bytes(raw)
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{key}: no signing key ({error}); make one with `turngym leaderboard key`."
+            f"{path}: no signing key ({error}); make one with `turngym leaderboard key`."
         ) from error
+
+
+def sign(canonical: bytes, key: Path) -> Signature:
+    """Sign with the private key in a file of :func:`new_key`.
+
+    Raises:
+        DataError: The file is missing or no key.
+        MissingExtraError: The package ``cryptography`` is missing.
+    """
+    private = read_key(key)
     return Signature(
         public_key=private.public_key().public_bytes_raw().hex(),
         signature=private.sign(canonical).hex(),

@@ -27,7 +27,12 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def submit(suite: str, out: Path, *words: str, name: str = "ours") -> int:
     given = ("--suite", suite, "--out", str(out), "--name", name, *WHO)
-    return main(("submit", *words, *given))
+    at = _options_at(words)
+    return main(("submit", *words[:at], *given, *words[at:]))
+
+
+def _options_at(words: tuple[str, ...]) -> int:
+    return next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
 
 
 def test_submit_verify_index_table(
@@ -154,7 +159,10 @@ def trained(tiny_model: Path, tmp_path: Path) -> list[Path]:
     found = []
     for seed in range(3):
         root = tmp_path / f"run{seed}"
-        shutil.copytree(tiny_model, root / "checkpoints" / "step-00000004")
+        checkpoint = root / "checkpoints" / "step-000004"
+        shutil.copytree(tiny_model, checkpoint)
+        (checkpoint / "trainer").mkdir()
+        (checkpoint / "trainer" / "state.json").write_text('{"progress": {}, "files": {}}')
         budget = {"steps": 4, "tokens": 1000, "calls": 50, "minutes": None}
         config = {"seed": seed, "model": "starter", "budget": budget}
         (root / "config.json").write_text(json.dumps(config))

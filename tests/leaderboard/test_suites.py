@@ -76,7 +76,7 @@ def test_seeds_differ_by_slot_and_version(suite: Suite) -> None:
     seeds = [suite.seed_of(slot) for slot in suite.slots()]
     assert len(set(seeds)) == len(seeds) == 12
     assert all(0 <= seed < 2**52 for seed in seeds)
-    assert suite.seed_of(Slot("Fork-v0", 0, 0)) == 2683953374866352
+    assert suite.seed_of(Slot("Fork-v0", 0, 0)) == 2603391913134042
     for other in (tiny_draft(version=2), tiny_draft(seed=1)):
         assert not set(seeds) & {other.seed_of(slot) for slot in other.slots()}
 
