@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from turngym.leaderboard.entry_files import EntryFiles
 from turngym.leaderboard.index import entries_folder
 from turngym.leaderboard.replay import replay_episode
