@@ -108,7 +108,8 @@ class _Run:
             if isinstance(said, Verdict):
                 return said
             reason = said or _reason(process.returncode)
-            return self._refusal(reason, bounds, _tail(complaints))
+            last = _tail(complaints) or f"it ended with {process.returncode}"
+            return self._refusal(reason, bounds, last)
 
     def _start(self, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
         kept = {name: os.environ[name] for name in (*_KEPT, _OWN) if name in os.environ}
@@ -170,7 +171,7 @@ class _Run:
 
     def _refusal(self, reason: Reason, bounds: ReplayLimits, complaint: str) -> Verdict:
         why = _WHY.get(reason, "the verifying process died").format(**dataclasses.asdict(bounds))
-        told = f": {complaint}" if complaint and reason == "crashed" else ""
+        told = f": {complaint}" if reason == "crashed" else ""
         refusal = Refusal(reason=reason, message=f"{why}{told}."[:600])
         return Verdict(accepted=False, refusal=refusal, replayed=self._replayed)
 
