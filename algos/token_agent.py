@@ -55,7 +55,7 @@ class TokenAgent:
         Raises:
             BadValueError: A prompt does not fit the model's context.
         """
-        player = self._player(what.env)
+        player = self.player(what.env)
         room = self.engine.max_context - self.sampling.max_tokens
         check_prompts(what.env, what.split, player.renderer, room, len(what.tasks))
         count = len(what.tasks)
@@ -68,7 +68,7 @@ class TokenAgent:
         """One episode."""
 
         async def episode() -> Tree:
-            player = self._player(env)
+            player = self.player(env)
             return await play_out(player, await player.open(start), Tree())
 
         return asyncio.run(episode())
@@ -77,6 +77,7 @@ class TokenAgent:
         """Text of token ids."""
         return make_renderer(self.tokenizer).text(ids)
 
-    def _player(self, env: gym.Env[Any, Any]) -> Player:
+    def player(self, env: gym.Env[Any, Any]) -> Player:
+        """What plays turns of this agent in copies of ``env``."""
         renderer = make_renderer(self.tokenizer, tools=text_env(env).tools)
         return Player(env, self.engine, renderer, self.sampling)

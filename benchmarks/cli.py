@@ -15,6 +15,7 @@ from ..envs.errors import MissingExtraError, TurngymError
 from .arguments import expand_dotted
 from .armap_options import ArmapCommand
 from .index_options import IndexCommand
+from .leaderboard_options import LeaderboardCommand, SubmitCommand
 from .options import (
     Command,
     DemoCommand,
@@ -46,6 +47,8 @@ _HOMES: dict[type, str] = {
     SelectorCommand: "selector_command",
     FidelityCommand: "fidelity_command",
     ArmapCommand: "armap_command",
+    SubmitCommand: "submit_command",
+    LeaderboardCommand: "leaderboard_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

@@ -9,6 +9,7 @@ import tyro
 
 from .armap_options import ArmapCommand
 from .index_options import IndexCommand
+from .leaderboard_options import LeaderboardCommand, SubmitCommand
 from .papers_options import PapersCommand
 from .planner_options import PlannerOptions, Planners
 from .retail_options import RetailCommand
@@ -304,4 +305,6 @@ Command = (
     | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
     | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
     | Annotated[ArmapCommand, tyro.conf.subcommand("armap")]
+    | Annotated[SubmitCommand, tyro.conf.subcommand("submit")]
+    | Annotated[LeaderboardCommand, tyro.conf.subcommand("leaderboard")]
 )

@@ -1,5 +1,5 @@
 """Replaying, ranking and showing results.
 
-Holds no code yet: what a leaderboard will stand on, the replay of recorded episodes, is
-:func:`turngym.envs.replay`.
+An entry (:mod:`.entry`) plays a suite (:mod:`.suite`); verification (:mod:`.verify`,
+:mod:`.jail`) replays it into a verdict (:mod:`.verdict`); verdicts make boards (:mod:`.board`).
 """

@@ -1,0 +1,216 @@
+"""Options of `turngym submit` and `turngym leaderboard`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import tyro
+
+Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
+Sources = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
+Entries = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ENTRY")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardOptions:
+    """What the entry says about itself; declared, not checked.
+
+    Attributes:
+        description: What it is.
+        model: Name of the model; left out: the source's.
+        parameters: Number of weights.
+        base: The model that it was made from.
+        recipe: How it was trained or prompted; left out: the run's recipe.
+        data: What it was trained on.
+        limitations: Known weaknesses.
+        link: Address of weights, code or paper, repeatable.
+        hardware: What it ran on.
+        readme: Markdown file that goes along as README.md.
+    """
+
+    description: str = ""
+    model: str | None = None
+    parameters: int = 0
+    base: str = ""
+    recipe: str | None = None
+    data: str = ""
+    limitations: str = ""
+    link: Repeated = ()
+    hardware: str = ""
+    readme: str | None = None
+
+
+Card = Annotated[CardOptions, tyro.conf.arg(name="")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmitCommand:
+    """Play a suite and pack what was done as an entry: actions and hashes, never a score.
+
+    Attributes:
+        sources: A run directory, a model folder, a scripted agent (expert, random, null), or a
+            .jsonl file of transcripts that RecordEpisodes wrote with the suite's seeds. Several
+            are the training runs of one entry on the board of algorithms.
+        name: Name of the entry.
+        organisation: Who submits it.
+        licence: Of the model or method.
+        out: New folder for the entry.
+        suite: Suite to play; `turngym leaderboard suites` lists them.
+        board: agents: any model; algorithms: same start, same budget, at least 3 training runs.
+        card: What the entry says about itself.
+        date: As 2026-01-31; left out: today.
+        reproduces: Name of the entry that this one reproduces.
+        budget_tokens: Sampled tokens that the track allows a run; left out: the run's own limit.
+        budget_calls: Actions in environments that the track allows a run; likewise.
+        fill_missing: Count episodes that are in no transcript as errors.
+        key: File of a signing key (`turngym leaderboard key`).
+        temperature: Of a model's sampling; 0 is greedy.
+        max_tokens: Most tokens of a model's action.
+        max_batch: Most actions that are sampled at a time.
+        device: Where a model runs: auto, cpu or cuda.
+    """
+
+    sources: Sources
+    name: str
+    organisation: str
+    licence: str
+    out: str
+    suite: str = "micro-v1"
+    board: Literal["agents", "algorithms"] = "agents"
+    card: Card = field(default_factory=CardOptions)
+    date: str | None = None
+    reproduces: str = ""
+    budget_tokens: int | None = None
+    budget_calls: int | None = None
+    fill_missing: bool = False
+    key: str | None = None
+    temperature: float = 0.0
+    max_tokens: int = 64
+    max_batch: int = 64
+    device: str = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundOptions:
+    """Limits of the process that replays an entry.
+
+    Attributes:
+        cpu_s: Processor seconds.
+        wall_s: Seconds from start to verdict.
+        memory_mib: Memory in mebibytes.
+    """
+
+    cpu_s: int = 900
+    wall_s: float = 1800.0
+    memory_mib: int = 4096
+
+
+Bounds = Annotated[BoundOptions, tyro.conf.arg(name="")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardVerify:
+    """Replay entries step by step and recompute every score; refuse with the first difference.
+
+    Attributes:
+        entries: Folders, or zip or tar archives.
+        suite_file: JSON file of a further suite, repeatable.
+        json: File for the verdicts, one JSON object per line.
+        bounds: Limits of each replay.
+    """
+
+    entries: Entries
+    suite_file: Repeated = ()
+    json: str | None = None
+    bounds: Bounds = field(default_factory=BoundOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardReference:
+    """Make the rows that every board shows: expert, random, null.
+
+    Attributes:
+        suite: Suite to play.
+        out: Folder of entries; left out: the package's own.
+        only: One of expert, random, null, repeatable; left out: all.
+        overwrite: Replace entries that are there.
+    """
+
+    suite: str = "micro-v1"
+    out: str | None = None
+    only: Repeated = ()
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardIndex:
+    """Rebuild the index from the folder of entries; unchanged entries keep their verdict.
+
+    Attributes:
+        entries: Folder of entries; left out: the package's own.
+        db: The index; left out: a file in the cache.
+        fresh: Replay every entry again.
+        suite_file: JSON file of a further suite, repeatable.
+        bounds: Limits of each replay.
+    """
+
+    entries: str | None = None
+    db: str | None = None
+    fresh: bool = False
+    suite_file: Repeated = ()
+    bounds: Bounds = field(default_factory=BoundOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardTable:
+    """Show the boards of the index.
+
+    Attributes:
+        db: The index; left out: a file in the cache.
+        suite: Only boards of this suite.
+        board: Only boards of this kind.
+        json: File for the rows.
+    """
+
+    db: str | None = None
+    suite: str | None = None
+    board: Literal["agents", "algorithms"] | None = None
+    json: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardSuites:
+    """List the suites, or check that the installed worlds are still those of some.
+
+    Attributes:
+        check: Suites to check, by id or JSON file; every task's digest is computed anew.
+    """
+
+    check: Repeated = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardKey:
+    """Make a key that signs entries.
+
+    Attributes:
+        file: New file for the private key; keep it to yourself.
+    """
+
+    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderboardCommand:
+    """Verify, index and show entries."""
+
+    action: Annotated[
+        Annotated[BoardVerify, tyro.conf.subcommand("verify")]
+        | Annotated[BoardReference, tyro.conf.subcommand("reference")]
+        | Annotated[BoardIndex, tyro.conf.subcommand("index")]
+        | Annotated[BoardTable, tyro.conf.subcommand("table")]
+        | Annotated[BoardSuites, tyro.conf.subcommand("suites")]
+        | Annotated[BoardKey, tyro.conf.subcommand("key")],
+        tyro.conf.arg(name=""),
+    ] = field()

@@ -1,0 +1,54 @@
+"""Frozen suites as JSON files."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from ...envs.errors import DataError, UnknownNameError
+from ..forms import filled
+from ..suite import Suite
+
+FOLDER = Path(__file__).parent
+
+
+def suite_ids() -> list[str]:
+    """Ids of the suites that come with the package, sorted."""
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+@functools.cache
+def load_suite(name: str | Path) -> Suite:
+    """A suite by its id, or from a file.
+
+    Args:
+        name: An id of :func:`suite_ids`, or the path of a JSON file.
+
+    Raises:
+        UnknownNameError: Neither.
+        DataError: The file is no suite, or another than its name says.
+    """
+    path = Path(name) if str(name).endswith(".json") else FOLDER / f"{name}.json"
+    if str(name) not in suite_ids() and not (path.suffix == ".json" and path.is_file()):
+        raise UnknownNameError("suite", name, suite_ids())
+    suite = filled(Suite, path.read_bytes(), str(path))
+    if path.stem != suite.id:
+        raise DataError(f"{path}: holds the suite {suite.id}; expected {path.stem}.")
+    return suite
+
+
+def write_suite(suite: Suite, folder: Path) -> Path:
+    """Write a suite to ``folder`` under its id.
+
+    Raises:
+        DataError: There is another suite with this id: a frozen suite is never overwritten.
+    """
+    path = folder / f"{suite.id}.json"
+    if path.exists() and (have := filled(Suite, path.read_bytes(), str(path))) != suite:
+        raise DataError(
+            f"{path}: holds another suite of this id (digest {have.digest}, the new one has "
+            f"{suite.digest}). A published suite is frozen; give the new one another version."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(suite.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    return path
