@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import transformers
+from chat_templates import SIGNS
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -46,12 +47,13 @@ SPECIALS = {
     LLAMA3: ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"],
     GEMMA: ["<bos>", "<start_of_turn>", "<end_of_turn>"],
     NO_END: [],
+    **SIGNS,
 }
 
 
 def byte_level(template: str | None = None, size: int = 420, **more: Any) -> Any:
     """A byte-level BPE tokenizer, with a chat template or without."""
-    specials = SPECIALS.get(template, []) if template else []
+    specials = SPECIALS[template] if template else []
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
