@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from ..envs.errors import BadValueError, ContextFullError, EpisodeError
+from .adapters import merged
 from .batch import Batch, Job
 from .engine import Completion, Request, StopReason
 from .engine_setup import cache_bytes, choose_forward, end_ids
@@ -62,6 +63,7 @@ class TransformersEngine:
             raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
         if cache_gib is not None and not cache_gib > 0:
             raise BadValueError(f"engine: cache_gib is {cache_gib}; expected more than 0.")
+        model = merged(model)
         check_match(model, tokenizer)
         if max_context is not None:
             check_context(model, max_context)
@@ -119,7 +121,7 @@ class TransformersEngine:
                 f"engine: sync while {len(self._waiting) + len(self._batch)} requests are being "
                 "sampled; await them first."
             )
-        self._forward.load(model)
+        self._forward.load(merged(model))
         self._pool.clear()
         self._version = self._version + 1 if version is None else version
 
