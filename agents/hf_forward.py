@@ -176,7 +176,7 @@ class HfForward:
             return shown.masked_fill_(~seen, torch.finfo(self._dtype).min)[:, None]
 
         made = {kind: mask(window) for kind, window in self._windows.items()}
-        return made[_EVERY] if _EVERY in made else made
+        return made.get(_EVERY, made)
 
     def _plain_forward(self, ids: torch.Tensor) -> Any:
         return self._model(input_ids=ids, use_cache=True)

@@ -22,6 +22,7 @@ from .engine_setup import cache_bytes, choose_forward, end_ids
 from .forward import Piece
 from .kv_pool import Ids, KvPool
 from .loading import check_context, check_match, context_limit, resolve_dtype
+from .memory import knobs_when_full
 from .sampling import Drawn, Knobs, draw
 from .stopping import StopRules
 from .token_text import TokenText
@@ -77,6 +78,7 @@ class TransformersEngine:
         )
         self._chunk = 1024 if device.type == "cpu" else 16_384
         self._max_batch = max_batch
+        self._knobs = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         self._version = 0
         self._waiting: list[Job] = []
         self._batch = Batch()
@@ -159,7 +161,7 @@ class TransformersEngine:
                 # whoever is ready runs first, so that freed places are filled before the step
                 await asyncio.sleep(0)
                 try:
-                    with torch.inference_mode():
+                    with torch.inference_mode(), knobs_when_full("sampling", self._knobs):
                         self._step()
                 except BaseException as fault:
                     self._fail(own, fault)
