@@ -95,11 +95,10 @@ def test_layers_run_again_give_the_same_gradient(tiny_model: Path, shared_prefix
     assert made[0].norm() > 0
 
 
-@pytest.mark.parametrize("recipe", [grpo, ppo])
 def test_a_killed_run_with_adapters_ends_in_the_same_numbers(
-    tiny_model: Path, tmp_path: Path, recipe: Any
+    tiny_model: Path, tmp_path: Path
 ) -> None:
-    setup = config(tiny_model, recipe=small(recipe, lr=2e-2), lora=LORA)
+    setup = config(tiny_model, recipe=small(ppo, lr=2e-2), lora=LORA, evals=())
     run(setup, tmp_path / "straight")
     with Trainer(setup, tmp_path / "killed") as trainer:
         kill_after(trainer, 3)

@@ -68,9 +68,9 @@ def test_the_engine_names_its_knob(tiny_model: Path, tmp_path: Path, monkeypatch
 
 
 def test_the_cpus_own_words_are_known_and_others_pass() -> None:
-    with pytest.raises(MemoryFullError, match="out of memory while reading: take less"):
-        with knobs_when_full("reading", "take less."):
-            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes")
+    full = pytest.raises(MemoryFullError, match="out of memory while reading: take less")
+    with full, knobs_when_full("reading", "take less."):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes")
     with pytest.raises(RuntimeError, match="something else"), knobs_when_full("reading", "x"):
         raise RuntimeError("something else")
     with pytest.raises(BadValueError), knobs_when_full("reading", "x"):
