@@ -112,12 +112,22 @@ def export_merged(folder: Path | str, out: Path | str, device: str = "cpu") -> P
         )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadValueError(f"{out}: exists and is not an empty folder; choose a new one.")
-    model = merged(
-        load_model(folder, dtype="auto" if device != "cpu" else "float32", device=device)
-    )
+    model = merged(load_model(folder, dtype="float32", device=device))
+    model = model.to(_saved_dtype(folder))
     model.save_pretrained(out)
     load_tokenizer(folder, pad="eos").save_pretrained(out)
     return out
+
+
+def _saved_dtype(folder: Path) -> Any:
+    """The number format that the run's own weights had."""
+    import json
+
+    import torch
+
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return getattr(torch, config.get("dtype") or "float32")
 
 
 def load_adapters(model: Any, folder: Path | str) -> Any:

@@ -31,7 +31,7 @@ def choose_attention(model: Any, wanted: Attention, device: Any) -> Chosen:
     the same order.
 
     Args:
-        model: A transformers model, or its class.
+        model: A transformers model.
         wanted: What was asked for.
         device: The torch device.
 
@@ -71,7 +71,7 @@ def _why_not(model: Any, name: str, device: Any) -> str | None:
     if name == "eager":
         return None
     if not any(getattr(model, flag, False) for flag in _SUPPORT[name]):
-        return f"{getattr(model, '__name__', type(model).__name__)} does not support it"
+        return f"{type(model).__name__} does not support it"
     if name == "sdpa":
         return None
     if device.type != "cuda":
@@ -81,6 +81,8 @@ def _why_not(model: Any, name: str, device: Any) -> str | None:
             return "the package flash-attn is not installed"
         import torch
 
+        if next(model.parameters()).dtype == torch.float32:
+            return "the weights are float32 and it computes in half precision (--weights bfloat16)"
         if torch.cuda.get_device_capability(device)[0] < 8:
             return "it needs a GPU of the Ampere generation or later"
     return None

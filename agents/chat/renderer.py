@@ -80,8 +80,9 @@ class ChatRenderer(Renderer):
         super().__init__(tokenizer, around.eos_id if around else end_of_message(tokenizer))
         self._template, self._around = template, around
         self.role: Role = template.role
-        self._head = template.head
-        self._calls = self._form_of_calls()
+        # inside one long message only the first action stands behind the prompt
+        self._head = "" if self._inline else template.head
+        self._calls: Calls = self._form_of_calls()
         if around is None:
             template.opening(RULES, "observation")
         else:

@@ -117,6 +117,7 @@ def test_a_folder_with_adapters_loads_merged_and_exports_as_a_plain_model(tmp_pa
     torch.testing.assert_close(logits(loaded), logits(net), atol=1e-4, rtol=1e-4)
     export_merged(folder, out)
     assert not (out / "adapter_config.json").exists()
+    assert load_model(out, device="cpu", dtype="float32").config.vocab_size == 420
     torch.testing.assert_close(logits(load_model(out, device="cpu")), logits(loaded))
     with pytest.raises(BadValueError, match="not an empty folder"):
         export_merged(folder, out)
@@ -165,8 +166,11 @@ def test_flash_attention_is_asked_for_where_it_is_installed(
     cuda = torch.device("cuda")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
-    assert choose_attention(model("Qwen2"), "auto", cuda) == ("flash_attention_2", "")
+    net = model("Qwen2").bfloat16()
+    assert choose_attention(net, "auto", cuda) == ("flash_attention_2", "")
+    assert choose_attention(model("Qwen2"), "auto", cuda) == ("sdpa", "")
+    assert "--weights bfloat16" in choose_attention(model("Qwen2"), "flash_attention_2", cuda)[1]
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    name, why = choose_attention(model("Qwen2"), "flash_attention_2", cuda)
+    name, why = choose_attention(net, "flash_attention_2", cuda)
     assert name == "sdpa"
     assert "Ampere" in why
