@@ -14,8 +14,10 @@ from .chat.renderer import ChatRenderer, Observations, end_of_message
 from .chat.template import Role
 from .renderer import PlainRenderer, Renderer
 
-Style = Literal["auto", "plain", "chat"]
-STYLES = ("auto", "plain", "chat")
+Style = Literal["auto", "plain", "chat", "inline"]
+STYLES = ("auto", "plain", "chat", "inline")
+_KEPT = "turngym_render"
+"""Where a tokenizer's settings say which style its model was trained with."""
 
 
 def make_renderer(
@@ -31,8 +33,9 @@ def make_renderer(
 
     Args:
         tokenizer: Any transformers tokenizer.
-        style: ``"plain"`` for base models, ``"chat"`` for the chat template; ``"auto"`` takes the
-            template where there is one.
+        style: ``"plain"`` for base models, ``"chat"`` for the chat template, ``"inline"`` for the
+            template with ``observations="inline"``; ``"auto"`` takes what the model was trained
+            with here (:func:`keep_style`), else the template where there is one.
         tools: JSON Schemas of the world's tools (chat templates only).
         observations: See :class:`ChatRenderer`.
         system: See :class:`ChatRenderer`.
@@ -44,9 +47,25 @@ def make_renderer(
     """
     if style not in STYLES:
         raise UnknownNameError("render style", style, STYLES)
+    if style == "auto":
+        style = getattr(tokenizer, "init_kwargs", {}).get(_KEPT, "auto")
+    if style == "inline":
+        style, observations = "chat", "inline"
     if style == "plain" or (style == "auto" and not getattr(tokenizer, "chat_template", None)):
         return PlainRenderer(tokenizer)
     return ChatRenderer(tokenizer, observations=observations, tools=tools, system=system, role=role)
+
+
+def keep_style(tokenizer: Any, style: Style) -> None:
+    """Note a style in the tokenizer, so that whoever loads it from a checkpoint uses it too.
+
+    Raises:
+        UnknownNameError: No such style.
+    """
+    if style not in STYLES:
+        raise UnknownNameError("render style", style, STYLES)
+    if style != "auto":
+        tokenizer.init_kwargs[_KEPT] = style
 
 
 __all__ = [
@@ -56,5 +75,6 @@ __all__ = [
     "Renderer",
     "Style",
     "end_of_message",
+    "keep_style",
     "make_renderer",
 ]

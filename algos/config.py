@@ -13,6 +13,7 @@ import gymnasium as gym
 
 from ..agents.adapters import LoraSettings
 from ..agents.attention import Attention
+from ..agents.render import Style
 from ..envs.digest import digest_of
 from ..envs.errors import BadValueError
 from ..envs.registry import find_world
@@ -130,6 +131,8 @@ class TrainConfig:
             copy of those that learn.
         attention: Implementation of attention; what cannot be had falls back, and is told.
         lora: Train adapters instead of the weights; None trains all weights.
+        render: How text becomes tokens, see :func:`turngym.agents.render.make_renderer`; kept
+            with the checkpoints.
     """
 
     env: EnvConfig
@@ -153,6 +156,7 @@ class TrainConfig:
     weights: Literal["float32", "bfloat16"] = "float32"
     attention: Attention = "auto"
     lora: LoraSettings | None = None
+    render: Style = "auto"
 
     def __post_init__(self) -> None:
         for name, least in (

@@ -7,6 +7,7 @@ from typing import Any
 from ..agents.adapters import with_lora
 from ..agents.attention import set_attention
 from ..agents.loading import load_model, load_tokenizer
+from ..agents.render import keep_style
 from ..envs.errors import BadValueError, MissingExtraError
 from .config import TrainConfig
 from .progress import Reporter
@@ -23,6 +24,7 @@ def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
         TurngymError: Something of the model does not fit; says what.
     """
     tokenizer = load_tokenizer(config.model)
+    keep_style(tokenizer, config.render)
     model = load_model(config.model, dtype=config.weights, device=config.device)
     device = next(model.parameters()).device
     if told := set_attention(model, config.attention, device):

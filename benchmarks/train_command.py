@@ -51,7 +51,7 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
     env.make()
     file_sets(env, command.eval_data, command.eval_n)
     model = model_path(command.model) if command.model else starter(command.env, report)
-    env = fitted(env, model, command.max_tokens, small, report)
+    env = fitted(env, model, command.max_tokens, small, report, command.tuning.render)
     config = TrainConfig(
         env=env,
         model=model,
@@ -80,6 +80,7 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
         weights=command.tuning.weights,
         attention=command.tuning.attention,
         lora=lora(command.tuning),
+        render=command.tuning.render,
     )
     what = command.preset or command.recipe
     name = f"{what}-{command.env.removesuffix('-v0')}-seed{command.seed}".lower()

@@ -20,6 +20,9 @@ class TuningOptions:
         lora_rank: Train adapters of this rank in place of the weights; 0 trains the weights.
         lora_alpha: Their scale times the rank; left out: twice the rank.
         lora_target: Name of a layer that gets one, repeatable; left out: all linear layers.
+        render: How text becomes tokens: the chat template with a message per observation (chat)
+            or with observations inside the model's message (inline), the bare texts (plain), or
+            the template where the model has one.
     """
 
     weights: Literal["float32", "bfloat16"] = "float32"
@@ -29,6 +32,7 @@ class TuningOptions:
     lora_rank: int = 0
     lora_alpha: float | None = None
     lora_target: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    render: Literal["auto", "plain", "chat", "inline"] = "auto"
 
 
 Tuning = Annotated[TuningOptions, tyro.conf.arg(name="")]

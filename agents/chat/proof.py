@@ -122,6 +122,6 @@ def _same(grown: list[int], whole: list[int], template: ChatTemplate, name: str)
         f"render: this chat template {why}, so ids do not only grow. In the sample dialogue "
         f"{name!r} (role {template.role!r} for observations) they differ first at position {at}: "
         f"what was written is {ours!r}, the template renders {theirs!r}. What is trained would not "
-        "be what the model is used to. Use observations='inline', style='plain', or a template "
-        "that keeps earlier messages as they were."
+        "be what the model is used to. Use style='inline' or 'plain' (--render), or a "
+        "template that keeps earlier messages as they were."
     )

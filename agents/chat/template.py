@@ -134,13 +134,13 @@ class ChatTemplate:
                 "render: this chat template rewrites what came before when the dialogue goes on "
                 f"(first prompt {first[-80:]!r}; the dialogue has "
                 f"{second[max(0, len(first) - 80) : len(first) + 5]!r} there), so ids would not "
-                "only grow. Use observations='inline' or style='plain'."
+                "only grow. Use style='inline' or 'plain' (--render)."
             )
         rest = second[len(first) + len(action) :]
         if rest.count(SHOWN) != 1:
             raise BadValueError(
                 "render: this chat template does not show an observation once and unchanged. "
-                "Use observations='inline' or style='plain'."
+                "Use style='inline' or 'plain' (--render)."
             )
         before, after = rest.split(SHOWN)
         ids = self.encode(before)
@@ -151,7 +151,7 @@ class ChatTemplate:
         if not ends:
             raise BadValueError(
                 "render: this chat template ends an assistant's message without a special token, "
-                "so the model cannot end its turn. Use observations='inline' or style='plain'."
+                "so the model cannot end its turn. Use style='inline' or 'plain' (--render)."
             )
         return Around(before, after, ends[0])
 

@@ -23,6 +23,7 @@ def _preset(name: str, model: str, **own: Any) -> Preset:
         env="SearchQA-v0",
         env_settings={"size": "full", "tools": ["search", "python"], "max_turns": 4},
         steps=100,
+        render="inline",
         notes=_NOTES,
         **own,
     )

@@ -46,6 +46,8 @@ class Preset:
         trained_paths: Paths of a task that are trained on, where the rollout does not say.
         max_batch: Actions that one device samples at a time.
         micro_batch_tokens: Tokens of one forward pass of training.
+        weights: Number format of the weights.
+        render: How text becomes tokens.
         gpus: Devices that the paper used or, where that is not known, that suffice.
         published: Figures of the paper; empty where none is at hand.
         notes: What the paper does not state or does in another way.
@@ -66,6 +68,7 @@ class Preset:
     max_batch: int = 64
     micro_batch_tokens: int = 16_384
     weights: Literal["float32", "bfloat16"] = "bfloat16"
+    render: Literal["auto", "plain", "chat", "inline"] = "auto"
     gpus: int = 8
     published: tuple[Published, ...] = ()
     notes: tuple[str, ...] = ()
@@ -95,6 +98,7 @@ class Preset:
             "max_context": self.max_context,
             "max_batch": self.max_batch,
             "weights": self.weights,
+            "render": self.render,
             "learner": learner,
         }
         return TrainConfig(**(given | changes))
@@ -111,6 +115,7 @@ class Preset:
             "max-batch": self.max_batch,
             "micro-batch-tokens": self.micro_batch_tokens,
             "weights": self.weights,
+            "render": self.render,
         }
         options = [(f"--{name}", str(value)) for name, value in plain.items()]
         options.append(("--gradient-checkpointing", ""))

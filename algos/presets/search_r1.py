@@ -37,6 +37,7 @@ def _preset(recipe: str, size: str) -> Preset:
         published=(
             Published("seven QA sets, gain over retrieval-augmented baselines", _GAIN[size]),
         ),
+        render="inline",
         notes=_NOTES,
     )
 

@@ -40,6 +40,7 @@ def _preset(size: str) -> Preset:
         max_batch=16 if size == "14B" else 64,
         gpus=16 if size == "14B" else 8,
         published=_OF_3B if size == "3B" else (),
+        render="inline",
         notes=_NOTES,
     )
 

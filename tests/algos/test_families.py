@@ -15,13 +15,13 @@ from transformers import PreTrainedTokenizerFast
 from turngym.agents.adapters import LoraSettings
 from turngym.agents.chat import ChatRenderer
 from turngym.agents.loading import load_model, load_tokenizer
-from turngym.agents.render import make_renderer
+from turngym.agents.render import PlainRenderer, keep_style, make_renderer
 from turngym.algos.config import Budget, EnvConfig, TrainConfig
 from turngym.algos.contracts import Credits
 from turngym.algos.learner_settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
 from turngym.algos.trainer import Trainer
-from turngym.envs.errors import BadValueError
+from turngym.envs.errors import BadValueError, UnknownNameError
 
 KINDS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "qwen2.5": ("Qwen2", "Qwen2", HERMES, {}),
@@ -175,6 +175,23 @@ def test_what_is_saved_loads_by_path_and_shows_the_tools(name: str, tmp_path: Pa
     shown = text.decode(render.open("Play.\n", "go"))
     assert ("Look at a thing." in shown) == (name != "gemma3")  # its kind of template knows none
     assert text.convert_ids_to_tokens(render.eos_id) == END.get(name, "<end_of_turn>")
+
+
+@pytest.mark.parametrize("style", ["plain", "inline"])
+def test_a_style_stays_with_the_checkpoint(style: Any, tmp_path: Path) -> None:
+    folder = saved("qwen3", tmp_path / "model", FORGETFUL)  # a message per turn is refused
+    with Trainer(setup(folder, render=style), tmp_path / "run") as trainer:
+        kind = type(trainer.renderer)
+        assert kind is (PlainRenderer if style == "plain" else ChatRenderer)
+        seen = trainer.renderer.observe("seen", [5])
+        assert trainer.tokenizer.decode(seen) == "seen"
+        trainer.run()
+    text = load_tokenizer(tmp_path / "run" / "checkpoints" / "step-000001")
+    again = make_renderer(text)
+    assert type(again) is kind
+    assert again.open("a", "b") == trainer.renderer.open("a", "b")
+    with pytest.raises(UnknownNameError, match="Did you mean 'inline'"):
+        keep_style(text, "in-line")  # type: ignore[arg-type]
 
 
 def test_a_template_that_rewrites_history_stops_the_run_before_it_begins(tmp_path: Path) -> None:
