@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import gymnasium as gym
 import pytest
 from chat_templates import GEMMA3, HERMES, LLAMA32, QWEN3, QWEN3_THINKING, TOOL
 from hypothesis import given
@@ -13,6 +14,7 @@ from small_models import byte_level
 from turngym.agents.chat.calls import form_of, from_world, to_world, written_call
 from turngym.agents.chat.template import ChatTemplate
 from turngym.agents.render import make_renderer
+from turngym.agents.scripted import ExpertPolicy, text_env
 from turngym.envs.grammar import ToolCall, ToolGrammar
 from turngym.envs.tools import make_tool
 
@@ -85,3 +87,20 @@ def test_what_is_no_call_is_left_alone(text: str) -> None:
 def test_pythons_tag_is_not_part_of_the_call() -> None:
     text = '<|python_tag|>{"name": "look", "parameters": {"thing": "x"}}'
     assert GRAMMAR.parse(to_world(text, "message")) == ToolCall("look", {"thing": "x"})
+
+
+@pytest.mark.parametrize("template", [HERMES, QWEN3_THINKING, LLAMA32])
+def test_the_shop_is_served_in_every_dialect(template: str) -> None:
+    env = gym.make("Retail-v0", size="micro")
+    world = text_env(env)
+    render = make_renderer(byte_level(template), tools=world.tools)
+    policy, calls = ExpertPolicy(seed=0), 0
+    observation, info = env.reset(seed=3)
+    while info["status"] == "running":
+        action = policy(env, observation, info)
+        written = render.write(action)
+        calls += "parameters" in render.text(written)
+        observation, _, _, _, info = env.step(render.action(written))
+        assert info["valid_action"]
+    assert info["status"] == "solved"
+    assert (calls > 0) == (template == LLAMA32)
