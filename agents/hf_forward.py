@@ -16,6 +16,7 @@ from .forward import Ids, Piece, Ragged, visible
 from .kv_pool import CacheShape, KvPool
 
 _TOLERANCE = {torch.float32: 2e-3, torch.float16: 0.05, torch.bfloat16: 0.25}
+_EVERY = "every"
 
 
 class _PoolLayer(CacheLayerMixin):
@@ -92,7 +93,7 @@ class HfForward:
     """
 
     def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
-        _refuse_unfit(model, max_context)
+        _refuse_unfit(model)
         self._model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
         if getattr(self._model, "_supports_sdpa", False):
             self._model.set_attn_implementation("sdpa")
@@ -100,6 +101,7 @@ class HfForward:
             self._model.set_attn_implementation("eager")
         self._dtype = dtype
         self._device = next(self._model.parameters()).device
+        self._windows = _windows(model, max_context)
         self._picks_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._shape, self._n_logits = self._probe()
         self._prove()
@@ -144,9 +146,7 @@ class HfForward:
         k, width = ragged.square.shape
         at = torch.from_numpy(ragged.starts).to(device)[:, None]
         at = at + torch.arange(width, device=device)
-        seen = visible(at.clamp(max=ragged.end - 1), ragged.end)[:, None]
-        mask = torch.zeros(seen.shape, dtype=self._dtype, device=device)
-        mask.masked_fill_(~seen, torch.finfo(self._dtype).min)
+        masks = self._masks(at.clamp(max=ragged.end - 1), ragged.end)
         layers: list[Any] = [_PoolLayer(i, window) for i in range(self._shape.layers)]
         sizes = np.diff(np.concatenate([[-1], ragged.last]))
         keep = np.unique(sizes - 1)
@@ -155,7 +155,7 @@ class HfForward:
             more["logits_to_keep"] = torch.from_numpy(keep).to(device)
         logits = self._model(
             input_ids=torch.from_numpy(ragged.ids[ragged.square]).to(device),
-            attention_mask=mask,
+            attention_mask=masks,
             position_ids=at.clamp(max=pool.positions),
             past_key_values=Cache(layers=layers),
             use_cache=True,
@@ -164,6 +164,19 @@ class HfForward:
         column = np.searchsorted(keep, sizes - 1) if self._picks_logits else sizes - 1
         rows = torch.arange(k, device=device)
         return logits[rows, torch.from_numpy(column).to(device)].float()
+
+    def _masks(self, at: torch.Tensor, end: int) -> Any:
+        """What each position sees, ``[rows, 1, width, end]``; by kind where kinds differ."""
+
+        def mask(window: int | None) -> torch.Tensor:
+            seen = visible(at, end)
+            if window is not None:
+                seen &= torch.arange(end, device=at.device) > at[..., None] - window
+            shown = torch.zeros(seen.shape, dtype=self._dtype, device=at.device)
+            return shown.masked_fill_(~seen, torch.finfo(self._dtype).min)[:, None]
+
+        made = {kind: mask(window) for kind, window in self._windows.items()}
+        return made.get(_EVERY, made)
 
     def _plain_forward(self, ids: torch.Tensor) -> Any:
         return self._model(input_ids=ids, use_cache=True)
@@ -197,8 +210,9 @@ class HfForward:
     def _prove(self) -> None:
         """Two ragged rows fed in two parts must give the logits of plain forward passes."""
         pool = KvPool(self._shape, 2, 2**62)
-        texts = [np.arange(7) % self._n_logits, np.arange(3, 8) % self._n_logits]
-        rows = [pool.acquire(9), pool.acquire(9)]
+        n = 7 + max((w for w in self._windows.values() if w is not None), default=0)
+        texts = [np.arange(n) % self._n_logits, np.arange(3, n + 1) % self._n_logits]
+        rows = [pool.acquire(n + 2), pool.acquire(n + 2)]
         try:
             for cut in (slice(0, 3), slice(3, None)):
                 pieces = [
@@ -223,20 +237,25 @@ class HfForward:
                 )
 
 
-def _refuse_unfit(model: Any, max_context: int) -> None:
+def _windows(model: Any, max_context: int) -> dict[str, int | None]:
+    """How far back layers look, by kind; one entry for all where they are alike."""
+    config = model.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ())
+    window = getattr(config, "sliding_window", None)
+    sliding = "sliding_attention" in kinds or (not kinds and window is not None)
+    if not sliding or window is None or window >= max_context:
+        return {_EVERY: None}
+    if not kinds:
+        return {_EVERY: window}
+    return {kind: window if kind == "sliding_attention" else None for kind in sorted(kinds)}
+
+
+def _refuse_unfit(model: Any) -> None:
     config = model.config.get_text_config()
     name = type(model).__name__
     if getattr(model.config, "is_encoder_decoder", False):
         raise BadValueError(f"engine: {name} is an encoder-decoder; expected a causal model.")
     kinds = set(getattr(config, "layer_types", None) or ())
-    window = getattr(config, "sliding_window", None)
-    sliding = "sliding_attention" in kinds or (not kinds and window is not None)
-    if sliding and window is not None and window < max_context:
-        raise BadValueError(
-            f"engine: {name} attends through a sliding window of {window} tokens, shorter than "
-            f"max_context {max_context}. Pass max_context={window} or less, where the window "
-            "never closes."
-        )
     odd = kinds - {"full_attention", "sliding_attention"}
     if odd or getattr(model, "_is_stateful", False):
         raise BadValueError(

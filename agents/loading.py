@@ -58,7 +58,8 @@ def load_model(
     """A causal language model from a folder or a hub name, in evaluation mode.
 
     Args:
-        name_or_path: Folder with config.json and weights, or a name on the Hugging Face hub.
+        name_or_path: Folder with config.json and weights, or a name on the Hugging Face hub. A
+            folder with adapters (adapter_config.json) gives its base model with these merged in.
         dtype: Of the weights; ``"auto"`` see :func:`resolve_dtype`.
         device: ``"auto"`` takes the first CUDA device where there is one.
 
@@ -67,6 +68,8 @@ def load_model(
     """
     transformers = _transformers()
     where = str(name_or_path)
+    if (Path(where) / "adapter_config.json").is_file():
+        return _with_adapters(Path(where), dtype, device)
     _check_folder(where, ("config.json",), "model")
     if Path(where).is_dir() and not any(any(Path(where).glob(p)) for p in _WEIGHT_FILES):
         raise BadValueError(
@@ -99,6 +102,13 @@ def load_model(
             f"({', '.join(missing[:3])}, …); is this the folder of a causal language model?"
         )
     return model.to(place).eval()
+
+
+def _with_adapters(folder: Path, dtype: str | torch.dtype, device: str | torch.device) -> Any:
+    from .adapters import base_of, load_adapters, merged
+
+    base = load_model(base_of(folder), dtype=dtype, device=device)
+    return merged(load_adapters(base, folder)).eval()
 
 
 def check_match(model: Any, tokenizer: Any) -> None:

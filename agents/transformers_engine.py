@@ -15,12 +15,14 @@ import numpy as np
 import torch
 
 from ..envs.errors import BadValueError, ContextFullError, EpisodeError
+from .adapters import merged
 from .batch import Batch, Job
 from .engine import Completion, Request, StopReason
 from .engine_setup import cache_bytes, choose_forward, end_ids
 from .forward import Piece
 from .kv_pool import Ids, KvPool
 from .loading import check_context, check_match, context_limit, resolve_dtype
+from .memory import knobs_when_full
 from .sampling import Drawn, Knobs, draw
 from .stopping import StopRules
 from .token_text import TokenText
@@ -62,6 +64,7 @@ class TransformersEngine:
             raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
         if cache_gib is not None and not cache_gib > 0:
             raise BadValueError(f"engine: cache_gib is {cache_gib}; expected more than 0.")
+        model = merged(model)
         check_match(model, tokenizer)
         if max_context is not None:
             check_context(model, max_context)
@@ -75,6 +78,7 @@ class TransformersEngine:
         )
         self._chunk = 1024 if device.type == "cpu" else 16_384
         self._max_batch = max_batch
+        self._knobs = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         self._version = 0
         self._waiting: list[Job] = []
         self._batch = Batch()
@@ -119,7 +123,7 @@ class TransformersEngine:
                 f"engine: sync while {len(self._waiting) + len(self._batch)} requests are being "
                 "sampled; await them first."
             )
-        self._forward.load(model)
+        self._forward.load(merged(model))
         self._pool.clear()
         self._version = self._version + 1 if version is None else version
 
@@ -157,7 +161,7 @@ class TransformersEngine:
                 # whoever is ready runs first, so that freed places are filled before the step
                 await asyncio.sleep(0)
                 try:
-                    with torch.inference_mode():
+                    with torch.inference_mode(), knobs_when_full("sampling", self._knobs):
                         self._step()
                 except BaseException as fault:
                     self._fail(own, fault)

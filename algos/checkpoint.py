@@ -9,7 +9,6 @@ the counters that are.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ..envs.errors import DataError
+from .policy_files import check_architecture, load_policy_weights, save_policy
 from .run_dir import read_json, write_json
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def save_checkpoint(
     for leftover in folder.glob(".part-*"):
         shutil.rmtree(leftover)
     (part / "trainer").mkdir(parents=True)
-    learner.policy.save_pretrained(part)
+    save_policy(learner.policy, part)
     tokenizer.save_pretrained(part)
     torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
     if learner.critic is not None:
@@ -144,9 +144,10 @@ def load_checkpoint(path: Path, learner: Learner) -> Progress:
     Raises:
         DataError: A file cannot be read, or belongs to another model.
     """
+    check_architecture(path, learner.policy)
     progress = Progress(**read_json(path / STATE)["progress"])
     try:
-        _load_policy(path, learner.policy)
+        load_policy_weights(path, learner.policy)
         if learner.critic is not None:
             learner.critic.load_state_dict(load_file(path / CRITIC))
         state = torch.load(path / OPTIMIZER, map_location="cpu", weights_only=True)
@@ -155,26 +156,6 @@ def load_checkpoint(path: Path, learner: Learner) -> Progress:
         raise DataError(f"{path}: the checkpoint cannot be loaded ({error}).") from error
     learner.optimizer_steps = progress.optimizer_steps
     return progress
-
-
-def _load_policy(path: Path, policy: Any) -> None:
-    index = path / "model.safetensors.index.json"
-    names = (
-        sorted(set(json.loads(index.read_text())["weight_map"].values()))
-        if index.exists()
-        else ["model.safetensors"]
-    )
-    weights = {}
-    for name in names:
-        weights.update(load_file(path / name))
-    missing, unexpected = policy.load_state_dict(weights, strict=False)
-    # Tied weights are stored once; everything else must be there.
-    absent = set(missing) - set(policy.all_tied_weights_keys)
-    if absent or unexpected:
-        raise ValueError(
-            f"weights do not fit the model: missing {sorted(absent)[:3]}, "
-            f"unexpected {list(unexpected)[:3]}"
-        )
 
 
 def _problem(path: Path) -> str | None:

@@ -11,6 +11,9 @@ from typing import Any, Literal
 
 import gymnasium as gym
 
+from ..agents.adapters import LoraSettings
+from ..agents.attention import Attention
+from ..agents.render import Style
 from ..envs.digest import digest_of
 from ..envs.errors import BadValueError
 from ..envs.registry import find_world
@@ -124,6 +127,12 @@ class TrainConfig:
         engine_dtype: Number format of sampling.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``.
         learner: How the learner computes.
+        weights: Number format of the weights. With ``"bfloat16"`` the optimiser keeps a float32
+            copy of those that learn.
+        attention: Implementation of attention; what cannot be had falls back, and is told.
+        lora: Train adapters instead of the weights; None trains all weights.
+        render: How text becomes tokens, see :func:`turngym.agents.render.make_renderer`; kept
+            with the checkpoints.
     """
 
     env: EnvConfig
@@ -144,6 +153,10 @@ class TrainConfig:
     engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device: str = "auto"
     learner: LearnerSettings = field(default_factory=LearnerSettings)
+    weights: Literal["float32", "bfloat16"] = "float32"
+    attention: Attention = "auto"
+    lora: LoraSettings | None = None
+    render: Style = "auto"
 
     def __post_init__(self) -> None:
         for name, least in (

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..agents.memory import knobs_when_full
 from ..envs.errors import BadValueError, TurngymError
 from .contracts import Credits, Floats, LossBatch, Norm, Notes
 from .critic import Critic
@@ -17,6 +18,7 @@ from .forest import Forest, Ids
 from .learner_settings import LearnerSettings
 from .micro_batch import MicroBatch
 from .models import Models
+from .optimizers import make_optimizer
 from .probe import silent_without_advantage
 from .recipe import Recipe
 from .rows import Row, mini_batches, rows_of
@@ -66,16 +68,11 @@ class Learner:
         self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id)
         self.optimizer_steps = 0
         self.loss_is_silent = silent_without_advantage(recipe.loss)
-        optim = recipe.optim
-        self.optimizer = torch.optim.AdamW(
-            [
-                {"params": params, "base_lr": lr, "lr": lr}
-                for params, lr in zip(self._param_groups(), self._base_lrs(), strict=True)
-            ],
-            betas=optim.betas,
-            weight_decay=optim.weight_decay,
-            fused=True,
-        )
+        groups = [
+            {"params": params, "base_lr": lr, "lr": lr}
+            for params, lr in zip(self._param_groups(), self._base_lrs(), strict=True)
+        ]
+        self.optimizer = make_optimizer(groups, recipe.optim, self.models.settings.optimizer)
 
     @property
     def critic(self) -> Critic | None:
@@ -132,6 +129,7 @@ class Learner:
         Raises:
             BadValueError: Credits or notes that do not fit the forest.
             LossNotFiniteError: The loss is nan or infinite.
+            MemoryFullError: The device's memory is full; names the setting that needs less.
         """
         rows = rows_of(forest)
         if not rows:
@@ -140,9 +138,10 @@ class Learner:
         log = UpdateLog()
         if "old_logprobs" in streams:
             log.compare(rows, range(len(rows)), streams["old_logprobs"])
-        for _ in range(self.recipe.optim.epochs):
-            for chosen in self._mini_batches(rows):
-                self._step(rows, chosen, streams, log)
+        with knobs_when_full("training on a micro batch", self.models.knobs()):
+            for _ in range(self.recipe.optim.epochs):
+                for chosen in self._mini_batches(rows):
+                    self._step(rows, chosen, streams, log)
         return log.metrics(self.optimizer.param_groups)
 
     def _step(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from ..envs.errors import BadValueError
+from ..envs.errors import BadValueError, UnknownNameError
 
 Precision = Literal["auto", "float32", "bfloat16"]
 CriticKind = Literal["own", "shared"]
+OptimizerKind = Literal["adamw", "adamw8bit"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,8 @@ class LearnerSettings:
             where that saves work; False pads every path to a row of its own.
         gradient_checkpointing: Keep only the inputs of the layers and compute them again in the
             backward pass: a third more time, much less memory.
+        optimizer: ``"adamw"``, or ``"adamw8bit"``: its moments in 8 bits (bitsandbytes).
+        liger: Run norms, rotary embedding and gated layers by Liger's fused kernels (CUDA).
     """
 
     micro_batch_tokens: int = 8192
@@ -33,6 +36,8 @@ class LearnerSettings:
     critic: CriticKind = "own"
     shared_prefix: bool = True
     gradient_checkpointing: bool = False
+    optimizer: OptimizerKind = "adamw"
+    liger: bool = False
 
     def __post_init__(self) -> None:
         if self.micro_batch_tokens < 1:
@@ -40,3 +45,5 @@ class LearnerSettings:
                 f"LearnerSettings.micro_batch_tokens is {self.micro_batch_tokens}; expected at "
                 "least 1, better several times the longest path."
             )
+        if self.optimizer not in get_args(OptimizerKind):
+            raise UnknownNameError("optimizer", self.optimizer, get_args(OptimizerKind))

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..agents.memory import knobs_when_full
 from ..envs.errors import BadValueError
 from .contracts import Floats
 from .critic import Critic
@@ -132,6 +133,16 @@ class Models:
                 out[micro] = batch.at(self._values(batch), batch.last).cpu().numpy()
         return out
 
+    def knobs(self) -> str:
+        """Which setting to change when memory is full, a sentence."""
+        now = self.settings.micro_batch_tokens
+        more = ""
+        if not self.settings.gradient_checkpointing:
+            more = ", or turn gradient_checkpointing on (--gradient-checkpointing)"
+        return (
+            f"lower micro_batch_tokens (--micro-batch-tokens {max(1, now // 2)}, was {now}){more}."
+        )
+
     def values_before(self, batch: MicroBatch, states: Tensor | None) -> Tensor:
         """Values before each scored token ``[m]``, with gradient.
 
@@ -148,6 +159,8 @@ class Models:
         own = self.critic.backbone if self.critic else None
         models = [self.policy] if own is None else [self.policy, own]
         with ExitStack() as stack:
+            if not training:
+                stack.enter_context(knobs_when_full("scoring a micro batch", self.knobs()))
             stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
             if training and self.settings.gradient_checkpointing:
                 stack.enter_context(recomputing(models))

@@ -28,7 +28,9 @@ from ..envs.errors import BadValueError, DataError, TurngymError
 from .metrics import checked
 
 BUDGET = "budget"
-"""The one part of a configuration that may change when a run is taken up again."""
+"""The part of a configuration that may change when a run is taken up again."""
+MEMORY = frozenset({"max_batch", "learner.micro_batch_tokens", "learner.gradient_checkpointing"})
+"""Settings that may change too: they decide what fits into memory, and nothing else."""
 
 
 class RunLockedError(TurngymError, RuntimeError):
@@ -74,12 +76,12 @@ class RunDir:
             (self.root / name).mkdir(exist_ok=True)
 
     def check_config(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Refuse a configuration that differs in anything but the budget."""
+        """Refuse a configuration that differs in more than budget and memory."""
         was, now = _flat(old), _flat(new)
         differing = [
             f"{key}: was {was.get(key, 'absent')!r}, now {now.get(key, 'absent')!r}"
             for key in sorted(was.keys() | now.keys())
-            if was.get(key) != now.get(key) and key.split(".")[0] != BUDGET
+            if was.get(key) != now.get(key) and key.split(".")[0] != BUDGET and key not in MEMORY
         ]
         if differing:
             raise BadValueError(

@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any
 
 from ..agents.engine import Sampling
-from ..agents.loading import load_model, load_tokenizer
 from ..agents.render import Renderer, make_renderer
 from ..agents.scripted import text_env
 from ..agents.transformers_engine import TransformersEngine
@@ -35,6 +34,7 @@ from .interrupts import held_interrupts, terminate_as_interrupt
 from .learner import Learner
 from .metrics import OF_SAMPLING, checked
 from .playing import Played, play_first, play_groups, play_step
+from .policy import load_policy
 from .precheck import check_prompts
 from .progress import Bar, Reporter, Silent
 from .result import RunResult, scores_at
@@ -95,8 +95,7 @@ class Trainer:
         blocks = split_blocks(world.source, config.split)
         self.order = self.size if blocks is None else blocks
         self.sets = [e.make() for e in config.evals]
-        self.tokenizer = load_tokenizer(config.model)
-        policy = load_model(config.model, device=config.device)
+        policy, self.tokenizer = load_policy(config, self.report)
         self.renderer: Renderer = make_renderer(self.tokenizer, tools=world.tools)
         self.engine = TransformersEngine(
             policy,

@@ -28,8 +28,10 @@ from .options import (
     TrainCommand,
 )
 from .papers_options import PapersCommand
+from .preset_words import with_preset
 from .retail_options import RetailCommand
 from .selector_options import SelectorCommand
+from .tuning_options import MergeCommand, PlanCommand
 
 INTERRUPTED, REFUSED = 130, 2
 
@@ -49,11 +51,14 @@ _HOMES: dict[type, str] = {
     ArmapCommand: "armap_command",
     SubmitCommand: "submit_command",
     LeaderboardCommand: "leaderboard_command",
+    PlanCommand: "plan_command",
+    MergeCommand: "plan_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",
     RecipesCommand: "list_recipes",
     RetrieverCommand: "serve",
+    MergeCommand: "merge",
 }
 
 # What the extra `train` installs; the core lists, plays and scores scripted agents without it.
@@ -75,7 +80,7 @@ def main(words: Sequence[str] | None = None) -> int:
         os.environ.setdefault(name, value)
     errors = Console(stderr=True)
     try:
-        given = expand_dotted(sys.argv[1:] if words is None else words)
+        given = with_preset(expand_dotted(sys.argv[1:] if words is None else words))
         command = tyro.cli(
             cast("type[Any]", Command),
             args=given,

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, NamedTuple
 
 from ..agents.loading import load_tokenizer
-from ..agents.render import make_renderer
+from ..agents.render import Style, keep_style, make_renderer
 from ..agents.scripted import RandomPolicy, text_env
 from ..algos.config import EnvConfig
 from ..algos.progress import Reporter
@@ -27,7 +27,14 @@ class _Seen(NamedTuple):
     per_char: float  # tokens per character of later observations
 
 
-def fitted(env: EnvConfig, model: str, max_tokens: int, small: bool, report: Reporter) -> EnvConfig:
+def fitted(
+    env: EnvConfig,
+    model: str,
+    max_tokens: int,
+    small: bool,
+    report: Reporter,
+    style: Style = "auto",
+) -> EnvConfig:
     """The environment with an observation budget that lets whole episodes fit the context.
 
     Settings that were given stay. A few episodes of random actions show how long observations are.
@@ -38,11 +45,13 @@ def fitted(env: EnvConfig, model: str, max_tokens: int, small: bool, report: Rep
         max_tokens: Most tokens of an action.
         small: The model is the small starter, which knows no instructions.
         report: Where changes are told.
+        style: How text becomes tokens.
 
     Raises:
         BadValueError: No budget is small enough; names the knobs.
     """
     tokenizer = load_tokenizer(model)
+    keep_style(tokenizer, style)
     settings = dict(env.settings)
     world = text_env(env.make())
     known = inspect.signature(type(world).__init__).parameters

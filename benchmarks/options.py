@@ -14,6 +14,7 @@ from .papers_options import PapersCommand
 from .planner_options import PlannerOptions, Planners
 from .retail_options import RetailCommand
 from .selector_options import SelectorCommand
+from .tuning_options import MergeCommand, PlanCommand, Tuning, TuningOptions
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Words = tuple[str, ...]
@@ -203,8 +204,12 @@ class TrainCommand:
             saves work; off, every path is a padded row.
         gradient_checkpointing: Compute layers again in the backward pass to save memory.
         device: auto, cpu or cuda.
+        preset: Settings of a published run, `turngym plan` lists them; options given beside it
+            take their place.
+        tuning: How weights are held, trained and attended with.
     """
 
+    preset: str | None = None
     recipe: str = "grpo"
     recipe_arg: Repeated = ()
     env: str = "SearchQA-v0"
@@ -234,6 +239,7 @@ class TrainCommand:
     shared_prefix: bool = True
     gradient_checkpointing: bool = False
     device: str = "auto"
+    tuning: Tuning = field(default_factory=TuningOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,6 +303,8 @@ Command = (
     | Annotated[RecipesCommand, tyro.conf.subcommand("recipes")]
     | Annotated[PlayCommand, tyro.conf.subcommand("play")]
     | Annotated[TrainCommand, tyro.conf.subcommand("train")]
+    | Annotated[PlanCommand, tyro.conf.subcommand("plan")]
+    | Annotated[MergeCommand, tyro.conf.subcommand("merge")]
     | Annotated[EvalCommand, tyro.conf.subcommand("eval")]
     | Annotated[IndexCommand, tyro.conf.subcommand("index")]
     | Annotated[PapersCommand, tyro.conf.subcommand("papers")]

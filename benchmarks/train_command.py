@@ -6,6 +6,7 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+from ..agents.adapters import LoraSettings
 from ..agents.scripted import text_env
 from ..algos import train
 from ..algos.config import Budget, EnvConfig, EvalConfig, TrainConfig
@@ -20,6 +21,7 @@ from .machine import prepare
 from .models import model_path, starter
 from .options import TrainCommand
 from .tables import before_after, table_console
+from .tuning_options import TuningOptions
 from .worlds import env_config, existing_file, file_sets
 
 DEFAULT_STEPS = 100
@@ -49,7 +51,7 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
     env.make()
     file_sets(env, command.eval_data, command.eval_n)
     model = model_path(command.model) if command.model else starter(command.env, report)
-    env = fitted(env, model, command.max_tokens, small, report)
+    env = fitted(env, model, command.max_tokens, small, report, command.tuning.render)
     config = TrainConfig(
         env=env,
         model=model,
@@ -72,10 +74,28 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
             critic=command.critic,
             shared_prefix=command.shared_prefix,
             gradient_checkpointing=command.gradient_checkpointing,
+            optimizer=command.tuning.optimizer,
+            liger=command.tuning.liger,
         ),
+        weights=command.tuning.weights,
+        attention=command.tuning.attention,
+        lora=lora(command.tuning),
+        render=command.tuning.render,
     )
-    name = f"{command.recipe}-{command.env.removesuffix('-v0')}-seed{command.seed}".lower()
+    what = command.preset or command.recipe
+    name = f"{what}-{command.env.removesuffix('-v0')}-seed{command.seed}".lower()
     return config, Path(command.run_dir or Path("runs") / name)
+
+
+def lora(options: TuningOptions) -> LoraSettings | None:
+    """The adapters that the options ask for, None for none."""
+    if not options.lora_rank:
+        return None
+    return LoraSettings(
+        rank=options.lora_rank,
+        alpha=2.0 * options.lora_rank if options.lora_alpha is None else options.lora_alpha,
+        targets=options.lora_target or ("all-linear",),
+    )
 
 
 def run_plugin(file: str) -> None:

@@ -152,7 +152,7 @@ class EngineActor:
         done = await self._sample(ids, ask, stop, back.cache if back else None)
         said = done.ids.tolist()
         return Said(
-            text=self._renderer.text(said),
+            text=self._renderer.action(said),
             tokens=len(said),
             read=len(ids),
             whole=not (stop and done.stop == "length"),

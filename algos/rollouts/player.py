@@ -203,7 +203,7 @@ class Player:
     async def act(self, seat: Seat, done: Completion) -> Answer:
         """Take the action that ``done`` holds, whoever wrote it."""
         context, version = seat.now, self.engine.version
-        action = self.renderer.text(context.given + done.ids.tolist())
+        action = self.renderer.action(context.given + done.ids.tolist())
         observation, reward, _, _, info = await _call(seat.env, lambda: seat.env.step(action))
         seat.turns += 1
         if info["status"] == "env_error":

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import transformers
+from chat_templates import SIGNS
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -46,12 +47,13 @@ SPECIALS = {
     LLAMA3: ["<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"],
     GEMMA: ["<bos>", "<start_of_turn>", "<end_of_turn>"],
     NO_END: [],
+    **SIGNS,
 }
 
 
 def byte_level(template: str | None = None, size: int = 420, **more: Any) -> Any:
     """A byte-level BPE tokenizer, with a chat template or without."""
-    specials = SPECIALS.get(template, []) if template else []
+    specials = SPECIALS[template] if template else []
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
@@ -99,19 +101,19 @@ _SIZES: dict[str, Any] = {
 }
 
 
-def model(family: str, vocab_size: int = 420, seed: int = 0, **more: Any) -> Any:
+def model(family: str, vocab_size: int = 420, seed: int = 0, config: str = "", **more: Any) -> Any:
     """A small causal model with random weights, biases included."""
-    config_class = getattr(transformers, f"{family}Config")
+    config_class = getattr(transformers, f"{config or family}Config")
     sizes = dict(_SIZES)
     if family == "GPT2":
         sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 160, "eos_token_id": None}
         sizes |= {"bos_token_id": None, "initializer_range": 0.15}
-    config = config_class(vocab_size=vocab_size, **(sizes | more))
+    settings = config_class(vocab_size=vocab_size, **(sizes | more))
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         net = getattr(transformers, f"{family}ForCausalLM", None)
         net = net or getattr(transformers, f"{family}LMHeadModel")
-        made = net(config)
+        made = net(settings)
         for name, weight in made.named_parameters():
             if "norm" in name or name.endswith("bias"):
                 torch.nn.init.normal_(weight, mean=float("norm" in name), std=0.3)

@@ -160,14 +160,6 @@ def test_bad_input_is_refused_before_any_work() -> None:
 
 
 def test_models_that_keep_other_state_are_refused_with_the_reason() -> None:
-    sliding = model("Qwen2", use_sliding_window=True, sliding_window=32, max_window_layers=0)
-    with pytest.raises(BadValueError, match="sliding window of 32 tokens"):
-        engine(sliding)
-    # a window that never closes is no window
-    r = request(prompts(1, low=10, high=20)[0])
-    done = ask(engine(sliding, max_context=32), r)[0]
-    logprobs, _ = teacher(sliding, r.ids, done.ids)
-    np.testing.assert_allclose(done.logprobs, logprobs, atol=1e-5)
     with pytest.raises(BadValueError, match="cannot sample from it"):
         engine(model("Mamba", state_size=4, max_context=64), max_context=None)
 

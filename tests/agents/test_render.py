@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from chat_templates import FORGETFUL
 from hypothesis import given
 from hypothesis import strategies as st
 from small_models import CHATML, GEMMA, LLAMA3, NO_END, THINKING, byte_level, metaspace
@@ -128,7 +129,7 @@ def test_system_message_and_its_refusal() -> None:
 
 def test_templates_that_rewrite_the_past_are_refused_with_the_reason() -> None:
     with pytest.raises(BadValueError, match="rewrites what came before"):
-        make_renderer(byte_level(THINKING))
+        make_renderer(byte_level(FORGETFUL))
     with pytest.raises(BadValueError, match="without a special token"):
         make_renderer(byte_level(NO_END))
     with pytest.raises(BadValueError, match="no chat template"):

@@ -91,6 +91,8 @@ class LetterRenderer:
     def text(self, act_ids: Sequence[int]) -> str:
         return "".join(chr(i) for i in act_ids if i != EOS)
 
+    action = text
+
 
 class ScriptEngine:
     """Answers by a script, or with words drawn from the request's seed; keeps books of caches.

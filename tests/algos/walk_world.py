@@ -66,6 +66,8 @@ class WalkRenderer:
     def text(self, act_ids: Sequence[int]) -> str:
         return "".join(chr(i) for i in act_ids)
 
+    action = text
+
 
 class DiceEngine:
     """Samples ``1 .. width`` letters from the request's seed alone; entropies are random too."""

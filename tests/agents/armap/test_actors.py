@@ -73,6 +73,8 @@ class Plain:
     def text(self, act_ids: Any) -> str:
         return "".join(map(chr, act_ids))
 
+    action = text
+
 
 def actor(engine: Letter, most: int = 4) -> EngineActor:
     return EngineActor(engine, Plain(), most)  # type: ignore[arg-type]

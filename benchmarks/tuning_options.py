@@ -1,0 +1,78 @@
+"""Options of the weights, and those of `turngym plan` and `turngym merge`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import tyro
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningOptions:
+    """How weights are held, trained and attended with.
+
+    Attributes:
+        weights: Number format of the weights; with bfloat16 the optimiser keeps a float32 copy.
+        attention: Implementation of attention; what cannot be had falls back, and says why.
+        optimizer: adamw, or adamw8bit with moments in 8 bits (needs bitsandbytes).
+        liger: Run norms and gated layers by Liger's fused kernels (CUDA, needs liger-kernel).
+        lora_rank: Train adapters of this rank in place of the weights; 0 trains the weights.
+        lora_alpha: Their scale times the rank; left out: twice the rank.
+        lora_target: Name of a layer that gets one, repeatable; left out: all linear layers.
+        render: How text becomes tokens: the chat template with a message per observation (chat)
+            or with observations inside the model's message (inline), the bare texts (plain), or
+            the template where the model has one.
+    """
+
+    weights: Literal["float32", "bfloat16"] = "float32"
+    attention: Literal["auto", "flash_attention_2", "flex_attention", "sdpa", "eager"] = "auto"
+    optimizer: Literal["adamw", "adamw8bit"] = "adamw"
+    liger: bool = False
+    lora_rank: int = 0
+    lora_alpha: float | None = None
+    lora_target: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    render: Literal["auto", "plain", "chat", "inline"] = "auto"
+
+
+Tuning = Annotated[TuningOptions, tyro.conf.arg(name="")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCommand:
+    """Say what a published run takes: memory per device, tokens per step, time.
+
+    Attributes:
+        preset: The run; left out: all are listed.
+        gpus: Devices; left out: those of the preset.
+        memory: Memory of a device in GB (10**9 bytes).
+        throughput: Sampled tokens per second of all devices together, for the expected time.
+        tflops: Most bfloat16 operations per second of a device in 10**12; an H100 has 989.
+        utilisation: Share of them that the update reaches.
+        lora_rank: Plan for adapters of this rank in place of the weights.
+        max_batch: Actions that a device samples at a time; left out: those of the preset.
+        micro_batch_tokens: Tokens of one forward pass of training; left out: those of the preset.
+    """
+
+    preset: str | None = None
+    gpus: int | None = None
+    memory: float = 80.0
+    throughput: float | None = None
+    tflops: float = 989.0
+    utilisation: float = 0.4
+    lora_rank: int = 0
+    max_batch: int | None = None
+    micro_batch_tokens: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeCommand:
+    """Write a model that was trained with adapters as an ordinary model folder.
+
+    Attributes:
+        model: Run directory, or a checkpoint with adapters.
+        out: New folder.
+    """
+
+    model: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
+    out: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="OUT")]
