@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ..envs.errors import BadValueError, EngineFault
 from .fast_decoder import FastDecoder, why_not_fast
 from .forward import Forward
 from .render import end_of_message
@@ -41,3 +42,16 @@ def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
         if value is not None:
             found |= set(value) if isinstance(value, (list, tuple)) else {int(value)}
     return frozenset(int(i) for i in found)
+
+
+def broken(fault: BaseException) -> EngineFault:
+    """What everybody who waits is told when a step of the engine fails."""
+    said = f"{type(fault).__name__}: {str(fault).strip()[:500]}"
+    if isinstance(fault, torch.OutOfMemoryError):
+        return EngineFault(
+            f"engine: out of memory while sampling ({said}). Lower max_batch, cache_gib or "
+            "max_context."
+        )
+    if isinstance(fault, BadValueError):
+        return EngineFault(f"engine: the step of the whole batch failed. {fault}")
+    return EngineFault(f"engine: the step of the whole batch failed: {said}")

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..envs.errors import BadValueError, ContextFullError, EpisodeError
+from ..envs.errors import BadValueError, ContextFullError, EpisodeError, TurngymError
 from .batch import Batch, Job
-from .engine import Completion, Request, StopReason
-from .engine_setup import cache_bytes, choose_forward, end_ids
+from .engine import Completion, EngineStats, Request, StopReason
+from .engine_setup import broken, cache_bytes, choose_forward, end_ids
 from .forward import Piece
 from .kv_pool import Ids, KvPool
 from .loading import check_context, check_match, context_limit, resolve_dtype
-from .sampling import Drawn, Knobs, draw
+from .sampling import draw
 from .stopping import StopRules
 from .token_text import TokenText
 
@@ -79,6 +79,7 @@ class TransformersEngine:
         self._waiting: list[Job] = []
         self._batch = Batch()
         self._driver: Job | None = None
+        self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
 
     @property
     def version(self) -> int:
@@ -100,9 +101,23 @@ class TransformersEngine:
         """Ids that end every action."""
         return self._stops.eos_ids
 
+    @property
+    def stats(self) -> EngineStats:
+        """What was counted so far."""
+        prompt, cached, sampled = (int(n) for n in self._counts)
+        return EngineStats(prompt_tokens=prompt, cached_tokens=cached, sampled_tokens=sampled)
+
+    @property
+    def shares_weights(self) -> bool:
+        """False: the engine samples from a copy."""
+        return False
+
     def release(self, cache: int | None) -> None:
         """The handle will not be used again."""
         self._pool.release(cache)
+
+    def rest(self) -> None:
+        """The memory stays: handles of unfinished episodes live in it."""
 
     def sync(self, model: Any, version: int | None = None) -> None:
         """Take the learner's present weights; every cache handle dies.
@@ -159,9 +174,11 @@ class TransformersEngine:
                 try:
                     with torch.inference_mode():
                         self._step()
-                except BaseException as fault:
+                except Exception as fault:
                     self._fail(own, fault)
-                    raise
+                    if isinstance(fault, TurngymError):
+                        raise
+                    raise broken(fault) from fault
         finally:
             self._driver = None
 
@@ -181,9 +198,7 @@ class TransformersEngine:
         for job in others:
             job.row = None
             if job.signal is not None and not job.signal.done():
-                job.signal.set_exception(
-                    EpisodeError(f"engine: the step of the whole batch failed: {fault!r}")
-                )
+                job.signal.set_exception(broken(fault))
 
     def _give_up(self, job: Job) -> None:
         if job in self._waiting:
@@ -256,6 +271,7 @@ class TransformersEngine:
             if cut is None:
                 break
             self._waiting.pop(0)
+            self._counts[:2] += len(job.ids), cut if first is None else len(job.ids)
             if first is None:
                 seen[key] = len(feeds)
                 feeds.append((job, cut))
@@ -341,9 +357,9 @@ class TransformersEngine:
     def _sample(self, which: Ids, logits: torch.Tensor) -> None:
         batch = self._batch
         everyone = len(which) == len(batch)
-        knobs = batch.knobs if everyone else Knobs(*(a[which] for a in _fields(batch.knobs)))
+        knobs = batch.knobs if everyone else batch.knobs.at(which)
         drawn = draw(logits, knobs, batch.uniform(which))
-        _check_finite(drawn)
+        drawn.check_finite()
         batch.record_likeliest(which, logits)
         full = batch.record(which, drawn)
         suspect = self._stops.suspects(batch.stop_sets[which], drawn.tokens) | full
@@ -371,6 +387,7 @@ class TransformersEngine:
         job = self._batch.jobs[i]
         assert job.row is not None
         logprobs, entropies = self._batch.measures(i)
+        self._counts[2] += len(logprobs)
         job.completion = Completion(
             ids=self._batch.action(i).copy(),
             logprobs=logprobs,
@@ -380,15 +397,3 @@ class TransformersEngine:
             top_logprobs=np.stack(job.likeliest) if job.likeliest else None,
         )
         job.wake()
-
-
-def _fields(knobs: Knobs) -> tuple[Any, Any, Any]:
-    return knobs.temperature, knobs.top_p, knobs.top_k
-
-
-def _check_finite(drawn: Drawn) -> None:
-    if not np.isfinite(drawn.logprobs).all():
-        raise BadValueError(
-            "engine: the model's logits are not finite (NaN or infinite weights?); nothing can be "
-            "sampled from them."
-        )
