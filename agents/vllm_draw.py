@@ -36,11 +36,13 @@ class Draft:
     Attributes:
         request: What was asked.
         limit: Most tokens.
+        forced: Tokens ``[limit]`` to take instead of drawing, whose log-probabilities are wanted.
         likeliest: By place, where asked for.
     """
 
     request: Request
     limit: int
+    forced: Sequence[int] | None = None
     uniforms: Floats = field(init=False)
     logprobs: Floats = field(init=False)
     entropies: Floats = field(init=False)
@@ -106,13 +108,17 @@ class Drawing(_Base):
             [d.uniforms[t] for d, t in zip(self._drafts, at, strict=True)], dtype=np.float32
         )
         drawn = draw(own, self._knobs, uniform)
+        tokens = drawn.tokens
         for i, (draft, t) in enumerate(zip(self._drafts, at, strict=True)):
             draft.logprobs[t], draft.entropies[t] = drawn.logprobs[i], drawn.entropies[i]
             if k := draft.request.sampling.top_logprobs:
                 heat = draft.request.sampling.temperature or 1.0
                 draft.likeliest[int(t)] = likeliest(own[i], heat, k)
+            if draft.forced is not None:
+                tokens[i] = draft.forced[t]
+                draft.logprobs[t] = float(own[i].log_softmax(-1)[tokens[i]])
         logits[where] = -torch.inf
-        logits[where, torch.from_numpy(drawn.tokens).to(logits.device)] = 0.0
+        logits[where, torch.from_numpy(tokens).to(logits.device)] = 0.0
         return logits
 
     def _describe(self) -> None:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from ..envs.errors import BadValueError, ContextFullError, EngineFault, EpisodeError, TurngymError
-from .engine import Completion, EngineStats, Floats, Request, StopReason
+from .engine import Completion, EngineStats, Floats, Request, Sampling, StopReason
 from .engine_setup import broken, end_ids
 from .stopping import StopRules
 from .token_text import TokenText
 from .vllm_settings import VllmSettings
-from .vllm_setup import engine_arguments, import_vllm
+from .vllm_setup import engine_arguments, import_vllm, kept_random_state
 from .vllm_weights import is_adapted, prove, reload
 
 _keys = itertools.count()  # of requests, in all engines of the process
@@ -82,9 +82,10 @@ class VllmEngine:
         self._key_name, self._draft_of, self._drafts = KEY, Draft, drafts
         arguments = engine_arguments(model, max_batch, dtype, max_context, self.settings)
         try:
-            self._llm = vllm.LLMEngine.from_engine_args(
-                vllm.EngineArgs(**arguments, logits_processors=[Drawing])
-            )
+            with kept_random_state():
+                self._llm = vllm.LLMEngine.from_engine_args(
+                    vllm.EngineArgs(**arguments, logits_processors=[Drawing])
+                )
         except (ValueError, RuntimeError, OSError, NotImplementedError) as fault:
             said = str(fault).strip()[:600]
             raise BadValueError(f"{model}: vLLM cannot start with it. {said}") from fault
@@ -182,25 +183,30 @@ class VllmEngine:
         """
         version = self._version
         rng = np.random.default_rng(0)
-        n = min(48, self._max_context - 1)
-        ids = [int(i) for i in rng.integers(0, self._vocabulary, n)]
-        prove(model, lambda: self.sync(model), self.prompt_logprobs, ids)
+        n = min(32, self._max_context // 2)
+        context, action = rng.integers(0, self._vocabulary, (2, n)).tolist()
+        prove(model, lambda: self.sync(model), self.logprobs_of, (context, action))
         self._version = version
 
-    def prompt_logprobs(self, ids: list[int]) -> Floats:
-        """The engine's log-probability of each token of a text but the first ``[n - 1]``."""
-        params = self._vllm.SamplingParams(max_tokens=1, prompt_logprobs=0, detokenize=False)
-        key = f"prompt-{next(_keys)}"
-        self._llm.add_request(
-            key, {"prompt_token_ids": list(ids)}, params, lora_request=self._lora_request
-        )
-        found: list[Any] = []
-        while self._llm.has_unfinished_requests():
-            for out in self._llm.step():
-                if out.request_id == key and out.prompt_logprobs:
-                    found = list(out.prompt_logprobs)
-        rows = zip(ids[1:], found[1:], strict=True)
-        return np.array([at[token].logprob for token, at in rows], dtype=np.float32)
+    def logprobs_of(self, context: list[int], action: list[int]) -> Floats:
+        """The engine's log-probability of each token ``[n]`` of a given action.
+
+        The action's tokens are fed one by one, as if they had been sampled.
+
+        Raises:
+            EpisodeError: Requests are being sampled.
+        """
+        if self._jobs:
+            raise EpisodeError("engine: logprobs_of while requests are being sampled.")
+        asked = Request(ids=context, sampling=Sampling(max_tokens=len(action)), seed=0)
+        draft = self._draft_of(asked, len(action), action)
+        key = self._hand_in(draft)
+        try:
+            while self._llm.has_unfinished_requests():
+                self._llm.step()
+        finally:
+            del self._drafts[key]
+        return draft.logprobs
 
     def rest(self) -> None:
         """With ``sleep``, give the GPU's memory back until the next sync or request."""
@@ -212,10 +218,6 @@ class VllmEngine:
         if self._asleep:
             self._llm.wake_up()
             self._asleep = False
-
-    @property
-    def _lora_request(self) -> Any:
-        return None if self._adapter is None else self._adapter[0]
 
     def _swap_adapter(self, model: Any) -> None:
         """Write the adapter down, load it under a new number, forget the one before."""
@@ -277,30 +279,35 @@ class VllmEngine:
                 f"{self._max_context}: no room for a single token. Shorten the context."
             )
         limit = min(request.sampling.max_tokens, room)
-        job = _Job(self._draft_of(request, limit), self._stops.index(request.sampling.stop))
+        stop_set = self._stops.index(request.sampling.stop)
         self._wake()
-        key = f"turn-{next(_keys)}"
+        draft = self._draft_of(request, limit)
+        key = self._hand_in(draft)
+        self._jobs[key] = job = _Job(draft, stop_set)
+        self._counts[0] += len(ids)
+        return key, job
+
+    def _hand_in(self, draft: Any) -> str:
+        """Give vLLM a request; returns its key, under which the sampler finds the draft."""
+        key = f"turngym-{next(_keys)}"
         params = self._vllm.SamplingParams(
             temperature=0.0,  # the token is drawn before vLLM looks
-            max_tokens=limit,
+            max_tokens=draft.limit,
             ignore_eos=True,  # ends are found here, stop strings too
             detokenize=False,
             extra_args={self._key_name: key},
             output_kind=self._vllm.sampling_params.RequestOutputKind.DELTA,
         )
-        self._drafts[key] = job.draft
+        ids = [int(i) for i in draft.request.ids]
+        (prompt,) = self._llm.renderer.render_cmpl([{"prompt_token_ids": ids}])
+        lora = None if self._adapter is None else self._adapter[0]
+        self._drafts[key] = draft
         try:
-            self._llm.add_request(
-                key, {"prompt_token_ids": ids.tolist()}, params, lora_request=self._lora_request
-            )
-        except BaseException as fault:
+            self._llm.add_request(key, prompt, params, lora_request=lora)
+        except Exception as fault:
             del self._drafts[key]
-            if isinstance(fault, Exception):
-                raise broken(fault) from fault
-            raise
-        self._jobs[key] = job
-        self._counts[0] += len(ids)
-        return key, job
+            raise broken(fault) from fault
+        return key
 
     async def _drive(self, own: _Job) -> None:
         self._driver = own

