@@ -49,7 +49,7 @@ def import_vllm() -> Any:
 
 @contextmanager
 def kept_random_state() -> Iterator[None]:
-    """vLLM seeds the whole process when it starts; the caller's state is put back."""
+    """Whoever starts vLLM has the whole process seeded by it; the state from before is put back."""
     python = random.getstate()
     everyone = np.random.get_state()  # noqa: NPY002 - to put it back
     try:

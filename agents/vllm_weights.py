@@ -13,7 +13,7 @@ from ..envs.errors import BadValueError, EngineFault
 from .engine import Floats
 
 Weights = Iterator[tuple[str, torch.Tensor]]
-_SCALES = (0.1, 0.5, 2.0)
+_SCALES = (0.3, 1.0, 3.0)
 _SAME = 0.5
 _FIRST = "base_model.model."
 
@@ -100,7 +100,7 @@ def prove(
             hand_over()
             left = _distance(engine_logprobs(*text), after)
         hand_over()
-        if not left <= 3 * noise + 0.02 * moved:
+        if not left <= 3 * noise + 0.005 * moved:
             raise EngineFault(
                 f"engine: after a hand-over of weights its log-probabilities are {left:.3g} nats "
                 f"from the learner's, where the weights moved them by {moved:.3g} and rounding "

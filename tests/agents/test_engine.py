@@ -17,7 +17,7 @@ from small_models import model
 from turngym.agents.engine import Completion, Request
 from turngym.agents.loading import load_model, load_tokenizer
 from turngym.agents.transformers_engine import TransformersEngine
-from turngym.envs.errors import BadValueError, ContextFullError, EngineFault, EpisodeError
+from turngym.envs.errors import BadValueError, ContextFullError, EngineFault
 
 
 @pytest.mark.parametrize("family", FAMILIES)
