@@ -204,9 +204,8 @@ class Trainer:
             clock.lap("wait")
             if taken.told:
                 self.report.note(taken.told)
-            row = rollout_metrics(played.all) | played.metrics()
-            row |= lag_metrics(played.all, self.done.step)
-            row["engine/prefix_hit_frac"] = taken.stats.prefix_hit_frac
+            row = rollout_metrics(played.all) | lag_metrics(played.all, self.done.step)
+            row |= played.metrics() | {"engine/prefix_hit_frac": taken.stats.prefix_hit_frac}
             row |= self._learn(played.kept, clock)
             if not getattr(self.config.recipe.rollout, "samples", True):
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
@@ -315,12 +314,11 @@ class Trainer:
             self._log(row)
 
     def _evaluate_one(self, what: EvalSet) -> Evaluation:
-        count = len(what.tasks)
         player = self._player(what.env, self.config.eval_temperature)
         with self.report.bar(f"evaluating {what.name}") as bar:
 
             def tell(n: int) -> None:
-                bar.update(n / count, f"{n} of {count}")
+                bar.update(n / len(what.tasks), f"{n} of {len(what.tasks)}")
 
             return self.stage.call(lambda: evaluate_model(player, what, tell))
 
