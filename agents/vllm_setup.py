@@ -17,6 +17,8 @@ from .loading import resolve_dtype
 from .vllm_settings import VllmSettings
 
 _DEFAULT_CPU_GIB = 2.0
+_CPU_BLOCK = 32
+"""Tokens that are cached together: vLLM's 128 on a CPU would share no short prefix."""
 _ONE_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 
 
@@ -105,6 +107,7 @@ def engine_arguments(
     if on_cpu:
         gib = settings.cache_gib or _DEFAULT_CPU_GIB
         arguments["kv_cache_memory_bytes"] = int(gib * 2**30)
+        arguments["block_size"] = _CPU_BLOCK
     else:
         arguments["gpu_memory_utilization"] = settings.gpu_memory_frac
         arguments["enable_sleep_mode"] = settings.sleep
