@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import shutil
 import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,7 +102,7 @@ class VllmEngine:
         )
         self._version = 0
         self._asleep = False
-        self._adapter: tuple[Any, Path] | None = None
+        self._adapter: tuple[Any, tempfile.TemporaryDirectory[str]] | None = None
         self._jobs: dict[str, _Job] = {}
         self._driver: _Job | None = None
         self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
@@ -185,7 +183,8 @@ class VllmEngine:
         rng = np.random.default_rng(0)
         n = min(32, self._max_context // 2)
         context, action = rng.integers(0, self._vocabulary, (2, n)).tolist()
-        prove(model, lambda: self.sync(model), self.logprobs_of, (context, action))
+        only = ".lora_" if self.settings.lora_rank and is_adapted(model) else ""
+        prove(model, lambda: self.sync(model), self.logprobs_of, (context, action), only)
         self._version = version
 
     def logprobs_of(self, context: list[int], action: list[int]) -> Floats:
@@ -223,16 +222,16 @@ class VllmEngine:
         """Write the adapter down, load it under a new number, forget the one before."""
         from vllm.lora.request import LoRARequest  # pyright: ignore[reportMissingImports]
 
-        folder = Path(tempfile.mkdtemp(prefix="turngym-adapter-"))
-        model.save_pretrained(folder)
+        folder = tempfile.TemporaryDirectory(prefix="turngym-adapter-")
+        model.save_pretrained(folder.name)
         number = 1 if self._adapter is None else self._adapter[0].lora_int_id + 1
-        request = LoRARequest(f"adapter-{number}", number, str(folder))
+        request = LoRARequest(f"adapter-{number}", number, folder.name)
         if not self._llm.add_lora(request):
             raise EngineFault("engine: vLLM did not take the adapter.")
         before, self._adapter = self._adapter, (request, folder)
         if before is not None:
             self._llm.remove_lora(before[0].lora_int_id)
-            shutil.rmtree(before[1])
+            before[1].cleanup()
 
     # ------------------------------------------------------------------ sampling
 

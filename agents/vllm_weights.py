@@ -66,6 +66,7 @@ def prove(
     hand_over: Callable[[], None],
     engine_logprobs: Callable[[list[int], list[int]], Floats],
     text: tuple[list[int], list[int]],
+    only: str = "",
 ) -> None:
     """Change the learner's weights, hand them over, and see whether the engine followed.
 
@@ -78,6 +79,7 @@ def prove(
         hand_over: Gives the engine the present weights.
         engine_logprobs: The engine's log-probabilities of an action after a context.
         text: Context and action.
+        only: A part of the names of the weights that are handed over; empty for all.
 
     Raises:
         EngineFault: The engine did not follow, or computes something else from the start.
@@ -92,7 +94,7 @@ def prove(
             f"{noise:.3g} nats on average; expected under {_SAME}. Is it the same architecture?"
         )
     for scale in _SCALES:
-        with _shaken(model, scale):
+        with _shaken(model, scale, only):
             after = learner_logprobs(model, *text)
             moved = _distance(after, before)
             if not moved > 20 * noise:
@@ -116,12 +118,13 @@ def prove(
 
 
 @contextmanager
-def _shaken(model: Any, scale: float) -> Iterator[None]:
+def _shaken(model: Any, scale: float, only: str) -> Iterator[None]:
     """Within, every weight has noise of ``scale`` times its tensor's own size; then it is back."""
-    kept = {name: p.detach().to("cpu", copy=True) for name, p in model.named_parameters()}
+    weights = [(name, p) for name, p in model.named_parameters() if only in name]
+    kept = {name: p.detach().to("cpu", copy=True) for name, p in weights}
     source = torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for name, p in model.named_parameters():
+        for name, p in weights:
             size = kept[name].float().square().mean().sqrt().clamp(min=0.02)
             noise = torch.randn(p.shape, generator=source) * size * scale
             p.add_(noise.to(p.device, p.dtype))
@@ -129,7 +132,7 @@ def _shaken(model: Any, scale: float) -> Iterator[None]:
         yield
     finally:
         with torch.no_grad():
-            for name, p in model.named_parameters():
+            for name, p in weights:
                 p.copy_(kept[name])
 
 

@@ -167,6 +167,8 @@ def test_adapters_are_swapped_while_the_base_stays(folder: Path) -> None:
                     p.mul_(scale)
         eng.sync(adapted)
         numbers_of(eng, adapted)
+    eng.prove_sync(adapted)
+    numbers_of(eng, adapted)
 
 
 def test_sleep_is_refused_on_a_cpu(folder: Path) -> None:
