@@ -3,8 +3,7 @@
 An engine computes in another precision than the learner, and one that plays ahead samples from
 older weights. Each token's policy gradient is multiplied by ``min(cap, exp(learner - engine))``,
 where both log-probabilities are of the sampled token, the learner's from the start of the update
-(truncated importance sampling, arXiv 2210.03370 section 3 describes the decoupled objective, and
-IMPALA, arXiv 1802.01561, the truncation).
+(the decoupled objective of arXiv 2110.00641 with the truncation of IMPALA, arXiv 1802.01561).
 
 The surrogates of :mod:`turngym.algos.losses` are linear in a positive factor of the advantage,
 clipped or not, so the weights are put on the advantages; entropy, KL and value terms are left

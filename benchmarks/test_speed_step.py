@@ -22,7 +22,7 @@ from turngym.agents.vllm_settings import VllmSettings  # noqa: E402
 from turngym.algos import Budget, EnvConfig, TrainConfig, Trainer, make_recipe  # noqa: E402
 
 STEPS, WARM = 6, 2
-MOST_OVERHEAD = 0.5  # against breakage on a loaded machine; the aim is 0.1
+MOST_OVERHEAD = {"transformers": 0.5, "vllm": 1.0}  # against breakage; the aim is 0.1
 MOST_SYNC = {"transformers": 0.05, "vllm": 0.25}  # vLLM's reload costs a fixed 0.1 s and more
 ENGINES = [
     "transformers",
@@ -84,5 +84,5 @@ def test_overhead_and_hand_over(benchmark: Any, name: str, tmp_path: Path) -> No
         f"\n{name}: rollouts {overhead:.1%} over the bare engine, hand-over {sync:.1%} of a step, "
         f"{cached:.0%} of the context tokens cached; {said}"
     )
-    assert overhead < MOST_OVERHEAD
+    assert overhead < MOST_OVERHEAD[name]
     assert sync < MOST_SYNC[name]
