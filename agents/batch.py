@@ -60,7 +60,7 @@ class Batch:
         self.counts: Ids = np.zeros(0, dtype=np.int64)
         self.tokens: Ids = np.zeros((0, 0), dtype=np.int64)
         self._floats: npt.NDArray[np.float32] = np.zeros((3, 0, 0), dtype=np.float32)
-        self.knobs = _knobs([])
+        self.knobs = Knobs.of([])
         self._likeliest = False
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ class Batch:
 
     def _describe(self) -> None:
         """Gather what the present jobs ask for."""
-        self.knobs = _knobs(self.jobs)
+        self.knobs = Knobs.of([job.request.sampling for job in self.jobs])
         self._likeliest = any(job.request.sampling.top_logprobs for job in self.jobs)
         self.locate()
 
@@ -137,12 +137,3 @@ class Batch:
         """Log-probabilities and entropies of :meth:`action`."""
         n = self.counts[i]
         return self._floats[0, i, :n].copy(), self._floats[1, i, :n].copy()
-
-
-def _knobs(jobs: list[Job]) -> Knobs:
-    drawn = [job.request.sampling for job in jobs]
-    return Knobs(
-        temperature=np.array([s.temperature for s in drawn], dtype=np.float32),
-        top_p=np.array([s.top_p for s in drawn], dtype=np.float32),
-        top_k=np.array([s.top_k for s in drawn], dtype=np.int64),
-    )

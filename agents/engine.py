@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -123,4 +123,62 @@ class Engine(Protocol):
 
     def release(self, cache: int | None) -> None:
         """The handle will not be used again."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineStats:
+    """What an engine counted since it was made; differences say what one rollout cost.
+
+    Attributes:
+        prompt_tokens: Context tokens of all requests.
+        cached_tokens: Those of them whose keys and values were there already.
+        sampled_tokens: Tokens sampled.
+    """
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    sampled_tokens: int = 0
+
+    def __sub__(self, earlier: EngineStats) -> EngineStats:
+        """What was counted since ``earlier``."""
+        return EngineStats(
+            prompt_tokens=self.prompt_tokens - earlier.prompt_tokens,
+            cached_tokens=self.cached_tokens - earlier.cached_tokens,
+            sampled_tokens=self.sampled_tokens - earlier.sampled_tokens,
+        )
+
+    @property
+    def prefix_hit_frac(self) -> float:
+        """Share of the context tokens that were cached; 0 before any request."""
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
+
+
+class TrainingEngine(Engine, Protocol):
+    """An engine that follows a learner's weights."""
+
+    @property
+    def stats(self) -> EngineStats:
+        """What was counted so far."""
+        ...
+
+    @property
+    def shares_weights(self) -> bool:
+        """True where training the learner's model changes what is sampled before a sync."""
+        ...
+
+    def sync(self, model: Any, version: int | None = None) -> None:
+        """Take the learner's present weights; every cache handle dies.
+
+        Args:
+            model: Same architecture as the engine's.
+            version: New :attr:`version`; None counts on.
+
+        Raises:
+            EpisodeError: Requests are being sampled.
+        """
+        ...
+
+    def rest(self) -> None:
+        """Nothing will be asked until the next sync or request: give back what can be spared."""
         ...

@@ -6,8 +6,10 @@ from typing import Any
 
 import torch
 
+from ..envs.errors import EngineFault, TurngymError
 from .fast_decoder import FastDecoder, why_not_fast
 from .forward import Forward
+from .memory import memory_full
 from .render import end_of_message
 
 
@@ -41,3 +43,18 @@ def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
         if value is not None:
             found |= set(value) if isinstance(value, (list, tuple)) else {int(value)}
     return frozenset(int(i) for i in found)
+
+
+def broken(fault: BaseException, knobs: str) -> TurngymError:
+    """What everybody who waits is told when a step of the engine fails.
+
+    Args:
+        fault: What went wrong.
+        knobs: What to change when memory ran out, a sentence.
+    """
+    if (full := memory_full(fault, "sampling", knobs)) is not None:
+        return full
+    if isinstance(fault, TurngymError):
+        return EngineFault(f"engine: the step of the whole batch failed. {fault}")
+    said = f"{type(fault).__name__}: {str(fault).strip()[:500]}"
+    return EngineFault(f"engine: the step of the whole batch failed: {said}")

@@ -22,18 +22,26 @@ def knobs_when_full(doing: str, knobs: str) -> Iterator[None]:
         doing: What is done, for the message ("training on a micro batch").
         knobs: What to change, a sentence.
     """
-    import torch
-
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as fault:
-        if isinstance(fault, TurngymError) or not _is_memory(fault, torch.OutOfMemoryError):
+    except (MemoryError, RuntimeError) as fault:
+        full = memory_full(fault, doing, knobs)
+        if full is None:
             raise
-        first = (str(fault).strip().splitlines() or [type(fault).__name__])[0][:200]
-        raise MemoryFullError(
-            f"out of memory while {doing}: {knobs} Nothing that was saved is lost: a run goes on "
-            f"from its last checkpoint with the changed setting. ({first})"
-        ) from fault
+        raise full from fault
+
+
+def memory_full(fault: BaseException, doing: str, knobs: str) -> MemoryFullError | None:
+    """The error that names what to change when ``fault`` says that memory ran out, else None."""
+    import torch
+
+    if isinstance(fault, TurngymError) or not _is_memory(fault, torch.OutOfMemoryError):
+        return None
+    first = (str(fault).strip().splitlines() or [type(fault).__name__])[0][:200]
+    return MemoryFullError(
+        f"out of memory while {doing}: {knobs} Nothing that was saved is lost: a run goes on "
+        f"from its last checkpoint with the changed setting. ({first})"
+    )
 
 
 def _is_memory(fault: BaseException, on_device: type[BaseException]) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
+
+from ..envs.errors import BadValueError
+from .engine import Sampling
 
 _STEP = np.float32(2.0**-24)
 _BELOW_ONE = 1 - 2.0**-24
@@ -28,6 +32,19 @@ class Knobs:
     top_p: npt.NDArray[np.float32]
     top_k: npt.NDArray[np.int64]
 
+    @classmethod
+    def of(cls, drawn: Sequence[Sampling]) -> Knobs:
+        """The knobs of these rows."""
+        return cls(
+            temperature=np.array([s.temperature for s in drawn], dtype=np.float32),
+            top_p=np.array([s.top_p for s in drawn], dtype=np.float32),
+            top_k=np.array([s.top_k for s in drawn], dtype=np.int64),
+        )
+
+    def at(self, which: npt.NDArray[np.int64]) -> Knobs:
+        """Those of the rows ``which``."""
+        return Knobs(self.temperature[which], self.top_p[which], self.top_k[which])
+
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
@@ -36,6 +53,18 @@ class Drawn:
     tokens: npt.NDArray[np.int64]
     logprobs: npt.NDArray[np.float32]
     entropies: npt.NDArray[np.float32]
+
+    def check_finite(self) -> None:
+        """Refuse what came from broken weights.
+
+        Raises:
+            BadValueError: A log-probability is nan or infinite.
+        """
+        if not np.isfinite(self.logprobs).all():
+            raise BadValueError(
+                "engine: the model's logits are not finite (NaN or infinite weights?); nothing can "
+                "be sampled from them."
+            )
 
 
 def uniforms(seed: int, n: int) -> npt.NDArray[np.float32]:

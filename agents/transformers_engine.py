@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..envs.errors import BadValueError, ContextFullError, EpisodeError
+from ..envs.errors import BadValueError, ContextFullError, EpisodeError, TurngymError
 from .adapters import merged
 from .batch import Batch, Job
-from .engine import Completion, Request, StopReason
-from .engine_setup import cache_bytes, choose_forward, end_ids
+from .engine import Completion, EngineStats, Request, StopReason
+from .engine_setup import broken, cache_bytes, choose_forward, end_ids
 from .forward import Piece
 from .kv_pool import Ids, KvPool
 from .loading import check_context, check_match, context_limit, resolve_dtype
-from .memory import knobs_when_full
-from .sampling import Drawn, Knobs, draw
+from .sampling import draw
 from .stopping import StopRules
 from .token_text import TokenText
 
@@ -41,8 +40,8 @@ class TransformersEngine:
         model: A causal language model; its device is the engine's.
         tokenizer: Its tokenizer, for stop strings and end-of-text ids.
         max_batch: Most requests that are sampled at a time; further ones wait.
-        dtype: Number format of the copy, ``"auto"`` for bfloat16 where the device has it.
-            Log-probabilities are then those of bfloat16 products, about 1e-2 from float32.
+        dtype: Number format of the copy, ``"auto"`` for bfloat16 where the device has it;
+            log-probabilities are then about 1e-2 from those of float32.
         max_context: Most tokens of context and action together; None is the model's own limit.
         cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
 
@@ -70,12 +69,10 @@ class TransformersEngine:
             check_context(model, max_context)
         self._max_context = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
         device = next(model.parameters()).device
-        number = resolve_dtype(dtype, device)
-        self._forward = choose_forward(model, number, self._max_context)
+        self._forward = choose_forward(model, resolve_dtype(dtype, device), self._max_context)
         self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
-        self._stops = StopRules(
-            TokenText(tokenizer), self._forward.vocabulary, end_ids(model, tokenizer)
-        )
+        ends = end_ids(model, tokenizer)
+        self._stops = StopRules(TokenText(tokenizer), self._forward.vocabulary, ends)
         self._chunk = 1024 if device.type == "cpu" else 16_384
         self._max_batch = max_batch
         self._knobs = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
@@ -83,6 +80,7 @@ class TransformersEngine:
         self._waiting: list[Job] = []
         self._batch = Batch()
         self._driver: Job | None = None
+        self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
 
     @property
     def version(self) -> int:
@@ -104,9 +102,23 @@ class TransformersEngine:
         """Ids that end every action."""
         return self._stops.eos_ids
 
+    @property
+    def stats(self) -> EngineStats:
+        """What was counted so far."""
+        prompt, cached, sampled = (int(n) for n in self._counts)
+        return EngineStats(prompt_tokens=prompt, cached_tokens=cached, sampled_tokens=sampled)
+
+    @property
+    def shares_weights(self) -> bool:
+        """False: the engine samples from a copy."""
+        return False
+
     def release(self, cache: int | None) -> None:
         """The handle will not be used again."""
         self._pool.release(cache)
+
+    def rest(self) -> None:
+        """The memory stays: handles of unfinished episodes live in it."""
 
     def sync(self, model: Any, version: int | None = None) -> None:
         """Take the learner's present weights; every cache handle dies.
@@ -161,11 +173,13 @@ class TransformersEngine:
                 # whoever is ready runs first, so that freed places are filled before the step
                 await asyncio.sleep(0)
                 try:
-                    with torch.inference_mode(), knobs_when_full("sampling", self._knobs):
+                    with torch.inference_mode():
                         self._step()
-                except BaseException as fault:
+                except Exception as fault:
                     self._fail(own, fault)
-                    raise
+                    if isinstance(fault, TurngymError):
+                        raise
+                    raise broken(fault, self._knobs) from fault
         finally:
             self._driver = None
 
@@ -185,9 +199,7 @@ class TransformersEngine:
         for job in others:
             job.row = None
             if job.signal is not None and not job.signal.done():
-                job.signal.set_exception(
-                    EpisodeError(f"engine: the step of the whole batch failed: {fault!r}")
-                )
+                job.signal.set_exception(broken(fault, self._knobs))
 
     def _give_up(self, job: Job) -> None:
         if job in self._waiting:
@@ -260,6 +272,7 @@ class TransformersEngine:
             if cut is None:
                 break
             self._waiting.pop(0)
+            self._counts[:2] += len(job.ids), cut if first is None else len(job.ids)
             if first is None:
                 seen[key] = len(feeds)
                 feeds.append((job, cut))
@@ -345,9 +358,9 @@ class TransformersEngine:
     def _sample(self, which: Ids, logits: torch.Tensor) -> None:
         batch = self._batch
         everyone = len(which) == len(batch)
-        knobs = batch.knobs if everyone else Knobs(*(a[which] for a in _fields(batch.knobs)))
+        knobs = batch.knobs if everyone else batch.knobs.at(which)
         drawn = draw(logits, knobs, batch.uniform(which))
-        _check_finite(drawn)
+        drawn.check_finite()
         batch.record_likeliest(which, logits)
         full = batch.record(which, drawn)
         suspect = self._stops.suspects(batch.stop_sets[which], drawn.tokens) | full
@@ -375,6 +388,7 @@ class TransformersEngine:
         job = self._batch.jobs[i]
         assert job.row is not None
         logprobs, entropies = self._batch.measures(i)
+        self._counts[2] += len(logprobs)
         job.completion = Completion(
             ids=self._batch.action(i).copy(),
             logprobs=logprobs,
@@ -384,15 +398,3 @@ class TransformersEngine:
             top_logprobs=np.stack(job.likeliest) if job.likeliest else None,
         )
         job.wake()
-
-
-def _fields(knobs: Knobs) -> tuple[Any, Any, Any]:
-    return knobs.temperature, knobs.top_p, knobs.top_k
-
-
-def _check_finite(drawn: Drawn) -> None:
-    if not np.isfinite(drawn.logprobs).all():
-        raise BadValueError(
-            "engine: the model's logits are not finite (NaN or infinite weights?); nothing can be "
-            "sampled from them."
-        )

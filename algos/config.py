@@ -14,10 +14,13 @@ import gymnasium as gym
 from ..agents.adapters import LoraSettings
 from ..agents.attention import Attention
 from ..agents.render import Style
+from ..agents.vllm_settings import VllmSettings
 from ..envs.digest import digest_of
 from ..envs.errors import BadValueError
 from ..envs.registry import find_world
+from .engine_settings import EngineName, check_lag
 from .evaluate import EvalSet
+from .importance import check_importance
 from .learner_settings import LearnerSettings
 from .recipe import Recipe
 
@@ -124,7 +127,15 @@ class TrainConfig:
         keep: Checkpoints that are kept.
         transcripts: Episodes per evaluation that are written out as text.
         max_batch: Most actions that are sampled at a time.
+        engine: ``"transformers"`` samples in this process from a copy; ``"vllm"`` through vLLM.
         engine_dtype: Number format of sampling.
+        vllm: Settings of the engine ``"vllm"``.
+        max_lag: Play while the learner trains, with weights that are so many updates old (1 hides
+            playing behind training); 0 plays in a thread, but in turn. None plays and trains in
+            turn. From 1 up, a CPU's rounding may depend on what runs at the same time.
+        importance_cap: Multiply each token's gradient by ``min(importance_cap, learner / engine)``
+            of its probabilities, against lag and the engine's rounding (2 is usual); None leaves
+            it alone.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``.
         learner: How the learner computes.
         weights: Number format of the weights. With ``"bfloat16"`` the optimiser keeps a float32
@@ -150,7 +161,11 @@ class TrainConfig:
     keep: int = 2
     transcripts: int = 8
     max_batch: int = 64
+    engine: EngineName = "transformers"
     engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    vllm: VllmSettings = field(default_factory=VllmSettings)
+    max_lag: int | None = None
+    importance_cap: float | None = None
     device: str = "auto"
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     weights: Literal["float32", "bfloat16"] = "float32"
@@ -172,6 +187,14 @@ class TrainConfig:
                 raise BadValueError(
                     f"training: {name} is {getattr(self, name)}; expected at least {least}."
                 )
+        check_lag(self.engine, self.vllm, self.max_lag, self.importance_cap)
+        check_importance(self.recipe, self.importance_cap)
+        if self.max_lag and self.recipe.tracker is not None:
+            raise BadValueError(
+                f"recipe {self.recipe.name!r}: max_lag is {self.max_lag}, but "
+                f"{type(self.recipe.tracker).__name__} chooses tasks by what the last update "
+                "taught it. Leave max_lag out."
+            )
         names = [e.name for e in self.evals]
         if len(set(names)) != len(names):
             raise BadValueError(f"training: evaluation sets {names} need names of their own.")

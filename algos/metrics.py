@@ -35,6 +35,9 @@ METRICS: Mapping[str, str] = {
     "of any environment response_chars, response_words, waits and self_corrections",
     "rollout/rounds": "rounds of playing until enough groups were kept",
     "rollout/groups_left_out": "groups played and not trained on",
+    "rollout/lag_mean": "updates between the weights that sampled and those that are trained, mean",
+    "rollout/lag_max": "the same, largest",
+    "engine/prefix_hit_frac": "share of the requests' context tokens that the engine had cached",
     # after the recipe's shapers and judges
     "shaped/return_mean": "mean return of a path",
     "shaped/term_*_mean": "mean per path of one named reward term",
@@ -57,6 +60,8 @@ METRICS: Mapping[str, str] = {
     "update/paths_left_out_frac": "share of paths whose gradient is exactly 0, not computed",
     "update/logprob_diff_mean_nats": "engine against learner: mean absolute log-prob difference",
     "update/logprob_diff_max_nats": "engine against learner: largest absolute difference",
+    "update/importance_mean": "weight of a token for the engine's difference, mean",
+    "update/importance_capped_frac": "share of tokens whose weight is the cap",
     # parts of the loss; means per token are taken over the tokens that were computed
     "loss/policy": "the clipped surrogate, aggregated",
     "loss/nll": "negative log-likelihood of what is imitated, weighted by its advantage",
@@ -95,9 +100,10 @@ METRICS: Mapping[str, str] = {
     "eval/*/metric_*_mean": "mean of a metric of the environment (em, f1, ...)",
     # seconds; the only keys that differ between a run and its repetition
     "time/rollout_s": "playing",
+    "time/wait_s": "from asking for the step's rollouts, and the sync before, to having them",
     "time/credit_s": "annotating and giving credit",
     "time/update_s": "optimising",
-    "time/sync_s": "giving the new weights to the engine",
+    "time/sync_s": "giving the last step's weights to the engine",
     "time/step_s": "the whole step",
     "time/eval_s": "evaluating",
     "time/elapsed_s": "since the start of the run, earlier parts of a resumed run included",

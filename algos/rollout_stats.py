@@ -79,6 +79,14 @@ def rollout_metrics(forest: Forest) -> dict[str, float]:
     return {key: float(value) for key, value in row.items()}
 
 
+def lag_metrics(forest: Forest, version: int) -> dict[str, float]:
+    """How many updates behind ``version``, which is trained, the sampling weights were."""
+    lags = [version - turn.version for turn in _all_turns(forest)]
+    if not lags:
+        return {}
+    return {"rollout/lag_mean": float(np.mean(lags)), "rollout/lag_max": float(max(lags))}
+
+
 def said(turns: Sequence[Turn]) -> dict[str, float]:
     """Length and self-corrections of what was written along a path, in any world.
 

@@ -6,7 +6,6 @@ taken up again from its checkpoint ends in the same numbers as one that was not.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from pathlib import Path
 from types import TracebackType
@@ -15,21 +14,20 @@ from typing import Any
 from ..agents.engine import Sampling
 from ..agents.render import Renderer, make_renderer
 from ..agents.scripted import text_env
-from ..agents.transformers_engine import TransformersEngine
+from ..envs.errors import EngineFault
 from ..envs.tasks import split_blocks, split_size
-from .checkpoint import (
-    Progress,
-    load_checkpoint,
-    load_memory,
-    newest_whole,
-    save_checkpoint,
-)
+from .ahead import Ahead
+from .ahead_files import load_ahead, save_ahead
+from .checkpoint import Progress, load_checkpoint, load_memory, newest_whole, save_checkpoint
+from .clock import Clock
 from .config import TrainConfig, config_digest, model_digest
 from .contracts import Floats
 from .curve import draw_curve
+from .engines import check_overlap, make_engine
 from .evaluate import EvalSet, Evaluation, evaluate_model
 from .forest import Forest
 from .forest_io import save_forest
+from .importance import weighed
 from .interrupts import held_interrupts, terminate_as_interrupt
 from .learner import Learner
 from .metrics import OF_SAMPLING, checked
@@ -39,6 +37,7 @@ from .precheck import check_prompts
 from .progress import Bar, Reporter, Silent
 from .result import RunResult, scores_at
 from .rollout_stats import (
+    lag_metrics,
     rollout_metrics,
     shaped_metrics,
     tokens_sampled,
@@ -47,6 +46,7 @@ from .rollout_stats import (
 )
 from .rollouts import Demonstrations, Player
 from .run_dir import RunDir, add_version, read_metrics
+from .stage import InTurn, Rollouts, Stage
 from .task_order import step_starts
 from .tensorboard import Board
 from .transcripts import write_evaluation, write_group
@@ -97,13 +97,8 @@ class Trainer:
         self.sets = [e.make() for e in config.evals]
         policy, self.tokenizer = load_policy(config, self.report)
         self.renderer: Renderer = make_renderer(self.tokenizer, tools=world.tools)
-        self.engine = TransformersEngine(
-            policy,
-            self.tokenizer,
-            max_batch=config.max_batch,
-            dtype=config.engine_dtype,
-            max_context=config.max_context,
-        )
+        self.engine = make_engine(config, policy, self.tokenizer)
+        check_overlap(self.engine, config.max_lag)
         self._check_prompts()
         if isinstance(config.recipe.rollout, Demonstrations):
             config.recipe.rollout.check(world)
@@ -125,11 +120,11 @@ class Trainer:
         self.dir = RunDir(run_dir, resolved)
         try:
             self.done = self._take_up()
+            self.stage = self._make_stage()
         except BaseException:
             self.dir.close()
             raise
         self.board = Board(self.dir.root / "tensorboard", first_step=self.done.step)
-        self._loop = asyncio.Runner()
         self._began = time.monotonic() - self.done.seconds
 
     def run(self) -> RunResult:
@@ -140,18 +135,20 @@ class Trainer:
 
         Raises:
             KeyboardInterrupt: After the checkpoint was saved.
+            EngineFault: The engine broke; after the checkpoint was saved.
             LossNotFiniteError: The loss is nan or infinite; the last checkpoint stays.
         """
         try:
             with terminate_as_interrupt(), self.report.bar("training") as bar:
                 self._remember_first()
                 self._until_done(bar)
-        except KeyboardInterrupt:
-            self._save()
+        except (KeyboardInterrupt, EngineFault) as fault:
+            self._save(wait=False)
             self._draw()
+            why = "interrupted" if isinstance(fault, KeyboardInterrupt) else "the engine broke"
             self.report.note(
-                f"interrupted; step {self.done.step} is saved in {self.dir.root}: the same call "
-                "goes on from there"
+                f"{why}; step {self.done.step} is saved in {self.dir.root}: the same call goes on "
+                "from there"
             )
             raise
         result = self._result()
@@ -160,7 +157,7 @@ class Trainer:
 
     def close(self) -> None:
         """Free the run directory."""
-        self._loop.close()
+        self.stage.close()
         self.board.close()
         self.dir.close()
 
@@ -199,27 +196,31 @@ class Trainer:
     def train_step(self) -> dict[str, float]:
         """One step; returns its metrics. An interrupt leaves it done or not begun."""
         step = self.done.step + 1
-        clock = _Clock()
-        played = self._loop.run(self._play(step))
-        forest = played.kept
+        clock = Clock()
+        taken = self.stage.take(step, self.config.budget.steps)
+        played = taken.played
         with held_interrupts():
-            clock.lap("rollout")
-            row = rollout_metrics(played.all) | played.metrics()
-            row |= self._learn(forest, clock)
+            clock.lap("wait")
+            if taken.told:
+                self.report.note(taken.told)
+            row = rollout_metrics(played.all) | lag_metrics(played.all, self.done.step)
+            row |= played.metrics() | {"engine/prefix_hit_frac": taken.stats.prefix_hit_frac}
+            row |= self._learn(played.kept, clock)
             if not getattr(self.config.recipe.rollout, "samples", True):
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
-            row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / clock.laps["rollout"]
+            laps = {**taken.seconds, **clock.laps}
+            row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / laps["rollout"]
             self.done.step = step
             self.done.optimizer_steps = self.learner.optimizer_steps
             self.done.tokens += tokens_sampled(played.all)
             self.done.turns += turns_taken(played.all)
-            self.done.paths += len(forest.paths)
+            self.done.paths += len(played.kept.paths)
             row |= {
                 "budget/tokens": float(self.done.tokens),
                 "budget/turns": float(self.done.turns),
                 "budget/paths": float(self.done.paths),
             }
-            row |= {f"time/{name}_s": seconds for name, seconds in clock.laps.items()}
+            row |= {f"time/{name}_s": seconds for name, seconds in laps.items()}
             row["time/step_s"] = clock.total()
             self._log(row)
             if step == 1 or step % self.config.checkpoint_every == 0:
@@ -228,7 +229,8 @@ class Trainer:
                 save_forest(stem.with_suffix(".jsonl"), played.all)
         return row
 
-    async def _play(self, step: int) -> Played:
+    async def _play(self, step: int) -> Rollouts:
+        before = self.engine.stats
         recipe = self.config.recipe
         player = self._player(self.env, recipe.temperature)
         if self.memory is not None:
@@ -239,11 +241,10 @@ class Trainer:
             played = await play_step(
                 recipe, player, lambda extra: step_starts(seed, step, *at, extra)
             )
-        if told := told_faults(step, played.all, player.fault):
-            self.report.note(told)
-        return played
+        told = told_faults(step, played.all, player.fault)
+        return Rollouts(played=played, told=told, stats=self.engine.stats - before)
 
-    def _learn(self, forest: Forest, clock: _Clock) -> dict[str, float]:
+    def _learn(self, forest: Forest, clock: Clock) -> dict[str, float]:
         recipe = self.config.recipe
         shaped = forest
         for shape in recipe.shapers:
@@ -254,8 +255,13 @@ class Trainer:
         if self.memory is not None:
             notes |= self.memory.notes(shaped)
         credits = recipe.credit(shaped, notes)
-        clock.lap("credit")
         row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
+        if (cap := self.config.importance_cap) is not None:
+            if "old_logprobs" not in notes:
+                notes["old_logprobs"] = self.learner.logprobs(shaped)
+            credits, weights = weighed(credits, shaped, notes["old_logprobs"], cap)
+            row |= weights
+        clock.lap("credit")
         if recipe.shapers:
             row |= shaped_metrics(shaped)
         row |= self.learner.update(shaped, notes, credits)
@@ -263,8 +269,7 @@ class Trainer:
             learned = self.memory.learn(shaped, self.learner)
             row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
-        self.engine.sync(self.learner.policy, self.done.step + 1)
-        clock.lap("sync")
+        self.stage.hand_over(self.done.step + 1, self.learner.policy)
         return row
 
     def _remember_first(self) -> None:
@@ -273,7 +278,8 @@ class Trainer:
             return
         player = self._player(self.env, self.config.recipe.temperature)
         with self.report.bar("playing first episodes") as bar:
-            paid = self._loop.run(play_first(player, self.memory, bar.update))
+            memory = self.memory
+            paid = self.stage.call(lambda: play_first(player, memory, bar.update))
         # Paid at the end and at once: what was interrupted before is played again.
         self.done.tokens, self.done.turns = paid
 
@@ -290,7 +296,7 @@ class Trainer:
         return over or self.done.step == 0 or (every > 0 and self.done.step % every == 0)
 
     def _evaluate(self) -> None:
-        clock = _Clock()
+        clock = Clock()
         row: dict[str, float] = {}
         evaluations = [self._evaluate_one(what) for what in self.sets]
         with held_interrupts():
@@ -307,12 +313,13 @@ class Trainer:
             self._log(row)
 
     def _evaluate_one(self, what: EvalSet) -> Evaluation:
-        count = len(what.tasks)
         player = self._player(what.env, self.config.eval_temperature)
         with self.report.bar(f"evaluating {what.name}") as bar:
-            return self._loop.run(
-                evaluate_model(player, what, lambda n: bar.update(n / count, f"{n} of {count}"))
-            )
+
+            def tell(n: int) -> None:
+                bar.update(n / len(what.tasks), f"{n} of {len(what.tasks)}")
+
+            return self.stage.call(lambda: evaluate_model(player, what, tell))
 
     # ------------------------------------------------------------------ the run directory
 
@@ -331,8 +338,17 @@ class Trainer:
         add_version(self.dir.root, versions(ids, done.step))
         return done
 
-    def _save(self) -> int:
+    def _make_stage(self) -> Stage:
+        """Takes up what was played ahead."""
+        if self.config.max_lag is None:
+            return InTurn(self._play, self.engine)
+        ready = load_ahead(self.dir.root / "ahead", self.done.step)
+        return Ahead(self._play, self.engine, self.config.max_lag, ready)
+
+    def _save(self, *, wait: bool = True) -> int:
+        ahead = self.stage.ahead(wait=wait)
         with held_interrupts():
+            save_ahead(self.dir.root / "ahead", ahead)
             self.done.seconds = self._elapsed()
             self.done.metrics_bytes = self.dir.metrics_size()
             folder = self.dir.root / "checkpoints"
@@ -381,19 +397,3 @@ class Trainer:
         return self.config.budget.spent(
             self.done.step, self.done.tokens, self.done.turns, self._elapsed()
         )
-
-
-class _Clock:
-    """Seconds per stage."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._start = self._last = time.monotonic()
-
-    def lap(self, name: str) -> None:
-        now = time.monotonic()
-        self.laps[name] = max(now - self._last, 1e-9)
-        self._last = now
-
-    def total(self) -> float:
-        return time.monotonic() - self._start

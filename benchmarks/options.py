@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from ..agents.vllm_settings import VllmSettings
 from .armap_options import ArmapCommand
 from .index_options import IndexCommand
 from .leaderboard_options import LeaderboardCommand, SubmitCommand
@@ -196,7 +197,13 @@ class TrainCommand:
         max_tokens: Most tokens of an action.
         max_context: Most tokens of context and action; left out: the model's own limit.
         max_batch: Most actions that are sampled at a time.
+        engine: What samples: transformers in this process, or vllm (extra vllm).
         engine_dtype: Number format of sampling.
+        vllm: Settings of the engine vllm.
+        max_lag: Play while training, with weights so many updates old; 1 hides playing behind
+            training. Left out: in turn.
+        importance_cap: Largest weight of a token for the difference between learner and engine, of
+            which 2 is usual; left out: no such weights.
         precision: Number format of training.
         critic: PPO's critic: an own backbone, or a head shared with the policy.
         micro_batch_tokens: Most tokens of one forward pass of training.
@@ -232,7 +239,11 @@ class TrainCommand:
     max_tokens: int = 64
     max_context: int | None = None
     max_batch: int = 64
+    engine: Literal["transformers", "vllm"] = "transformers"
     engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    vllm: VllmSettings = field(default_factory=VllmSettings)
+    max_lag: int | None = None
+    importance_cap: float | None = None
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     critic: Literal["own", "shared"] = "own"
     micro_batch_tokens: int = 8192

@@ -66,7 +66,11 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
         eval_temperature=command.eval_temperature,
         checkpoint_every=command.checkpoint_every,
         max_batch=command.max_batch,
+        engine=command.engine,
         engine_dtype=command.engine_dtype,
+        vllm=command.vllm,
+        max_lag=command.max_lag,
+        importance_cap=command.importance_cap,
         device=command.device,
         learner=LearnerSettings(
             micro_batch_tokens=command.micro_batch_tokens,

@@ -64,3 +64,7 @@ class EnvFault(TurngymError, RuntimeError):
     Raise it inside :meth:`turngym.envs.TextEnv.play` when something outside the model's and the
     programmer's control failed. It never becomes a score.
     """
+
+
+class EngineFault(TurngymError, RuntimeError):
+    """An engine that broke while it sampled or took weights; the run can be resumed."""

@@ -17,7 +17,7 @@ from small_models import model
 from turngym.agents.engine import Completion, Request
 from turngym.agents.loading import load_model, load_tokenizer
 from turngym.agents.transformers_engine import TransformersEngine
-from turngym.envs.errors import BadValueError, ContextFullError, EpisodeError
+from turngym.envs.errors import BadValueError, ContextFullError, EngineFault
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -126,7 +126,7 @@ def test_a_broken_model_fails_every_request_with_the_reason() -> None:
         return await asyncio.gather(*both, return_exceptions=True)
 
     faults = asyncio.run(main())
-    assert all(isinstance(f, (BadValueError, EpisodeError)) for f in faults)
+    assert all(isinstance(f, (BadValueError, EngineFault)) for f in faults)
     assert all("not finite" in str(f) for f in faults)
     eng.sync(model("Qwen2"))
     same(ask(eng, request([5, 6]))[0], ask(engine(), request([5, 6]))[0])

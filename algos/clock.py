@@ -1,0 +1,28 @@
+"""Seconds per stage of a step."""
+
+from __future__ import annotations
+
+import time
+
+
+class Clock:
+    """Measures stages that follow each other.
+
+    Attributes:
+        laps: Seconds of each stage, above 0.
+    """
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._start = self._last = time.monotonic()
+
+    def lap(self, name: str) -> float:
+        """End the stage ``name``; returns its seconds."""
+        now = time.monotonic()
+        self.laps[name] = max(now - self._last, 1e-9)
+        self._last = now
+        return self.laps[name]
+
+    def total(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
