@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from .armap_options import ArmapCommand
+from .bench_options import BenchCommand
 from .index_options import IndexCommand
 from .papers_options import PapersCommand
 from .planner_options import PlannerOptions, Planners
@@ -302,4 +303,5 @@ Command = (
     | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
     | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
     | Annotated[ArmapCommand, tyro.conf.subcommand("armap")]
+    | Annotated[BenchCommand, tyro.conf.subcommand("bench")]
 )

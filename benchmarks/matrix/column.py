@@ -64,7 +64,9 @@ def start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
         else BlankSettings()
     )
     settings = _changed(settings, start)
-    folder = ensure_starter(column.id, settings=settings, env_kwargs=column.settings)
+    world = getattr(start, "world", None)
+    made_in = column.settings if world is None else world
+    folder = ensure_starter(column.id, settings=settings, env_kwargs=made_in)
     manifest = read_json(folder / MANIFEST)
     return str(folder), {
         key: manifest[key] for key in ("parameters", "vocabulary", "reading") if key in manifest

@@ -35,10 +35,12 @@ class TaughtStart(Frozen):
     Attributes:
         settings: Changes to :class:`~turngym.agents.starter.StarterSettings`, or to those that the
             world has in ``LESSONS``.
+        world: Settings of the world that it is taught in; None for the column's.
     """
 
     kind: Literal["taught"] = "taught"
     settings: dict[str, Any] = {}
+    world: dict[str, Any] | None = None
 
 
 class BlankStart(Frozen):
