@@ -63,6 +63,8 @@ class Point(Frozen):
         calls: Actions taken for training until then.
         success: Share of solved episodes.
         return_: Mean return.
+        return_low95: Lower end of its 95 % interval over the tasks.
+        return_high95: Upper end.
     """
 
     step: int = Field(ge=0)
@@ -70,6 +72,8 @@ class Point(Frozen):
     calls: int = Field(ge=0)
     success: float
     return_: float = Field(alias="return")
+    return_low95: float
+    return_high95: float
 
 
 class Tries(Frozen):

@@ -100,7 +100,10 @@ def tries(what: EvalSet, played: list[Evaluation]) -> Tries:
     return Tries(
         tasks=[f"{what.split}/{task}" for task in what.tasks],
         solved=[
-            [e.status == "solved" if good else None for e, good in zip(one.episodes, row, strict=True)]
+            [
+                e.status == "solved" if good else None
+                for e, good in zip(one.episodes, row, strict=True)
+            ]
             for one, row in zip(played, scored, strict=True)
         ],
         returns=[

@@ -24,9 +24,9 @@ LOOK_EVERY_S = 1.0
 class View(Protocol):
     """Where the filling of a matrix is shown."""
 
-    def __enter__(self) -> View: ...  # noqa: D105
+    def __enter__(self) -> View: ...
 
-    def __exit__(  # noqa: D105
+    def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,

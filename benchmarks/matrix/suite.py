@@ -147,7 +147,9 @@ class Suite(Frozen):
             if len(set(names)) != len(names):
                 raise ValueError(f"{what} {names}: one of them stands there twice")
         if self.trials > 1 and self.eval_temperature == 0:
-            raise ValueError("several trials of greedy decoding are all alike; raise eval_temperature")
+            raise ValueError(
+                "several trials of greedy decoding are all alike; raise eval_temperature"
+            )
         return self
 
     @property

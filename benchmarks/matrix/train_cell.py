@@ -59,7 +59,9 @@ def train_cell(suite: Suite, cell: Cell, start: EnvResult, layout: Layout) -> Ce
         update={
             "start_digest": start.start_digest,
             "used": used(result),
-            "curve": curve(read_metrics(folder / "metrics.jsonl"), suite.env(cell.env_id).eval_split),
+            "curve": curve(
+                read_metrics(folder / "metrics.jsonl"), suite.env(cell.env_id).eval_split
+            ),
             "before": result.before[0],
             "after": result.after[0],
             "tries": tried,
@@ -148,6 +150,8 @@ def curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[Point]:
             tokens=int(row["budget/tokens"]),
             calls=int(row["budget/turns"]),
             success=float(row[at + "success_frac"]),
+            return_low95=float(row[at + "return_low95"]),
+            return_high95=float(row[at + "return_high95"]),
             **{"return": float(row[at + "return_mean"])},
         )
         for row in rows

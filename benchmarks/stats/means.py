@@ -123,7 +123,9 @@ def _means(values: Floats, rng: np.random.Generator, resamples: int) -> Floats:
 def _finite(values: Sequence[float] | Floats, who: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size == 0 or not bool(np.isfinite(array).all()):
-        raise BadValueError(f"{who}: got {array.tolist()!r}; expected finite numbers, at least one.")
+        raise BadValueError(
+            f"{who}: got {array.tolist()!r}; expected finite numbers, at least one."
+        )
     return array
 
 
