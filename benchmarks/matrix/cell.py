@@ -163,7 +163,7 @@ class CellResult(Frozen):
     trace: str = ""
     start_digest: str = ""
     used: Used = Used()
-    curve: list[Point] = []
+    curve: tuple[Point, ...] = ()
     before: SetScore | None = None
     after: SetScore | None = None
     tries: Tries | None = None
@@ -195,8 +195,8 @@ class EnvResult(Frozen):
     reason: str = ""
     start: str = ""
     start_digest: str = ""
-    settings: Mapping[str, Any] = {}
-    about: Mapping[str, Any] = {}
-    reference: dict[str, Tries] = {}
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+    about: Mapping[str, Any] = Field(default_factory=dict)
+    reference: Mapping[str, Tries] = Field(default_factory=dict)
     seconds: float = 0.0
     machine: Machine | None = None

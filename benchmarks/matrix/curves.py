@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from ...algos.intervals import estimate
 from ..stats import value_at
 from .cell import CellResult
 from .results import Results
 
 Unit = Literal["tokens", "calls"]
+RESAMPLES = 1000
 GRID = 33
 """Places along the budget at which curves are read."""
 
@@ -93,18 +94,22 @@ def _line(recipe: str, runs: Sequence[CellResult], limit: float, unit: Unit) -> 
     )
 
 
-def _banded(recipe: str, shares: list[float], curves: np.ndarray) -> Line:
-    bands = [estimate(column.tolist()) for column in curves.T]
+def _banded(recipe: str, shares: list[float], curves: npt.NDArray[np.float64]) -> Line:
+    drawn = np.random.default_rng(0).integers(len(curves), size=(RESAMPLES, len(curves)))
+    # Whole curves are drawn, so that the band is of curves and not of places along them.
+    low, high = np.percentile(curves[drawn].mean(axis=1), [2.5, 97.5], axis=0)
     return Line(
         recipe=recipe,
         spent=shares,
-        mean=[band.mean for band in bands],
-        low=[band.low95 for band in bands],
-        high=[band.high95 for band in bands],
+        mean=curves.mean(axis=0).tolist(),
+        low=low.tolist(),
+        high=high.tolist(),
     )
 
 
-def _read(run: CellResult, unit: Unit, places: np.ndarray, what: str = "return_") -> list[float]:
+def _read(
+    run: CellResult, unit: Unit, places: npt.NDArray[np.float64], what: str = "return_"
+) -> list[float]:
     spent = [getattr(point, unit) for point in run.curve]
     values = [getattr(point, what) for point in run.curve]
     return [value_at(spent, values, float(at)) for at in places]

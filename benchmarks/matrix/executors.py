@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
@@ -152,11 +153,9 @@ class _Worker:
     def give(self, job: Job) -> None:
         assert self._process.stdin is not None
         self.job = job
-        try:
+        with suppress(BrokenPipeError):  # it died in between: reading from it tells
             self._process.stdin.write(job.model_dump_json() + "\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it died in between: reading from it tells
 
     def read(self) -> list[Ended]:
         """The end of the job; its worker's death where that came first."""
@@ -184,10 +183,8 @@ class _Worker:
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                try:
+                with suppress(BrokenPipeError):  # what was not sent has no reader any more
                     pipe.close()
-                except BrokenPipeError:
-                    pass  # what was not sent has no reader any more
 
 
 def _death(code: int) -> str:

@@ -58,7 +58,7 @@ class RayExecutor:
         return [self._ended(ref) for ref in ready]
 
     def stop(self) -> None:
-        """Interrupt what runs, wait while it saves, and leave the cluster if it was started here."""
+        """Interrupt what runs, wait while it saves, and end Ray if it was started here."""
         for ref in self._running:
             self._ray.cancel(ref)
         if self._running:

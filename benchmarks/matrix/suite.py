@@ -39,7 +39,7 @@ class TaughtStart(Frozen):
     """
 
     kind: Literal["taught"] = "taught"
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
     world: dict[str, Any] | None = None
 
 
@@ -51,7 +51,7 @@ class BlankStart(Frozen):
     """
 
     kind: Literal["blank"] = "blank"
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class NamedStart(Frozen):
@@ -101,7 +101,7 @@ class SuiteRecipe(Frozen):
     """
 
     name: str
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class Suite(Frozen):

@@ -141,10 +141,10 @@ def spent(rows: Sequence[Mapping[str, Any]]) -> Used:
     )
 
 
-def curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[Point]:
+def curve(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Point, ...]:
     """The evaluations of a run as points of its learning curve."""
     at = f"eval/{name}/"
-    return [
+    return tuple(
         Point(
             step=int(row["step"]),
             tokens=int(row["budget/tokens"]),
@@ -156,7 +156,7 @@ def curve(rows: Sequence[Mapping[str, Any]], name: str) -> list[Point]:
         )
         for row in rows
         if at + "n" in row
-    ]
+    )
 
 
 def empty(suite: Suite, cell: Cell, state: Any, reason: str = "", trace: str = "") -> CellResult:
