@@ -51,13 +51,12 @@ class Board:
     # ------------------------------------------------------------------ what to do
 
     def next_job(self) -> Job | None:
-        """The next job that can begin; columns come first, each with all of its cells waiting."""
+        """The next job that can begin: in the suite's order, each column before its first cell."""
         for cell in self._todo:
-            if cell.env_id not in self.columns and cell.env_id not in self.running:
-                return Job(out=str(self.layout.root), env_id=cell.env_id)
-        for cell in self._todo:
-            if cell.env_id in self.columns and cell.key not in self.running:
-                return Job(out=str(self.layout.root), env_id=cell.env_id, cell=cell)
+            if cell.env_id in self.running or cell.key in self.running:
+                continue
+            wanted = cell if cell.env_id in self.columns else None
+            return Job(out=str(self.layout.root), env_id=cell.env_id, cell=wanted)
         return None
 
     @property

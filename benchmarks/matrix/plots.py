@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .curves import Line
@@ -11,6 +11,7 @@ from .ranking import Rank
 
 WIDTH, HEIGHT = 360.0, 210.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 10.0, 30.0
+Map = Callable[[float], float]
 COLOURS = 5
 """Recipes that have a colour of their own; the others are thin and grey."""
 
@@ -165,13 +166,11 @@ def whiskers(ranks: Sequence[Rank]) -> tuple[list[Whisker], list[Tick]]:
     return rows, [Tick(place(mark), f"{100 * mark:g}") for mark in marks]
 
 
-def _drawn(line: Line, colour: int, x: object, y: object) -> Drawn:
-    assert callable(x)
-    assert callable(y)
-    xs = [float(x(share)) for share in line.spent]
-    upper = [(px, float(y(value))) for px, value in zip(xs, line.high, strict=True)]
-    lower = [(px, float(y(value))) for px, value in zip(xs, line.low, strict=True)]
-    points = [(px, float(y(value))) for px, value in zip(xs, line.mean, strict=True)]
+def _drawn(line: Line, colour: int, x: Map, y: Map) -> Drawn:
+    xs = [x(share) for share in line.spent]
+    upper = [(px, y(value)) for px, value in zip(xs, line.high, strict=True)]
+    lower = [(px, y(value)) for px, value in zip(xs, line.low, strict=True)]
+    points = [(px, y(value)) for px, value in zip(xs, line.mean, strict=True)]
     band = _path([*upper, *reversed(lower)]) + "Z" if colour else ""
     return Drawn(line.recipe, colour, _path(points), band, points[-1])
 

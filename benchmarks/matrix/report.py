@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from ...algos.result import Estimate
 from ...envs.errors import MissingExtraError
 from .cell import CellResult, Machine
 from .costs import Cost, costs
-from .curves import budget_lines, env_lines
+from .curves import Unit, budget_lines, env_lines
 from .plots import Plot, Tick, Whisker, colours, plot, short, whiskers
 from .ranking import Ranking, ranking
 from .results import Place, Results
@@ -89,6 +90,7 @@ def render(template: str, content: dict[str, Any]) -> str:
         keep_trailing_newline=True,
     )
     made.filters |= {"short": short, "percent": percent, "interval": interval, "cell": one_line}
+    made.filters["words"] = words
     return made.get_template(template).render(**content)
 
 
@@ -133,6 +135,11 @@ def interval(value: Estimate | None, places: int = 1) -> str:
     return f"{100 * value.mean:.{places}f} ({low:.{places}f} to {high:.{places}f})"
 
 
+def words(env_id: str) -> list[str]:
+    """Parts of an environment's name between which a line may break."""
+    return re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+", env_id.removesuffix("-v0"))
+
+
 def one_line(text: str) -> str:
     """A text as it may stand in a field of a Markdown table."""
     kept = " ".join(text.split()).replace("\\", "\\\\")
@@ -172,7 +179,8 @@ def _shade(place: Place, name: str, most: float) -> Shade:
 def _budget_plots(results: Results, ranks: Ranking, palette: dict[str, int]) -> list[Plot]:
     recipes = [rank.recipe for rank in ranks.ranks]
     made = []
-    for unit, title in (("tokens", "Sampled tokens"), ("calls", "Tool calls")):
+    units: tuple[tuple[Unit, str], ...] = (("tokens", "Sampled tokens"), ("calls", "Tool calls"))
+    for unit, title in units:
         lines = budget_lines(results, recipes, ranks.envs, unit)
         if lines:
             labels = (title, f"mean of {len(ranks.envs)} worlds", "share of the budget, %")

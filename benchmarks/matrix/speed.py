@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -125,10 +126,8 @@ def measure(file: Path) -> Measured:
         MissingExtraError: pytest or pytest-benchmark is not installed.
         DataError: The tests could not be run at all.
     """
-    try:
-        import pytest_benchmark  # noqa: F401 - only whether it is there
-    except ImportError as fault:
-        raise MissingExtraError("measuring speed", "pytest-benchmark", "dev") from fault
+    if find_spec("pytest_benchmark") is None:
+        raise MissingExtraError("measuring speed", "pytest-benchmark", "dev")
     with tempfile.TemporaryDirectory() as scratch:
         numbers = Path(scratch) / "numbers.json"
         command = [sys.executable, "-m", "pytest", str(file), "--benchmark-only", "-q", "-rfEs"]
@@ -208,7 +207,7 @@ def duration(seconds: float) -> str:
 
 
 def figure(name: str, value: Any) -> str:
-    """What a test counted: ``steps_per_s`` as steps a second, ``bytes_per_env`` as bytes per env."""
+    """What a test counted, in words: ``steps_per_s`` as steps a second."""
     words = name.replace("_per_s", " a second").replace("_", " ")
     return f"{words} {value:,.4g}" if isinstance(value, (int, float)) else f"{words} {value}"
 
