@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -29,6 +30,7 @@ def main() -> int:
             for job in _jobs():
                 prepare(small=True)
                 state = perform(job)
+                gc.collect()  # models of the last job hold one another, on a GPU too
                 replies.write(json.dumps({"done": str(job), "state": state}) + "\n")
                 replies.flush()
     except KeyboardInterrupt:
