@@ -131,7 +131,8 @@ def measure(file: Path) -> Measured:
     with tempfile.TemporaryDirectory() as scratch:
         numbers = Path(scratch) / "numbers.json"
         command = [sys.executable, "-m", "pytest", str(file), "--benchmark-only", "-q", "-rfEs"]
-        command += ["-m", "not gpu", f"--benchmark-json={numbers}", "-p", "no:cacheprovider"]
+        command += ["-m", "not gpu", f"--benchmark-json={numbers}", "--benchmark-disable-gc"]
+        command += ["-p", "no:cacheprovider", "-p", "no:xdist"]
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=FOLDER.parent
         )
