@@ -78,6 +78,7 @@ class SuiteEnv(Frozen):
         eval_split: Split of the evaluation tasks.
         eval_tasks: The first so many of them.
         eval_every: Training steps between points of the learning curve.
+        recipe_settings: Changes to every recipe there, before the recipe's own.
     """
 
     id: str
@@ -90,6 +91,7 @@ class SuiteEnv(Frozen):
     eval_split: str = "dev"
     eval_tasks: int = Field(ge=1)
     eval_every: int = Field(ge=0)
+    recipe_settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class SuiteRecipe(Frozen):

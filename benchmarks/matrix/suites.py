@@ -33,7 +33,6 @@ _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
     "stepdpo": {"groups_per_step": 3},
 }
 """Sixteen to eighteen episodes a step, so that a budget is a handful of steps for each."""
-_QUICK_RATE = {"optim.lr": 1e-3}
 _PUPIL = TaughtStart(
     settings={
         "hidden": 64,
@@ -77,6 +76,7 @@ def _probe(env_id: str, calls: int) -> SuiteEnv:
         max_tokens=3,
         eval_tasks=48,
         eval_every=20,
+        recipe_settings={"optim.lr": 1e-3},
     )
 
 
@@ -85,8 +85,7 @@ QUICK = Suite(
     version=1,
     about="every recipe on every world at micro size: does it run, and how does the report look",
     recipes=tuple(
-        SuiteRecipe(name=name, settings={**_QUICK_RATE, **settings})
-        for name, settings in _QUICK_RECIPES.items()
+        SuiteRecipe(name=name, settings=dict(settings)) for name, settings in _QUICK_RECIPES.items()
     ),
     envs=(
         _probe("Bandit-v0", 1200),

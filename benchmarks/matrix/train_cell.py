@@ -85,7 +85,7 @@ def train_config(suite: Suite, cell: Cell, start: EnvResult) -> TrainConfig:
     return TrainConfig(
         env=env,
         model=start.start,
-        recipe=make_recipe(row.name, row.settings, small=suite.small),
+        recipe=make_recipe(row.name, {**column.recipe_settings, **row.settings}, small=suite.small),
         budget=Budget(steps=limits.steps, tokens=limits.tokens, calls=limits.calls),
         evals=(evaluation_set(column, env),),
         split=column.train_split,

@@ -173,7 +173,8 @@ def test_each_worker_sees_its_gpu(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ray_fills_a_matrix(tmp_path: Path) -> None:
+def test_ray_fills_a_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "200")  # read on import; busy machines
     ray = pytest.importorskip("ray")
     from turngym.benchmarks.matrix.ray_executor import RayExecutor
 
