@@ -307,7 +307,7 @@ class Trainer:
                 path = self.dir.root / "trajectories" / stem
                 write_evaluation(path, evaluation, self.renderer, self.config.transcripts)
                 self.report.note(evaluation.told(self.done.step))
-            row["budget/tokens"] = float(self.done.tokens)
+            row |= {"budget/tokens": self.done.tokens, "budget/turns": self.done.turns}
             row["time/eval_s"] = clock.laps["eval"]
             self.done.evaluated_step = self.done.step
             self._log(row)

@@ -14,6 +14,7 @@ from rich.console import Console
 from ..envs.errors import MissingExtraError, TurngymError
 from .arguments import expand_dotted
 from .armap_options import ArmapCommand
+from .bench_options import BenchCommand
 from .index_options import IndexCommand
 from .leaderboard_options import LeaderboardCommand, SubmitCommand
 from .options import (
@@ -53,6 +54,7 @@ _HOMES: dict[type, str] = {
     LeaderboardCommand: "leaderboard_command",
     PlanCommand: "plan_command",
     MergeCommand: "plan_command",
+    BenchCommand: "bench_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

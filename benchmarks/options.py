@@ -9,6 +9,7 @@ import tyro
 
 from ..agents.vllm_settings import VllmSettings
 from .armap_options import ArmapCommand
+from .bench_options import BenchCommand
 from .index_options import IndexCommand
 from .leaderboard_options import LeaderboardCommand, SubmitCommand
 from .papers_options import PapersCommand
@@ -326,4 +327,5 @@ Command = (
     | Annotated[ArmapCommand, tyro.conf.subcommand("armap")]
     | Annotated[SubmitCommand, tyro.conf.subcommand("submit")]
     | Annotated[LeaderboardCommand, tyro.conf.subcommand("leaderboard")]
+    | Annotated[BenchCommand, tyro.conf.subcommand("bench")]
 )

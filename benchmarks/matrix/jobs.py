@@ -1,0 +1,109 @@
+"""A job: what a worker is told to do, wherever it runs. What comes of it is a file."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+from ...algos.run_dir import read_metrics
+from ...envs.errors import BadValueError, DataError, UnknownNameError
+from .cell import Cell, CellResult, EnvResult, State
+from .layout import Layout
+from .schema import Frozen
+from .suite import Suite
+
+TRACE_LINES = 40
+"""Of a failure's trace, the last lines are kept."""
+
+
+class Job(Frozen):
+    """Prepare a column, or fill a cell, of the matrix in a folder.
+
+    Attributes:
+        out: The folder.
+        env_id: The column.
+        cell: The cell; None to prepare the column.
+    """
+
+    out: str
+    env_id: str
+    cell: Cell | None = None
+
+    def __str__(self) -> str:
+        return f"start of {self.env_id}" if self.cell is None else str(self.cell)
+
+
+def perform(job: Job) -> State:
+    """Do a job and write its result file.
+
+    An error becomes a result with the error in it, since the other cells must go on.
+
+    Raises:
+        KeyboardInterrupt: The job was stopped; its result says so.
+    """
+    layout = Layout(job.out)
+    suite = Suite.read(layout.suite_file)
+    result: CellResult | EnvResult
+    if job.cell is None:
+        result = _column(suite, job.env_id)
+        result.write(layout.env_file(job.env_id))
+        return result.state
+    try:
+        result = _cell(suite, job.cell, layout)
+    except KeyboardInterrupt:
+        left(suite, job.cell, layout, "interrupted", "stopped").write(layout.cell_file(job.cell))
+        raise
+    result.write(layout.cell_file(job.cell))
+    return result.state
+
+
+def left(
+    suite: Suite, cell: Cell, layout: Layout, state: State, reason: str, trace: str = ""
+) -> CellResult:
+    """A cell that did not finish, with what it cost until then."""
+    from .train_cell import empty, spent
+
+    try:
+        used = spent(read_metrics(layout.run_dir(cell) / "metrics.jsonl"))
+    except DataError as damage:
+        return empty(suite, cell, state, f"{reason} ({damage})", trace)
+    return empty(suite, cell, state, reason, trace).model_copy(update={"used": used})
+
+
+def _cell(suite: Suite, cell: Cell, layout: Layout) -> CellResult:
+    try:
+        from .train_cell import train_cell
+
+        start = layout.env(suite, cell.env_id)
+        if start is None or start.state != "finished":
+            raise DataError(f"{cell}: its column has no start; prepare it first.")
+        return train_cell(suite, cell, start, layout)
+    except Exception as error:  # noqa: BLE001 - recorded in the cell, whatever it was
+        return left(suite, cell, layout, "failed", told(error), trace_of(error))
+
+
+def _column(suite: Suite, env_id: str) -> EnvResult:
+    try:
+        from .column import prepare_column
+
+        return prepare_column(suite, env_id)
+    except (BadValueError, UnknownNameError) as refusal:
+        state, reason = "refused", str(refusal)
+    except Exception as error:  # noqa: BLE001 - recorded in the column, whatever it was
+        state, reason = "failed", told(error) + "\n" + trace_of(error)
+    return EnvResult(suite_digest=suite.digest, env_id=env_id, state=state, reason=reason)
+
+
+def told(error: BaseException) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {error}"
+
+
+def trace_of(error: BaseException) -> str:
+    """The end of an error's trace, without the folders of this machine."""
+    lines = "".join(traceback.format_exception(error)).splitlines()[-TRACE_LINES:]
+    roots = sorted({str(Path(__file__).resolve().parents[2]), str(Path.home())}, key=len)
+    text = "\n".join(lines)
+    for root in reversed(roots):
+        text = text.replace(root + "/", "")
+    return text

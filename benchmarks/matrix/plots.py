@@ -1,0 +1,187 @@
+"""Geometry of the report's pictures: numbers to places; the templates draw them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .curves import Line
+from .ranking import Rank
+
+WIDTH, HEIGHT = 360.0, 210.0
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 10.0, 30.0
+Map = Callable[[float], float]
+COLOURS = 5
+"""Recipes that have a colour of their own; the others are thin and grey."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A mark of an axis."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A line of a plot as SVG paths; ``colour`` 0 is grey, from 1 on the palette's."""
+
+    recipe: str
+    colour: int
+    path: str
+    band: str
+    end: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot of lines.
+
+    Attributes:
+        title: Above it.
+        note: Below the title, small.
+        x_label: What the horizontal axis counts.
+        lines: Grey ones first, so that coloured ones lie above.
+        x_ticks: Marks below.
+        y_ticks: Marks at the left.
+        bands: Whether bands are drawn for coloured lines.
+    """
+
+    title: str
+    note: str
+    x_label: str
+    lines: list[Drawn]
+    x_ticks: list[Tick]
+    y_ticks: list[Tick]
+    width: float = WIDTH
+    height: float = HEIGHT
+    left: float = LEFT
+    right: float = WIDTH - RIGHT
+    top: float = TOP
+    bottom: float = HEIGHT - BOTTOM
+
+
+def colours(ranks: Sequence[Rank], baseline: str) -> dict[str, int]:
+    """Palette numbers: the baseline is always 1, then the best; 0 for all others."""
+    chosen = [baseline] if baseline else []
+    best = [rank.recipe for rank in ranks if rank.recipe != baseline]
+    chosen += best[: COLOURS - len(chosen)]
+    return {recipe: i for i, recipe in enumerate(chosen, start=1)}
+
+
+def plot(
+    lines: Sequence[Line],
+    palette: Mapping[str, int],
+    limit: float,
+    labels: tuple[str, str, str],
+    *,
+    percent: bool = False,
+) -> Plot:
+    """Lines over a budget.
+
+    Args:
+        lines: Over shares of the budget.
+        palette: Number of the colour of each recipe that has one.
+        limit: The whole budget in the axis' unit.
+        labels: Title, note, and what the horizontal axis counts.
+        percent: Whether values are shares.
+    """
+    shown = [v for line in lines for v in line.mean]
+    shown += [v for n in lines if palette.get(n.recipe) for v in (*n.low, *n.high)]
+    marks = nice_ticks(min(shown, default=0.0), max(shown, default=1.0))
+    low, high = marks[0], marks[-1]
+
+    def x(share: float) -> float:
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def y(value: float) -> float:
+        return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+
+    drawn = [_drawn(line, palette.get(line.recipe, 0), x, y) for line in lines]
+    drawn.sort(key=lambda line: -line.colour if line.colour else -99)
+    title, note, x_label = labels
+    return Plot(
+        title=title,
+        note=note,
+        x_label=x_label,
+        lines=drawn,
+        x_ticks=[Tick(x(share), short(share * limit)) for share in (0.0, 0.5, 1.0)],
+        y_ticks=[Tick(y(mark), _label(mark, marks, percent)) for mark in marks],
+    )
+
+
+def nice_ticks(low: float, high: float, about: int = 4) -> list[float]:
+    """Round numbers that enclose ``low`` and ``high``, about so many."""
+    if not high - low > 1e-9 * max(1.0, abs(low), abs(high)):
+        low, high = low - 0.5, high + 0.5
+    rough = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m >= rough * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(i * step, 12) for i in range(first, max(last, first + 1) + 1)]
+
+
+def short(number: float) -> str:
+    """``80000`` as ``80k``."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.3g}"
+
+
+@dataclass(frozen=True)
+class Whisker:
+    """A mean with its interval on a line of its own, in percent of the width."""
+
+    recipe: str
+    low: float
+    mean: float
+    high: float
+    label: str
+
+
+def whiskers(ranks: Sequence[Rank]) -> tuple[list[Whisker], list[Tick]]:
+    """Interquartile means with their intervals, and the axis below them."""
+    ends = [end for rank in ranks for end in (rank.middle.low95, rank.middle.high95)]
+    marks = nice_ticks(min(ends, default=0.0), max(ends, default=1.0))
+
+    def place(value: float) -> float:
+        return round(100 * (value - marks[0]) / (marks[-1] - marks[0]), 2)
+
+    rows = [
+        Whisker(
+            recipe=rank.recipe,
+            low=place(rank.middle.low95),
+            mean=place(rank.middle.mean),
+            high=place(rank.middle.high95),
+            label=(
+                f"{100 * rank.middle.mean:.1f} "
+                f"({100 * rank.middle.low95:.1f} to {100 * rank.middle.high95:.1f})"
+            ),
+        )
+        for rank in ranks
+    ]
+    return rows, [Tick(place(mark), f"{100 * mark:g}") for mark in marks]
+
+
+def _drawn(line: Line, colour: int, x: Map, y: Map) -> Drawn:
+    xs = [x(share) for share in line.spent]
+    upper = [(px, y(value)) for px, value in zip(xs, line.high, strict=True)]
+    lower = [(px, y(value)) for px, value in zip(xs, line.low, strict=True)]
+    points = [(px, y(value)) for px, value in zip(xs, line.mean, strict=True)]
+    band = _path([*upper, *reversed(lower)]) + "Z" if colour else ""
+    return Drawn(line.recipe, colour, _path(points), band, points[-1])
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def _label(mark: float, marks: Sequence[float], percent: bool) -> str:
+    if percent:
+        return f"{100 * mark:g}"
+    step = abs(marks[1] - marks[0])
+    places = max(0, -math.floor(math.log10(step) + 1e-9)) if step < 1 else 0
+    return f"{mark:.{min(places, 6)}f}" if abs(mark) < 10_000 else short(mark)

@@ -1,0 +1,86 @@
+"""Jobs as Ray tasks, on this machine or on a cluster that shares the matrix's folder."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ...envs.errors import MissingExtraError
+from .executors import GRACE_S, Ended
+from .jobs import Job, perform
+
+
+class RayExecutor:
+    """Ray tasks, each with a processor and a share of a GPU.
+
+    Joins the cluster at ``address``, or starts Ray here. Workers must see the folder of the matrix
+    under the same path and have turngym installed.
+
+    Args:
+        workers: Tasks at a time.
+        gpus_per_worker: GPUs, or the share of one, of each task; Ray assigns them.
+        address: Of a running cluster (``"auto"``, ``"ray://..."``); None starts one here.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+    """
+
+    def __init__(
+        self, workers: int, gpus_per_worker: float = 0.0, address: str | None = None
+    ) -> None:
+        try:
+            import ray
+        except ImportError as fault:
+            raise MissingExtraError("running cells on Ray", "ray", "ray") from fault
+        self._ray: Any = ray
+        self._own = not ray.is_initialized()
+        if self._own:
+            here = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+            ray.init(address=address, log_to_driver=False, **here)
+        self._task = ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_retries=0)(_perform)
+        self._running: dict[Any, Job] = {}
+        self._slots = workers
+
+    @property
+    def slots(self) -> int:
+        """Tasks at a time."""
+        return self._slots
+
+    def submit(self, job: Job) -> None:
+        """Start a task."""
+        self._running[self._task.remote(job.model_dump_json())] = job
+
+    def wait(self, seconds: float) -> list[Ended]:
+        """Jobs that ended, after at most so long."""
+        if not self._running:
+            return []
+        ready, _ = self._ray.wait(list(self._running), timeout=seconds)
+        return [self._ended(ref) for ref in ready]
+
+    def stop(self) -> None:
+        """Interrupt what runs, wait while it saves, and end Ray if it was started here."""
+        for ref in self._running:
+            self._ray.cancel(ref)
+        if self._running:
+            refs = list(self._running)
+            self._ray.wait(refs, num_returns=len(refs), timeout=GRACE_S)
+        self._running.clear()
+        if self._own and self._ray.is_initialized():
+            self._ray.shutdown()
+
+    def _ended(self, ref: Any) -> Ended:
+        job = self._running.pop(ref)
+        try:
+            self._ray.get(ref)
+        except self._ray.exceptions.RayError as death:
+            return Ended(job, f"the Ray task died: {str(death).splitlines()[0]}")
+        return Ended(job, "")
+
+
+def _perform(job: str) -> str:
+    """In a Ray worker: one job."""
+    from ..machine import prepare
+
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    prepare(small=True)
+    return perform(Job.model_validate_json(job))

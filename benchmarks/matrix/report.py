@@ -1,0 +1,239 @@
+"""The report of a matrix: one HTML file that needs nothing else, and the same in Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...algos.result import Estimate
+from ...envs.errors import MissingExtraError
+from .cell import CellResult, Machine
+from .costs import Cost, costs
+from .curves import Unit, budget_lines, env_lines
+from .plots import Plot, Tick, Whisker, colours, plot, short, whiskers
+from .ranking import Ranking, ranking
+from .results import Place, Results
+
+TEMPLATES = Path(__file__).parent / "templates"
+PAGES = {"report.html": "report.html.j2", "report.md": "report.md.j2"}
+MEASURES = (
+    ("normalised", "Normalised return", "0 the random player, 100 the scripted expert"),
+    ("success", "Success", "share of solved episodes, in percent"),
+    ("gain", "Gain", "normalised return after training minus before"),
+)
+
+
+@dataclass(frozen=True)
+class Shade:
+    """A field of the heat map: its number, and how strongly it is coloured (-1 to 1)."""
+
+    place: Place
+    text: str
+    strength: float
+    title: str
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The matrix by one measure."""
+
+    name: str
+    title: str
+    note: str
+    rows: list[tuple[str, list[Shade]]]
+
+
+def write_report(folder: Path | str, baseline: str = "grpo") -> list[Path]:
+    """Write ``report.html`` and ``report.md`` into the folder of a matrix.
+
+    Args:
+        folder: The folder.
+        baseline: Recipe that the others are compared with.
+
+    Raises:
+        DataError: No matrix, no result, or a damaged file.
+        MissingExtraError: Jinja2 is not installed.
+    """
+    root = Path(folder)
+    content = gather(Results.read(root), baseline)
+    written = []
+    for name, template in PAGES.items():
+        path = root / name
+        part = path.with_name(name + ".part")
+        part.write_text(render(template, content), encoding="utf-8")
+        part.replace(path)
+        written.append(path)
+    return written
+
+
+def render(template: str, content: dict[str, Any]) -> str:
+    """A template filled in; what comes from results is escaped.
+
+    Raises:
+        MissingExtraError: Jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as fault:
+        raise MissingExtraError("the report", "jinja2", "train") from fault
+    html = ".html" in template
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=html,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"short": short, "percent": percent, "interval": interval, "cell": one_line}
+    made.filters["words"] = words
+    return made.get_template(template).render(**content)
+
+
+def gather(results: Results, baseline: str) -> dict[str, Any]:
+    """Everything that the templates show."""
+    places = {(r, e): results.place(r, e) for r in results.recipes for e in results.envs}
+    ranks = ranking(results, baseline)
+    palette = colours(ranks.ranks, ranks.baseline)
+    rows, axis = whiskers(ranks.ranks)
+    return {
+        "suite": results.suite,
+        "digest": results.suite.digest,
+        "recipes": results.recipes,
+        "envs": results.envs,
+        "counts": _counts(results),
+        "maps": [_heat_map(results, places, *measure) for measure in MEASURES],
+        "ranking": ranks,
+        "whiskers": rows,
+        "whisker_axis": axis,
+        "zero": _zero(axis),
+        "palette": palette,
+        "budget_plots": _budget_plots(results, ranks, palette),
+        "plots": _env_plots(results, palette),
+        "costs": costs(results),
+        "columns": [(e, results.columns.get(e), results.scale(e)) for e in results.envs],
+        "problems": _problems(results),
+        "machines": _machines(results),
+        "trials": range(1, results.suite.trials + 1),
+    }
+
+
+def percent(value: float | None, places: int = 1) -> str:
+    """A share in percent, a dash without one."""
+    return "–" if value is None else f"{100 * value:.{places}f}"
+
+
+def interval(value: Estimate | None, places: int = 1) -> str:
+    """A share with its interval, in percent."""
+    if value is None:
+        return "–"
+    low, high = (100 * end for end in (value.low95, value.high95))
+    return f"{100 * value.mean:.{places}f} ({low:.{places}f} to {high:.{places}f})"
+
+
+def words(env_id: str) -> list[str]:
+    """Parts of an environment's name between which a line may break."""
+    return re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+", env_id.removesuffix("-v0"))
+
+
+def one_line(text: str) -> str:
+    """A text as it may stand in a field of a Markdown table."""
+    kept = " ".join(text.split()).replace("\\", "\\\\")
+    for sign in "|<>`*_[]":
+        kept = kept.replace(sign, "\\" + sign)
+    return kept
+
+
+def _heat_map(
+    results: Results, places: dict[tuple[str, str], Place], name: str, title: str, note: str
+) -> HeatMap:
+    most = max(
+        (abs(place.gain) for place in places.values() if place.gain is not None), default=0.0
+    )
+    rows = [
+        (recipe, [_shade(places[recipe, env_id], name, most) for env_id in results.envs])
+        for recipe in results.recipes
+    ]
+    return HeatMap(name=name, title=title, note=note, rows=rows)
+
+
+def _shade(place: Place, name: str, most: float) -> Shade:
+    value = getattr(place, name)
+    where = f"{place.recipe} on {place.env_id}"
+    if value is None:
+        word = {"finished": "–", "refused": "n/a", "waiting": ""}.get(place.state, place.state)
+        why = place.reason or ("no scale" if place.state == "finished" else place.state)
+        return Shade(place, word, 0.0, f"{where}: {why}")
+    if isinstance(value, Estimate):
+        told = f"{where}: {interval(value)}, {len(place.runs)} seeds"
+        strength = max(0.0, min(1.0, value.mean))
+        return Shade(place, f"{100 * value.mean:.0f}", round(strength, 3), told)
+    strength = value / most if most > 0 else 0.0
+    return Shade(place, f"{100 * value:+.0f}", round(strength, 3), f"{where}: {100 * value:+.1f}")
+
+
+def _budget_plots(results: Results, ranks: Ranking, palette: dict[str, int]) -> list[Plot]:
+    recipes = [rank.recipe for rank in ranks.ranks]
+    made = []
+    units: tuple[tuple[Unit, str], ...] = (("tokens", "Sampled tokens"), ("calls", "Tool calls"))
+    for unit, title in units:
+        lines = budget_lines(results, recipes, ranks.envs, unit)
+        if lines:
+            labels = (title, f"mean of {len(ranks.envs)} worlds", "share of the budget, %")
+            made.append(plot(lines, palette, 100.0, labels, percent=True))
+    return made
+
+
+def _env_plots(results: Results, palette: dict[str, int]) -> list[Plot]:
+    made = []
+    for env_id in results.envs:
+        lines = env_lines(results, env_id, "tokens")
+        if lines:
+            limit = results.suite.env(env_id).limits.tokens
+            labels = (env_id, f"{len(lines)} recipes", "sampled tokens")
+            made.append(plot(lines, palette, limit, labels))
+    return made
+
+
+def _counts(results: Results) -> list[tuple[str, int]]:
+    states = Counter(result.state for result in results.cells.values())
+    missing = len(results.suite.cells) - len(results.cells)
+    order = ("finished", "refused", "failed", "interrupted")
+    found = [(state, states[state]) for state in order if states[state]]
+    return [*found, ("not computed", missing)] if missing else found
+
+
+def _problems(results: Results) -> list[tuple[CellResult, int]]:
+    """Cells without a score, one for all seeds of a field that have the same reason."""
+    seen: dict[tuple[str, str, str, str], tuple[CellResult, int]] = {}
+    for result in results.cells.values():
+        if result.state == "finished":
+            continue
+        key = (result.cell.recipe, result.cell.env_id, result.state, result.reason)
+        first, count = seen.get(key, (result, 0))
+        seen[key] = (first, count + 1)
+    order = {"failed": 0, "interrupted": 1, "refused": 2}
+    return sorted(seen.values(), key=lambda item: order.get(item[0].state, 3))
+
+
+def _machines(results: Results) -> list[tuple[Machine, int]]:
+    """Different machines, and how many cells each computed."""
+    found: dict[str, tuple[Machine, int]] = {}
+    for result in results.cells.values():
+        if result.machine is not None:
+            key = result.machine.model_copy(update={"started": ""}).model_dump_json()
+            first, count = found.get(key, (result.machine, 0))
+            found[key] = (first, count + 1)
+    return list(found.values())
+
+
+def _zero(axis: Sequence[Tick]) -> float | None:
+    """Where 0 lies on the axis of the whiskers, when it lies on it."""
+    return next((tick.at for tick in axis if float(tick.label) == 0), None)
+
+
+__all__ = ["Cost", "Whisker", "gather", "render", "write_report"]

@@ -1,0 +1,84 @@
+"""Filling a matrix: jobs to workers, results to files, until nothing is left to do."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...algos.interrupts import terminate_as_interrupt
+from ...algos.run_dir import RunLockedError
+from .board import Board
+from .cell import Cell
+from .executors import Executor
+from .layout import Layout
+from .live import View
+from .suite import Suite
+
+WAIT_S = 0.5
+
+
+def run_matrix(
+    suite: Suite, out: Path | str, executor: Executor, view: View, cells: Sequence[Cell] = ()
+) -> Board:
+    """Fill the cells that have no finished result yet.
+
+    Args:
+        suite: What is compared.
+        out: Folder of the matrix; what is finished there is kept.
+        executor: Where the jobs run; it is stopped at the end.
+        view: Where it is shown.
+        cells: The cells that are wanted; all when left out.
+
+    Raises:
+        BadValueError: The folder belongs to another suite.
+        RunLockedError: Another process fills a matrix there.
+        KeyboardInterrupt: After the running cells were saved; the same call goes on.
+    """
+    layout = Layout(out)
+    layout.root.mkdir(parents=True, exist_ok=True)
+    with locked(layout.root / "lock"), terminate_as_interrupt():
+        layout.adopt(suite)
+        board = Board(suite, layout, cells or suite.cells)
+        try:
+            with view:
+                _fill(board, executor, view)
+        finally:
+            executor.stop()
+            board.stopped()
+    return board
+
+
+def _fill(board: Board, executor: Executor, view: View) -> None:
+    view.show(board, [], executor.slots)
+    while not board.over:
+        while len(board.running) < executor.slots and (job := board.next_job()) is not None:
+            executor.submit(job)
+            board.begin(job)
+        ended = executor.wait(WAIT_S)
+        decided = [result for one in ended for result in board.end(one.job, one.death)]
+        view.show(board, decided, executor.slots)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a folder for this process; the system frees it when the process ends, however.
+
+    Raises:
+        RunLockedError: Another process holds it.
+    """
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            raise RunLockedError(
+                f"{path.parent} is being filled by {file.read().strip() or 'another process'}. "
+                "Wait until it ends, or give another folder."
+            ) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()}")
+        file.flush()
+        yield

@@ -1,0 +1,70 @@
+"""A worker process: a line of JSON is a job, a line back says that its result is written.
+
+``python -m turngym.benchmarks.matrix.worker``; it ends with its input, with SIGTERM after saving.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from queue import SimpleQueue
+from typing import IO
+
+from ...algos.interrupts import terminate_as_interrupt
+from ..machine import prepare
+from .jobs import Job, perform
+
+
+def main() -> int:
+    """Do jobs until the input ends."""
+    replies = _take_stdout()
+    # A parent in the background of a shell hands on that Ctrl-C is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with terminate_as_interrupt():
+            for job in _jobs():
+                prepare(small=True)
+                state = perform(job)
+                gc.collect()  # models of the last job hold one another, on a GPU too
+                replies.write(json.dumps({"done": str(job), "state": state}) + "\n")
+                replies.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 1  # nobody listens
+    return 0
+
+
+def _take_stdout() -> IO[str]:
+    """The pipe for replies; what libraries print goes to the log instead."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return replies
+
+
+def _jobs() -> Iterator[Job]:
+    """Jobs as they come. When the parent dies in the middle of one, this process stops too."""
+    lines: SimpleQueue[str] = SimpleQueue()
+    busy = threading.Event()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        lines.put("")
+        if busy.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=read, daemon=True).start()
+    while line := lines.get():
+        busy.set()
+        yield Job.model_validate_json(line)
+        busy.clear()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""`turngym bench`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tiny_matrix import filled, tiny
+
+from turngym.benchmarks.cli import REFUSED, main
+from turngym.benchmarks.matrix import speed
+from turngym.benchmarks.matrix.board import Board
+from turngym.benchmarks.matrix.live import footer, table
+from turngym.benchmarks.matrix.train_cell import empty
+from turngym.envs.errors import DataError, UnknownNameError
+
+FAST = """
+def test_fork(benchmark):
+    benchmark(lambda: None)
+    benchmark.extra_info["steps_per_s"] = 1234.5
+
+def test_reset(benchmark):
+    benchmark.pedantic(lambda: None, rounds=2)
+    assert False, "too slow"
+
+def test_grpo_step(benchmark):
+    import pytest
+    pytest.skip("trl is not installed")
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "give one of"),
+        (["--suite", "quick", "--speed"], "give one of"),
+        (["--suite", "qiuck"], "Did you mean 'quick'?"),
+        (["--suite", "quick", "--only", "recipe=grp"], "Did you mean 'grpo'?"),
+        (["--suite", "quick", "--only", "grpo"], "expected recipe=NAME"),
+        (["--suite", "quick", "--baseline", "none"], "unknown recipe 'none'"),
+        (["--suite", "quick", "--workers", "0"], "expected at least 1"),
+        (["--suite", "quick", "--gpus-per-worker", "1"], "go with --executor ray"),
+        (["--report", "nowhere"], "no suite.json"),
+        (["--report", "nowhere", "--workers", "2"], "--workers does not go with --report"),
+        (["--speed", "--only", "file=nothing"], "unknown speed file 'nothing'"),
+    ],
+)
+def test_refusals(
+    words: list[str],
+    says: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", *words]) == REFUSED
+    assert says in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_needs_a_gpu(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert main(["bench", "--suite", "full"]) == REFUSED
+    assert "needs GPUs with 70 GB; torch sees none" in capsys.readouterr().err
+
+
+def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = tiny()
+    out = tmp_path / "out"
+    filled(out, suite, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    suite.write(tmp_path / "own.json")
+    assert main(["bench", "--suite", str(tmp_path / "own.json"), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "2 finished; 2 were there before" in said
+    assert (out / "report.html").is_file()
+    assert not (out / "logs").exists()
+
+
+def test_the_table_shows_every_state(tmp_path: Path) -> None:
+    suite = tiny(("grpo", "ppo", "rloo"), ("Bandit-v0", "Password-v0"))
+
+    def returns(cell: object) -> object:
+        key = getattr(cell, "key", "")
+        if key.startswith("ppo"):
+            return empty(suite, suite.cells[1], "failed", "x") if "Bandit" in key else None
+        return [[1.0, 1.0, 1.0, 0.0]] if key.startswith("grpo") else None
+
+    layout = filled(tmp_path, suite, returns)
+    board = Board(suite, layout, suite.cells)
+    job = board.next_job()
+    assert job is not None
+    board.begin(job)
+    console = Console(width=100, record=True, file=(tmp_path / "said.txt").open("w"))
+    console.print(table(board), footer(board, 2))
+    said = console.export_text()
+    assert "75" in said  # grpo's success
+    assert "0% ▸" in said  # ppo on Bandit runs again
+    assert "·" in said
+    assert "2 finished, 1 running, 3 waiting" in said
+
+
+# ---------------------------------------------------------------- speed
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "test_speed_tiny.py").write_text(FAST)
+    monkeypatch.setattr(speed, "FOLDER", folder)
+    return tmp_path
+
+
+def test_speed_files_become_one_table(files: Path) -> None:
+    out = files / "speed.md"
+    speed.write_speed(out, ["file=tiny"], Console(quiet=True))
+    text = out.read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert any(
+        r.startswith("| forks | tiny | `fork` |") and "steps a second 1,234" in r for r in rows
+    )
+    assert "Failed:" in text
+    assert "test_reset" in text.partition("Failed:")[2]
+    assert "trl is not installed" in text.partition("Skipped:")[2]
+    assert "cores" in text
+
+
+def test_a_file_that_cannot_be_run_is_told(files: Path) -> None:
+    (files / "benchmarks" / "test_speed_tiny.py").write_text("def broken(:\n")
+    with pytest.raises(DataError, match="pytest ended with status"):
+        speed.write_speed(files / "speed.md", [], Console(quiet=True))
+    assert not (files / "speed.md").exists()
+
+
+def test_speed_filters(files: Path) -> None:
+    assert [p.name for p in speed.speed_files([])] == ["test_speed_tiny.py"]
+    with pytest.raises(UnknownNameError, match="unknown filter 'env'"):
+        speed.speed_files(["env=x"])
+
+
+def test_units_and_kinds() -> None:
+    assert [speed.duration(s) for s in (2.0, 0.0031, 4.2e-6, 7e-9)] == [
+        "2 s",
+        "3.1 ms",
+        "4.2 µs",
+        "7 ns",
+    ]
+    assert speed.figure("bytes_per_env", 50_000) == "bytes per env 5e+04"
+    kinds = {name: speed.kind_of(name) for name in ("fork[a]", "tokens_per_second", "reset")}
+    assert kinds == {
+        "fork[a]": "forks",
+        "tokens_per_second": "engine, learner and training",
+        "reset": "resets and building",
+    }

@@ -1,0 +1,195 @@
+"""Real cells: trained by workers, resumed, killed and refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_matrix import Quiet, tiny
+
+from turngym.algos.run_dir import read_metrics
+from turngym.algos.trainer import Trainer
+from turngym.benchmarks.matrix.cell import CellResult
+from turngym.benchmarks.matrix.executors import ProcessExecutor
+from turngym.benchmarks.matrix.jobs import Job, perform
+from turngym.benchmarks.matrix.layout import Layout
+from turngym.benchmarks.matrix.run import run_matrix
+from turngym.benchmarks.matrix.suite import NamedStart, Suite, SuiteRecipe, TaughtStart
+
+ONE = {"OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TURNGYM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def started(folder: Path, suite: Suite) -> Layout:
+    """A folder whose column has its start."""
+    layout = Layout(folder)
+    folder.mkdir()
+    layout.adopt(suite)
+    assert perform(Job(out=str(folder), env_id=suite.envs[0].id)) == "finished"
+    return layout
+
+
+def filled_cell(layout: Layout, suite: Suite) -> CellResult:
+    """The suite's first cell, computed in this process."""
+    cell = suite.cells[0]
+    perform(Job(out=str(layout.root), env_id=cell.env_id, cell=cell))
+    result = layout.cell(suite, cell)
+    assert result is not None
+    return result
+
+
+def test_workers_fill_a_matrix(tmp_path: Path) -> None:
+    suite = tiny().model_copy(
+        update={
+            "recipes": (
+                *tiny().recipes,
+                SuiteRecipe(name="sft", settings={"groups_per_step": 4, "optim.lr": -1.0}),
+            )
+        }
+    )
+    workers = ProcessExecutor(1, tmp_path / "logs", environment=ONE)
+    board = run_matrix(suite, tmp_path, workers, Quiet())
+    assert board.counts() == {"finished": 2, "refused": 1}
+    limits = suite.envs[0].limits
+    for cell in suite.cells[:2]:
+        result = board.results[cell.key]
+        assert result.tries is not None
+        assert result.machine is not None
+        used = result.used
+        assert used.tokens >= limits.tokens or used.calls >= limits.calls
+        rows = read_metrics(board.layout.run_dir(cell) / "metrics.jsonl")
+        before = [row for row in rows if row["step"] == used.steps - 1 and "budget/turns" in row]
+        assert before[-1]["budget/tokens"] < limits.tokens
+        assert before[-1]["budget/turns"] < limits.calls
+        assert result.curve[0].step == 0
+        assert result.curve[-1].step == used.steps
+        assert (result.curve[-1].tokens, result.curve[-1].calls) == (used.tokens, used.calls)
+        assert [len(row) for row in result.tries.solved] == [4, 4]
+    refused = board.results["sft--Bandit-v0--s0"]
+    assert "Optim.lr is -1.0" in refused.reason
+    column = board.columns["Bandit-v0"]
+    assert column.reference["expert"].mean("solved") == 1.0
+    assert column.start_digest == board.results[suite.cells[0].key].start_digest
+
+
+def test_an_interrupted_cell_ends_in_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = tiny(("grpo",))
+    whole = filled_cell(started(tmp_path / "whole", suite), suite)
+    layout = started(tmp_path / "cut", suite)
+    real, steps = Trainer.train_step, []
+
+    def cut(self: Trainer) -> dict[str, float]:
+        if len(steps) == 2:
+            raise KeyboardInterrupt
+        steps.append(1)
+        return real(self)
+
+    monkeypatch.setattr(Trainer, "train_step", cut)
+    with pytest.raises(KeyboardInterrupt):
+        filled_cell(layout, suite)
+    half = layout.cell(suite, suite.cells[0])
+    assert half is not None
+    assert (half.state, half.used.steps) == ("interrupted", 2)
+    monkeypatch.setattr(Trainer, "train_step", real)
+    resumed = filled_cell(layout, suite)
+    assert resumed.state == "finished"
+    assert resumed.curve == whole.curve
+    assert resumed.tries == whole.tries
+    assert resumed.used.tokens == whole.used.tokens
+
+
+def test_an_error_becomes_the_cells_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = tiny(("grpo",))
+    layout = started(tmp_path / "out", suite)
+
+    def broken(self: Trainer) -> dict[str, float]:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(Trainer, "train_step", broken)
+    result = filled_cell(layout, suite)
+    assert (result.state, result.reason) == ("failed", "ZeroDivisionError: a bug")
+    assert "in broken" in result.trace
+    assert str(Path.home()) not in result.trace
+
+
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        (TaughtStart(settings={"hiden": 3}), "unknown setting 'hiden'"),
+        (NamedStart(name="/no/such/model"), "/no/such/model"),
+    ],
+)
+def test_a_start_that_cannot_be_made_tells_why(tmp_path: Path, start: Any, says: str) -> None:
+    suite = tiny()
+    changed = suite.envs[0].model_copy(update={"start": start})
+    suite = suite.model_copy(update={"envs": (changed,)})
+    layout = Layout(tmp_path)
+    layout.adopt(suite)
+    assert perform(Job(out=str(tmp_path), env_id="Bandit-v0")) != "finished"
+    column = layout.env(suite, "Bandit-v0")
+    assert column is not None
+    assert says in column.reason
+
+
+def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
+    """The worker dies while Python starts; the next job gets a new one."""
+    suite = tiny(("grpo",))
+    layout = Layout(tmp_path)
+    layout.adopt(suite)
+    workers = ProcessExecutor(1, layout.logs, environment=ONE)
+    job = Job(out=str(tmp_path), env_id="no-such-world")
+    try:
+        workers.submit(job)
+        child = workers._workers[0]
+        assert child is not None
+        os.kill(child._process.pid, signal.SIGKILL)
+        ended = until_ended(workers)
+        assert "was killed (out of memory?)" in ended.death
+        workers.submit(job)
+        assert until_ended(workers).death == ""
+        column = layout.env(suite, "no-such-world")
+        assert column is not None
+        assert column.state == "refused"
+    finally:
+        workers.stop()
+
+
+def test_each_worker_sees_its_gpu(tmp_path: Path) -> None:
+    workers = ProcessExecutor(3, tmp_path, gpus=("0", "GPU-abc"))
+    seen = [environment["CUDA_VISIBLE_DEVICES"] for environment in workers._environments]
+    assert seen == ["0", "GPU-abc", "0"]
+
+
+@pytest.mark.slow
+def test_ray_fills_a_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_raylet_start_wait_time_s", "200")  # read on import; busy machines
+    ray = pytest.importorskip("ray")
+    from turngym.benchmarks.matrix.ray_executor import RayExecutor
+
+    suite = tiny(("grpo",))
+    try:
+        board = run_matrix(suite, tmp_path, RayExecutor(1), Quiet())
+    finally:
+        assert not ray.is_initialized()
+    assert board.counts() == {"finished": 1}
+
+
+def until_ended(workers: ProcessExecutor) -> Any:
+    """The next job that ends."""
+    limit = time.monotonic() + 200
+    while time.monotonic() < limit:
+        if ended := workers.wait(1.0):
+            return ended[0]
+    raise AssertionError("nothing ended")

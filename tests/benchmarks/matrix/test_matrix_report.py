@@ -1,0 +1,134 @@
+"""The report: whole, escaped, without a request to the outside, and with the right numbers."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tiny_matrix import filled, tiny
+
+from turngym.benchmarks.matrix.cell import Cell
+from turngym.benchmarks.matrix.report import one_line, words, write_report
+from turngym.benchmarks.matrix.train_cell import empty
+from turngym.envs.errors import DataError
+
+EVIL = '<script>alert("x")</script> | `a` [b](http://evil)'
+VOID = {"meta", "input", "br", "wbr", "link", "img", "hr"}
+
+
+class Checker(HTMLParser):
+    """Tags that are closed as they were opened, texts, and what would be loaded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+        self.loads: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        self.loads += [v or "" for k, v in attrs if k in ("src", "href", "data", "action")]
+        if tag not in VOID and tag != "path":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag != "path":
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def reported(folder: Path, **options: str) -> tuple[str, str]:
+    html, md = write_report(folder, **options)
+    return html.read_text(encoding="utf-8"), md.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("matrix")
+    suite = tiny(("grpo", "ppo", "rloo"), ("Bandit-v0", "Password-v0"))
+
+    def returns(cell: Cell) -> object:
+        if cell.recipe == "rloo" and cell.env_id == "Password-v0":
+            return empty(suite, cell, "failed", EVIL, f"Traceback\n{EVIL}")
+        return [[1.0, 1.0, 1.0, 0.0]] if cell.recipe == "ppo" else [[0.0, 0.0, 1.0, 0.0]]
+
+    filled(folder, suite, returns)
+    return reported(folder)
+
+
+def test_the_page_is_whole_and_loads_nothing(pages: tuple[str, str]) -> None:
+    page = Checker()
+    page.feed(pages[0])
+    assert page.open == []
+    assert all(link.startswith("#") for link in page.loads)
+    assert "script" not in page.seen
+    assert "@import" not in pages[0]
+    assert "url(" not in pages[0]
+    assert "default-src 'none'" in pages[0]
+    targets = set(re.findall(r'id="([^"]+)"', pages[0]))
+    assert {link[1:] for link in page.loads} <= targets
+
+
+def test_what_results_say_is_escaped(pages: tuple[str, str]) -> None:
+    html, md = pages
+    assert "<script>" not in html
+    assert "&lt;script&gt;alert(" in html
+    assert "a &lt;processor&gt;" in html
+    row = next(line for line in md.splitlines() if "alert" in line)
+    assert "\\<script\\>" in row
+    assert len(re.findall(r"(?<!\\)\|", row)) == 5  # four fields
+    assert one_line("a\n| *b*") == "a \\| \\*b\\*"
+
+
+def test_numbers_stand_in_both(pages: tuple[str, str]) -> None:
+    html, md = pages
+    page = Checker()
+    page.feed(html)
+    assert "| ppo | 75 | 75 |" in md
+    assert "| grpo | 25 | 25 |" in md
+    assert "| rloo | 25 | failed |" in md
+    assert "5 cells finished, 1 cells failed" in md
+    assert "ppo on Bandit-v0: 75.0 (25.0 to 100.0), 1 seeds" in html
+    assert 'style="--v:0.75"' in html
+    assert "75.0" in page.text
+    assert html.count("<figure>") == 2 + 2  # two budgets, two worlds
+
+
+def test_gains_may_be_negative(tmp_path: Path) -> None:
+    from tiny_matrix import finished
+
+    suite = tiny()
+    filled(
+        tmp_path,
+        suite,
+        lambda cell: finished(suite, cell, [[1.0, 0.0, 0.0, 0.0]], before=0.75),
+    )
+    html, md = reported(tmp_path)
+    assert "| ppo | -50 |" in md
+    assert re.search(r'class="minus\s+strong"\s+style="--v:1.0"', html)
+
+
+def test_nothing_finished_is_a_report_too(tmp_path: Path) -> None:
+    suite = tiny()
+    filled(tmp_path, suite, lambda cell: empty(suite, cell, "interrupted", "stopped"))
+    html, md = reported(tmp_path)
+    assert "No cell is finished yet" in html
+    assert "Ranking" not in md
+    assert "| ppo | interrupted |" in md
+
+
+def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"suite\.json"):
+        write_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_names_break_between_words() -> None:
+    assert words("PaperCrawler-v0") == ["Paper", "Crawler"]
+    assert words("SearchQA-v0") == ["Search", "QA"]
+    assert words("Game24-v0") == ["Game24"]

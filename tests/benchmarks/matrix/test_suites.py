@@ -1,0 +1,107 @@
+"""Suites: frozen contents, what they cover, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from tiny_matrix import tiny
+
+from turngym.algos.config import EnvConfig
+from turngym.algos.recipes import RECIPES, make_recipe
+from turngym.benchmarks.matrix.suite import Suite
+from turngym.benchmarks.matrix.suites import SUITES
+from turngym.envs.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.registry import all_ids, find_world
+
+DIGESTS = {
+    "quick": (1, "77eb56e6cac0779a7706fa3c76a4a71d"),
+    "standard": (1, "6dc390a106953b208575540bcab41d9c"),
+    "full": (1, "d166eb1e704368e48ddb69519dcf2e24"),
+}
+"""A suite that changes needs a new version, and its new digest here."""
+OURS = [r for r in RECIPES if RECIPES[r].factory.__module__.startswith("turngym.")]
+WORLDS = [e for e in all_ids() if find_world(e).entry_point.startswith("turngym.")]
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_suite_is_frozen(name: str) -> None:
+    suite = SUITES[name]
+    assert (suite.version, suite.digest) == DIGESTS[name]
+    with pytest.raises(ValidationError, match="frozen"):
+        suite.version = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_suite_has_every_recipe_and_every_world(name: str) -> None:
+    suite = SUITES[name]
+    assert {r.name for r in suite.recipes} == set(OURS)
+    assert {e.id for e in suite.envs} >= set(WORLDS)
+    assert len(suite.cells) == len(suite.recipes) * len(suite.envs) * len(suite.seeds)
+    for row in suite.recipes:
+        for column in suite.envs:
+            make_recipe(row.name, {**column.recipe_settings, **row.settings}, small=suite.small)
+
+
+@pytest.mark.parametrize("env_id", [e.id for e in SUITES["quick"].envs])
+def test_settings_of_the_worlds_exist(env_id: str) -> None:
+    for name in ("quick", "standard"):
+        for column in SUITES[name].envs:
+            if column.id == env_id:
+                EnvConfig(id=env_id, settings=column.settings).make()
+
+
+def test_a_suite_file_is_the_suite(tmp_path: Path) -> None:
+    suite = tiny()
+    suite.write(tmp_path / "suite.json")
+    read = Suite.read(tmp_path / "suite.json")
+    assert read == suite
+    assert read.digest == suite.digest
+    assert tiny(seeds=(0, 1)).digest != suite.digest
+
+
+def test_a_damaged_suite_file_names_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "suite.json"
+    tiny().write(path)
+    path.write_text(path.read_text().replace('"tokens": 60', '"tokens": 0'))
+    with pytest.raises(DataError, match=r"suite\.json: envs\.0\.limits\.tokens: .*greater"):
+        Suite.read(path)
+    path.write_text("{")
+    with pytest.raises(DataError, match="cut or damaged"):
+        Suite.read(path)
+    with pytest.raises(DataError, match="does not exist"):
+        Suite.read(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"seeds": (0, 0)}, "stands there twice"),
+        ({"recipes": ("grpo", "grpo")}, "stands there twice"),
+        ({"eval_temperature": 0.0}, "greedy"),
+        ({"recipes": ()}, "at least 1"),
+    ],
+)
+def test_bad_suites(changes: dict[str, object], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        tiny(**changes)  # type: ignore[arg-type]
+
+
+def test_only_leaves_what_is_named() -> None:
+    suite = tiny(("grpo", "ppo", "rloo"), ("Bandit-v0", "Password-v0"), (0, 1))
+    keys = [c.key for c in suite.only(["recipe=grpo", "recipe=rloo", "env=Bandit", "seed=1"])]
+    assert keys == ["grpo--Bandit-v0--s1", "rloo--Bandit-v0--s1"]
+    assert suite.only([]) == suite.cells
+
+
+@pytest.mark.parametrize("word", ["grpo", "recipes=grpo", "recipe"])
+def test_words_of_only(word: str) -> None:
+    with pytest.raises(BadValueError, match="expected recipe=NAME"):
+        tiny().only([word])
+
+
+@pytest.mark.parametrize("word", ["recipe=grop", "env=Bandt-v0", "seed=7"])
+def test_names_that_only_does_not_know(word: str) -> None:
+    with pytest.raises(UnknownNameError, match="suite tiny"):
+        tiny().only([word])
