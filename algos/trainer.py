@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,6 +26,7 @@ from .checkpoint import (
     newest_whole,
     save_checkpoint,
 )
+from .clock import Clock
 from .config import TrainConfig, config_digest, model_digest
 from .contracts import Floats
 from .curve import draw_curve
@@ -32,6 +34,7 @@ from .evaluate import EvalSet, Evaluation, evaluate_model
 from .forest import Forest
 from .forest_io import save_forest
 from .interrupts import held_interrupts, terminate_as_interrupt
+from .kept import SUFFIX, Kept, first_groups, write_kept
 from .learner import Learner
 from .metrics import OF_SAMPLING, checked
 from .playing import Played, play_first, play_groups, play_step
@@ -200,13 +203,14 @@ class Trainer:
     def train_step(self) -> dict[str, float]:
         """One step; returns its metrics. An interrupt leaves it done or not begun."""
         step = self.done.step + 1
-        clock = _Clock()
+        clock = Clock()
         played = self._loop.run(self._play(step))
         forest = played.kept
         with held_interrupts():
             clock.lap("rollout")
             row = rollout_metrics(played.all) | played.metrics()
-            row |= self._learn(forest, clock)
+            learned, kept = self._learn(forest, clock)
+            row |= learned
             if not getattr(self.config.recipe.rollout, "samples", True):
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
             row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / clock.laps["rollout"]
@@ -224,10 +228,19 @@ class Trainer:
             row["time/step_s"] = clock.total()
             self._log(row)
             if step == 1 or step % self.config.checkpoint_every == 0:
-                stem = self.dir.root / "trajectories" / f"step-{step:06d}-train"
-                write_group(stem.with_suffix(".txt"), played.all, self.renderer)
-                save_forest(stem.with_suffix(".jsonl"), played.all)
+                self._write_rollouts(played.all, kept)
         return row
+
+    def _write_rollouts(self, forest: Forest, kept: Kept) -> None:
+        stem = str(self.dir.root / "trajectories" / f"step-{self.done.step:06d}-train")
+        write_group(Path(stem + ".txt"), forest, self.renderer)
+        save_forest(stem + ".jsonl", forest)
+        if kept.forest.groups:
+            recipe = self.config.recipe
+            sampled = bool(getattr(recipe.rollout, "samples", True))
+            about = {"recipe": recipe.name, "env": self.config.env.id, "sampled": sampled}
+            named = replace(kept, step=self.done.step, about=about)
+            write_kept(Path(stem + SUFFIX), named, self.learner, self.tokenizer)
 
     async def _play(self, step: int) -> Played:
         recipe = self.config.recipe
@@ -244,7 +257,7 @@ class Trainer:
             self.report.note(told)
         return played
 
-    def _learn(self, forest: Forest, clock: _Clock) -> dict[str, float]:
+    def _learn(self, forest: Forest, clock: Clock) -> tuple[dict[str, float], Kept]:
         recipe = self.config.recipe
         shaped = forest
         for shape in recipe.shapers:
@@ -266,7 +279,7 @@ class Trainer:
         clock.lap("update")
         self.engine.sync(self.learner.policy, self.done.step + 1)
         clock.lap("sync")
-        return row
+        return row, first_groups(shaped, notes, credits, self.config.keep_rollouts)
 
     def _remember_first(self) -> None:
         """Play what the recipe's tracker wants to know before the first step."""
@@ -291,7 +304,7 @@ class Trainer:
         return over or self.done.step == 0 or (every > 0 and self.done.step % every == 0)
 
     def _evaluate(self) -> None:
-        clock = _Clock()
+        clock = Clock()
         row: dict[str, float] = {}
         evaluations = [self._evaluate_one(what) for what in self.sets]
         with held_interrupts():
@@ -382,19 +395,3 @@ class Trainer:
         return self.config.budget.spent(
             self.done.step, self.done.tokens, self.done.turns, self._elapsed()
         )
-
-
-class _Clock:
-    """Seconds per stage."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._start = self._last = time.monotonic()
-
-    def lap(self, name: str) -> None:
-        now = time.monotonic()
-        self.laps[name] = max(now - self._last, 1e-9)
-        self._last = now
-
-    def total(self) -> float:
-        return time.monotonic() - self._start
