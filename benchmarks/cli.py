@@ -28,6 +28,7 @@ from .options import (
 )
 from .papers_options import PapersCommand
 from .selector_options import SelectorCommand
+from .viewer.options import ViewCommand
 
 INTERRUPTED, REFUSED = 130, 2
 
@@ -44,6 +45,7 @@ _HOMES: dict[type, str] = {
     SelectorCommand: "selector_command",
     FidelityCommand: "fidelity_command",
     ArmapCommand: "armap_command",
+    ViewCommand: "viewer.command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

@@ -12,6 +12,7 @@ from .index_options import IndexCommand
 from .papers_options import PapersCommand
 from .planner_options import PlannerOptions, Planners
 from .selector_options import SelectorCommand
+from .viewer.options import ViewCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Words = tuple[str, ...]
@@ -305,4 +306,5 @@ Command = (
     | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
     | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
     | Annotated[ArmapCommand, tyro.conf.subcommand("armap")]
+    | Annotated[ViewCommand, tyro.conf.subcommand("view")]
 )
