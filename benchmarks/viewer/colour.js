@@ -61,6 +61,7 @@ function colourings() {
   const path = groupNow().paths.find((p) => p.trained && p.turns.length) ?? groupNow().paths[0];
   return COLOURS.filter((c) => {
     if (c.sampled && !step.sampled) return false;
+    if (c.kind === "mask" && !step.tokens) return false;
     if (c.always) return true;
     if (!path) return false;
     return c.of(path, turnsOf(groupNow(), path)[0], 0, 0) !== null;
@@ -136,6 +137,6 @@ function drawLegend() {
   } else {
     rows.unshift([sample(colour.kind === "seq" ? "on seq" : "on trained", full, "token"), "trained"]);
   }
-  items.push(el("ul", { class: "marks" }, ...rows.map(([mark, text]) => el("li", {}, mark, " ", text))));
+  if (stepNow().tokens) items.push(el("ul", { class: "marks" }, ...rows.map(([mark, text]) => el("li", {}, mark, " ", text))));
   box.replaceChildren(...items);
 }

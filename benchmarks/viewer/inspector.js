@@ -10,6 +10,7 @@ const FIRST = ["advantages", "values", "value_targets"];
 function drawToken() {
   const box = byId("token");
   const card = byId("token-card");
+  card.hidden = !stepNow().tokens;
   if (state.token === null) {
     card.classList.remove("open");
     box.replaceChildren(el("p", { class: "hint" }, "Point at a token, or reach one with Tab and the arrow keys."));
@@ -22,10 +23,6 @@ function drawToken() {
   const i = state.token;
   const text = visible(words[turn.act[i]]).replaceAll("\n", "↵");
   const head = el("p", { class: "token-text" }, el("code", {}, text || "part of a character"));
-  if (!stepNow().tokens || turn.act.length !== turn.n[1]) {
-    box.replaceChildren(head, el("p", { class: "hint" }, "This file holds whole texts, not tokens."));
-    return;
-  }
   const offset = offsetOf(group, path, state.turn);
   const rows = [["place", `turn ${state.turn + 1}, token ${i + 1} of ${turn.n[1]}`],
     ["mask", isMasked(path) ? "masked: the episode broke" : "trained"]];

@@ -24,7 +24,9 @@ function settle() {
   state.group = clamp(state.group, 0, stepNow().groups.length - 1);
   state.path = clamp(state.path, 0, groupNow().paths.length - 1);
   state.turn = clamp(state.turn, 0, pathNow().turns.length - 1);
-  if (state.token !== null) state.token = clamp(state.token, 0, turnsOf(groupNow(), pathNow())[state.turn].act.length - 1);
+  const shown = turnsOf(groupNow(), pathNow())[state.turn];
+  if (!hasTokens(shown)) state.token = null;
+  if (state.token !== null) state.token = clamp(state.token, 0, shown.act.length - 1);
   const usable = colourings();
   if (!usable.some((c) => c.id === state.colour)) state.colour = usable[0].id;
 }
@@ -158,6 +160,7 @@ function start() {
   byId("title").textContent = data.title;
   byId("about").textContent = Object.entries(data.about).map(([k, v]) => `${k} ${v}`).join(" · ") || data.place;
   byId("about").title = data.place;
+  byId("step").parentElement.hidden = data.steps.length === 1 && !data.steps[0].tokens;
   byId("notes").hidden = !data.notes.length;
   byId("notes").replaceChildren(...data.notes.map((note) => el("p", {}, note)));
   for (const what of ["step", "group", "path"]) byId(what).addEventListener("change", (event) => go({ [what]: Number(event.target.value) }));

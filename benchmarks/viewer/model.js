@@ -59,6 +59,9 @@ function visible(text) {
   );
 }
 
+/** Whether the turn's action is there token by token. */
+const hasTokens = (turn) => stepNow().tokens && turn.act.length === turn.n[1];
+
 const textOf = (numbers) => (numbers ? numbers.map((n) => words[n]).join("") : "");
 
 /** Place of a turn's first action token in the streams of its path. */

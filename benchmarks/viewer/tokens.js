@@ -20,11 +20,14 @@ function actionTokens(position) {
   const offset = offsetOf(group, path, position);
   const colour = colourNow();
   const scale = scaleOf(group, colour);
-  const plain = !stepNow().tokens || turn.act.length !== turn.n[1];
+  const plain = !hasTokens(turn);
+  const last = turn.act.length - 1;
   return turn.act.map((n, i) => {
-    const value = plain ? null : colour.of(path, turn, offset, i);
-    const [cls, strength] = plain ? ["", 0] : shade(colour, value, scale);
-    const text = visible(words[n]).replaceAll("\n", "↵\n");
+    const value = colour.of(path, turn, offset, i);
+    const [cls, strength] = shade(colour, value, scale);
+    const whole = visible(words[n]).replaceAll("\n", "↵\n");
+    const text = i === last ? whole.replace(/↵\n$/, "↵") : whole;
+    if (plain) return el("span", { class: "t plain" }, text);
     return el("span", {
       class: `t on ${cls}${text ? "" : " part"}`,
       vars: { "--x": `${strength}%` },
@@ -80,7 +83,6 @@ function showTip(span) {
   const group = groupNow();
   const path = pathNow();
   const row = turnsOf(group, path)[turn];
-  if (!stepNow().tokens || row.act.length !== row.n[1]) return;
   const offset = offsetOf(group, path, turn);
   const colour = colourNow();
   tip.replaceChildren(

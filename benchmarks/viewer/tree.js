@@ -57,7 +57,7 @@ function drawTree() {
   }, ...edges, ...leaves, ...nodes);
   byId("tree").replaceChildren(
     el("div", { class: "treebox" }, drawing),
-    el("p", { class: "hint" }, "Fill: mean of the chosen colouring. ◆ branch point, dashed: new session."));
+    el("p", { class: "hint" }, "Fill: the turn's mean in the chosen colouring. ◆ branch point, dashed: new session."));
   markNode();
 }
 
@@ -68,10 +68,10 @@ function edge(from, to, X, Y, turn, t, at) {
   return svg("path", { class: `edge${turn.spawn ? " spawned" : ""}`, d, "data-edge": `${t}:${at}` });
 }
 
-/** Mean of the colouring over a turn's tokens in all paths that hold them. */
+/** Mean of the colouring over a turn's tokens in all paths that hold them; rewards are summed. */
 function nodeValue(group, t, at) {
   const colour = colourNow();
-  if (!stepNow().tokens) return null;
+  if (colour.id === "rewards") return rewardOf(group.trees[t][at]);
   const values = [];
   for (const p of pathsThrough(group, t, at)) {
     const path = group.paths[p];

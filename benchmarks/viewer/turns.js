@@ -9,7 +9,8 @@ function drawHead() {
   const path = pathNow();
   const turns = turnsOf(group, path);
   const end = endOf(group, path);
-  const [mark, status] = STATUS[end.status];
+  const sessions = end.status === "running" && treeNow().some((turn) => turn.spawn);
+  const [mark, status] = sessions ? ["…", "session over"] : STATUS[end.status];
   const trained = sum(turns.map((t) => t.n[1]));
   const seen = sum(turns.map((t) => t.n[0]));
   const total = path.return ?? path.reward;
@@ -89,7 +90,7 @@ function turnCard(group, path, turn, position, sofar) {
   const result = before?.calls.length && !before.partial ? `Result of ${before.calls.map((c) => c.tool).join(", ")}` : position ? "Observation" : turn.spawn ? "Prompt of a new session" : "Prompt";
   const unit = stepNow().tokens;
   return el("article", {
-    class: `card turn${turn.spawn ? " spawn" : ""}`, "data-turn": position, tabindex: -1,
+    class: `card turn${turn.spawn ? " spawn" : ""}${path.turns.length > 24 ? " many" : ""}`, "data-turn": position, tabindex: -1,
     "aria-label": `turn ${position + 1}`,
   },
     el("header", {},
@@ -97,7 +98,7 @@ function turnCard(group, path, turn, position, sofar) {
       el("div", { class: "chips" }, ...turnChips(group, path, tree, turn, at)),
       el("span", { class: `reward ${reward > 0 ? "good" : reward < 0 ? "bad" : ""}`, title: "reward of the turn, and the path's sum so far" },
         `${num(reward, true)}`, el("small", {}, ` Σ ${num(sofar, true)}`))),
-    turn.n[0] || turn.obs?.length ? block("obs", result, unit ? `masked · ${plural(turn.n[0], "token")}` : "", maskedTokens(turn.obs)) : null,
+    unit ? turn.n[0] : textOf(turn.obs).trim() ? block("obs", result, unit ? `masked · ${plural(turn.n[0], "token")}` : "", maskedTokens(turn.obs)) : null,
     block("act", turn.partial ? "Action, first part" : before?.partial ? "Action, goes on" : "Action",
       unit ? `${isMasked(path) ? "masked" : "trained"} · ${plural(turn.n[1], "token")}` : "",
       actionTokens(position), turn.calls),
