@@ -180,16 +180,16 @@ function drawCurve() {
   const [w, h, pad] = [288, 74, 6];
   const [first, last] = [curve[0][0], curve[curve.length - 1][0]];
   const lows = curve.map((row) => row[1]);
-  const [low, high] = [Math.min(0, ...lows), Math.max(...lows, 1e-9)];
+  const [low, high] = [Math.min(0, ...lows), Math.max(0, ...lows)];
   const X = (step) => pad + ((step - first) / Math.max(1, last - first)) * (w - 2 * pad);
   const Y = (value) => h - 14 - ((value - low) / Math.max(1e-9, high - low)) * (h - 24);
   const value = (step) => curve.reduce((best, row) => (Math.abs(row[0] - step) < Math.abs(best[0] - step) ? row : best))[1];
   byId("curve").replaceChildren(svg("svg", { viewBox: `0 0 ${w} ${h}`, role: "img", "aria-label": `mean return from ${num(curve[0][1])} to ${num(curve[curve.length - 1][1])}` },
-    svg("line", { class: "axis", x1: pad, x2: w - pad, y1: Y(low), y2: Y(low) }),
+    svg("line", { class: "axis", x1: pad, x2: w - pad, y1: Y(0), y2: Y(0) }),
     svg("polyline", { class: "line", points: curve.map((row) => `${X(row[0])},${Y(row[1])}`).join(" ") }),
     ...data.steps.map((step, s) => svg("g", { class: `stop${s === state.step ? " now" : ""}`, onclick: () => go({ step: s }) },
       svg("circle", { cx: X(step.step), cy: Y(value(step.step)), r: 4.5 }), svg("title", {}, `step ${step.step}: return ${num(value(step.step))}`))),
     svg("text", { class: "dim", x: pad, y: h - 2 }, `step ${first}`),
     svg("text", { class: "dim", x: w - pad, y: h - 2, "text-anchor": "end" }, `step ${last}`),
-    svg("text", { class: "dim", x: pad, y: 9 }, num(high))));
+    svg("text", { class: "dim", x: pad, y: 9 }, `highest ${num(Math.max(...lows))}`)));
 }

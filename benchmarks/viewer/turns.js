@@ -98,7 +98,7 @@ function turnCard(group, path, turn, position, sofar) {
       el("div", { class: "chips" }, ...turnChips(group, path, tree, turn, at)),
       el("span", { class: `reward ${reward > 0 ? "good" : reward < 0 ? "bad" : ""}`, title: "reward of the turn, and the path's sum so far" },
         `${num(reward, true)}`, el("small", {}, ` Σ ${num(sofar, true)}`))),
-    unit ? turn.n[0] : textOf(turn.obs).trim() ? block("obs", result, unit ? `masked · ${plural(turn.n[0], "token")}` : "", maskedTokens(turn.obs)) : null,
+    (unit ? turn.n[0] : textOf(turn.obs).trim()) ? block("obs", result, unit ? `masked · ${plural(turn.n[0], "token")}` : "", maskedTokens(turn.obs)) : null,
     block("act", turn.partial ? "Action, first part" : before?.partial ? "Action, goes on" : "Action",
       unit ? `${isMasked(path) ? "masked" : "trained"} · ${plural(turn.n[1], "token")}` : "",
       actionTokens(position), turn.calls),

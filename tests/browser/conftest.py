@@ -76,7 +76,7 @@ def open_page(browser: Any) -> Iterator[OpenPage]:
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
         )
-        context.set_default_timeout(5000)
+        context.set_default_timeout(30_000)  # machines can be busy
         contexts.append(context)
         page = context.new_page()
         page.on("console", watch.console)
