@@ -126,8 +126,7 @@ def test_groups_are_left_out_evenly_and_the_page_says_so(tmp_path: Path) -> None
     assert whole["notes"] == []
     size = len(json.dumps(whole["steps"][0]["groups"][0]))
     some = page_data(source, size * 2.5)
-    assert [step["step"] for step in some["steps"]][0] == 1
-    assert [step["step"] for step in some["steps"]][-1] == 5
+    assert (some["steps"][0]["step"], some["steps"][-1]["step"]) == (1, 5)
     assert "of 15 groups" in some["notes"][0]
     with pytest.raises(BadValueError, match="larger --limit"):
         page_data(source, 10)
