@@ -19,9 +19,10 @@ const COLOURS = [
     help: "Entropy in nats of the choice as it was sampled.", low: "certain", high: "open",
   },
   {
-    id: "logprobs", name: "Log-prob", kind: "seq", sampled: true, flip: true,
-    of: (path, turn, offset, i) => turn.logprobs[i],
-    help: "Log-probability in nats as sampled; strong colour is a surprising token.",
+    id: "logprobs", name: "Log-prob", kind: "seq", flip: true,
+    of: (path, turn, offset, i) =>
+      (stepNow().sampled ? turn.logprobs[i] : path.streams.new_logprobs?.[offset + i] ?? null),
+    help: "Log-probability in nats as sampled (of demonstrations: after the step); strong colour is a surprising token.",
     low: "expected", high: "surprising",
   },
   {

@@ -191,5 +191,5 @@ function drawCurve() {
       svg("circle", { cx: X(step.step), cy: Y(value(step.step)), r: 4.5 }), svg("title", {}, `step ${step.step}: return ${num(value(step.step))}`))),
     svg("text", { class: "dim", x: pad, y: h - 2 }, `step ${first}`),
     svg("text", { class: "dim", x: w - pad, y: h - 2, "text-anchor": "end" }, `step ${last}`),
-    svg("text", { class: "dim", x: pad, y: 9 }, `highest ${num(Math.max(...lows))}`)));
+    svg("text", { class: "dim", x: w / 2, y: h - 2, "text-anchor": "middle" }, `highest ${num(Math.max(...lows))}`)));
 }

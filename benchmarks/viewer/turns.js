@@ -114,7 +114,7 @@ function turnChips(group, path, tree, turn, at) {
     for (const kid of ways) {
       if (path.turns.includes(kid)) continue;
       const p = pathsThrough(group, path.tree, kid)[0];
-      chips.push(el("button", { type: "button", class: "chip fork", onclick: () => go({ path: p, turn: group.paths[p].turns.indexOf(kid), token: null }, true) }, `⑂ path ${p + 1}`));
+      chips.push(el("button", { type: "button", class: "chip fork", onclick: () => go({ path: p, turn: group.paths[p].turns.indexOf(kid), token: null }, true) }, `fork: path ${p + 1}`));
     }
   }
   const sessions = kidsOf(tree)[at].filter((k) => tree[k].spawn);
