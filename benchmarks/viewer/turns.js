@@ -87,7 +87,7 @@ function turnCard(group, path, turn, position, sofar) {
   const tree = group.trees[path.tree];
   const reward = rewardOf(turn);
   const before = position ? tree[path.turns[position - 1]] : null;
-  const result = before?.calls.length && !before.partial ? `Result of ${before.calls.map((c) => c.tool).join(", ")}` : position ? "Observation" : turn.spawn ? "Prompt of a new session" : "Prompt";
+  const result = before?.calls.length && !before.partial ? `Result of ${[...new Set(before.calls.map((c) => visible(c.tool)))].join(", ")}` : position ? "Observation" : turn.spawn ? "Prompt of a new session" : "Prompt";
   const unit = stepNow().tokens;
   return el("article", {
     class: `card turn${turn.spawn ? " spawn" : ""}${path.turns.length > 24 ? " many" : ""}`, "data-turn": position, tabindex: -1,

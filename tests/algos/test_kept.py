@@ -29,7 +29,7 @@ def byte_text(tiny_model: Path) -> TokenText:
 
 
 @given(text=st.text(st.characters(codec="utf-8"), max_size=30))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_texts_of_tokens_join_to_the_text(byte_text: TokenText, text: str) -> None:
     ids = byte_text.encode(text)
     pieces = token_pieces(byte_text, ids)
@@ -47,7 +47,7 @@ def test_half_a_character_at_the_end_is_shown_as_such(byte_text: TokenText) -> N
 
 
 @given(forest=forests())
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_what_was_written_comes_back(
     tmp_path_factory: pytest.TempPathFactory, forest: Forest
 ) -> None:
