@@ -53,7 +53,6 @@ function num(x, sign = false) {
 /** Text as it can safely be seen: controls and marks that turn the writing get names. */
 function visible(text) {
   return text.replace(
-    // eslint-disable-next-line no-control-regex
     /[\u0000-\u0008\u000b-\u001f\u007f\u0080-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
     (c) => `⟨${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`,
   );

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from forests import forests
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_forest_io import plain
 from viewer_runs import Letters, Scores, crawled, credits_of, forked, write_step
@@ -29,7 +29,7 @@ def byte_text(tiny_model: Path) -> TokenText:
 
 
 @given(text=st.text(st.characters(codec="utf-8"), max_size=30))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 def test_texts_of_tokens_join_to_the_text(byte_text: TokenText, text: str) -> None:
     ids = byte_text.encode(text)
     pieces = token_pieces(byte_text, ids)

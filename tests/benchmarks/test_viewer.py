@@ -111,8 +111,7 @@ def test_a_hostile_title_is_escaped(tmp_path: Path) -> None:
 
 
 def test_half_a_character_does_not_stop_the_page(tmp_path: Path) -> None:
-    data = page_data(read_source(str(write_run(tmp_path / "run"))), 1e7)
-    source = read_source(str(tmp_path / "run"))
+    source = read_source(str(write_run(tmp_path / "run")))
     source.steps[0].forest.groups[0].task_id = "half \ud83d"
     data = page_data(source, 1e7)
     assert data["steps"][0]["groups"][0]["task"] == "half \ufffd"
