@@ -29,7 +29,7 @@ class Letters:
         return [ord(c) for c in text]
 
     def decode(self, ids: list[int], **_: Any) -> str:
-        return "".join(chr(i) for i in ids)
+        return "".join(chr(i % 0xD800) for i in ids)  # no half characters
 
 
 class Scores:
