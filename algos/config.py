@@ -126,6 +126,8 @@ class TrainConfig:
         checkpoint_every: Training steps between checkpoints.
         keep: Checkpoints that are kept.
         transcripts: Episodes per evaluation that are written out as text.
+        keep_rollouts: Groups of the first step, and of each step with a checkpoint, that are
+            written with every number per token; 0 for none.
         max_batch: Most actions that are sampled at a time.
         engine: ``"transformers"`` samples in this process from a copy; ``"vllm"`` through vLLM.
         engine_dtype: Number format of sampling.
@@ -160,6 +162,7 @@ class TrainConfig:
     checkpoint_every: int = 10
     keep: int = 2
     transcripts: int = 8
+    keep_rollouts: int = 2
     max_batch: int = 64
     engine: EngineName = "transformers"
     engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
@@ -180,6 +183,7 @@ class TrainConfig:
             ("checkpoint_every", 1),
             ("keep", 1),
             ("transcripts", 0),
+            ("keep_rollouts", 0),
             ("max_batch", 1),
             ("seed", 0),
         ):

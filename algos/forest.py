@@ -6,10 +6,10 @@ branches, a single-turn task is one turn, a session of its own is a SPAWN edge.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,7 @@ class Turn:
             the parent (another session's turn); None when it is.
         spawned: First prompts ``[n]`` of the sessions that the action asked for and that can
             still be opened.
+        account: What the world tells people about the action (``account`` of a world), JSON data.
     """
 
     parent: int
@@ -81,6 +82,7 @@ class Turn:
     partial: bool = False
     previous: int | None = None
     spawned: tuple[Ids, ...] = ()
+    account: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reward(self) -> float:

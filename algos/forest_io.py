@@ -79,6 +79,8 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
     row = {name: getattr(turn, name) for name in (*_PLAIN, *_PAIRS, "previous")}
     row["edge"] = turn.edge.value
     row["spawned"] = [ids.tolist() for ids in turn.spawned]
+    if turn.account:  # few worlds have one
+        row["account"] = dict(turn.account)
     return row | {name: getattr(turn, name).tolist() for name in _ARRAYS}
 
 
@@ -110,6 +112,7 @@ def _turn_from_json(row: dict[str, Any]) -> Turn:
         values[name] = _array(name, row[name], kind)
     values["previous"] = None if row["previous"] is None else _of(row, "previous", int)
     values["spawned"] = tuple(_array("spawned", ids, np.int64) for ids in _of(row, "spawned", list))
+    values["account"] = _of({"account": {}, **row}, "account", dict)
     for name in _PAIRS:
         values[name] = tuple((str(key), float(value)) for key, value in row[name])
     return Turn(**values)

@@ -6,7 +6,8 @@
 ``lock``               held while a process works here; freed by the system when it dies
 ``metrics.jsonl``      one JSON object per line, keys as in :data:`turngym.algos.metrics.METRICS`
 ``tensorboard/``       the same as TensorBoard events
-``trajectories/``      sample transcripts as text, forests as JSON lines
+``trajectories/``      sample transcripts as text, forests as JSON lines, some groups with
+                       every number per token (what ``turngym view`` shows)
 ``checkpoints/``       models in Hugging Face form with the trainer's state beside them
 ``result.json``        scores before and after, schema :class:`turngym.algos.result.RunResult`
 ``curve.png``          reward and success against sampled tokens

@@ -7,6 +7,7 @@ taken up again from its checkpoint ends in the same numbers as one that was not.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,9 +27,9 @@ from .curve import draw_curve
 from .engines import check_overlap, make_engine
 from .evaluate import EvalSet, Evaluation, evaluate_model
 from .forest import Forest
-from .forest_io import save_forest
 from .importance import weighed
 from .interrupts import held_interrupts, terminate_as_interrupt
+from .kept import Kept, first_groups
 from .learner import Learner
 from .metrics import OF_SAMPLING, checked
 from .playing import Played, play_first, play_groups, play_step
@@ -36,6 +37,7 @@ from .policy import load_policy
 from .precheck import check_prompts
 from .progress import Bar, Reporter, Silent
 from .result import RunResult, scores_at
+from .rollout_files import write_rollouts
 from .rollout_stats import (
     lag_metrics,
     rollout_metrics,
@@ -49,7 +51,7 @@ from .run_dir import RunDir, add_version, read_metrics
 from .stage import InTurn, Rollouts, Stage
 from .task_order import step_starts
 from .tensorboard import Board
-from .transcripts import write_evaluation, write_group
+from .transcripts import write_evaluation
 from .versions import versions
 
 
@@ -205,7 +207,8 @@ class Trainer:
                 self.report.note(taken.told)
             row = rollout_metrics(played.all) | lag_metrics(played.all, self.done.step)
             row |= played.metrics() | {"engine/prefix_hit_frac": taken.stats.prefix_hit_frac}
-            row |= self._learn(played.kept, clock)
+            learned, kept = self._learn(played.kept, clock)
+            row |= learned
             if not getattr(self.config.recipe.rollout, "samples", True):
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
             laps = {**taken.seconds, **clock.laps}
@@ -224,9 +227,9 @@ class Trainer:
             row["time/step_s"] = clock.total()
             self._log(row)
             if step == 1 or step % self.config.checkpoint_every == 0:
-                stem = self.dir.root / "trajectories" / f"step-{step:06d}-train"
-                write_group(stem.with_suffix(".txt"), played.all, self.renderer)
-                save_forest(stem.with_suffix(".jsonl"), played.all)
+                folder, now = self.dir.root / "trajectories", replace(kept, step=step)
+                how = self.learner, self.renderer, self.tokenizer
+                write_rollouts(folder, self.config, played.all, now, *how)
         return row
 
     async def _play(self, step: int) -> Rollouts:
@@ -244,7 +247,7 @@ class Trainer:
         told = told_faults(step, played.all, player.fault)
         return Rollouts(played=played, told=told, stats=self.engine.stats - before)
 
-    def _learn(self, forest: Forest, clock: Clock) -> dict[str, float]:
+    def _learn(self, forest: Forest, clock: Clock) -> tuple[dict[str, float], Kept]:
         recipe = self.config.recipe
         shaped = forest
         for shape in recipe.shapers:
@@ -270,7 +273,7 @@ class Trainer:
             row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
         self.stage.hand_over(self.done.step + 1, self.learner.policy)
-        return row
+        return row, first_groups(shaped, notes, credits, self.config.keep_rollouts)
 
     def _remember_first(self) -> None:
         """Play what the recipe's tracker wants to know before the first step."""
@@ -351,11 +354,9 @@ class Trainer:
             save_ahead(self.dir.root / "ahead", ahead)
             self.done.seconds = self._elapsed()
             self.done.metrics_bytes = self.dir.metrics_size()
-            folder = self.dir.root / "checkpoints"
             memory = None if self.memory is None else self.memory.state()
-            save_checkpoint(
-                folder, self.learner, self.tokenizer, self.done, self.config.keep, memory
-            )
+            what = self.learner, self.tokenizer, self.done, self.config.keep, memory
+            save_checkpoint(self.dir.root / "checkpoints", *what)
         return self.done.step
 
     def _log(self, row: dict[str, float]) -> None:

@@ -33,6 +33,7 @@ from .preset_words import with_preset
 from .retail_options import RetailCommand
 from .selector_options import SelectorCommand
 from .tuning_options import MergeCommand, PlanCommand
+from .viewer.options import ViewCommand
 
 INTERRUPTED, REFUSED = 130, 2
 
@@ -55,6 +56,7 @@ _HOMES: dict[type, str] = {
     PlanCommand: "plan_command",
     MergeCommand: "plan_command",
     BenchCommand: "bench_command",
+    ViewCommand: "viewer.command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

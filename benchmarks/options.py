@@ -17,6 +17,7 @@ from .planner_options import PlannerOptions, Planners
 from .retail_options import RetailCommand
 from .selector_options import SelectorCommand
 from .tuning_options import MergeCommand, PlanCommand, Tuning, TuningOptions
+from .viewer.options import ViewCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Words = tuple[str, ...]
@@ -194,6 +195,8 @@ class TrainCommand:
         eval_every: Training steps between evaluations; 0 for before and after only.
         eval_temperature: Of sampling in evaluations; 0 is greedy.
         checkpoint_every: Training steps between checkpoints.
+        keep_rollouts: Groups of the first step, and of each step with a checkpoint, that are kept
+            with every number per token for `turngym view`; 0 for none.
         seed: Seed of everything.
         max_tokens: Most tokens of an action.
         max_context: Most tokens of context and action; left out: the model's own limit.
@@ -236,6 +239,7 @@ class TrainCommand:
     eval_every: int = 10
     eval_temperature: float = 0.0
     checkpoint_every: int = 10
+    keep_rollouts: int = 2
     seed: int = 0
     max_tokens: int = 64
     max_context: int | None = None
@@ -328,4 +332,5 @@ Command = (
     | Annotated[SubmitCommand, tyro.conf.subcommand("submit")]
     | Annotated[LeaderboardCommand, tyro.conf.subcommand("leaderboard")]
     | Annotated[BenchCommand, tyro.conf.subcommand("bench")]
+    | Annotated[ViewCommand, tyro.conf.subcommand("view")]
 )

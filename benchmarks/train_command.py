@@ -65,6 +65,7 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
         eval_every=command.eval_every,
         eval_temperature=command.eval_temperature,
         checkpoint_every=command.checkpoint_every,
+        keep_rollouts=command.keep_rollouts,
         max_batch=command.max_batch,
         engine=command.engine,
         engine_dtype=command.engine_dtype,

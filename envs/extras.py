@@ -32,6 +32,13 @@ class Extras(Generic[S]):
         """Keys that this world adds to :class:`Info`; the same ones after every step."""
         return NO_TERMS
 
+    def account(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
+        """What the last action did, as JSON data for people who look at the episode later.
+
+        No agent is shown it, so it may tell what the world keeps secret.
+        """
+        return NO_TERMS
+
     def _info(self, episode: Episode[S], *reported: Any) -> Info:
         info = episode.info(*reported) if reported else episode.info({}, {})
         info.update(cast("Info", self.details(episode)))

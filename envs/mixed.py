@@ -140,6 +140,10 @@ class MixedTasks(TextEnv[Any, Any]):
         """The member's own keys."""
         return self._of(episode.task).details(episode)
 
+    def account(self, episode: Episode[Any]) -> Mapping[str, Any]:
+        """The member's own account."""
+        return self._of(episode.task).account(episode)
+
     def legal_actions(self) -> list[str] | None:
         """The member's."""
         return self.seat().legal_actions()

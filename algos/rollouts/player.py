@@ -243,6 +243,7 @@ class Player:
             stop=done.stop,
             previous=None if seat.last == context.parent else seat.last,
             spawned=self._spawned(seat, len(tree.turns) + len(cuts)),
+            account=_account(text_env(seat.env)),
         )
         for part in _parts(last, cuts, len(tree.turns)):
             if part.partial:
@@ -353,6 +354,11 @@ def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float]
     )
 
 
+def _account(world: TextEnv[Any, Any]) -> Mapping[str, Any]:
+    episode = world.episode
+    return {} if episode.status == "env_error" else dict(world.account(episode))
+
+
 async def _call(env: gym.Env[Any, Any], do: Callable[[], T]) -> T:
     """Run a step or reset; one that may wait for the outside world leaves the loop free."""
     return await asyncio.to_thread(do) if text_env(env).blocking else do()
@@ -378,6 +384,7 @@ def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
             )
         if not last:
             part = replace(part, partial=True, status="running", metrics=(), reward_terms=())
-            part = replace(part, verdict=0, valid=True, action="", spawned=(), stop="length")
+            part = replace(part, verdict=0, valid=True, action="", stop="length")
+            part = replace(part, spawned=(), account={})
         parts.append(part)
     return parts

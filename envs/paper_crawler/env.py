@@ -18,7 +18,7 @@ from .measures import crawl_measures
 from .papers import Request, Selector
 from .plan import make_plan
 from .prompts import PROMPTS, Outlines
-from .report import CrawlInfo, crawl_info
+from .report import CrawlInfo, crawl_account, crawl_info
 from .rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
 from .setup import Crawled, chosen_prompt, make_crawled
 
@@ -310,6 +310,10 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     def details(self, episode: Episode[Crawl]) -> Mapping[str, CrawlInfo]:
         """``crawl``: what the last step did, see :class:`CrawlInfo`."""
         return {"crawl": crawl_info(self, episode)}
+
+    def account(self, episode: Episode[Crawl]) -> Mapping[str, Any]:
+        """``crawl``: papers and scores by title, see :class:`CrawlAccount`."""
+        return {"crawl": crawl_account(self, episode)}
 
     def measure(self, episode: Episode[Crawl]) -> Mapping[str, float]:
         """PaSa's measures, see :func:`~turngym.envs.paper_crawler.measures.crawl_measures`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from ..episode import Episode, Maybe
+from ..errors import EnvFault
+from ..paper_scores import SELECTED_ABOVE
 from .crawl import Crawl, Record
 from .grammar import SessionKind
 
@@ -81,6 +83,89 @@ def crawl_info(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlInfo:
         "frontier_size": len(crawl.waiting) + len(crawl.later),
         "n_actions_total": crawl.actions,
         "layer": crawl.layer,
+    }
+
+
+class FoundAccount(TypedDict):
+    """A paper that an action put into the queue, as people want to see it."""
+
+    id: str
+    title: str
+    score: float  # the selector's probability
+    selected: bool  # whether the selector takes it
+    answer: bool  # whether it is an annotated answer
+    depth: int
+
+
+class DeedAccount(TypedDict):
+    """One action, with what it found."""
+
+    kind: str  # search, expand, stop or invalid
+    arg: str
+    error: str
+    cost: float
+    relevant: int
+    results: int
+    found: list[FoundAccount]
+
+
+class CrawlAccount(TypedDict):
+    """What :meth:`PaperCrawler.account` tells of a crawl's last step."""
+
+    request: str
+    answers: int
+    session: int
+    paper: str  # empty in the search session
+    title: str
+    deeds: list[DeedAccount]
+    queue: int  # papers found so far
+    waiting: int  # papers that wait for a session
+    ended: str  # how the session ended; empty while it goes on
+
+
+def crawl_account(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlAccount:
+    """The last step for a reader: titles, and which papers are answers."""
+    crawl, request = episode.world, episode.task.payload
+    answers = frozenset(request.answers)
+
+    def title(paper: str) -> str:
+        try:
+            known = env.library.find(paper) if paper else None
+        except EnvFault:  # an account is no reason to end an episode
+            known = None
+        return known.title if known else paper
+
+    def found(paper: str, score: float) -> FoundAccount:
+        return {
+            "id": paper,
+            "title": title(paper),
+            "score": score,
+            "selected": score > SELECTED_ABOVE,
+            "answer": paper in answers,
+            "depth": crawl.queue[paper].depth,
+        }
+
+    return {
+        "request": request.text,
+        "answers": len(answers),
+        "session": crawl.numbers[crawl.acting],
+        "paper": crawl.acting,
+        "title": title(crawl.acting),
+        "deeds": [
+            {
+                "kind": record.move.kind,
+                "arg": record.move.arg,
+                "error": record.error,
+                "cost": record.cost,
+                "relevant": record.relevant,
+                "results": record.results,
+                "found": [found(paper, score) for paper, score in record.new],
+            }
+            for record in crawl.last
+        ],
+        "queue": len(crawl.queue),
+        "waiting": len(crawl.waiting) + len(crawl.later),
+        "ended": crawl.ended,
     }
 
 

@@ -1,0 +1,1 @@
+"""Rollouts as one page: turns, masks, credit and tree side by side."""

@@ -1,0 +1,30 @@
+"""Options of `turngym view`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewCommand:
+    """Write a run's rollouts, or recorded episodes, as one self-contained HTML page.
+
+    Attributes:
+        source: A run directory, a file of its folder trajectories, or a file of recorded episodes
+            (RecordEpisodes, or the transcripts of `turngym eval --out`).
+        out: The page; left out: view.html in the run directory, or beside the file.
+        open: Show the page in the browser.
+        limit: Most megabytes of rollouts in the page; what is left out is said there.
+        step: Only these training steps, repeatable or several.
+        tokenizer: Folder of the tokenizer, where a file lies outside its run directory.
+    """
+
+    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN_DIR|TRANSCRIPT")]
+    out: str | None = None
+    open: bool = False
+    limit: float = 24.0
+    step: tuple[int, ...] = ()
+    tokenizer: str | None = None

@@ -1,0 +1,223 @@
+"""Rollouts as compact JSON data for the page, and how much of them fits."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...algos.forest import Edge, Path, Tree, Turn
+from ...algos.kept import Kept, Pieces
+from ...envs.errors import BadValueError
+from .calls import tool_calls
+from .sources import Source
+
+DIGITS = 4
+"""Significant digits of numbers on the page."""
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+class Words:
+    """Texts by number, each stored once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def of(self, pieces: Iterable[str]) -> list[int]:
+        """Numbers of these texts; new ones are added."""
+        return [self._number(_whole(piece)) for piece in pieces]
+
+    def _number(self, text: str) -> int:
+        if text not in self._numbers:
+            self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return self._numbers[text]
+
+
+def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
+    """Everything the page shows.
+
+    Groups are taken step by step, the first group of every step before any second one, and steps
+    far apart before those between them, until the limit is reached.
+
+    Raises:
+        BadValueError: Not even one group fits.
+    """
+    words = Words()
+    taken: dict[int, dict[int, Any]] = {}
+    used, shown = 0.0, 0
+    order = _order([len(kept.forest.groups) for kept in source.steps])
+    total = sum(len(kept.forest.groups) for kept in source.steps)
+    for s, g in order:
+        before = len(words.texts)
+        group = _group(source.steps[s], g, words)
+        size = _size(group) + sum(_size(text) + 1 for text in words.texts[before:])
+        if used + size > limit_bytes:
+            if not shown:
+                raise BadValueError(
+                    f"view: one group alone takes {size / 1e6:.1f} MB, but --limit is "
+                    f"{limit_bytes / 1e6:g}. Give a larger --limit."
+                )
+            break
+        used += size
+        shown += 1
+        taken.setdefault(s, {})[g] = group
+    notes = list(source.notes)
+    if shown < total:
+        notes.append(
+            f"This page holds {shown} of {total} groups, spread over the steps: `--limit "
+            f"{limit_bytes / 1e6:g}` (megabytes) leaves no room for more."
+        )
+    return {
+        "title": _whole(source.title),
+        "place": _whole(source.place),
+        "about": {k: _whole(v) for k, v in source.about.items()},
+        "notes": [_whole(note) for note in notes],
+        "curve": [[step, _round(a), _round(b)] for step, a, b in source.curve],
+        "words": words.texts,
+        "steps": [
+            {
+                "step": source.steps[s].step,
+                "sampled": bool(source.steps[s].about.get("sampled", True)),
+                "tokens": bool(source.steps[s].about.get("tokens", True)),
+                "groups": [taken[s][g] for g in sorted(taken[s])],
+            }
+            for s in sorted(taken)
+        ],
+    }
+
+
+def _order(groups: Sequence[int]) -> list[tuple[int, int]]:
+    """(step, group) in the order of taking."""
+    steps = _spread(len(groups))
+    return [(s, g) for g in range(max(groups, default=0)) for s in steps if g < groups[s]]
+
+
+def _spread(n: int) -> list[int]:
+    """0 to n - 1: the ends first, then middles of the widest gaps."""
+    if n <= 2:
+        return list(range(n))
+    order, gaps = [0, n - 1], [(0, n - 1)]
+    while gaps:
+        low, high = gaps.pop(0)
+        if high - low > 1:
+            middle = (low + high) // 2
+            order.append(middle)
+            gaps += [(low, middle), (middle, high)]
+    return order
+
+
+def _group(kept: Kept, g: int, words: Words) -> dict[str, Any]:
+    group = kept.forest.groups[g]
+    returns = kept.forest.returns()
+    trained = {path: i for i, path in enumerate(kept.forest.paths) if path.group == g}
+    trees = [
+        [
+            _turn(turn, kept.pieces[g][t][i] if kept.pieces else None, words)
+            for i, turn in enumerate(tree.turns)
+        ]
+        for t, tree in enumerate(group.trees)
+    ]
+    paths = []
+    for t, tree in enumerate(group.trees):
+        for leaf in tree.leaves():
+            path = Path(g, t, tree.chain(leaf))
+            at = trained.get(path)
+            streams = {} if at is None else {k: _rounded(v[at]) for k, v in kept.streams.items()}
+            paths.append(
+                {
+                    "tree": t,
+                    "turns": list(path.turns),
+                    "reward": _round(sum(tree.turns[i].reward for i in path.turns)),
+                    "return": None if at is None else _round(float(returns[at])),
+                    "trained": at is not None and (not kept.streams or bool(streams)),
+                    "streams": streams,
+                }
+            )
+    return {
+        "uid": _whole(group.uid),
+        "task": _whole(group.task_id),
+        "faults": group.faults,
+        "pruned": [group.pruned_turns, group.pruned_tokens],
+        "trees": trees,
+        "paths": paths,
+        "ends": [_ends(tree) for tree in group.trees],
+    }
+
+
+def _ends(tree: Tree) -> list[int]:
+    return tree.finals()
+
+
+def _turn(turn: Turn, pieces: Pieces | None, words: Words) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "parent": turn.parent,
+        "status": turn.status,
+        "stop": turn.stop,
+        "n": [len(turn.obs_ids), len(turn.act_ids)],
+        "calls": [{k: _whole(str(v)) for k, v in call.items()} for call in tool_calls(turn.action)],
+        "logprobs": _rounded(turn.logprobs),
+        "entropies": _rounded(turn.entropies),
+        "rewards": [[int(i), _round(float(turn.rewards[i]))] for i in np.flatnonzero(turn.rewards)],
+        "terms": _pairs(turn.reward_terms),
+        "metrics": _pairs(turn.metrics),
+    }
+    if pieces is None:
+        row["obs"], row["act"] = None, words.of([turn.action])
+    else:
+        row["obs"], row["act"] = words.of(pieces[0]), words.of(pieces[1])
+    flags = {
+        "spawn": turn.edge is Edge.SPAWN,
+        "invalid": not turn.valid,
+        "overflow": turn.overflow,
+        "partial": turn.partial,
+    }
+    row |= {name: True for name, value in flags.items() if value}
+    if turn.verdict:
+        row["verdict"] = turn.verdict
+    if turn.previous is not None:
+        row["previous"] = turn.previous
+    if turn.spawned:
+        row["spawned"] = len(turn.spawned)
+    if turn.account.get("crawl"):
+        row["crawl"] = _plain(turn.account["crawl"])
+    return row
+
+
+def _pairs(pairs: Iterable[tuple[str, float]]) -> list[list[Any]]:
+    return [[_whole(name), _round(value)] for name, value in pairs]
+
+
+def _plain(value: Any) -> Any:
+    """JSON data with whole characters and short numbers."""
+    if isinstance(value, str):
+        return _whole(value)
+    if isinstance(value, float):
+        return _round(value)
+    if isinstance(value, Mapping):
+        return {_whole(str(k)): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _rounded(values: Any) -> list[float]:
+    return [_round(float(v)) for v in values]
+
+
+def _round(value: float) -> float:
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short == int(short) and abs(short) < 1e15 else short
+
+
+def _whole(text: str) -> str:
+    """Text that UTF-8 can write; halves of characters become U+FFFD."""
+    return text if text.isascii() else _HALVES.sub("\ufffd", text)
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
