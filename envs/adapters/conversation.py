@@ -63,6 +63,7 @@ class Conversation:
                 "session of every observation."
             )
         self.where = where
+        self._made = {"env_id": env_id, "settings": read_settings(settings, where)}
         self.terms: dict[str, float] = {}
         self._info: Info | None = None
 
@@ -72,10 +73,25 @@ class Conversation:
         Args:
             row: ``split``, ``task`` (id or index) and ``seed``, as :func:`task_rows` makes them;
                 None or left out means drawn. Other keys are the trainer's and are passed over.
+
+        Raises:
+            BadValueError: The row is of another world (``env_id``, ``settings``).
         """
+        self._check(row)
         self.terms = {}
         observation, self._info = self.world.reset(seed=row.get("seed"), options=chosen_task(row))
         return self.world.instructions + observation
+
+    def _check(self, row: Mapping[str, Any]) -> None:
+        for key, made in self._made.items():
+            came = row.get(key)
+            if came is not None and key == "settings":
+                came = read_settings(came, self.where)
+            if came not in (None, made):
+                raise BadValueError(
+                    f"{self.where}: the row's {key} is {came!r}, but this conversation was made "
+                    f"with {made!r}; make one per world."
+                )
 
     def act(self, action: str) -> Reply:
         """Take an action, cut after the first of the world's stop strings.
@@ -140,6 +156,20 @@ def read_settings(settings: Settings, where: str) -> dict[str, Any]:
     return read
 
 
+def settings_text(settings: Settings, where: str) -> str:
+    """Settings as JSON text, which hashes, pickles and fits into a table.
+
+    Raises:
+        BadValueError: A value that has no JSON form.
+    """
+    try:
+        return json.dumps(read_settings(settings, where), sort_keys=True)
+    except TypeError as error:
+        raise BadValueError(
+            f"{where}: settings hold a value without JSON form: {error}. Pass plain values."
+        ) from None
+
+
 def chosen_task(row: Mapping[str, Any]) -> dict[str, Any]:
     """The options of ``reset`` that a row holds."""
     return {key: row[key] for key in ("split", "task") if row.get(key) is not None}
@@ -185,7 +215,7 @@ def task_rows(
         raise BadValueError(f"{where}: split {split!r} has no end; give a count.")
     if count is not None and size is not None and count > size:
         raise BadValueError(f"{where}: split {split!r} holds {size} tasks; {count} were asked for.")
-    text = json.dumps(read_settings(settings, where), sort_keys=True)
+    text = settings_text(settings, where)
     for index in range((size or 0) if count is None else count):
         yield {
             "env_id": env_id,

@@ -11,14 +11,13 @@ server that is down) leaves the episode without a score: TRL gives it no weight.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from ..errors import BadValueError, EnvFault
-from .conversation import Settings, read_settings, task_rows
+from .conversation import Settings, settings_text, task_rows
 from .functions import tool_method
 from .openai_tools import ToolConversation
 
@@ -46,8 +45,8 @@ class EnvironmentFactory:
 
     def __call__(self) -> Any:
         """A new environment."""
-        text = json.dumps(read_settings(self.settings, WHERE), sort_keys=True)
-        return _facade(self.env_id, text, self.own_reward)(self)
+        kind = _facade(self.env_id, settings_text(self.settings, WHERE), self.own_reward)
+        return kind(self)
 
 
 class _Facade:
