@@ -80,7 +80,11 @@ class WorldAgentLoop(AgentLoopBase):
         path.seconds["generate_sequences"] += perf_counter() - begin
         known = path.logps if path.mask else ([] if output.log_probs else None)
         merged, path.mask, path.logps = await self.ct_merge_assistant_token(
-            path.ids, output.token_ids, path.mask, known, assistant_logprobs=output.log_probs
+            path.ids,
+            output.token_ids,
+            path.mask,
+            known,
+            assistant_logprobs=output.log_probs or None,
         )
         path.ids = merged.token_ids
         path.replies += 1
