@@ -12,6 +12,7 @@ import tyro
 from rich.console import Console
 
 from ..envs.errors import MissingExtraError, TurngymError
+from .adapter_options import McpCommand, OpenEnvCommand
 from .arguments import expand_dotted
 from .armap_options import ArmapCommand
 from .index_options import IndexCommand
@@ -44,11 +45,15 @@ _HOMES: dict[type, str] = {
     SelectorCommand: "selector_command",
     FidelityCommand: "fidelity_command",
     ArmapCommand: "armap_command",
+    McpCommand: "adapter_command",
+    OpenEnvCommand: "adapter_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",
     RecipesCommand: "list_recipes",
     RetrieverCommand: "serve",
+    McpCommand: "mcp",
+    OpenEnvCommand: "openenv",
 }
 
 # What the extra `train` installs; the core lists, plays and scores scripted agents without it.

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from .adapter_options import McpCommand, OpenEnvCommand
 from .armap_options import ArmapCommand
 from .index_options import IndexCommand
 from .papers_options import PapersCommand
@@ -302,4 +303,6 @@ Command = (
     | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
     | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
     | Annotated[ArmapCommand, tyro.conf.subcommand("armap")]
+    | Annotated[McpCommand, tyro.conf.subcommand("mcp")]
+    | Annotated[OpenEnvCommand, tyro.conf.subcommand("openenv")]
 )

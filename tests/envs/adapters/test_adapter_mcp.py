@@ -116,7 +116,7 @@ def test_refusals_are_error_results(adapter: Any) -> None:
 def test_the_command_serves_over_standard_input_and_output() -> None:
     from mcp import Client, StdioServerParameters, stdio_client
 
-    words = ["mcp", "MathWord-v0", "--size", "micro", "--split", "dev"]
+    words = ["mcp", "MathWord-v0", "--env.size", "micro"]
     program = "import sys; from turngym.benchmarks.cli import main; sys.exit(main(sys.argv[1:]))"
     server = StdioServerParameters(
         command=sys.executable, args=["-c", program, *words], env=dict(os.environ)
