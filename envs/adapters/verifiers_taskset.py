@@ -76,7 +76,7 @@ class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):
 class WorldEnvConfig(vf.EnvConfig):
     """One seat: the model that plays."""
 
-    agent: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"})
+    agent: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime=vf.SubprocessConfig())
 
 
 class WorldEnv(vf.Env[WorldEnvConfig]):
