@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The packages of envs/adapters, which would pull the other environment's versions about.
+OTHERS := .venv-adapters
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-adapters lint bench clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -14,6 +16,10 @@ test: $(STAMP)  ## lint, types and the test suite
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-adapters: $(OTHERS)/.installed  ## the adapters against the real packages of other trainers
+	PATH="$(CURDIR)/$(OTHERS)/bin:$$PATH" $(OTHERS)/bin/python -m pytest -m "slow or not slow" \
+		tests/envs/adapters tests/project/test_adapters_page.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -31,5 +37,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dense,web,dev]'
 	touch $(STAMP)
 
+# verl asks for a GPU engine and for old versions; its agent loop needs only what is named here.
+$(OTHERS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(OTHERS)
+	$(OTHERS)/bin/python -m pip install --quiet --upgrade pip
+	$(OTHERS)/bin/python -m pip install --quiet -c constraints.txt torch
+	$(OTHERS)/bin/python -m pip install --quiet -e '.[train,dev,trl,verifiers,skyrl,openenv,mcp,ray]' uv
+	$(OTHERS)/bin/python -m pip install --quiet --no-deps verl tensordict pyvers codetiming hydra-core torchdata
+	touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(OTHERS) .pytest_cache .ruff_cache .hypothesis build *.egg-info

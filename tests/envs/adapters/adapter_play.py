@@ -62,9 +62,7 @@ def played(env_id: str) -> Played:
         for name, value in info["reward_terms"].items():
             terms[name] = terms.get(name, 0.0) + value
         over = terminated or truncated
-    return Played(
-        row, prompt, actions, observations, total, terms, info["status"], info["metrics"]
-    )
+    return Played(row, prompt, actions, observations, total, terms, info["status"], info["metrics"])
 
 
 _BLOCK = re.compile(r"<([a-z_]+)>(.*?)</\1>", re.DOTALL)
