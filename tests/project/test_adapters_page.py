@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,8 @@ def test_trl(monkeypatch: pytest.MonkeyPatch) -> None:
             given["prompt"] = environment.reset(**row)
 
     monkeypatch.setattr(trl, "GRPOTrainer", Trainer)
+    on_cpu = partial(trl.GRPOConfig, use_cpu=True, bf16=False)
+    monkeypatch.setattr(trl, "GRPOConfig", on_cpu)
     (code,) = example("TRL")
     run(code)
     assert len(given["train_dataset"]) == 64
