@@ -51,7 +51,7 @@ def tool_method(tool: ActionTool, run: Callable[[Any, str], Any]) -> Callable[..
         lines.append(f"    {name}: {schema.get('description') or f'The {name}.'}")
     method.__name__ = method.__qualname__ = tool.name
     method.__doc__ = "\n".join([tool.description, "", *(["Args:", *lines] if lines else [])])
-    method.__signature__ = inspect.Signature(parameters, return_annotation=str)  # pyright: ignore
+    method.__signature__ = inspect.Signature(parameters, return_annotation=str)
     method.__annotations__ = {p.name: p.annotation for p in parameters[1:]} | {"return": str}
     return method
 

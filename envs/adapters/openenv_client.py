@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .openenv_server import State, TextAction, TextObservation
+from ..errors import MissingExtraError
+from .openenv_server import TextAction, TextObservation
 
 try:
     from openenv.core.client_types import StepResult  # pyright: ignore[reportMissingImports]
     from openenv.core.env_client import EnvClient  # pyright: ignore[reportMissingImports]
+    from openenv.core.env_server.types import State  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    from ..errors import MissingExtraError
-
     raise MissingExtraError("the OpenEnv adapter", "openenv-core", "openenv") from error
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from ..errors import BadValueError, EnvFault
 from .conversation import Settings, settings_text, task_rows
@@ -94,7 +94,8 @@ def _facade(env_id: str, settings: str, own_reward: bool) -> type[_Facade]:
     if clash := next((name for name in methods if name in _RESERVED or name[0] == "_"), None):
         raise BadValueError(f"{WHERE}: {env_id} has a tool {clash!r}, a name that TRL reserves.")
     name = env_id.rpartition(":")[2].replace("-", "_").replace("/", "_")
-    return type(name, (_Scored if own_reward else _Facade,), methods)
+    made = type(name, (_Scored if own_reward else _Facade,), methods)
+    return cast("type[_Facade]", made)
 
 
 def trl_rows(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapter_play import MICRO, as_call, played
+from adapter_play import as_call, played
 
 from turngym.envs.adapters.trl_environment import EnvironmentFactory, episode_info, trl_rows
 
@@ -19,6 +19,7 @@ transformers = pytest.importorskip("transformers")
 MARKS = ["<|im_start|>", "<|im_end|>"]
 CALLS = ["<tool_call>", "</tool_call>"]
 WRONG = "Nobody"
+SETTINGS = {"size": "micro", "top_k": 1}
 
 
 def a_tokenizer(text: str) -> Any:
@@ -46,7 +47,7 @@ def a_tokenizer(text: str) -> Any:
 
 def dialogues(row: dict[str, Any]) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
     """The tools' schemas, and the expert's dialogue with the right answer and a wrong one."""
-    environment = EnvironmentFactory("SearchQA-v0", MICRO)()
+    environment = EnvironmentFactory("SearchQA-v0", SETTINGS)()
     tools = environment._game.action_tools
     told: list[list[dict[str, Any]]] = []
     for wrong in (False, True):
@@ -79,20 +80,23 @@ def half_right(rendered: list[list[int]], vocabulary: int) -> Any:
     )
     model = transformers.Qwen2ForCausalLM(config)
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    rows = [torch.tensor([ids]) for ids in rendered]
+    rows = torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor(ids) for ids in rendered], batch_first=True, padding_value=-100
+    )
     for _ in range(200):
-        loss = sum(model(input_ids=ids, labels=ids).loss for ids in rows) / len(rows)
+        loss = model(input_ids=rows.clamp(min=0), labels=rows).loss
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        if loss.item() < 0.01:
+        if loss.item() < 0.02:
             break
     return model
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_grpo_trains_through_the_environment_factory(tmp_path: Path) -> None:
-    row = trl_rows("SearchQA-v0", 2, split="dev", seed=5, settings=MICRO)[1]
+    row = trl_rows("SearchQA-v0", 2, split="dev", seed=5, settings=SETTINGS)[1]
     schemas, told = dialogues(row)
     text = "".join(str(message) for messages in told for message in messages) + str(schemas)
     tokens = a_tokenizer(text)
@@ -131,7 +135,7 @@ def test_grpo_trains_through_the_environment_factory(tmp_path: Path) -> None:
         args=config,
         train_dataset=datasets.Dataset.from_list([row] * 8),
         processing_class=tokens,
-        environment_factory=EnvironmentFactory("SearchQA-v0", MICRO),
+        environment_factory=EnvironmentFactory("SearchQA-v0", SETTINGS),
     )
     trainer.train()
     rewards = [log["reward"] for log in trainer.state.log_history if "reward" in log]
