@@ -25,6 +25,15 @@ TALKING = [
     for name in all_ids(hidden=True)
     if name not in SESSIONS and find_world(name).entry_point.startswith("turngym.")
 ]
+_FEW = ("Game24-v0", "Retail-v0", "ScienceWorld-v0", "SearchQA-v0", "WebShop-v0")
+
+
+def worlds_for(package: str) -> list[str]:
+    """Every world where the real package is installed; one of each kind for the stub alone."""
+    installed = importlib.util.find_spec(package) is not None
+    return [name for name in TALKING if installed or name in _FEW]
+
+
 MICRO = {"size": "micro"}
 SEARCH = {"size": "micro", "hops": 1}
 

@@ -11,13 +11,13 @@ from adapter_play import (
     MICRO,
     SEARCH,
     SESSIONS,
-    TALKING,
     a_row,
     broken_world,
     loaded,
     modules,
     played,
     without,
+    worlds_for,
 )
 
 from turngym.envs.errors import BadValueError, EnvFault, MissingExtraError
@@ -36,7 +36,7 @@ def adapter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return loaded(request, monkeypatch, "skyrl_env", "skyrl_gym", stub)
 
 
-@pytest.mark.parametrize("env_id", TALKING)
+@pytest.mark.parametrize("env_id", worlds_for("skyrl_gym"))
 def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
     direct = played(env_id)
     row = adapter.skyrl_rows(env_id, 2, split="dev", seed=5, settings=MICRO)[1]

@@ -21,12 +21,12 @@ import pytest
 from adapter_play import (
     MICRO,
     SESSIONS,
-    TALKING,
     broken_world,
     loaded,
     modules,
     played,
     without,
+    worlds_for,
 )
 
 from turngym.envs.adapters import conversation
@@ -109,7 +109,7 @@ def run(adapter: Any, task: Any, replies: list[str]) -> Seat:
     return seat
 
 
-@pytest.mark.parametrize("env_id", TALKING)
+@pytest.mark.parametrize("env_id", worlds_for("verifiers"))
 def test_an_expert_s_episode(stubbed: Any, env_id: str) -> None:
     direct = played(env_id)
     task = tasks(stubbed, env_id)[1]

@@ -12,12 +12,12 @@ from adapter_play import (
     MICRO,
     SEARCH,
     SESSIONS,
-    TALKING,
     broken_world,
     loaded,
     modules,
     played,
     without,
+    worlds_for,
 )
 
 from turngym.envs.adapters import conversation
@@ -132,7 +132,7 @@ def run(adapter: Any, row: dict[str, Any], server: Server, tokens: Any, room: in
     return asyncio.run(play())
 
 
-@pytest.mark.parametrize("env_id", TALKING)
+@pytest.mark.parametrize("env_id", worlds_for("verl"))
 def test_an_expert_s_episode_as_tokens(adapter: Any, env_id: str) -> None:
     tokens, direct = tokenizer(), played(env_id)
     row = verl_rows(env_id, 2, split="dev", seed=5, settings=MICRO)[1]
