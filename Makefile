@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 VLLM := .venv-vllm
 
-.PHONY: demo test test-vllm lint bench clean
+# The packages of envs/adapters, which would pull the other environment's versions about.
+OTHERS := .venv-adapters
+
+.PHONY: demo test test-vllm test-adapters lint bench clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -18,6 +21,10 @@ test: $(STAMP)  ## lint, types and the test suite
 
 test-vllm: $(VLLM)/.installed  ## tests of the engine over vLLM, on its CPU build
 	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/test_vllm_engine.py
+
+test-adapters: $(OTHERS)/.installed  ## the adapters against the real packages of other trainers
+	PATH="$(CURDIR)/$(OTHERS)/bin:$$PATH" $(OTHERS)/bin/python -m pytest -m "slow or not slow" \
+		tests/envs/adapters tests/project/test_adapters_page.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -44,5 +51,14 @@ $(VLLM)/.installed: pyproject.toml
 	$(VLLM)/bin/python -m pip install --quiet -e '.[train]' 'pytest>=8.3' 'pytest-timeout>=2.3' 'pytest-benchmark>=5.1' 'hypothesis>=6.120'
 	touch $@
 
+# verl asks for a GPU engine and for old versions; its agent loop needs only what is named here.
+$(OTHERS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(OTHERS)
+	$(OTHERS)/bin/python -m pip install --quiet --upgrade pip
+	$(OTHERS)/bin/python -m pip install --quiet -c constraints.txt torch
+	$(OTHERS)/bin/python -m pip install --quiet -e '.[train,dev,trl,verifiers,skyrl,openenv,mcp,ray]' uv
+	$(OTHERS)/bin/python -m pip install --quiet --no-deps verl tensordict pyvers codetiming hydra-core torchdata
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(VLLM) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VLLM) $(OTHERS) .pytest_cache .ruff_cache .hypothesis build *.egg-info

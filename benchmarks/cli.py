@@ -12,6 +12,7 @@ import tyro
 from rich.console import Console
 
 from ..envs.errors import MissingExtraError, TurngymError
+from .adapter_options import McpCommand, OpenEnvCommand
 from .arguments import expand_dotted
 from .armap_options import ArmapCommand
 from .bench_options import BenchCommand
@@ -57,12 +58,16 @@ _HOMES: dict[type, str] = {
     MergeCommand: "plan_command",
     BenchCommand: "bench_command",
     ViewCommand: "viewer.command",
+    McpCommand: "adapter_command",
+    OpenEnvCommand: "adapter_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",
     RecipesCommand: "list_recipes",
     RetrieverCommand: "serve",
     MergeCommand: "merge",
+    McpCommand: "mcp",
+    OpenEnvCommand: "openenv",
 }
 
 # What the extra `train` installs; the core lists, plays and scores scripted agents without it.

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from ..agents.vllm_settings import VllmSettings
+from .adapter_options import McpCommand, OpenEnvCommand
 from .armap_options import ArmapCommand
 from .bench_options import BenchCommand
 from .index_options import IndexCommand
@@ -333,4 +334,6 @@ Command = (
     | Annotated[LeaderboardCommand, tyro.conf.subcommand("leaderboard")]
     | Annotated[BenchCommand, tyro.conf.subcommand("bench")]
     | Annotated[ViewCommand, tyro.conf.subcommand("view")]
+    | Annotated[McpCommand, tyro.conf.subcommand("mcp")]
+    | Annotated[OpenEnvCommand, tyro.conf.subcommand("openenv")]
 )

@@ -1,0 +1,226 @@
+"""A world as a conversation that only grows: what a trainer of chat models can play."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+
+from ..api import TextEnv
+from ..episode import Info
+from ..errors import BadValueError, EnvFault, EpisodeError
+from ..tasks import first_split, split_size
+
+Settings = Mapping[str, Any] | str | None
+"""Settings of a world, or the same as JSON text, which every table format holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a world answered to an action.
+
+    Attributes:
+        text: Its observation.
+        reward: Of this action.
+        done: True when the episode is over.
+        info: See :class:`~turngym.envs.episode.Info`.
+    """
+
+    text: str
+    reward: float
+    done: bool
+    info: Info
+
+
+class Conversation:
+    """One world, one episode at a time; sums up rewards by their terms.
+
+    Args:
+        env_id: Registered id; ``module:id`` imports the module first.
+        settings: Settings of the world.
+        where: The adapter, for messages.
+
+    Attributes:
+        world: The world itself.
+        terms: Named parts of the return so far.
+
+    Raises:
+        BadValueError: Not a text world; settings that are no object; or a world that opens
+            sessions, which no conversation that only grows can hold.
+    """
+
+    def __init__(self, env_id: str, settings: Settings = None, *, where: str) -> None:
+        self.world = make_world(env_id, settings, where=where)
+        if self.world.sessions:
+            raise BadValueError(
+                f"{where}: {self.world.name} opens sessions, contexts that start anew within an "
+                f"episode, and {where} keeps one conversation that only grows. Train it with "
+                "turngym's own recipes, or serve it with the OpenEnv adapter, which tells the "
+                "session of every observation."
+            )
+        self.where = where
+        self._made = {"env_id": env_id, "settings": read_settings(settings, where)}
+        self.terms: dict[str, float] = {}
+        self._info: Info | None = None
+
+    def start(self, row: Mapping[str, Any]) -> str:
+        """Start the episode that a row names; gives the complete first prompt.
+
+        Args:
+            row: ``split``, ``task`` (id or index) and ``seed``, as :func:`task_rows` makes them;
+                None or left out means drawn. Other keys are the trainer's and are passed over.
+
+        Raises:
+            BadValueError: The row is of another world (``env_id``, ``settings``).
+        """
+        self._check(row)
+        self.terms = {}
+        observation, self._info = self.world.reset(seed=row.get("seed"), options=chosen_task(row))
+        return self.world.instructions + observation
+
+    def _check(self, row: Mapping[str, Any]) -> None:
+        for key, made in self._made.items():
+            came = row.get(key)
+            if came is not None and key == "settings":
+                came = read_settings(came, self.where)
+            if came not in (None, made):
+                raise BadValueError(
+                    f"{self.where}: the row's {key} is {came!r}, but this conversation was made "
+                    f"with {made!r}; make one per world."
+                )
+
+    def act(self, action: str) -> Reply:
+        """Take an action, cut after the first of the world's stop strings.
+
+        Raises:
+            EpisodeError: Before the first start, or after the end.
+            EnvFault: Something that the world needs is broken; the episode has no score.
+        """
+        if self.info["status"] != "running":
+            raise EpisodeError(f"{self.where}: the episode is over ({self.info['status']}).")
+        action = until_stop(action, self.world.stop)
+        observation, reward, terminated, truncated, self._info = self.world.step(action)
+        if self._info["status"] == "env_error":
+            raise EnvFault(f"{self.world.name}: {observation}")
+        for name, value in self._info["reward_terms"].items():
+            self.terms[name] = self.terms.get(name, 0.0) + value
+        return Reply(observation, reward, terminated or truncated, self._info)
+
+    @property
+    def info(self) -> Info:
+        """What the world reported last.
+
+        Raises:
+            EpisodeError: Before the first start.
+        """
+        if self._info is None:
+            raise EpisodeError(f"{self.where}: no episode yet; start one first.")
+        return self._info
+
+    @property
+    def total(self) -> float:
+        """The return so far."""
+        return math.fsum(self.terms.values())
+
+
+def make_world(env_id: str, settings: Settings = None, *, where: str) -> TextEnv[Any, Any]:
+    """The bare world of an id.
+
+    Raises:
+        BadValueError: Not a text world, or settings that are no JSON object.
+    """
+    world = gym.make(env_id, **read_settings(settings, where)).unwrapped
+    if not isinstance(world, TextEnv):
+        raise BadValueError(f"{where}: {env_id} is not a turngym.envs.TextEnv.")
+    return world
+
+
+def read_settings(settings: Settings, where: str) -> dict[str, Any]:
+    """Settings as a dictionary.
+
+    Raises:
+        BadValueError: Text that is no JSON object.
+    """
+    if not isinstance(settings, str):
+        return dict(settings or {})
+    try:
+        read = json.loads(settings)
+    except json.JSONDecodeError as error:
+        raise BadValueError(f"{where}: settings {settings[:60]!r} are no JSON: {error}.") from None
+    if not isinstance(read, dict):
+        raise BadValueError(f"{where}: settings are {settings[:60]!r}; expected a JSON object.")
+    return read
+
+
+def settings_text(settings: Settings, where: str) -> str:
+    """Settings as JSON text, which hashes, pickles and fits into a table.
+
+    Raises:
+        BadValueError: A value that has no JSON form.
+    """
+    try:
+        return json.dumps(read_settings(settings, where), sort_keys=True)
+    except TypeError as error:
+        raise BadValueError(
+            f"{where}: settings hold a value without JSON form: {error}. Pass plain values."
+        ) from None
+
+
+def chosen_task(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of ``reset`` that a row holds."""
+    return {key: row[key] for key in ("split", "task") if row.get(key) is not None}
+
+
+def until_stop(text: str, stop: tuple[str, ...]) -> str:
+    """``text`` up to the first stop string, which is part of the action; all of it without one."""
+    ends = [place + len(mark) for mark in stop if (place := text.find(mark)) >= 0]
+    return text[: min(ends)] if ends else text
+
+
+def task_rows(
+    env_id: str,
+    count: int | None = None,
+    *,
+    split: str | None = None,
+    seed: int = 0,
+    settings: Settings = None,
+    where: str = "task_rows",
+) -> Iterator[dict[str, Any]]:
+    """The first tasks of a split as flat rows, for any table of a trainer.
+
+    A row fixes its episode: all members of a group that share the row start alike.
+
+    Args:
+        env_id: Registered id.
+        count: How many; None for the whole split.
+        split: Train, or the first one that holds a task.
+        seed: Seed of the first row; each further row takes the next.
+        settings: Settings of the world.
+        where: The adapter, for messages.
+
+    Yields:
+        ``env_id``, ``settings`` (JSON), ``split``, ``task`` (its id) and ``seed``.
+
+    Raises:
+        BadValueError: More tasks than the split holds, or all of a split without end.
+    """
+    world = make_world(env_id, settings, where=where)
+    split = first_split(world.source) if split is None else split
+    size = split_size(world.source, split, where)
+    if count is None and size is None:
+        raise BadValueError(f"{where}: split {split!r} has no end; give a count.")
+    if count is not None and size is not None and count > size:
+        raise BadValueError(f"{where}: split {split!r} holds {size} tasks; {count} were asked for.")
+    text = settings_text(settings, where)
+    for index in range((size or 0) if count is None else count):
+        yield {
+            "env_id": env_id,
+            "settings": text,
+            "split": split,
+            "task": world.source.task(split, index).id,
+            "seed": seed + index,
+        }

@@ -1,0 +1,130 @@
+"""MCP: a world as tools of a server that speaks to one client at a time.
+
+``turngym mcp SearchQA-v0`` serves over standard input and output, the form that agents' desktop
+programs start; :func:`mcp_server` is the server itself, for any transport. The tool
+``new_episode`` starts a task; the others are the world's actions. Rewards, status and metrics
+stand in the result's metadata, which clients keep from the model. Tested with mcp 2.0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import BadValueError, EnvFault, MissingExtraError, TurngymError
+from .conversation import Settings
+from .openai_tools import ToolConversation
+
+try:
+    from mcp import types  # pyright: ignore[reportMissingImports]
+    from mcp.server.lowlevel import Server  # pyright: ignore[reportMissingImports]
+    from mcp.server.stdio import stdio_server  # pyright: ignore[reportMissingImports]
+except ImportError as error:
+    raise MissingExtraError("the MCP adapter", "mcp>=2", "mcp") from error
+
+WHERE = "the MCP adapter"
+START = "new_episode"
+META = "turngym/episode"
+"""Key of the result's metadata: reward, return, terms, status, done, metrics, task."""
+_START_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "split": {"type": "string", "description": "Split of the task, such as 'test'."},
+        "task": {"description": "Index or id of the task; drawn when left out."},
+        "seed": {"type": "integer", "description": "Seed of the episode.", "minimum": 0},
+    },
+}
+
+
+class McpWorld:
+    """What the server's handlers do, over one conversation.
+
+    Args:
+        env_id: Registered id.
+        settings: Settings of the world.
+        split: Split of tasks that are drawn.
+
+    Raises:
+        BadValueError: A world that opens sessions, or with a tool called ``new_episode``.
+    """
+
+    def __init__(self, env_id: str, settings: Settings = None, split: str | None = None) -> None:
+        self.game = ToolConversation(env_id, settings, where=WHERE)
+        self.split = split
+        if START in self.game.action_tools:
+            raise BadValueError(f"{WHERE}: {env_id} has a tool {START!r} of its own.")
+
+    async def list_tools(self, context: Any, params: Any) -> types.ListToolsResult:  # noqa: ARG002
+        """The tools."""
+        start = types.Tool(
+            name=START,
+            description="Start a task anew; gives its rules and the first observation.",
+            input_schema=_START_SCHEMA,
+        )
+        actions = [
+            types.Tool(
+                name=tool.name, description=tool.description, input_schema=dict(tool.parameters)
+            )
+            for tool in self.game.action_tools.values()
+        ]
+        return types.ListToolsResult(tools=[start, *actions])
+
+    async def call_tool(self, context: Any, params: Any) -> types.CallToolResult:  # noqa: ARG002
+        """Call one; what was refused, and a broken world, is an error result."""
+        try:
+            return self._called(params.name, params.arguments or {})
+        except TurngymError as error:
+            broken = isinstance(error, EnvFault)
+            return _result(str(error), {"status": "env_error"} if broken else {}, failed=True)
+
+    def _called(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
+        talk = self.game.talk
+        if name == START:
+            text = self.game.start({"split": self.split, **_known(arguments)})
+            return _result(text, _report(talk, 0.0, done=False))
+        reply = self.game.call(name, arguments)
+        end = f"\nThe episode is over ({reply.info['status']})." if reply.done else ""
+        return _result(reply.text + end, _report(talk, reply.reward, done=reply.done))
+
+
+def mcp_server(env_id: str, settings: Settings = None, *, split: str | None = None) -> Any:
+    """An MCP server of a world, to run over any transport; one episode at a time."""
+    world = McpWorld(env_id, settings, split)
+    return Server(
+        f"turngym {env_id}",
+        instructions=f"A task of {env_id}. Call {START} first, then the other tools.",
+        on_list_tools=world.list_tools,
+        on_call_tool=world.call_tool,
+    )
+
+
+async def serve_stdio(server: Any) -> None:
+    """Serve one client over standard input and output until it leaves."""
+    async with stdio_server() as (received, sent):
+        await server.run(received, sent, server.create_initialization_options())
+
+
+def _known(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    known = _START_SCHEMA["properties"]
+    if extra := sorted(set(arguments) - set(known)):
+        raise BadValueError(f"{START}: unknown argument {extra[0]!r}; expected {', '.join(known)}.")
+    return arguments
+
+
+def _report(talk: Any, reward: float, *, done: bool) -> dict[str, Any]:
+    info = talk.info
+    return {
+        "reward": reward,
+        "return": talk.total,
+        "terms": dict(talk.terms),
+        "done": done,
+        "status": info["status"],
+        "metrics": dict(info["metrics"]),
+        "task": info["task_id"],
+        "split": info["split"],
+    }
+
+
+def _result(text: str, report: Mapping[str, Any], *, failed: bool = False) -> types.CallToolResult:
+    content = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, is_error=failed, _meta={META: dict(report)})

@@ -1,0 +1,79 @@
+"""The tools of a world in the form that OpenAI-compatible servers and chat templates take.
+
+Needs no other package. The client's loop: give ``tools`` and ``prompt`` to the model, hand each
+call to ``call``, send its text back as the tool's message, stop when it is done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import UnknownNameError
+from .conversation import Conversation, Reply, Settings, make_world
+from .tool_view import NOTE, action_tools
+
+
+def tool_schemas(env_id: str, settings: Settings = None) -> list[dict[str, Any]]:
+    """JSON Schemas of a world's actions as tools, in the OpenAI function form."""
+    world = make_world(env_id, settings, where="tool schemas")
+    return [tool.schema for tool in action_tools(world).values()]
+
+
+class ToolConversation:
+    """A world that is played by function calls.
+
+    Args:
+        env_id: Registered id.
+        settings: Settings of the world.
+        where: The adapter, for messages.
+
+    Attributes:
+        talk: The conversation: terms of the return, info.
+        action_tools: What can be called, by name.
+
+    Raises:
+        BadValueError: See :class:`~turngym.envs.adapters.conversation.Conversation`.
+    """
+
+    def __init__(
+        self, env_id: str, settings: Settings = None, *, where: str = "the tool loop"
+    ) -> None:
+        self.talk = Conversation(env_id, settings, where=where)
+        self.action_tools = action_tools(self.talk.world)
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """What can be called, as schemas."""
+        return [tool.schema for tool in self.action_tools.values()]
+
+    def start(self, row: Mapping[str, Any]) -> str:
+        """Start the episode that a row names; the complete first prompt, which names the tools."""
+        prompt = self.talk.start(row)
+        rules = self.talk.world.instructions
+        return rules + NOTE + prompt[len(rules) :]
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str) -> Reply:
+        """Take the action that a call is.
+
+        Args:
+            name: The tool.
+            arguments: Its arguments, or their JSON text as OpenAI's clients hand it over.
+
+        Raises:
+            UnknownNameError: There is no such tool; no turn is spent.
+            EpisodeError: The episode is over.
+            EnvFault: Something that the world needs is broken.
+        """
+        if name not in self.action_tools:
+            raise UnknownNameError("tool", name, self.action_tools, self.talk.world.name)
+        if isinstance(arguments, str):
+            try:
+                read = json.loads(arguments)
+            except json.JSONDecodeError:
+                return self.talk.act(arguments)
+            if not isinstance(read, dict):
+                return self.talk.act(arguments)
+            arguments = read
+        return self.talk.act(self.action_tools[name].write(arguments))

@@ -1,0 +1,130 @@
+"""TRL: ``GRPOTrainer(environment_factory=EnvironmentFactory("SearchQA-v0"), ...)``.
+
+The object that TRL gets is a facade: TRL takes every public function of its class but ``reset``
+and ``get_reward`` for a tool, so a gymnasium environment itself would offer ``step`` and ``close``
+to the model. Nothing of TRL is imported here. Tested with trl 1.16.0 and transformers 5.23.0.
+
+Limits: TRL has no sign for the end of an episode, so a call after it is answered by an error; an
+episode that the model leaves open scores what it has earned so far. A broken world (a retrieval
+server that is down) leaves the episode without a score: TRL gives it no weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, cast
+
+from ..errors import BadValueError, EnvFault
+from .conversation import Settings, settings_text, task_rows
+from .functions import tool_method
+from .openai_tools import ToolConversation
+
+WHERE = "the TRL adapter"
+_RESERVED = ("reset", "get_reward")
+
+
+@dataclass(frozen=True)
+class EnvironmentFactory:
+    """Makes the environments of a TRL trainer; pickles.
+
+    Args:
+        env_id: Registered id.
+        settings: Settings of the world.
+        own_reward: Whether environments have ``get_reward``, which gives the return. Without it
+            the rewards come from ``reward_funcs`` alone (see :func:`term_reward`).
+
+    Raises:
+        BadValueError: A world that opens sessions, or a tool with a name that TRL reserves.
+    """
+
+    env_id: str
+    settings: Settings = field(default_factory=dict)
+    own_reward: bool = True
+
+    def __call__(self) -> Any:
+        """A new environment."""
+        kind = _facade(self.env_id, settings_text(self.settings, WHERE), self.own_reward)
+        return kind(self)
+
+
+class _Facade:
+    """What TRL sees; a subclass per world adds a method per tool."""
+
+    def __init__(self, factory: EnvironmentFactory) -> None:
+        self._factory = factory
+        self._game = ToolConversation(factory.env_id, factory.settings, where=WHERE)
+        self._broken = False
+
+    def reset(self, **row: Any) -> str:
+        """Start the episode of a row; the text goes to the end of the last message."""
+        self._broken = False
+        return self._game.start(row)
+
+    def _act(self, action: str) -> str:
+        try:
+            return self._game.talk.act(action).text
+        except EnvFault:
+            self._broken = True
+            raise
+
+    def _score(self, term: str | None) -> float | None:
+        """The return, or one term of it; None when the world broke, which TRL leaves out."""
+        if self._broken:
+            return None
+        talk = self._game.talk
+        return talk.total if term is None else talk.terms.get(term, 0.0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._factory, ()
+
+
+class _Scored(_Facade):
+    def get_reward(self) -> float | None:
+        """The return of the episode so far."""
+        return self._score(None)
+
+
+@lru_cache(maxsize=64)
+def _facade(env_id: str, settings: str, own_reward: bool) -> type[_Facade]:
+    """The class of a world: TRL reads tools and the reward from the class."""
+    game = ToolConversation(env_id, settings, where=WHERE)
+    methods = {name: tool_method(tool, _Facade._act) for name, tool in game.action_tools.items()}
+    if clash := next((name for name in methods if name in _RESERVED or name[0] == "_"), None):
+        raise BadValueError(f"{WHERE}: {env_id} has a tool {clash!r}, a name that TRL reserves.")
+    name = env_id.rpartition(":")[2].replace("-", "_").replace("/", "_")
+    made = type(name, (_Scored if own_reward else _Facade,), methods)
+    return cast("type[_Facade]", made)
+
+
+def trl_rows(
+    env_id: str, count: int | None = None, *, prompt: str = "", **options: Any
+) -> list[dict[str, Any]]:
+    """Rows for ``datasets.Dataset.from_list``: tasks with a first message of the user.
+
+    Args:
+        env_id: Registered id.
+        count: How many; None for the whole split.
+        prompt: Stands before the world's rules and its first observation.
+        **options: ``split``, ``seed`` and ``settings`` of
+            :func:`~turngym.envs.adapters.conversation.task_rows`.
+    """
+    message = {"role": "user", "content": prompt}
+    rows = task_rows(env_id, count, where=WHERE, **options)
+    return [{"prompt": [dict(message)], **row} for row in rows]
+
+
+def term_reward(term: str) -> Callable[..., list[float | None]]:
+    """A reward function of one named term of the world's return, for ``reward_funcs``."""
+
+    def reward(environments: Sequence[Any], **given: Any) -> list[float | None]:  # noqa: ARG001
+        return [environment._score(term) for environment in environments]
+
+    reward.__name__ = f"{term}_term"
+    return reward
+
+
+def episode_info(environment: Any) -> Mapping[str, Any]:
+    """What the world reported last of an environment that this adapter made: status, metrics."""
+    return environment._game.talk.info

@@ -1,0 +1,101 @@
+"""verifiers, and prime-rl with it: any world as a taskset and its environment.
+
+The installed plugin is called ``turngym_verifiers``: ``vf-eval turngym-verifiers
+--env.taskset.env-id SearchQA-v0``; prime-rl names it as ``env.taskset.id``. The world plays the
+user: the first prompt is the task's, every reply of the model is an action. Tested with
+verifiers 0.4.0.
+
+Rewards are recorded by terms, with weight 1, so that they sum to the return. A broken world is an
+error of the episode, which verifiers tries again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field
+
+from ..errors import MissingExtraError
+from .conversation import Conversation, task_rows
+
+try:
+    import verifiers.v1 as vf  # pyright: ignore[reportMissingImports]
+except ImportError as error:
+    raise MissingExtraError("the verifiers adapter", "verifiers", "verifiers") from error
+
+WHERE = "the verifiers adapter"
+__all__ = ["WorldEnv", "WorldTaskset"]
+
+
+class WorldConfig(vf.TasksetConfig):
+    """Which tasks of which world."""
+
+    env_id: str = "SearchQA-v0"
+    """Registered id of the world."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the world."""
+    split: str | None = None
+    """Split of the tasks; train, or the first that holds one."""
+    count: int | None = None
+    """How many tasks; a split without end needs it."""
+    seed: int = 0
+    """Seed of the first task's episode; every further task takes the next."""
+
+
+class WorldData(vf.TaskData):
+    """The row that fixes an episode, see :func:`~turngym.envs.adapters.conversation.task_rows`."""
+
+    row: dict[str, Any]
+
+
+class WorldTask(vf.Task[WorldData, vf.State, vf.TaskConfig]):
+    """One task of a world."""
+
+
+class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):
+    """Tasks of a world; the first observation is the prompt."""
+
+    def load(self) -> Iterator[WorldTask]:
+        """The tasks in the split's order."""
+        config = self.config
+        talk = Conversation(config.env_id, config.settings, where=WHERE)
+        rows = task_rows(
+            config.env_id,
+            config.count,
+            split=config.split,
+            seed=config.seed,
+            settings=config.settings,
+            where=WHERE,
+        )
+        for row in rows:
+            data = WorldData(id=row["task"], name=row["task"], prompt=talk.start(row), row=row)
+            yield WorldTask(data, config.task)
+
+
+class WorldEnvConfig(vf.EnvConfig):
+    """One seat: the model that plays."""
+
+    agent: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime=vf.SubprocessConfig())
+
+
+class WorldEnv(vf.Env[WorldEnvConfig]):
+    """The world answers the model's replies until the episode is over."""
+
+    async def run(self, task: Any, agents: Any) -> None:
+        """Play one episode."""
+        row = task.data.row
+        talk = Conversation(row["env_id"], row["settings"], where=WHERE)
+        talk.start(row)
+        async with agents.agent.interaction(task) as interaction:
+            segment = await interaction.turn()
+            while not segment.terminated:
+                reply = talk.act(segment.last_reply)
+                if reply.done:
+                    break
+                segment = await interaction.turn(reply.text)
+        trace = interaction.trace
+        for name, value in talk.terms.items():
+            trace.record_reward(name, value)
+        trace.record_metrics(talk.info["metrics"])
+        trace.info["status"] = talk.info["status"]

@@ -1,0 +1,139 @@
+"""MCP: a client over memory, and the server as a program over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import json
+import os
+import sys
+from typing import Any
+
+import pytest
+from adapter_play import (
+    MICRO,
+    SEARCH,
+    SESSIONS,
+    TALKING,
+    as_call,
+    broken_world,
+    played,
+    without,
+)
+
+from turngym.envs.adapters.tool_view import NOTE
+from turngym.envs.errors import BadValueError, MissingExtraError
+
+needs_mcp = pytest.mark.skipif(
+    importlib.util.find_spec("mcp") is None,
+    reason="mcp is not installed; `make test-adapters` tests against it",
+)
+META = "turngym/episode"
+
+
+@pytest.fixture
+def adapter() -> Any:
+    return importlib.import_module("turngym.envs.adapters.mcp_server")
+
+
+def text(result: Any) -> str:
+    return "".join(part.text for part in result.content)
+
+
+@needs_mcp
+@pytest.mark.parametrize("env_id", TALKING)
+def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
+    from mcp import Client
+
+    direct = played(env_id)
+    tools = adapter.McpWorld(env_id, MICRO).game.action_tools
+
+    async def play() -> Any:
+        async with Client(adapter.mcp_server(env_id, MICRO)) as client:
+            listed = (await client.list_tools()).tools
+            assert [tool.name for tool in listed] == ["new_episode", *tools]
+            for tool in listed[1:]:
+                assert tool.input_schema == dict(tools[tool.name].parameters)
+            row = {key: direct.row[key] for key in ("split", "task", "seed")}
+            started = await client.call_tool("new_episode", row)
+            assert text(started).replace(NOTE, "", 1) == direct.prompt
+            for action in direct.actions:
+                last = await client.call_tool(*as_call(action, tools))
+                assert not last.is_error
+            late = await client.call_tool(*as_call(action, tools))
+            assert late.is_error
+            assert "over" in text(late)
+            return last
+
+    last = asyncio.run(play())
+    report = last.meta[META]
+    assert text(last) == f"{direct.observations[-1]}\nThe episode is over ({direct.status})."
+    assert report["done"]
+    assert report["return"] == pytest.approx(direct.total)
+    assert report["terms"] == pytest.approx(direct.terms)
+    assert report["metrics"]["success"] == 1
+
+
+@needs_mcp
+def test_refusals_are_error_results(adapter: Any) -> None:
+    from mcp import Client
+
+    world = adapter.McpWorld("SearchQA-v0", SEARCH)
+
+    async def play() -> None:
+        async with Client(adapter.mcp_server("SearchQA-v0", SEARCH, split="test")) as client:
+            for name, arguments, reason in (
+                ("search", {"query": "x"}, "no episode yet"),
+                ("new_episode", {"sed": 3}, "unknown argument 'sed'"),
+                ("new_episode", {"split": "tset"}, "Did you mean 'test'"),
+                ("new_episode", {"task": -1}, "not in split"),
+                ("serach", {}, "Did you mean 'search'"),
+            ):
+                result = await client.call_tool(name, arguments)
+                assert result.is_error
+                assert reason in text(result)
+            assert (await client.call_tool("new_episode", {})).meta[META]["split"] == "test"
+            wrong = await client.call_tool("search", {"words": "x"})
+            assert not wrong.is_error
+            assert "invalid" in text(wrong)
+
+    asyncio.run(play())
+    for env_id in SESSIONS:
+        with pytest.raises(BadValueError, match="opens sessions"):
+            adapter.mcp_server(env_id, MICRO)
+    world._called("new_episode", {"seed": 1})
+    broken_world(world.game.talk)
+    from types import SimpleNamespace
+
+    call = SimpleNamespace(name="search", arguments={"query": "x"})
+    result = asyncio.run(world.call_tool(None, call))
+    assert result.is_error
+    assert result.meta[META] == {"status": "env_error"}
+
+
+@needs_mcp
+def test_the_command_serves_over_standard_input_and_output() -> None:
+    from mcp import Client, StdioServerParameters, stdio_client
+
+    words = ["mcp", "MathWord-v0", "--env.size", "micro"]
+    program = "import sys; from turngym.benchmarks.cli import main; sys.exit(main(sys.argv[1:]))"
+    server = StdioServerParameters(
+        command=sys.executable, args=["-c", program, *words], env=dict(os.environ)
+    )
+    direct = played("MathWord-v0")
+
+    async def play() -> Any:
+        async with Client(stdio_client(server)) as client:
+            row = {key: direct.row[key] for key in ("task", "seed")}
+            await client.call_tool("new_episode", row)
+            answer = direct.actions[0].partition("<answer>")[2].partition("</answer>")[0]
+            return await client.call_tool("answer", {"answer": answer.strip()})
+
+    assert json.loads(json.dumps(asyncio.run(play()).meta[META]))["status"] == "solved"
+
+
+def test_without_the_package() -> None:
+    for _ in without("mcp", "mcp_server"):
+        with pytest.raises(MissingExtraError, match=r"mcp>=2.*turngym\[mcp\]"):
+            importlib.import_module("turngym.envs.adapters.mcp_server")

@@ -1,0 +1,150 @@
+"""OpenEnv: the environment, and a real server with the typed and the generic client."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from adapter_play import MICRO, SEARCH, SESSIONS, TALKING, broken_world, played, without
+
+from turngym.envs.errors import BadValueError, EpisodeError, MissingExtraError, UnknownNameError
+
+needs_openenv = pytest.mark.skipif(
+    importlib.util.find_spec("openenv") is None,
+    reason="openenv-core is not installed; `make test-adapters` tests against it",
+)
+
+
+@pytest.fixture
+def adapter() -> Any:
+    return importlib.import_module("turngym.envs.adapters.openenv_server")
+
+
+@needs_openenv
+@pytest.mark.parametrize("env_id", TALKING)
+def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
+    direct = played(env_id)
+    env = adapter.WorldEnvironment(env_id, MICRO)
+    row = direct.row
+    seen = env.reset(seed=row["seed"], episode_id="e1", split=row["split"], task=row["task"])
+    assert seen.instructions + seen.text == direct.prompt
+    assert (seen.task_id, seen.done, seen.reward) == (row["task"], False, None)
+    total = 0.0
+    for action in direct.actions:
+        seen = env.step(adapter.TextAction(text=action))
+        total += seen.reward
+    assert seen.done
+    assert not seen.truncated
+    assert seen.status == direct.status
+    assert seen.metrics == pytest.approx(direct.metrics)
+    assert total == pytest.approx(direct.total)
+    assert env.state.episode_id == "e1"
+    assert (env.state.step_count, env.state.status) == (len(direct.actions), direct.status)
+    with pytest.raises(EpisodeError):
+        env.step(adapter.TextAction(text="x"))
+
+
+@needs_openenv
+@pytest.mark.parametrize("env_id", SESSIONS)
+def test_worlds_of_sessions_tell_the_session(adapter: Any, env_id: str) -> None:
+    env = adapter.WorldEnvironment(env_id, MICRO)
+    seen = env.reset(seed=3, split="dev", task=0)
+    policy, sessions = env.world.expert(), {(0, None)}
+    while not seen.done:
+        info = seen.model_dump()
+        action = policy(env.world, seen.text, info)
+        seen = env.step(adapter.TextAction(text=action))
+        sessions.add((seen.session, seen.parent_session))
+    assert len(sessions) > 1
+    assert json.loads(seen.model_dump_json())["session"] == seen.session
+
+
+@needs_openenv
+def test_truncation_faults_and_refusals(adapter: Any) -> None:
+    env = adapter.WorldEnvironment("SearchQA-v0", SEARCH)
+    with pytest.raises(UnknownNameError, match="reset option"):
+        env.reset(seed=1, taks=3)
+    env.reset(seed=1)
+    for _ in range(env.world.max_turns):
+        seen = env.step(adapter.TextAction(text="<search> x </search>"))
+    assert (seen.done, seen.truncated, seen.status) == (True, True, "truncated")
+    env.reset(seed=1)
+    broken_world(SimpleNamespace(world=env.world))
+    seen = env.step(adapter.TextAction(text="<search> x </search>"))
+    assert (seen.done, seen.status, seen.reward) == (True, "env_error", None)
+    with pytest.raises(BadValueError):
+        adapter.openenv_app("CartPole-v1")
+    assert env.get_metadata().description.startswith("Answer a question")
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A server of SearchQA in a thread."""
+    import uvicorn
+
+    from turngym.envs.adapters.openenv_server import openenv_app
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    config = uvicorn.Config(
+        openenv_app("SearchQA-v0", MICRO), host="127.0.0.1", port=port, log_level="error"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(timeout=20)
+    assert not thread.is_alive()
+
+
+@needs_openenv
+def test_two_clients_of_a_server_do_not_touch(address: str) -> None:
+    from openenv import GenericEnvClient
+
+    from turngym.envs.adapters.openenv_client import WorldClient
+
+    direct = played("SearchQA-v0")
+    start = {key: direct.row[key] for key in ("seed", "split", "task")}
+    with (
+        WorldClient(base_url=address).sync() as client,
+        GenericEnvClient(base_url=address).sync() as other,
+    ):
+        first = client.reset(**start)
+        assert first.observation.instructions + first.observation.text == direct.prompt
+        elsewhere = other.reset(seed=77, split="dev").observation
+        assert elsewhere["text"] != first.observation.text
+        other.step({"text": "<answer> no </answer>"})
+        total = 0.0
+        for action in direct.actions:
+            result = client.step(action)
+            total += result.reward
+        assert result.done
+        assert result.observation.status == direct.status
+        assert result.observation.reward_terms["outcome"] == 1.0
+        assert total == pytest.approx(direct.total)
+        assert client.state().step_count == len(direct.actions)
+        assert client.state().task_id == direct.row["task"]
+        assert other.state()["status"] == "failed"
+        with pytest.raises(Exception, match="task"):
+            client.reset(task="dev/no-such-task")
+        assert client.reset(**start).observation.text == first.observation.text
+
+
+@pytest.mark.parametrize("module", ["openenv_server", "openenv_client"])
+def test_without_the_package(module: str) -> None:
+    for _ in without("openenv", module):
+        with pytest.raises(MissingExtraError, match=r"openenv-core.*turngym\[openenv\]"):
+            importlib.import_module(f"turngym.envs.adapters.{module}")

@@ -1,0 +1,5 @@
+"""The name under which verifiers and prime-rl find turngym's worlds (they import by top name)."""
+
+from turngym.envs.adapters.verifiers_taskset import WorldEnv, WorldTaskset
+
+__all__ = ["WorldEnv", "WorldTaskset"]
