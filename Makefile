@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+JVM_VENV := .venv-jvm
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-jvm lint bench clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -14,6 +15,11 @@ test: $(STAMP)  ## lint, types and the test suite
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-jvm:  ## ScienceWorld's original engine, in an environment of its own; needs Java 8 or newer
+	$(PYTHON) -m venv $(JVM_VENV)
+	$(JVM_VENV)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev,science-jvm]'
+	$(JVM_VENV)/bin/python -m pytest -m jvm tests/envs/science_world tests/benchmarks
 
 lint: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -32,4 +38,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(JVM_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info

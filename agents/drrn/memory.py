@@ -1,4 +1,4 @@
-"""What happened: a memory of transitions that keeps rewarded ones apart, to draw them more often."""
+"""A memory of transitions that keeps rewarded ones apart, so that they are drawn more often."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 from zlib import crc32
 
@@ -66,6 +67,6 @@ class Phrasebook:
         if len(words) > MOST_WORDS:
             words = words[: MOST_WORDS // 2] + words[-MOST_WORDS // 2 :]
         if self._pairs:
-            words += [f"{one} {two}" for one, two in zip(words, words[1:], strict=False)]
+            words += [f"{one} {two}" for one, two in pairwise(words)]
         ids = [1 + crc32(word.encode()) % (self._buckets - 1) for word in words]
         return np.asarray(ids or [0], np.int64)
