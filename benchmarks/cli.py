@@ -14,6 +14,7 @@ from rich.console import Console
 from ..envs.errors import MissingExtraError, TurngymError
 from .arguments import expand_dotted
 from .armap_options import ArmapCommand
+from .drrn_options import DrrnCommand
 from .index_options import IndexCommand
 from .options import (
     Command,
@@ -44,6 +45,7 @@ _HOMES: dict[type, str] = {
     SelectorCommand: "selector_command",
     FidelityCommand: "fidelity_command",
     ArmapCommand: "armap_command",
+    DrrnCommand: "drrn_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from ..algos.progress import reporter
 from ..envs.errors import BadValueError, DataError, UnknownNameError
 from ..envs.science_world.engine import step
 from ..envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ..envs.science_world.tasks.checker import TaskState
 from ..envs.science_world.tasks.episode import simplifications, start_world
+from .fidelity_live import LiveSettings, live_transcripts
 from .options import FidelityCommand
 
 WORLDS = ("scienceworld",)
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
 _BLANKS = re.compile(" +")
+_PARTS = re.compile(r"[\n\t,.]+|\b[0-9]+: ")
 _SHOWN = 300
+HEADS = ("task", "runs", "steps", "observation", "any order", "score", "done", "ends at 100")
 _FULL = 100
 
 
@@ -40,11 +44,15 @@ class Difference:
 
 @dataclass
 class Agreement:
-    """Steps compared and how many agree, for one task or all of them."""
+    """Steps compared and how many agree, for one task or all of them.
+
+    ``reordered`` counts observations that agree when the order of what they list is left aside.
+    """
 
     runs: int = 0
     steps: int = 0
     observations: int = 0
+    reordered: int = 0
     scores: int = 0
     dones: int = 0
     solved: int = 0
@@ -53,7 +61,7 @@ class Agreement:
 
     def add(self, other: Agreement) -> None:
         """Count another agreement in."""
-        for name in ("runs", "steps", "observations", "scores", "dones", "solved", "solved_here"):
+        for name in (part.name for part in fields(self) if part.name != "first"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first = self.first or other.first
 
@@ -68,10 +76,20 @@ class Agreement:
 
 
 def run(command: FidelityCommand) -> None:
-    """Replay transcripts and print the agreement per task."""
+    """Replay transcripts and print the agreement per task.
+
+    Raises:
+        UnknownNameError: No such world or task.
+        BadValueError: No transcripts, or none can be made.
+    """
     if command.world not in WORLDS:
         raise UnknownNameError("world with transcripts", command.world, WORLDS, "fidelity")
-    found = measure(command.folder, command.task)
+    if command.live:
+        found = measure_live(command)
+    elif command.folder is not None:
+        found = measure(command.folder, command.task)
+    else:
+        raise BadValueError("fidelity: name a FOLDER of transcripts, or give --live.")
     if command.json is not None:
         _write(found, Path(command.json))
     _show(found, Console())
@@ -107,6 +125,29 @@ def measure(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]
             f"fidelity: {folder} has no transcript (*.json) of {len(wanted)} tasks asked for."
         )
     return {kind: agreement for kind, agreement in found.items() if agreement.runs}
+
+
+def measure_live(command: FidelityCommand) -> dict[TaskKind, Agreement]:
+    """Agreement per task over transcripts that the original engine makes now.
+
+    Raises:
+        MissingExtraError: The engine's package is not installed.
+        BadValueError: There is no Java runtime; bad settings.
+    """
+    if command.folder is not None:
+        raise BadValueError("fidelity: --live makes its transcripts; leave the FOLDER out.")
+    settings = LiveSettings(
+        runs=command.runs, steps=command.steps, seed=command.seed, keep=command.keep
+    )
+    wanted = [find_kind(name) for name in command.task] or list(TASKS)
+    found: dict[TaskKind, Agreement] = {}
+    with reporter().bar("the original engine plays") as bar:
+        whole = 2 * settings.runs * len(wanted)
+        for done, (name, transcript) in enumerate(live_transcripts(wanted, settings), 1):
+            kind = find_kind(transcript["task_name"])
+            found.setdefault(kind, Agreement()).add(replay(transcript, name))
+            bar.update(done / whole, f"{done} of {whole}: {name}")
+    return found
 
 
 def _transcripts(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -159,6 +200,7 @@ def _compare(
 ) -> None:
     agreement.steps += 1
     said, points, done = here
+    agreement.reordered += parts(recorded["observation"]) == parts(said)
     pairs: Sequence[tuple[str, str, Any, Any]] = (
         ("observations", "observation", normal(recorded["observation"]), normal(said)),
         ("scores", "score", recorded["score"], points),
@@ -172,6 +214,15 @@ def _compare(
             agreement.note(Difference(name, number, recorded["action"], what, *texts))
 
 
+def parts(text: str) -> list[str]:
+    """What a text lists, sorted; the numbers of choices left out.
+
+    The registry's engine (1.2.3) names things of one name in the order in which they came to where
+    they are, later ones in the order in which they were made.
+    """
+    return sorted(part.strip() for part in _PARTS.split(normal(text)) if part.strip())
+
+
 def normal(text: str) -> str:
     """A text without outer blanks, with runs of blanks as one and none at the ends of lines."""
     return "\n".join(_BLANKS.sub(" ", line).rstrip() for line in text.strip().split("\n"))
@@ -179,7 +230,7 @@ def normal(text: str) -> str:
 
 def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
     table = Table(box=None, padding=(0, 1, 0, 0))
-    for head in ("task", "runs", "steps", "observation", "score", "done", "ends at 100"):
+    for head in HEADS:
         side = "left" if head == "task" else "right"
         table.add_column(head, justify=side, no_wrap=True, min_width=max(len(head), 7))
     table.add_column("name", no_wrap=True)
@@ -202,7 +253,7 @@ def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
 
 def _cells(agreement: Agreement) -> tuple[str, ...]:
     steps = max(agreement.steps, 1)
-    shares = (agreement.observations, agreement.scores, agreement.dones)
+    shares = (agreement.observations, agreement.reordered, agreement.scores, agreement.dones)
     return (
         str(agreement.runs),
         str(agreement.steps),

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from .armap_options import ArmapCommand
+from .drrn_options import DrrnCommand
 from .index_options import IndexCommand
 from .papers_options import PapersCommand
 from .planner_options import PlannerOptions, Planners
@@ -127,15 +128,19 @@ class EvalCommand:
 
     Attributes:
         agent: One or more of expert, random, null, a baseline of the environment (search-only,
-            expand-all, expand-at-random, heuristic for PaperCrawler), a run directory, a model
-            folder; or, with --model or --endpoint, of direct, cot, rag, ircot, search-o1, react
-            (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any environment).
+            expand-all, expand-at-random, heuristic for PaperCrawler), drrn:FOLDER, a run
+            directory, a model folder; or, with --model or --endpoint, of direct, cot, rag, ircot,
+            search-o1, react (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any
+            environment).
         asked: The model of prompting agents and planners.
         planner: How planners search.
         env: Id of the environment; `turngym envs` lists them.
         world: Its settings.
         split: Split of the tasks.
         n: Number of tasks.
+        per_task: Score every task of ScienceWorld on its own, n variations each, beside published
+            scores (which are of 10 variations of the split test).
+        published: Published tables that are shown: paper, gpt-4, gpt-3.5.
         eval_data: Question files (or folders, of which the last split counts) instead of a split,
             as name=file; searched in --corpus.
         seed: Seed of episodes and sampling.
@@ -155,6 +160,8 @@ class EvalCommand:
     world: World = field(default_factory=WorldOptions)
     split: str = "dev"
     n: int = 200
+    per_task: bool = False
+    published: tuple[Literal["paper", "gpt-4", "gpt-3.5"], ...] = ("paper", "gpt-4")
     eval_data: Words = ()
     seed: int = 0
     temperature: float = 0.0
@@ -279,12 +286,23 @@ class FidelityCommand:
     Attributes:
         world: The world that the transcripts are of: scienceworld.
         folder: Folder of transcripts, one JSON file each.
+        live: Let the original engine play now instead: gold runs and random walks over variations
+            drawn from the seed. Needs the extra science-jvm and Java.
+        runs: Variations per task with --live.
+        steps: Actions of a random walk with --live.
+        seed: Of the variations and walks with --live.
+        keep: Folder to write the transcripts of --live to.
         task: Name or id of a task to replay, repeatable; left out: all.
         json: File for the figures.
     """
 
     world: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")]
-    folder: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+    folder: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")] = None
+    live: bool = False
+    runs: int = 2
+    steps: int = 40
+    seed: int = 0
+    keep: str | None = None
     task: Repeated = ()
     json: str | None = None
 
@@ -302,4 +320,5 @@ Command = (
     | Annotated[SelectorCommand, tyro.conf.subcommand("selector")]
     | Annotated[FidelityCommand, tyro.conf.subcommand("fidelity")]
     | Annotated[ArmapCommand, tyro.conf.subcommand("armap")]
+    | Annotated[DrrnCommand, tyro.conf.subcommand("drrn")]
 )
