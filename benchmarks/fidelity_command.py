@@ -20,11 +20,12 @@ from ..envs.science_world.tasks.checker import TaskState
 from ..envs.science_world.tasks.episode import simplifications, start_world
 from .fidelity_live import LiveSettings, live_transcripts
 from .options import FidelityCommand
+from .tables import table_console
 
 WORLDS = ("scienceworld",)
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
 _BLANKS = re.compile(" +")
-_PARTS = re.compile(r"[\n\t,.]+|\b[0-9]+: ")
+_PARTS = re.compile(r"\b[0-9]+:|[\n\t,.:]+")
 _SHOWN = 300
 HEADS = ("task", "runs", "steps", "observation", "any order", "score", "done", "ends at 100")
 _FULL = 100
@@ -92,7 +93,7 @@ def run(command: FidelityCommand) -> None:
         raise BadValueError("fidelity: name a FOLDER of transcripts, or give --live.")
     if command.json is not None:
         _write(found, Path(command.json))
-    _show(found, Console())
+    _show(found, table_console())
 
 
 def _write(found: Mapping[TaskKind, Agreement], path: Path) -> None:

@@ -98,5 +98,5 @@ def test_order_and_numbers_of_choices_do_not_count() -> None:
     one = "Ambiguous request:\n0:\tmove a (in b)\n1:\tmove a (in c)\n"
     two = "Ambiguous request:\n0:\tmove a (in c)\n1:\tmove a (in b)\n"
     assert parts(one) == parts(two)
-    assert parts("On it is: a cup, a fork.") == parts("On it is: a fork, a cup.")[::1]
+    assert parts("On it is: a cup, a fork.") == parts("On it is: a fork, a cup.")
     assert parts("a cup\na fork") != parts("a cup\na cup")
