@@ -15,19 +15,19 @@ from rich.table import Table
 from ..algos.progress import reporter
 from ..envs.errors import BadValueError, DataError, UnknownNameError
 from ..envs.science_world.engine import step
+from ..envs.science_world.house import build_house
 from ..envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ..envs.science_world.tasks.checker import TaskState
 from ..envs.science_world.tasks.episode import simplifications, start_world
-from .fidelity_live import LiveSettings, live_transcripts
+from .fidelity_live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
 from .options import FidelityCommand
 from .tables import table_console
 
 WORLDS = ("scienceworld",)
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
 _BLANKS = re.compile(" +")
-_PARTS = re.compile(r"\b[0-9]+:|[\n\t,.:]+")
 _SHOWN = 300
-HEADS = ("task", "runs", "steps", "observation", "any order", "score", "done", "ends at 100")
+HEADS = ("task", "runs", "steps", "observation", "score", "done", "ends at 100")
 _FULL = 100
 
 
@@ -45,15 +45,11 @@ class Difference:
 
 @dataclass
 class Agreement:
-    """Steps compared and how many agree, for one task or all of them.
-
-    ``reordered`` counts observations that agree when the order of what they list is left aside.
-    """
+    """Steps compared and how many agree, for one task or all of them."""
 
     runs: int = 0
     steps: int = 0
     observations: int = 0
-    reordered: int = 0
     scores: int = 0
     dones: int = 0
     solved: int = 0
@@ -166,11 +162,15 @@ def _transcripts(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 
 def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
-    """Do a transcript's actions here and compare what comes back."""
+    """Do a transcript's actions here and compare what comes back.
+
+    A transcript whose ``order`` is "arrival" is of engine 1.2.3: a world with that order is used.
+    """
     kind = find_kind(transcript["task_name"])
     simple = simplifications(transcript["simplifications_used"], kind)
     variation = int(transcript["variation"])
-    world = start_world(kind, variation, simple)
+    house = house_by_arrival if transcript.get("order") == BY_ARRIVAL else build_house
+    world = start_world(kind, variation, simple, house)
     goals, text = world.goals, kind.text(variation)
     assert isinstance(goals, TaskState)
     agreement = Agreement(runs=1, solved=int(transcript["final_score"] == _FULL))
@@ -201,7 +201,6 @@ def _compare(
 ) -> None:
     agreement.steps += 1
     said, points, done = here
-    agreement.reordered += parts(recorded["observation"]) == parts(said)
     pairs: Sequence[tuple[str, str, Any, Any]] = (
         ("observations", "observation", normal(recorded["observation"]), normal(said)),
         ("scores", "score", recorded["score"], points),
@@ -213,15 +212,6 @@ def _compare(
         else:
             texts = (str(expected), str(got))
             agreement.note(Difference(name, number, recorded["action"], what, *texts))
-
-
-def parts(text: str) -> list[str]:
-    """What a text lists, sorted; the numbers of choices left out.
-
-    The registry's engine (1.2.3) names things of one name in the order in which they came to where
-    they are, later ones in the order in which they were made.
-    """
-    return sorted(part.strip() for part in _PARTS.split(normal(text)) if part.strip())
 
 
 def normal(text: str) -> str:
@@ -254,7 +244,7 @@ def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
 
 def _cells(agreement: Agreement) -> tuple[str, ...]:
     steps = max(agreement.steps, 1)
-    shares = (agreement.observations, agreement.reordered, agreement.scores, agreement.dones)
+    shares = (agreement.observations, agreement.scores, agreement.dones)
     return (
         str(agreement.runs),
         str(agreement.steps),

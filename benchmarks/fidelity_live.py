@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,17 @@ import numpy as np
 
 from ..envs.errors import BadValueError
 from ..envs.science_world.engine import step
+from ..envs.science_world.house import HouseRandom, build_house
 from ..envs.science_world.jvm_engine import check_java, start_engine
 from ..envs.science_world.legal import legal_actions
 from ..envs.science_world.tasks.catalogue import TaskKind
 from ..envs.science_world.tasks.episode import simplifications, start_world
 from ..envs.science_world.valid import valid_actions
+from ..envs.science_world.world import World
 
+BY_ARRIVAL = "arrival"
+"""Order of the contents of things in engines before 1.3, started as `start_engine` does; engine
+1.3 has the order of creation, as our world."""
 SIMPLE = ("", "easy")
 """Simplifications of the runs, in turn."""
 _FULL = 100
@@ -83,6 +89,18 @@ def live_transcripts(
         engine.close()
 
 
+def house_by_arrival(random: HouseRandom) -> World:
+    """The house, with contents of things in the order in which they came there."""
+    world = build_house(random)
+    world.by_arrival = True
+    return world
+
+
+def _order() -> str:
+    major, minor = version("scienceworld").split(".")[:2]
+    return BY_ARRIVAL if (int(major), int(minor)) < (1, 3) else "creation"
+
+
 def _walk(
     kind: TaskKind, variation: int, simple: str, steps: int, rng: np.random.Generator
 ) -> list[str]:
@@ -121,6 +139,7 @@ def _play(
         "task_name": kind.name,
         "variation": variation,
         "simplifications_used": named,
+        "order": _order(),
         "raw_replay": {"first_look": first, "steps": steps},
         "final_score": steps[-1]["score"],
     }
