@@ -111,15 +111,9 @@ def test_transcripts_of_older_engines_are_replayed_in_order_of_arrival(
     for house in (build_house, house_by_arrival):
         world = start_world(kind, 0, ("openDoors",), house)
         world.put(world.agent, world.places["kitchen"])
-        for text in (
-            "put thermometer in stove",
-            "put metal pot in stove",
-            "put glass cup in stove",
-        ):
-            step(world, text)
+        for name in ("stopwatch", "thermometer"):
+            step(world, f"put {name} in stove")
         twin = world.fork()
         stove = next(o for o, name in enumerate(twin.name) if name == "stove")
         said.append([twin.name[o] for o in twin.kids[stove]])
-    assert sorted(said[0]) == sorted(said[1])
-    assert said[1] == ["thermometer", "metal pot", "glass cup"]
-    assert said[0] != said[1]
+    assert said == [["thermometer", "stopwatch"], ["stopwatch", "thermometer"]]
