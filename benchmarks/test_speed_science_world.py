@@ -29,7 +29,7 @@ COPIES = 50
 
 FIGURES: dict[tuple[str, str], float] = {}
 LIVE: list[Any] = []
-"""Java engines that were started here."""
+"""The Java engine that was started here last."""
 
 
 def note(benchmark: BenchmarkFixture, what: str, backend: str, figure: float) -> None:
@@ -71,10 +71,11 @@ def test_start(benchmark: BenchmarkFixture, backend: str) -> None:
         if backend == "python":
             ScienceWorld().reset(seed=0, options={"task": "boil/0"})
             return
-        engine = start_engine()
-        engine.load("boil", 0, "easy")
-        engine.reset()
-        LIVE.append(engine)
+        while LIVE:
+            LIVE.pop().close()
+        LIVE.append(start_engine())
+        LIVE[-1].load("boil", 0, "easy")
+        LIVE[-1].reset()
 
     made(backend)
     rounds = 3 if backend == "jvm" else 50
