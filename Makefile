@@ -8,7 +8,9 @@ VLLM := .venv-vllm
 # The packages of envs/adapters, which would pull the other environment's versions about.
 OTHERS := .venv-adapters
 
-.PHONY: demo test test-vllm test-adapters lint bench clean
+JVM_VENV := .venv-jvm
+
+.PHONY: demo test test-vllm test-adapters test-jvm lint bench clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -25,6 +27,11 @@ test-vllm: $(VLLM)/.installed  ## tests of the engine over vLLM, on its CPU buil
 test-adapters: $(OTHERS)/.installed  ## the adapters against the real packages of other trainers
 	PATH="$(CURDIR)/$(OTHERS)/bin:$$PATH" $(OTHERS)/bin/python -m pytest -m "slow or not slow" \
 		tests/envs/adapters tests/project/test_adapters_page.py
+
+test-jvm:  ## ScienceWorld's original engine, in an environment of its own; needs Java 8 or newer
+	$(PYTHON) -m venv $(JVM_VENV)
+	$(JVM_VENV)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev,science-jvm]'
+	$(JVM_VENV)/bin/python -m pytest -m jvm tests/envs/science_world tests/benchmarks
 
 lint: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -60,5 +67,7 @@ $(OTHERS)/.installed: pyproject.toml
 	$(OTHERS)/bin/python -m pip install --quiet --no-deps verl tensordict pyvers codetiming hydra-core torchdata
 	touch $@
 
+	rm -rf $(VENV) $(JVM_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+
 clean:
-	rm -rf $(VENV) $(VLLM) $(OTHERS) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VLLM) $(OTHERS) $(JVM_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info

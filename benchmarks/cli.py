@@ -16,6 +16,7 @@ from .adapter_options import McpCommand, OpenEnvCommand
 from .arguments import expand_dotted
 from .armap_options import ArmapCommand
 from .bench_options import BenchCommand
+from .drrn_options import DrrnCommand
 from .index_options import IndexCommand
 from .leaderboard_options import LeaderboardCommand, SubmitCommand
 from .options import (
@@ -60,6 +61,7 @@ _HOMES: dict[type, str] = {
     ViewCommand: "viewer.command",
     McpCommand: "adapter_command",
     OpenEnvCommand: "adapter_command",
+    DrrnCommand: "drrn_command",
 }
 _FUNCTIONS: dict[type, str] = {
     EnvsCommand: "list_envs",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
+from ..agents.drrn.settings import read_manifest
 from ..agents.prompting import PROMPTING
 from ..agents.scripted import scripted, scripted_names
 from ..algos.config import EvalConfig
@@ -22,13 +26,15 @@ from ..algos.evaluate import (
 )
 from ..algos.progress import Bar, Reporter, reporter
 from ..algos.result import SetScore
-from ..envs.errors import TurngymError
+from ..envs.api import Policy
+from ..envs.errors import BadValueError, TurngymError
 from .machine import prepare
 from .models import model_path
 from .options import EvalCommand
 from .planned import check_planning, planning
 from .planner_options import PLANNING
 from .prompted import ASKING, ask_model, check_options
+from .science_table import sources, task_sets, task_table
 from .tables import metric_table, score_table, table_console
 from .worlds import env_config, file_sets
 
@@ -36,6 +42,8 @@ if TYPE_CHECKING:
     from .prompted import Asked
 
 ACTION_TOKENS = 64
+DRRN = "drrn:"
+"""Before the folder of a network that scores legal actions."""
 TABLE_SETS = 4
 """Columns of a table of measures; more sets get more tables."""
 
@@ -49,6 +57,10 @@ def run(command: EvalCommand) -> None:
     env = env_config(command.env, command.world)
     whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
     configs = file_sets(env, command.eval_data, command.n) or (whole,)
+    if command.per_task:
+        if command.eval_data:
+            raise BadValueError("--per-task: ScienceWorld has no question files; no --eval-data.")
+        configs = task_sets(env, command.split, command.n)
     # Agents are looked up before the first of them plays for minutes.
     check_options(command.agent, command.asked)
     check_planning(command.agent, command.planner)
@@ -62,8 +74,10 @@ def run(command: EvalCommand) -> None:
     rows: list[tuple[str, SetScore]] = []
     whole_sets: list[tuple[str, SetScore]] = []
     failed: list[str] = []
+    by_task: dict[str, list[Evaluation]] = {}
     for name, agent in agents:
         evaluations = _evaluate(agent, sets, command, report, asked)
+        by_task[name] = evaluations
         for evaluation in evaluations:
             scores = evaluation.scores()
             whole_sets.append((name, scores[0]))
@@ -72,10 +86,12 @@ def run(command: EvalCommand) -> None:
         if len(evaluations) > 1:
             rows.append((name, mean_of_sets(evaluations)))
     console = table_console()
-    console.print(score_table(rows))
-    for at in range(0, len(whole_sets), TABLE_SETS):
-        console.print()
-        console.print(metric_table(whole_sets[at : at + TABLE_SETS]))
+    if command.per_task:
+        console.print(task_table(by_task, command.published))
+        for line in sources(command.published):
+            console.print(line, highlight=False, style="dim")
+    else:
+        _show(console, rows, whole_sets)
     if command.out is not None:
         found = [{**_row(name, asked), **score.model_dump(by_alias=True)} for name, score in rows]
         out = Path(command.out).expanduser()
@@ -85,9 +101,22 @@ def run(command: EvalCommand) -> None:
         raise TurngymError(failed[0])
 
 
+def _show(
+    console: Console, rows: list[tuple[str, SetScore]], sets: list[tuple[str, SetScore]]
+) -> None:
+    console.print(score_table(rows))
+    for at in range(0, len(sets), TABLE_SETS):
+        console.print()
+        console.print(metric_table(sets[at : at + TABLE_SETS]))
+
+
 def _known(name: str, sets: Sequence[EvalSet]) -> str:
     scripted_ones = scripted_names(sets[0].world)
     if name in (*scripted_ones, *ASKING):
+        return name
+    if name.startswith(DRRN):
+        # Looked at now: a folder without a network is refused before anything plays.
+        read_manifest(Path(name.removeprefix(DRRN)).expanduser())
         return name
     return model_path(name, (*ASKING, *sets[0].world.baselines()))
 
@@ -134,7 +163,15 @@ def _evaluate(
     asked: Asked | None,
 ) -> list[Evaluation]:
     if agent in scripted_names(sets[0].world):
-        return [_scripted(agent, what, report) for what in sets]
+        world = sets[0].world
+        return [_scripted(agent, lambda s: scripted(agent, s, world), w, report) for w in sets]
+    if agent.startswith(DRRN):
+        from ..agents.drrn.policy import DrrnPolicy, load_drrn
+
+        prepare(small=True)
+        network = load_drrn(agent.removeprefix(DRRN))
+        made = partial(DrrnPolicy, network, command.temperature)
+        return [_scripted(agent, made, what, report) for what in sets]
     if asked is not None and agent in PROMPTING:
         return [_prompted(agent, what, command, report, asked) for what in sets]
     if asked is not None and agent in PLANNING:
@@ -152,12 +189,14 @@ def _evaluate(
     return [model.evaluate(what, report) for what in sets]
 
 
-def _scripted(agent: str, what: EvalSet, report: Reporter) -> Evaluation:
+def _scripted(
+    agent: str, made: Callable[[int], Policy], what: EvalSet, report: Reporter
+) -> Evaluation:
     count = len(what.tasks)
     with report.bar(f"{agent} on {what.name}") as bar:
         return evaluate_policy(
             what,
-            lambda seed: scripted(agent, seed, what.world),
+            made,
             lambda n: bar.update(n / count, f"{n} of {count}"),
         )
 

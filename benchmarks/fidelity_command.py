@@ -5,24 +5,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from ..algos.progress import reporter
 from ..envs.errors import BadValueError, DataError, UnknownNameError
 from ..envs.science_world.engine import step
+from ..envs.science_world.house import build_house
 from ..envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ..envs.science_world.tasks.checker import TaskState
 from ..envs.science_world.tasks.episode import simplifications, start_world
+from .fidelity_live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
 from .options import FidelityCommand
+from .tables import table_console
 
 WORLDS = ("scienceworld",)
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
 _BLANKS = re.compile(" +")
 _SHOWN = 300
+HEADS = ("task", "runs", "steps", "observation", "score", "done", "ends at 100")
 _FULL = 100
 
 
@@ -53,7 +58,7 @@ class Agreement:
 
     def add(self, other: Agreement) -> None:
         """Count another agreement in."""
-        for name in ("runs", "steps", "observations", "scores", "dones", "solved", "solved_here"):
+        for name in (part.name for part in fields(self) if part.name != "first"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first = self.first or other.first
 
@@ -68,13 +73,23 @@ class Agreement:
 
 
 def run(command: FidelityCommand) -> None:
-    """Replay transcripts and print the agreement per task."""
+    """Replay transcripts and print the agreement per task.
+
+    Raises:
+        UnknownNameError: No such world or task.
+        BadValueError: No transcripts, or none can be made.
+    """
     if command.world not in WORLDS:
         raise UnknownNameError("world with transcripts", command.world, WORLDS, "fidelity")
-    found = measure(command.folder, command.task)
+    if command.live:
+        found = measure_live(command)
+    elif command.folder is not None:
+        found = measure(command.folder, command.task)
+    else:
+        raise BadValueError("fidelity: name a FOLDER of transcripts, or give --live.")
     if command.json is not None:
         _write(found, Path(command.json))
-    _show(found, Console())
+    _show(found, table_console())
 
 
 def _write(found: Mapping[TaskKind, Agreement], path: Path) -> None:
@@ -109,6 +124,29 @@ def measure(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]
     return {kind: agreement for kind, agreement in found.items() if agreement.runs}
 
 
+def measure_live(command: FidelityCommand) -> dict[TaskKind, Agreement]:
+    """Agreement per task over transcripts that the original engine makes now.
+
+    Raises:
+        MissingExtraError: The engine's package is not installed.
+        BadValueError: There is no Java runtime; bad settings.
+    """
+    if command.folder is not None:
+        raise BadValueError("fidelity: --live makes its transcripts; leave the FOLDER out.")
+    settings = LiveSettings(
+        runs=command.runs, steps=command.steps, seed=command.seed, keep=command.keep
+    )
+    wanted = [find_kind(name) for name in command.task] or list(TASKS)
+    found: dict[TaskKind, Agreement] = {}
+    with reporter().bar("the original engine plays") as bar:
+        whole = 2 * settings.runs * len(wanted)
+        for done, (name, transcript) in enumerate(live_transcripts(wanted, settings), 1):
+            kind = find_kind(transcript["task_name"])
+            found.setdefault(kind, Agreement()).add(replay(transcript, name))
+            bar.update(done / whole, f"{done} of {whole}: {name}")
+    return found
+
+
 def _transcripts(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     if not folder.is_dir():
         raise BadValueError(f"fidelity: {folder} is not a folder; expected one of transcripts.")
@@ -124,11 +162,15 @@ def _transcripts(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 
 def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
-    """Do a transcript's actions here and compare what comes back."""
+    """Do a transcript's actions here and compare what comes back.
+
+    A transcript whose ``order`` is "arrival" is of engine 1.2.3: a world with that order is used.
+    """
     kind = find_kind(transcript["task_name"])
     simple = simplifications(transcript["simplifications_used"], kind)
     variation = int(transcript["variation"])
-    world = start_world(kind, variation, simple)
+    house = house_by_arrival if transcript.get("order") == BY_ARRIVAL else build_house
+    world = start_world(kind, variation, simple, house)
     goals, text = world.goals, kind.text(variation)
     assert isinstance(goals, TaskState)
     agreement = Agreement(runs=1, solved=int(transcript["final_score"] == _FULL))
@@ -179,7 +221,7 @@ def normal(text: str) -> str:
 
 def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
     table = Table(box=None, padding=(0, 1, 0, 0))
-    for head in ("task", "runs", "steps", "observation", "score", "done", "ends at 100"):
+    for head in HEADS:
         side = "left" if head == "task" else "right"
         table.add_column(head, justify=side, no_wrap=True, min_width=max(len(head), 7))
     table.add_column("name", no_wrap=True)

@@ -11,6 +11,7 @@ from ..agents.vllm_settings import VllmSettings
 from .adapter_options import McpCommand, OpenEnvCommand
 from .armap_options import ArmapCommand
 from .bench_options import BenchCommand
+from .drrn_options import DrrnCommand
 from .index_options import IndexCommand
 from .leaderboard_options import LeaderboardCommand, SubmitCommand
 from .papers_options import PapersCommand
@@ -134,15 +135,19 @@ class EvalCommand:
 
     Attributes:
         agent: One or more of expert, random, null, a baseline of the environment (search-only,
-            expand-all, expand-at-random, heuristic for PaperCrawler), a run directory, a model
-            folder; or, with --model or --endpoint, of direct, cot, rag, ircot, search-o1, react
-            (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any environment).
+            expand-all, expand-at-random, heuristic for PaperCrawler), drrn:FOLDER, a run
+            directory, a model folder; or, with --model or --endpoint, of direct, cot, rag, ircot,
+            search-o1, react (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any
+            environment).
         asked: The model of prompting agents and planners.
         planner: How planners search.
         env: Id of the environment; `turngym envs` lists them.
         world: Its settings.
         split: Split of the tasks.
         n: Number of tasks.
+        per_task: Score every task of ScienceWorld on its own, n variations each, beside published
+            scores (which are of 10 variations of the split test).
+        published: Published tables that are shown: paper, gpt-4, gpt-3.5.
         eval_data: Question files (or folders, of which the last split counts) instead of a split,
             as name=file; searched in --corpus.
         seed: Seed of episodes and sampling.
@@ -162,6 +167,8 @@ class EvalCommand:
     world: World = field(default_factory=WorldOptions)
     split: str = "dev"
     n: int = 200
+    per_task: bool = False
+    published: tuple[Literal["paper", "gpt-4", "gpt-3.5"], ...] = ("paper", "gpt-4")
     eval_data: Words = ()
     seed: int = 0
     temperature: float = 0.0
@@ -304,12 +311,23 @@ class FidelityCommand:
     Attributes:
         world: The world that the transcripts are of: scienceworld.
         folder: Folder of transcripts, one JSON file each.
+        live: Let the original engine play now instead: gold runs and random walks over variations
+            drawn from the seed. Needs the extra science-jvm and Java.
+        runs: Variations per task with --live.
+        steps: Actions of a random walk with --live.
+        seed: Of the variations and walks with --live.
+        keep: Folder to write the transcripts of --live to.
         task: Name or id of a task to replay, repeatable; left out: all.
         json: File for the figures.
     """
 
     world: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")]
-    folder: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+    folder: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")] = None
+    live: bool = False
+    runs: int = 2
+    steps: int = 40
+    seed: int = 0
+    keep: str | None = None
     task: Repeated = ()
     json: str | None = None
 
@@ -336,4 +354,5 @@ Command = (
     | Annotated[ViewCommand, tyro.conf.subcommand("view")]
     | Annotated[McpCommand, tyro.conf.subcommand("mcp")]
     | Annotated[OpenEnvCommand, tyro.conf.subcommand("openenv")]
+    | Annotated[DrrnCommand, tyro.conf.subcommand("drrn")]
 )

@@ -68,7 +68,8 @@ def find_backend(name: str, size: str) -> Backend:
         raise UnknownNameError("backend", name, ("python", "jvm"), WHERE)
     if size != "full":
         raise UnknownNameError("size of the jvm backend", size, ("full",), WHERE)
-    from .jvm import check_java, start_jvm_world
+    from .jvm import start_jvm_world
+    from .jvm_engine import check_java
 
     check_java()
     return Backend(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..api import Policy, TextEnv
 from ..episode import Episode, Outcome
@@ -31,16 +31,18 @@ class ScienceState:
         description: Text of the task.
         start: Points that the task gives before the first action.
         paid: Points that rewards have paid.
+        reached: The last points that were not negative.
     """
 
     world: World
     description: str
     start: int
     paid: int = 0
+    reached: int = 0
 
     def digest(self) -> str:
         """Stable hash."""
-        return f"{self.world.digest()}:{self.start}:{self.paid}"
+        return f"{self.world.digest()}:{self.start}:{self.paid}:{self.reached}"
 
     @property
     def points(self) -> int:
@@ -128,7 +130,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         kind, number = task.payload.kind, task.payload.number
         world, room = self._sim.start(kind, number, self._simple[kind.id])
         state = ScienceState(world, kind.text(number), 0)
-        state.start = state.points
+        state.start = state.reached = state.points
         return state, first_observation(state.description, room)
 
     def play(self, episode: Episode[ScienceState], action: str) -> Outcome:
@@ -149,6 +151,8 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
     @staticmethod
     def _pay(state: ScienceState) -> Mapping[str, float]:
         points = state.points
+        if points >= 0:
+            state.reached = points
         if state.paid == 0 and points == state.start:
             return {"outcome": 0.0}
         change, state.paid = points - state.paid, points
@@ -156,7 +160,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
 
     def fork_world(self, world: ScienceState) -> ScienceState:
         """An independent copy."""
-        return ScienceState(world.world.fork(), world.description, world.start, world.paid)
+        return replace(world, world=world.world.fork())
 
     def secrets(self, episode: Episode[ScienceState]) -> Sequence[str]:
         """What the task's solver would do first."""
@@ -164,9 +168,10 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         return (first,) if " " in first else ()
 
     def measure(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
-        """The score (0 to 100; -100 after a failure) and the ticks of the world."""
+        """Score (0 to 100; -100 after a failure), the last one not negative, ticks of the world."""
         state = episode.world
-        return {"score": float(state.points), "moves": float(state.world.ticks)}
+        score, reached = float(state.points), float(state.reached)
+        return {"score": score, "reached": reached, "moves": float(state.world.ticks)}
 
     def legal_actions(self) -> list[str]:
         """Actions that make sense now and are understood; one form and one name each."""

@@ -27,8 +27,10 @@ def describe(world: World, o: int, detailed: bool = False) -> str:
 
 
 def by_name(world: World, objects: Iterable[int]) -> list[int]:
-    """Objects in the order of listings: by plain name, then by creation."""
+    """Objects, given as they stand, in the order of listings: by plain name, then by creation."""
     name, uid = world.name, world.uid
+    if world.by_arrival:
+        return sorted(objects, key=name.__getitem__)
     return sorted(objects, key=lambda o: (name[o], uid[o]))
 
 

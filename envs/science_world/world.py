@@ -51,14 +51,15 @@ class World:
     simplifications), ``universe``, ``agent``, ``inventory``, ``sewer``, ``places`` (name to
     handle), ``goals`` (owned by the task), ``pending`` (the open question of the parser),
     ``behind`` (quiet place to ticks that it has not lived through), ``caged`` (quiet place to bees
-    in closed hives), ``late`` (marks of such ticks), ``spare`` (handles to use again).
+    in closed hives), ``late`` (marks of such ticks), ``spare`` (handles to use again),
+    ``by_arrival`` (``kids`` stand in the order in which they came, as in engine 1.2.3).
     """
 
     __slots__ = (
         *COLUMNS,
         *("wires", "volts", "slides", "focus", "ticks", "random", "next_uid", "early_uid"),
         *("simple", "universe", "agent", "inventory", "sewer", "places", "goals", "pending"),
-        *("behind", "caged", "late", "spare"),
+        *("behind", "caged", "late", "spare", "by_arrival"),
     )
 
     kind: list[Kind]
@@ -101,6 +102,7 @@ class World:
         self.caged: dict[int, int] = {}
         self.late = -1
         self.spare: tuple[int, ...] = ()
+        self.by_arrival = False
 
     # ------------------------------------------------------------------ making and copying
 
@@ -215,7 +217,7 @@ class World:
         if self.parent[o] != NONE:
             self.take_out(o)
         kids, uid = self.kids[container], self.uid[o]
-        if not kids or self.uid[kids[-1]] < uid:
+        if not kids or self.by_arrival or self.uid[kids[-1]] < uid:
             self.kids[container] = (*kids, o)
         else:
             at = bisect_left(kids, uid, key=self.uid.__getitem__)
@@ -333,7 +335,7 @@ class World:
 
 _SHARED = (
     *("focus", "ticks", "next_uid", "early_uid", "simple", "universe", "agent", "inventory"),
-    *("sewer", "places", "pending", "late", "spare"),
+    *("sewer", "places", "pending", "late", "spare", "by_arrival"),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..wording import describe, describe_portal, in_lines
+from ..wording import by_name, describe, describe_portal, in_lines
 from ..world import TERMINALS, World
 from .facts import bare, box_of, has_tag, is_open, name_of
 
@@ -19,8 +19,7 @@ def inventory(world: World) -> str:
 
 def _detailed(world: World) -> str:
     held = world.kids[world.inventory]
-    ordered = sorted(held, key=lambda o: (world.name[o], world.uid[o]))
-    return "".join(f"\t{describe(world, o, True)}\n" for o in ordered) or "\tnothing"
+    return "".join(f"\t{describe(world, o, True)}\n" for o in by_name(world, held)) or "\tnothing"
 
 
 def look_at(world: World, o: int) -> str:

@@ -2,65 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
 import sys
 from types import SimpleNamespace
-from typing import Any
 
 import gymnasium as gym
 import pytest
+from science_stand_in import StandIn
 
 from turngym.envs import fork
 from turngym.envs.errors import BadValueError, MissingExtraError, UnknownNameError
-from turngym.envs.science_world import jvm
-from turngym.envs.science_world.actions.looking import inventory, look_around
-from turngym.envs.science_world.engine import step
-from turngym.envs.science_world.tasks.catalogue import find_kind
-from turngym.envs.science_world.tasks.episode import simplifications, start_world
-from turngym.envs.science_world.valid import valid_actions
-from turngym.envs.science_world.world import World
-
-
-class StandIn:
-    """The interface of the package's environment over this project's own world."""
-
-    made = 0
-    world: World
-
-    def __init__(self, envStepLimit: int) -> None:
-        type(self).made += 1
-        self.limit = envStepLimit
-
-    def load(self, task: str, variation: int, simple: str) -> None:
-        kind = find_kind(task)
-        self.start = lambda: start_world(kind, variation, simplifications(simple, kind))
-
-    def reset(self) -> tuple[str, dict[str, Any]]:
-        self.world = self.start()
-        return step(self.world, "look around").text, self.info()
-
-    def step(self, text: str) -> tuple[str, int, bool, dict[str, Any]]:
-        if text == "crash":
-            raise RuntimeError("the Java process is gone")
-        said = step(self.world, text).text
-        goals = self.world.goals
-        assert goals is not None
-        return said, 0, goals.completed or goals.failed, self.info()
-
-    def info(self) -> dict[str, Any]:
-        world = self.world
-        assert world.goals is not None
-        shown = {"look": look_around(world), "inv": inventory(world), "valid": valid_actions(world)}
-        return {"score": world.goals.points, "moves": world.ticks, **shown}
+from turngym.envs.science_world import jvm_engine
 
 
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setitem(sys.modules, "scienceworld", SimpleNamespace(ScienceWorldEnv=StandIn))
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/java")
-    monkeypatch.setattr(jvm, "_IDLE", [])
+    monkeypatch.setattr(jvm_engine, "_IDLE", [])
     monkeypatch.setattr(StandIn, "made", 0)
+    monkeypatch.setattr(StandIn, "listings", 0)
     return StandIn
 
 
@@ -94,6 +57,45 @@ def test_forks_replay_in_an_engine_of_their_own(package: type[StandIn]) -> None:
     assert twin.unwrapped.digest() != env.unwrapped.digest()  # type: ignore[attr-defined]
     again = pickle.loads(pickle.dumps(twin))
     assert again.step("look at oven")[0] == twin.step("look at oven")[0]
+
+
+def test_actions_are_listed_when_asked_and_forks_list_where_their_origin_did(
+    package: type[StandIn],
+) -> None:
+    env = gym.make("ScienceWorld-v0", backend="jvm")
+    env.reset(seed=0, options=TASK)
+    env.step("wait")
+    assert package.listings == 0
+    before = env.unwrapped.digest()  # type: ignore[attr-defined]
+    listed = env.unwrapped.legal_actions()  # type: ignore[attr-defined]
+    assert env.unwrapped.legal_actions() == listed  # type: ignore[attr-defined]
+    assert package.listings == 1
+    assert env.unwrapped.digest() == before  # type: ignore[attr-defined]
+    env.step("wait")
+    twin = pickle.loads(pickle.dumps(fork(env)))
+    twin.step("wait")
+    assert package.listings == 2
+
+
+def test_the_engine_starts_with_an_order_that_repeats(
+    package: type[StandIn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAVA_TOOL_OPTIONS", raising=False)
+    assert jvm_engine.start_engine().options == jvm_engine.SAME_ORDER
+    assert "JAVA_TOOL_OPTIONS" not in os.environ
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1g")
+    assert jvm_engine.start_engine().options == f"-Xmx1g {jvm_engine.SAME_ORDER}"
+    assert os.environ["JAVA_TOOL_OPTIONS"] == "-Xmx1g"
+
+
+def test_idle_engines_are_few(package: type[StandIn]) -> None:
+    envs = [gym.make("ScienceWorld-v0", backend="jvm") for _ in range(jvm_engine.MOST_IDLE + 2)]
+    for env in envs:
+        env.reset(seed=0, options=TASK)
+    assert package.made == len(envs)
+    for env in envs:
+        env.unwrapped.forget()  # type: ignore[attr-defined]
+    assert len(jvm_engine._IDLE) == jvm_engine.MOST_IDLE
 
 
 def test_engines_are_used_again(package: type[StandIn]) -> None:

@@ -1,0 +1,140 @@
+"""A trained network as an agent; the folder that holds it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from ...envs.api import TextEnv
+from ...envs.errors import BadValueError, DataError
+from ..scripted import text_env
+from .network import DrrnNetwork
+from .reading import Phrasebook, Situation
+from .settings import read_manifest, write_manifest
+
+WEIGHTS = "drrn.safetensors"
+
+
+class Reading:
+    """The situations of an episode, as they come up.
+
+    Args:
+        book: Numbers the texts.
+        history: Past actions that a state shows.
+    """
+
+    def __init__(self, book: Phrasebook, history: int) -> None:
+        self._book = book
+        self._past: deque[str] = deque(maxlen=history)
+        self._first = ""
+        self._legal: list[str] = []
+
+    def begin(self, first: str) -> None:
+        """An episode starts."""
+        self._first = first
+        self._past.clear()
+
+    def look(self, world: TextEnv[Any, Any], latest: str) -> Situation:
+        """The state after an observation, and what can be done.
+
+        Raises:
+            BadValueError: The environment cannot list legal actions.
+        """
+        legal = world.legal_actions()
+        if legal is None:
+            raise BadValueError(
+                f"{world.name}: a DRRN scores legal actions, and this environment lists none "
+                "(legal_actions() is None). Choose one that does, as ScienceWorld-v0 or Game24-v0."
+            )
+        self._legal = legal or [""]
+        return self._book.situation(self._first, latest, self._past, self._legal)
+
+    def take(self, place: int) -> str:
+        """The text of an action of the last look, which is done now."""
+        self._past.append(self._legal[place])
+        return self._legal[place]
+
+
+class DrrnPolicy:
+    """Takes the legal action of the highest value, or draws one by softmax.
+
+    Args:
+        network: A trained network; shared, not changed.
+        temperature: Of the softmax; 0 takes the best.
+        seed: Of the draws.
+    """
+
+    def __init__(self, network: DrrnNetwork, temperature: float = 0.0, seed: int = 0) -> None:
+        if temperature < 0:
+            raise BadValueError(f"DRRN: temperature is {temperature}; expected 0 or more.")
+        self._network, self._temperature = network, temperature
+        self._rng = np.random.default_rng(seed)
+        self._book = network.book()
+        self._reading = Reading(self._book, network.settings.history)
+
+    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
+        """The next action."""
+        if info["turn"] == 0:
+            self._reading.begin(observation)
+        situation = self._reading.look(text_env(env), observation)
+        place = choose(self._network, self._book, [situation], self._temperature, self._rng)[0]
+        return self._reading.take(place)
+
+
+@torch.no_grad()
+def choose(
+    network: DrrnNetwork,
+    book: Phrasebook,
+    situations: Sequence[Situation],
+    temperature: float,
+    rng: np.random.Generator,
+) -> list[int]:
+    """The place of one action per situation: the best, or by softmax where the air is warm."""
+    found = []
+    for values in network(book, situations):
+        if temperature == 0:
+            found.append(int(values.argmax()))
+            continue
+        shares = torch.softmax(values.double() / temperature, dim=0).numpy()
+        found.append(int(rng.choice(len(shares), p=shares / shares.sum())))
+    return found
+
+
+def save_drrn(network: DrrnNetwork, folder: Path, training: Mapping[str, Any]) -> None:
+    """Write a network and how it was trained.
+
+    Raises:
+        BadValueError: The folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_manifest(folder, network.settings, training)
+        save_file(dict(network.state_dict()), folder / WEIGHTS)
+    except OSError as fault:
+        raise BadValueError(f"{folder}: cannot write the DRRN there ({fault.strerror}).") from fault
+
+
+def load_drrn(folder: str | Path) -> DrrnNetwork:
+    """The network of a folder.
+
+    Raises:
+        BadValueError: The folder holds none.
+        DataError: A broken file, or weights of another shape.
+    """
+    folder = Path(folder).expanduser()
+    network = DrrnNetwork(read_manifest(folder))
+    try:
+        network.load_state_dict(load_file(folder / WEIGHTS))
+    except (OSError, SafetensorError, RuntimeError) as fault:
+        raise DataError(
+            f"{folder / WEIGHTS}: not the weights of this DRRN ({fault}); train it again."
+        ) from fault
+    return network.eval()

@@ -1,0 +1,76 @@
+"""The original engine's registry package, played by this project's own world."""
+
+from __future__ import annotations
+
+import os
+
+from turngym.envs.science_world.actions.looking import inventory, look_around
+from turngym.envs.science_world.engine import step
+from turngym.envs.science_world.expert import planned
+from turngym.envs.science_world.protocols import Goals
+from turngym.envs.science_world.tasks.catalogue import find_kind
+from turngym.envs.science_world.tasks.episode import simplifications, start_world
+from turngym.envs.science_world.valid import valid_actions
+from turngym.envs.science_world.world import World
+
+
+class Server:
+    """The Java side of the package, over this project's own world."""
+
+    world: World
+
+    def step(self, text: str) -> str:
+        if text == "crash":
+            raise RuntimeError("the Java process is gone")
+        return step(self.world, text).text
+
+    def getScore(self) -> float:
+        return self.goals.points / 100
+
+    def getCompleted(self) -> bool:
+        return self.goals.completed or self.goals.failed
+
+    @property
+    def goals(self) -> Goals:
+        assert self.world.goals is not None
+        return self.world.goals
+
+
+class StandIn:
+    """The interface of the package's environment."""
+
+    made = 0
+    listings = 0
+
+    def __init__(self, envStepLimit: int) -> None:
+        type(self).made += 1
+        self.limit = envStepLimit
+        self.options = os.environ["JAVA_TOOL_OPTIONS"]
+        self.server = Server()
+
+    def load(self, task: str, variation: int, simple: str, gold: bool = False) -> None:
+        kind = find_kind(task)
+        self.server.world = start_world(kind, variation, simplifications(simple, kind))
+
+    def get_num_moves(self) -> int:
+        return self.server.world.ticks
+
+    def get_valid_action_object_combinations(self) -> list[str]:
+        type(self).listings += 1
+        return valid_actions(self.server.world)
+
+    def get_gold_action_sequence(self) -> list[str]:
+        world, texts = self.server.world.fork(), []
+        while world.goals is not None and not world.goals.completed:
+            texts.append(planned(world))
+            step(world, texts[-1])
+        return texts
+
+    def close(self) -> None:
+        self.closed = True
+
+    def look(self) -> str:
+        return look_around(self.server.world)
+
+    def inventory(self) -> str:
+        return inventory(self.server.world)
