@@ -16,8 +16,8 @@ from turngym.leaderboard.suite_digests import drifts
 from turngym.leaderboard.suites import DRAFTS, draft, load_suite, suite_ids, write_suite
 
 FROZEN = {
-    "micro-v1": ("e62bb5e22e289a85545ed45bb77a18cd", 8, 160, 320),
-    "standard-v1": ("aaeb0f25fb6ae5e1acaea314c336fb28", 8, 400, 1600),
+    "micro-v1": ("08086935e056fd592c22a7c3dd7f83d0", 8, 160, 320),
+    "standard-v1": ("a0dcc71504f0994794c2a0f196d10738", 8, 400, 1600),
 }
 
 
