@@ -96,7 +96,8 @@ class Teacher:
 
     def demonstrations(self, n: int, renderer: Renderer) -> list[Demonstration]:
         """``n`` dialogues, tokenised exactly as a rollout would."""
-        return [render(talk, self._env.instructions, renderer) for talk in self._take(n)]
+        rules, stop = self._env.instructions, tuple(self._env.stop)
+        return [render(talk, rules, stop, renderer) for talk in self._take(n)]
 
     def _take(self, n: int) -> list[list[Exchange]]:
         talks: list[list[Exchange]] = []
@@ -105,13 +106,17 @@ class Teacher:
         return talks[:n]
 
 
-def render(talk: Sequence[Exchange], instructions: str, renderer: Renderer) -> Demonstration:
-    """Token ids of a dialogue; actions are followed by nothing, as after a stop string."""
+def render(
+    talk: Sequence[Exchange], instructions: str, stop: tuple[str, ...], renderer: Renderer
+) -> Demonstration:
+    """Token ids of a dialogue; an action that no stop string ends is followed by end of text."""
     ids: list[int] = []
     acted: list[bool] = []
     for number, (observation, action) in enumerate(talk):
         seen = renderer.observe(observation) if number else renderer.open(instructions, observation)
-        wrote = renderer.observe(action)
+        wrote = renderer.write(action)
+        if not action.endswith(stop):
+            wrote = [*wrote, renderer.eos_id]
         ids += seen + wrote
         acted += [False] * len(seen) + [True] * len(wrote)
     return Demonstration(ids, acted)

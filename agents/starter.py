@@ -29,7 +29,7 @@ from .blank import BlankSettings, blank_model
 from .demonstrations import EXPERT, Teacher
 
 Stage = Literal["words", "reading", "erring"]
-VERSION = 1
+VERSION = 2
 """Part of every cache key: raise it when this file or one that it builds with
 would make another model."""
 MANIFEST = "starter.json"

@@ -5,8 +5,13 @@ import pytest
 
 import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.demonstrations import Teacher
+from turngym.agents.render import PlainRenderer
 from turngym.agents.starter import LESSONS, WORLDS
+from turngym.agents.tokenizer_training import train_tokenizer
 from turngym.envs.errors import UnknownNameError
+from turngym.envs.registry import all_ids, find_world
+
+OURS = "turngym.envs."
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +39,18 @@ def test_the_expert_is_another_teacher(papers):
 def test_an_unknown_teacher_is_refused(papers):
     with pytest.raises(UnknownNameError, match="heuristic"):
         Teacher(papers, "train", 0, policy="heuristics")
+
+
+@pytest.mark.parametrize("env_id", [i for i in all_ids() if OURS in find_world(i).entry_point])
+def test_every_action_ends_as_a_rollout_ends_it(env_id: str) -> None:
+    world = gym.make(env_id, size="micro").unwrapped
+    lines = Teacher(world, "train", 0).texts(20)
+    tokenizer = train_tokenizer(lines, vocab_size=600, max_length=8192)
+    renderer = PlainRenderer(tokenizer)
+    for shown in Teacher(world, "train", 1).demonstrations(5, renderer):
+        following = [*shown.acted[1:], False]
+        ends = [i for i, (a, b) in enumerate(zip(shown.acted, following, strict=True)) if a > b]
+        assert ends
+        for end in ends:
+            text = tokenizer.decode(shown.ids[: end + 1])
+            assert shown.ids[end] == renderer.eos_id or text.endswith(tuple(world.stop))
