@@ -8,6 +8,7 @@ rule gave each action token.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as File
@@ -84,7 +85,7 @@ def write_kept(path: File, kept: Kept, scorer: Scorer, tokenizer: Any) -> None:
                 {
                     "tree": at.tree,
                     "turns": list(at.turns),
-                    "streams": {name: rows[i].tolist() for name, rows in streams.items()},
+                    "streams": {name: _numbers(rows[i]) for name, rows in streams.items()},
                 }
                 for i, at in enumerate(kept.forest.paths)
                 if at.group == g
@@ -190,6 +191,11 @@ def _joined(
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: the paths do not fit the trees: {error!r}.") from error
     return streams
+
+
+def _numbers(row: Floats) -> list[float | None]:
+    """The numbers; null where there is none, as after an update that went wrong."""
+    return [x if math.isfinite(x) else None for x in row.tolist()]
 
 
 def _line(row: Any) -> str:

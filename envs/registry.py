@@ -131,6 +131,7 @@ register_world(
     World(
         id="MixedTasks-v0",
         entry_point="turngym.envs.mixed:MixedTasks",
+        splits=(*SPLITS, "hard"),
         summary="tasks of several worlds in one stream, in given shares (members)",
     )
 )

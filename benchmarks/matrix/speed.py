@@ -133,8 +133,9 @@ def measure(file: Path) -> Measured:
         command = [sys.executable, "-m", "pytest", str(file), "--benchmark-only", "-q", "-rfEs"]
         command += ["-m", "not gpu", f"--benchmark-json={numbers}", "--benchmark-disable-gc"]
         command += ["-p", "no:cacheprovider", "-p", "no:xdist"]
+        own = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd=FOLDER.parent
+            command, capture_output=True, text=True, check=False, cwd=FOLDER.parent, env=own
         )
         if done.returncode not in (0, 1, 5):  # all passed, some failed, none there
             end = "\n".join((done.stdout + done.stderr).splitlines()[-8:])

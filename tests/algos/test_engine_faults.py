@@ -9,6 +9,7 @@ import pytest
 import torch
 from test_trainer import config, final_weights, numbers, run, same
 
+from turngym.agents.memory import MemoryFullError
 from turngym.algos.progress import Silent
 from turngym.algos.trainer import Trainer
 from turngym.envs.errors import EngineFault
@@ -80,5 +81,5 @@ def test_a_hand_over_that_fails_loses_no_update(tiny_model: Path, tmp_path: Path
 def test_out_of_memory_names_the_knob(tiny_model: Path, tmp_path: Path) -> None:
     with Trainer(config(tiny_model, evals=()), tmp_path) as trainer:
         die(trainer, torch.OutOfMemoryError("tried to allocate 9 GiB"), step=1)
-        with pytest.raises(EngineFault, match="Lower max_batch"):
+        with pytest.raises(MemoryFullError, match="lower max_batch"):
             trainer.run()

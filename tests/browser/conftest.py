@@ -23,9 +23,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Headless Chromium; tests that need it are skipped where it is missing."""
+    """Headless Chromium; tests that need it are skipped where it is missing.
+
+    One per file: while it lives, Playwright's event loop runs in this thread, and tests of other
+    files could not run theirs.
+    """
     api = pytest.importorskip("playwright.sync_api", reason="the package playwright is missing")
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
