@@ -128,6 +128,8 @@ class StarterSettings:
 
 LESSONS: Mapping[str, StarterSettings] = {
     "WebQA-v0": StarterSettings(read_steps=700, read_least=0.15, err_steps=0),
+    "Retail-v0": StarterSettings(read_until=0.8, err_steps=0),
+    "MixedTasks-v0": StarterSettings(read_until=0.8, err_steps=0),
     "PaperCrawler-v0": StarterSettings(
         vocab_size=512,
         reader="heuristic",
@@ -144,6 +146,10 @@ A page of WebQA states six facts, and finding the one that was asked for takes l
 searching, opening and copying. Its starter has the answer before its eyes in 98 % of the episodes,
 but copies another fact in most: 15 % are solved (200 dev questions, temperature 1), so it need not
 be taught mistakes.
+
+Serving a customer takes five to ten actions, and one bad action spoils the episode: a reader that
+reproduces 80 % of the dialogues is a middling player without being taught mistakes (80 % of 200
+test tasks at temperature 1).
 
 Which sections of a paper lead to answers cannot be told from what PaperCrawler shows, so imitating
 the expert alone teaches how often to open a section, and not to compare its heading with the
