@@ -13,7 +13,7 @@ from guess_worlds import AskingGuess, Guess, SessionGuess
 from turngym.envs import check_text_env
 from turngym.envs.conformance import LAWS
 from turngym.envs.conformance_lab import ConformanceError
-from turngym.envs.errors import BadValueError
+from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.registry import World, register_world
 
 register_world(
@@ -83,3 +83,12 @@ def test_other_things_are_refused(world: Any) -> None:
 def test_too_small_a_sample_is_refused() -> None:
     with pytest.raises(BadValueError, match="tasks_checked is 1"):
         check_text_env(Guess, tasks_checked=1)
+
+
+def test_a_law_can_be_left_out_with_a_reason() -> None:
+    law = "null and garbage stay at the floor"
+    report = check_text_env("Bandit-v0", tasks_checked=2, exempt={law: "not today"})
+    assert report.skipped[law] == "not today"
+    assert law not in report.kept
+    with pytest.raises(UnknownNameError, match="null and garbage"):
+        check_text_env("Bandit-v0", exempt={"null and garbage": "no such law"})
