@@ -6,7 +6,7 @@ from typing import Any
 
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
 from .claim import Claim, Comparison, Source
-from .columns import probe
+from .columns import probe, search
 from .experiments import PlayedArm, Playing, TrainedArm, Training
 
 _ARPO = "ARPO, arXiv 2507.19849"
@@ -14,7 +14,7 @@ _TARL = "TARL, arXiv 2509.14480"
 _CALLS = 9_000
 _TOY = "A diagnostic world and a blank model of 0.1 million parameters."
 _CHAINS = {"groups_per_step": 8, "rollout.n": 8}
-_DOORS = probe("Password-v0", 5_000, doors=5)
+_SEARCH = search(20_000, hops=2)
 
 
 def _arpo(name: str, calls: int, **settings: Any) -> TrainedArm:
@@ -28,9 +28,7 @@ def _arpo(name: str, calls: int, **settings: Any) -> TrainedArm:
 
 
 def _grpo(name: str, calls: int) -> TrainedArm:
-    return TrainedArm(
-        name=name, recipe="grpo", settings=_CHAINS, column=probe("Fork-v0", calls)
-    )
+    return TrainedArm(name=name, recipe="grpo", settings=_CHAINS, column=probe("Fork-v0", calls))
 
 
 def _mixed(weight: float) -> SuiteEnv:
@@ -40,9 +38,7 @@ def _mixed(weight: float) -> SuiteEnv:
     return SuiteEnv(
         id="MixedTasks-v0",
         settings={"size": "micro", "members": members},
-        start=TaughtStart(
-            settings={"read_least": 0.0}, world={"size": "micro", "members": taught}
-        ),
+        start=TaughtStart(settings={"read_least": 0.0}, world={"size": "micro", "members": taught}),
         limits=Limits(tokens=30_000, calls=30_000),
         max_tokens=64,
         eval_tasks=100,
@@ -141,16 +137,14 @@ TARL_CLAIMS = (
         ),
         experiment=Training(
             arms=(
-                TrainedArm(name="tarl", recipe="tarl", settings=_CHAINS, column=_DOORS),
-                TrainedArm(name="grpo", recipe="grpo", settings=_CHAINS, column=_DOORS),
+                TrainedArm(name="tarl", recipe="tarl", column=_SEARCH),
+                TrainedArm(name="grpo", recipe="grpo", column=_SEARCH),
             )
         ),
-        comparisons=(
-            Comparison(better="tarl", worse="grpo", measure="success", least=0.05),
-        ),
-        minutes=2,
-        weaker=_TOY + " The judge is the world's rule and never errs; the paper's is a language "
-        "model.",
+        comparisons=(Comparison(better="tarl", worse="grpo", measure="success", least=0.03),),
+        minutes=5,
+        weaker="Two-hop questions instead of a shop, one model of under a million parameters. The "
+        "judge is the world's rule and never errs; the paper's is a language model.",
     ),
     Claim(
         name="tarl-mixed",

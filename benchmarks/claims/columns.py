@@ -11,7 +11,7 @@ LR = 2e-3
 READER = TaughtStart(settings={"read_least": 0.0})
 
 
-def probe(env_id: str, calls: int, **settings: Any) -> SuiteEnv:
+def probe(env_id: str, calls: int, *, every: int = 0, **settings: Any) -> SuiteEnv:
     """A diagnostic world, where a blank model learns within seconds; an action is one token."""
     return SuiteEnv(
         id=env_id,
@@ -21,7 +21,7 @@ def probe(env_id: str, calls: int, **settings: Any) -> SuiteEnv:
         max_tokens=3,
         eval_split="train",
         eval_tasks=60,
-        eval_every=4,
+        eval_every=every,
         recipe_settings={"optim.lr": LR},
     )
 

@@ -76,9 +76,7 @@ PASA_CLAIMS = (
                     name="imitation",
                     recipe="sft",
                     settings={"groups_per_step": 1, "optim.lr": 1e-9},
-                    column=_SPAWN.model_copy(
-                        update={"limits": Limits(tokens=1, calls=1, steps=1)}
-                    ),
+                    column=_SPAWN.model_copy(update={"limits": Limits(tokens=1, calls=1, steps=1)}),
                 ),
             ),
             trials=8,

@@ -75,7 +75,7 @@ def read_outcomes(folder: Path) -> list[Outcome]:
     order = list(CLAIMS)
     return sorted(
         found,
-        key=lambda o: (order.index(o.claim.name) if o.claim.name in CLAIMS else len(order)),
+        key=lambda o: order.index(o.claim.name) if o.claim.name in CLAIMS else len(order),
     )
 
 

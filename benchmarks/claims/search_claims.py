@@ -7,7 +7,7 @@ from .columns import probe, search
 from .experiments import TrainedArm, Training
 
 _PAPER = "Search-R1, arXiv 2503.09516"
-_RECALL = probe("Recall-v0", 6_000)
+_RECALL = probe("Recall-v0", 6_000, every=4)
 _SEARCH = search(30_000)
 _RACE = Training(
     arms=(
@@ -64,9 +64,7 @@ SEARCH_CLAIMS = (
             figure="GRPO's reward rises earlier in training",
         ),
         experiment=_RACE,
-        comparisons=(
-            Comparison(better="grpo", worse="ppo", measure="area_calls", least=0.05),
-        ),
+        comparisons=(Comparison(better="grpo", worse="ppo", measure="area_calls", least=0.05),),
         minutes=3,
         weaker=_WEAK,
     ),

@@ -83,7 +83,7 @@ def run_training(
     return tuple(_arm(experiment, arm, seeds, folder, executor, view()) for arm in experiment.arms)
 
 
-def _arm(  # noqa: PLR0913 - an arm, its seeds, and where things are
+def _arm(
     experiment: Training,
     arm: TrainedArm,
     seeds: Sequence[int],

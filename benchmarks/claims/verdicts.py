@@ -105,9 +105,9 @@ def _judged(finding: Finding) -> Finding:
 def _verdict(finding: Finding) -> tuple[Verdict, str]:
     low, high, p = finding.low95, finding.high95, finding.adjusted
     better, worse = finding.better, finding.worse
-    assert low is not None and high is not None and p is not None
-    assert better is not None and worse is not None
     comparison = finding.comparison
+    if low is None or high is None or p is None or better is None or worse is None:
+        return "not decided", finding.why
     if comparison.measure in SHARES and comparison.worse is not None:
         if min(better, worse) > 1 - EDGE:
             return "not decided", "both arms are at the ceiling"
