@@ -34,7 +34,7 @@ def with_observations(forest: Forest, credits: Credits) -> tuple[Forest, Credits
         group.trees.append(tree)
         paths.append(Path(path.group, len(group.trees) - 1, tuple(range(len(tree.turns)))))
         advantages.append(widened)
-    return Forest(groups, paths), Credits(advantages=advantages, metrics=credits.metrics)
+    return Forest(groups, tuple(paths)), Credits(advantages=advantages, metrics=credits.metrics)
 
 
 def _widened(turns: Sequence[Turn], advantages: Floats) -> tuple[Tree, Floats]:

@@ -244,7 +244,7 @@ class Recipe:
             )
 
     def _check_observations(self) -> None:
-        """Credits and annotations exist for action tokens alone; only an advantage can be copied."""
+        """Credits and notes exist for action tokens alone; only an advantage can be copied."""
         if self.train_observations and (self.needs or self.credit.provides):
             streams = ", ".join(sorted(self.needs | self.credit.provides))
             raise BadValueError(
