@@ -18,6 +18,7 @@ from .forest import Forest, Ids
 from .learner_settings import LearnerSettings
 from .micro_batch import MicroBatch
 from .models import Models
+from .observed import with_observations
 from .optimizers import make_optimizer
 from .probe import silent_without_advantage
 from .recipe import Recipe
@@ -131,6 +132,8 @@ class Learner:
             LossNotFiniteError: The loss is nan or infinite.
             MemoryFullError: The device's memory is full; names the setting that needs less.
         """
+        if self.recipe.train_observations:
+            (forest, credits), notes = with_observations(forest, credits), {}
         rows = rows_of(forest)
         if not rows:
             return {}

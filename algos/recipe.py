@@ -80,6 +80,8 @@ class Recipe:
         tracker: What is remembered about each task from step to step.
         groups_per_step: Tasks per rollout batch.
         temperature: Of sampling, and of every log-probability the learner computes.
+        train_observations: Put what the environment wrote into the loss as well, which Search-R1
+            (arXiv 2503.09516) masks; for that ablation alone.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Recipe:
     optim: Optim = field(default_factory=Optim)
     groups_per_step: int = 16
     temperature: float = 1.0
+    train_observations: bool = False
 
     def __post_init__(self) -> None:
         if self.groups_per_step < 1:
@@ -117,6 +120,7 @@ class Recipe:
         self._check_notes()
         self._check_critic()
         self._check_paths()
+        self._check_observations()
 
     @property
     def needs(self) -> frozenset[str]:
@@ -237,4 +241,14 @@ class Recipe:
                 f"recipe {self.name!r}: {type(self.credit).__name__} compares turns of one tree, "
                 f"but the trees of {self.rollout} never fork: there would be nothing to learn "
                 "from. Use Expand or Branch with room to fork, or another credit."
+            )
+
+    def _check_observations(self) -> None:
+        """Credits and notes exist for action tokens alone; only an advantage can be copied."""
+        if self.train_observations and (self.needs or self.credit.provides):
+            streams = ", ".join(sorted(self.needs | self.credit.provides))
+            raise BadValueError(
+                f"recipe {self.name!r}: train_observations copies advantages to observation "
+                f"tokens, but credit and loss also work with {streams}, which these do not have. "
+                "Use it with a group credit and without critic and reference (loss.kl.coef=0)."
             )

@@ -16,6 +16,7 @@ from .adapter_options import McpCommand, OpenEnvCommand
 from .arguments import expand_dotted
 from .armap_options import ArmapCommand
 from .bench_options import BenchCommand
+from .claims_options import ClaimsCommand
 from .drrn_options import DrrnCommand
 from .index_options import IndexCommand
 from .leaderboard_options import LeaderboardCommand, SubmitCommand
@@ -58,6 +59,7 @@ _HOMES: dict[type, str] = {
     PlanCommand: "plan_command",
     MergeCommand: "plan_command",
     BenchCommand: "bench_command",
+    ClaimsCommand: "claims_command",
     ViewCommand: "viewer.command",
     McpCommand: "adapter_command",
     OpenEnvCommand: "adapter_command",

@@ -11,6 +11,7 @@ from ..agents.vllm_settings import VllmSettings
 from .adapter_options import McpCommand, OpenEnvCommand
 from .armap_options import ArmapCommand
 from .bench_options import BenchCommand
+from .claims_options import ClaimsCommand
 from .drrn_options import DrrnCommand
 from .index_options import IndexCommand
 from .leaderboard_options import LeaderboardCommand, SubmitCommand
@@ -351,6 +352,7 @@ Command = (
     | Annotated[SubmitCommand, tyro.conf.subcommand("submit")]
     | Annotated[LeaderboardCommand, tyro.conf.subcommand("leaderboard")]
     | Annotated[BenchCommand, tyro.conf.subcommand("bench")]
+    | Annotated[ClaimsCommand, tyro.conf.subcommand("claims")]
     | Annotated[ViewCommand, tyro.conf.subcommand("view")]
     | Annotated[McpCommand, tyro.conf.subcommand("mcp")]
     | Annotated[OpenEnvCommand, tyro.conf.subcommand("openenv")]

@@ -1,0 +1,8 @@
+"""The papers' headline statements, each run in small with a test and a verdict fixed beforehand."""
+
+from .catalogue import CLAIMS, find_claims
+from .claim import Claim
+from .outcome import Outcome
+from .run import run_claims
+
+__all__ = ["CLAIMS", "Claim", "Outcome", "find_claims", "run_claims"]

@@ -1,0 +1,167 @@
+"""Claims of PaSa (arXiv 2501.10120)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..matrix.suite import Limits, SuiteEnv, TaughtStart
+from .claim import Claim, Comparison, Source
+from .experiments import CrawledArm, Crawling, TrainedArm, Training
+
+_PASA = "PaSa, arXiv 2501.10120"
+_STEPS = {"steps": 60, "requests": 12}
+_LINEAR = (
+    "A linear policy that decides section by section in the generated citation world, scored with "
+    "the usual reward; the paper trains a 7B model on real papers."
+)
+_SPAWN = SuiteEnv(
+    id="Spawn-v0",
+    settings={"size": "micro"},
+    start=TaughtStart(
+        settings={
+            "hidden": 64,
+            "heads": 2,
+            "inner": 128,
+            "vocab_size": 300,
+            "texts": 200,
+            "read_steps": 30,
+            "read_least": 0.0,
+            "held_out": 4,
+            "err_steps": 30,
+        }
+    ),
+    limits=Limits(tokens=40_000, calls=20_000),
+    max_tokens=3,
+    eval_split="train",
+    eval_tasks=19,
+    eval_every=0,
+)
+
+
+def _world(name: str, **world: Any) -> CrawledArm:
+    return CrawledArm(name=name, world=world)
+
+
+_USUAL = _world("alpha 1.5, cost 0.1")
+
+
+def _above(better: str, worse: str, measure: str, least: float) -> Comparison:
+    return Comparison(
+        better=better,
+        worse=worse,
+        measure=measure,
+        least=least,
+        unit="points" if measure == "recall" else "plain",
+    )
+
+
+PASA_CLAIMS = (
+    Claim(
+        name="pasa-training",
+        statement="Session training improves on the imitation that it starts from.",
+        source=Source(
+            paper=_PASA,
+            where="ablation, AutoScholarQuery",
+            figure="crawler recall .7931 against .6556 without RL",
+        ),
+        experiment=Training(
+            arms=(
+                TrainedArm(
+                    name="sessions",
+                    recipe="pasa",
+                    settings={"groups_per_step": 32, "optim.lr": 1e-3, "optim.critic_lr": 5e-3},
+                    column=_SPAWN,
+                ),
+                TrainedArm(
+                    name="imitation",
+                    recipe="sft",
+                    settings={"groups_per_step": 1, "optim.lr": 1e-9},
+                    column=_SPAWN.model_copy(update={"limits": Limits(tokens=1, calls=1, steps=1)}),
+                ),
+            ),
+            trials=8,
+        ),
+        comparisons=(
+            Comparison(
+                better="sessions", worse="imitation", measure="return", least=0.05, unit="plain"
+            ),
+        ),
+        minutes=3,
+        weaker="Boxes in boxes instead of papers that cite papers. The arm imitation is the "
+        "starting model: one step at a learning rate of 1e-9 leaves it as it is.",
+    ),
+    Claim(
+        name="pasa-alpha",
+        statement="A larger reward coefficient alpha finds more papers with more actions.",
+        source=Source(
+            paper=_PASA,
+            where="table of the reward coefficient, AutoScholarQuery",
+            figure="alpha 0.5, 1, 1.5, 2: recall .7227, .7708, .7931, .8063 with 176, 319, 382, "
+            "786 actions",
+        ),
+        experiment=Crawling(
+            arms=(
+                _world("alpha 0.5", alpha=0.5),
+                _world("alpha 1", alpha=1.0),
+                _USUAL,
+                _world("alpha 2", alpha=2.0),
+            ),
+            requests=40,
+            settings=_STEPS,
+        ),
+        comparisons=tuple(
+            _above(more, less, measure, least)
+            for measure, least in (("actions", 5.0), ("recall", 0.005))
+            for more, less in (
+                ("alpha 1", "alpha 0.5"),
+                (_USUAL.name, "alpha 1"),
+                ("alpha 2", _USUAL.name),
+            )
+        ),
+        minutes=4,
+        weaker=_LINEAR,
+    ),
+    Claim(
+        name="pasa-cost",
+        statement="A larger cost of actions finds fewer papers with fewer actions.",
+        source=Source(
+            paper=_PASA,
+            where="table of the action cost, AutoScholarQuery",
+            figure="cost 0, 0.1, 0.2: recall .8239, .7931, .7478 with 1296, 382, 230 actions",
+        ),
+        experiment=Crawling(
+            arms=(
+                _world("cost 0", cost_search=0.0, cost_expand=0.0),
+                _USUAL,
+                _world("cost 0.2", cost_search=0.2, cost_expand=0.2),
+            ),
+            requests=40,
+            settings=_STEPS,
+        ),
+        comparisons=tuple(
+            _above(more, less, measure, least)
+            for measure, least in (("actions", 5.0), ("recall", 0.005))
+            for more, less in (("cost 0", _USUAL.name), (_USUAL.name, "cost 0.2"))
+        ),
+        minutes=4,
+        weaker=_LINEAR,
+    ),
+    Claim(
+        name="pasa-selector",
+        statement="The selector's opinion in the reward finds more papers than incomplete labels "
+        "alone.",
+        source=Source(
+            paper=_PASA,
+            where="ablation, AutoScholarQuery",
+            figure="crawler recall .7931 against .7041 without the selector",
+        ),
+        experiment=Crawling(
+            arms=(_USUAL, _world("no selector", label="annotated")),
+            requests=40,
+            settings=_STEPS,
+        ),
+        comparisons=(_above(_USUAL.name, "no selector", "recall", 0.02),),
+        minutes=3,
+        weaker=_LINEAR,
+    ),
+)

@@ -1,0 +1,149 @@
+"""Arms that plan: ARMAP's planners over a trajectory reward learned from made pairs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...agents.armap.actors import EngineActor
+from ...agents.armap.budget import Budget
+from ...agents.armap.generation import Maker, PairSettings, planner_player
+from ...agents.armap.mcts import Mcts
+from ...agents.armap.planners import BestOfN, Greedy, Reflexion, Sampling
+from ...agents.armap.reward_model import RewardModel
+from ...agents.armap.reward_training import train_reward_model
+from ...agents.armap.search import Tools
+from ...agents.armap.settings import ReadingSettings, RewardTraining
+from ...agents.loading import load_model, load_tokenizer
+from ...agents.render import make_renderer
+from ...agents.scripted import text_env
+from ...agents.transformers_engine import TransformersEngine
+from ...algos.config import EnvConfig
+from ...algos.evaluate import UNSCORED, EvalSet
+from ...algos.evaluate_planning import Planning as Planned
+from ..machine import prepare
+from ..matrix.column import start_model
+from ..matrix.suite import Limits, SuiteEnv
+from .experiments import PlannedArm, Planning
+from .kept import Tell, Values, run_kept
+from .outcome import ArmRuns
+
+PLANNERS: dict[str, Any] = {
+    "greedy": Greedy,
+    "sampling": Sampling,
+    "best-of-n": BestOfN,
+    "reflexion": Reflexion,
+    "mcts": Mcts,
+}
+MAX_BATCH = 64
+READ_TOKENS = 1024
+
+
+def run_planning(
+    experiment: Planning, seeds: Sequence[int], folder: Path, tell: Tell
+) -> tuple[ArmRuns, ...]:
+    """Plan every arm with every seed; a seed's reward model is made once for all its arms.
+
+    Raises:
+        TurngymError: A setting that does not exist, or too few pairs.
+    """
+    desk = Desk(experiment, tell)
+    return tuple(
+        run_kept(
+            arm.name,
+            folder / experiment.key(arm),
+            seeds,
+            lambda seed, arm=arm: desk.plan(arm, seed),
+            tell,
+        )
+        for arm in experiment.arms
+    )
+
+
+class Desk:
+    """The acting model, and the reward models by seed; each made when it is first needed.
+
+    Args:
+        experiment: What is planned.
+        tell: Told what a reward model learned from.
+    """
+
+    def __init__(self, experiment: Planning, tell: Tell) -> None:
+        self._experiment, self._tell = experiment, tell
+        self._env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
+        self._actor: EngineActor | None = None
+        self._rewards: dict[int, RewardModel] = {}
+
+    def plan(self, arm: PlannedArm, seed: int) -> Values:
+        """Success and return by task."""
+        experiment = self._experiment
+        actor, scorer = self._acting(), self._reward(seed)
+        budget = Budget(tokens=experiment.token_budget)
+        planned = Planned(
+            planner=PLANNERS[arm.planner](**arm.settings),
+            tools=lambda: Tools(actor=actor.for_search(), scorer=scorer, budget=budget),
+        )
+        what = EvalSet(
+            name="planned", env=self._env, split=experiment.split, n=experiment.tasks, seed=seed
+        )
+        episodes = asyncio.run(planned.evaluate(what)).episodes
+        scored = {
+            f"{experiment.split}/{task}": episode
+            for task, episode in zip(what.tasks, episodes, strict=True)
+            if episode.status not in UNSCORED
+        }
+        return {
+            "success": {task: float(e.status == "solved") for task, e in scored.items()},
+            "return": {task: e.return_ for task, e in scored.items()},
+        }
+
+    def _acting(self) -> EngineActor:
+        if self._actor is None:
+            prepare(small=True)
+            folder = self._start()
+            tokenizer = load_tokenizer(folder)
+            engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
+            world = text_env(self._env)
+            renderer = make_renderer(tokenizer, tools=world.tools)
+            self._actor = EngineActor(engine, renderer, self._experiment.max_tokens)
+        return self._actor
+
+    def _start(self) -> str:
+        experiment = self._experiment
+        column = SuiteEnv(
+            id=experiment.env_id,
+            settings=experiment.settings,
+            start=experiment.start,
+            limits=Limits(tokens=1, calls=1),
+            max_tokens=experiment.max_tokens,
+            eval_tasks=1,
+            eval_every=0,
+        )
+        return start_model(column)[0]
+
+    def _reward(self, seed: int) -> RewardModel:
+        """Trained on pairs of the model's own attempts with different scores."""
+        if seed in self._rewards:
+            return self._rewards[seed]
+        experiment, actor = self._experiment, self._acting()
+        player = planner_player(Sampling(), lambda: Tools(actor=actor.for_search()))
+        settings = PairSettings(
+            tasks=experiment.pair_tasks, tries=experiment.pair_tries, contrasts=2, seed=seed
+        )
+        maker = Maker(env=self._env, players=[player], settings=settings)
+        pairs = asyncio.run(maker.pairs("train"))
+        folder = self._start()
+        how = replace(RewardTraining(**experiment.reward), seed=seed)
+        reward = RewardModel(
+            load_model(folder),
+            load_tokenizer(folder, pad="eos"),
+            ReadingSettings(max_tokens=READ_TOKENS),
+            seed=seed,
+        )
+        told = train_reward_model(reward, pairs, how)
+        self._tell(f"reward model, seed {seed}: {len(pairs)} pairs, loss {told['loss']:.3f}")
+        self._rewards[seed] = reward
+        return reward

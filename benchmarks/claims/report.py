@@ -1,0 +1,198 @@
+"""The report of claims: one HTML file that needs nothing else, and the same in Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...envs.errors import DataError, MissingExtraError
+from ..matrix.plots import Tick, nice_ticks, short
+from ..matrix.report import one_line
+from .catalogue import CLAIMS
+from .claim import Comparison
+from .outcome import Finding, Outcome
+from .run import RESULTS
+from .verdicts import EDGE, LEVEL
+
+TEMPLATES = Path(__file__).parent / "templates"
+SHARED = Path(__file__).parents[1] / "matrix" / "templates"
+PAGES = {"claims.html": "claims.html.j2", "claims.md": "claims.md.j2"}
+VERDICTS = ("reproduced", "not reproduced", "not decided")
+
+
+@dataclass(frozen=True)
+class Rail:
+    """A finding as a drawing: places in percent of the width.
+
+    Attributes:
+        low: Lower end of the interval.
+        mean: The difference.
+        high: Upper end.
+        margin: What it must lie above.
+        matters: Where a difference begins to matter.
+        ticks: The axis.
+    """
+
+    low: float
+    mean: float
+    high: float
+    margin: float
+    matters: float
+    ticks: list[Tick]
+
+
+def write_report(folder: Path) -> list[Path]:
+    """Write ``claims.html`` and ``claims.md`` from the outcomes in a folder.
+
+    Raises:
+        DataError: There is no outcome, or a damaged one.
+        MissingExtraError: Jinja2 is not installed.
+    """
+    outcomes = read_outcomes(folder)
+    content = gather(outcomes)
+    written = []
+    for name, template in PAGES.items():
+        path = folder / name
+        part = path.with_name(name + ".part")
+        part.write_text(render(template, content), encoding="utf-8")
+        part.replace(path)
+        written.append(path)
+    return written
+
+
+def read_outcomes(folder: Path) -> list[Outcome]:
+    """The outcomes in a folder, in the catalogue's order.
+
+    Raises:
+        DataError: There is none, or a damaged one.
+    """
+    found = [Outcome.read(path) for path in sorted((folder / RESULTS).glob("*.json"))]
+    if not found:
+        raise DataError(f"{folder} holds no outcome of a claim yet; run `turngym claims` first.")
+    order = list(CLAIMS)
+    return sorted(
+        found,
+        key=lambda o: order.index(o.claim.name) if o.claim.name in CLAIMS else len(order),
+    )
+
+
+def gather(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Everything that the templates show."""
+    count = Counter(outcome.verdict for outcome in outcomes)
+    machines = {m.processor: m for o in outcomes if (m := o.machine) is not None}
+    changed = [
+        o.claim.name
+        for o in outcomes
+        if o.claim.name not in CLAIMS or CLAIMS[o.claim.name].digest != o.digest
+    ]
+    return {
+        "outcomes": outcomes,
+        "counts": [(verdict, count[verdict]) for verdict in VERDICTS],
+        "seconds": _seconds(outcomes),
+        "machines": list(machines.values()),
+        "changed": changed,
+        "level": LEVEL,
+        "edge": EDGE,
+        "maps": [],  # of the matrix's style sheet, which these pages share
+        "envs": [],
+    }
+
+
+def render(template: str, content: dict[str, Any]) -> str:
+    """A template filled in; what comes from results is escaped.
+
+    Raises:
+        MissingExtraError: Jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as fault:
+        raise MissingExtraError("the report", "jinja2", "train") from fault
+    made = Environment(
+        loader=FileSystemLoader([TEMPLATES, SHARED]),
+        autoescape=".html" in template,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"short": short, "cell": one_line, "slug": slug}
+    made.globals |= {"rail": rail, "told": told, "value": value, "expected": expected}
+    return made.get_template(template).render(**content)
+
+
+def rail(finding: Finding) -> Rail | None:
+    """The drawing of a finding; None without an interval."""
+    low, mean, high = finding.low95, finding.difference, finding.high95
+    if low is None or mean is None or high is None:
+        return None
+    margin = finding.comparison.margin
+    matters = margin + finding.comparison.least
+    marks = nice_ticks(min(low, margin, 0.0), max(high, matters))
+    first, last = marks[0], marks[-1]
+
+    def place(at: float) -> float:
+        return round(100 * (at - first) / (last - first), 2)
+
+    unit = finding.comparison.unit
+    return Rail(
+        low=place(low),
+        mean=place(mean),
+        high=place(high),
+        margin=place(margin),
+        matters=place(matters),
+        ticks=[Tick(place(mark), value(mark, unit)) for mark in marks],
+    )
+
+
+def value(number: float | None, unit: str, *, difference: bool = True) -> str:
+    """A number in its unit: percentage points, a factor, or as it is."""
+    if number is None:
+        return "–"
+    sign = "+" if difference else ""
+    if unit == "points":
+        return format(100 * number, f"{sign}.1f")
+    if unit == "times":
+        return f"×{2**number:.2f}" if difference else f"2^{number:.2f}"
+    digits = 1 if abs(number) >= 10 else 3
+    return format(number, f"{sign}.{digits}f")
+
+
+def told(finding: Finding) -> str:
+    """Difference and interval in words."""
+    if finding.difference is None:
+        return "–"
+    unit = finding.comparison.unit
+    low, high = value(finding.low95, unit), value(finding.high95, unit)
+    return f"{value(finding.difference, unit)} ({low} to {high})"
+
+
+def expected(comparison: Comparison) -> str:
+    """What must hold, in a line."""
+    than = comparison.worse or "0"
+    word = "above" if comparison.higher else "below"
+    line = f"{comparison.better} {word} {than}"
+    if comparison.beyond:
+        line += f", by more than {comparison.beyond[0]} over {comparison.beyond[1]}"
+    if comparison.margin:
+        line += f"; margin {value(comparison.margin, comparison.unit)}"
+    return line
+
+
+def slug(name: str) -> str:
+    """A word that a style sheet can name."""
+    return name.replace(" ", "-")
+
+
+def _seconds(outcomes: Sequence[Outcome]) -> float:
+    """Time of all arms, one that several claims share once."""
+    spent = {
+        (arm.folder, run.seed): run.used.seconds
+        for outcome in outcomes
+        for arm in outcome.arms
+        for run in arm.runs
+    }
+    return sum(spent.values())

@@ -1,0 +1,127 @@
+"""Running claims: experiments, findings and verdicts into files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ...algos.interrupts import terminate_as_interrupt
+from ...envs.errors import BadValueError, TurngymError
+from ..matrix.executors import Executor
+from ..matrix.live import View
+from ..matrix.run import locked
+from ..matrix.where import this_machine
+from .claim import Claim
+from .experiments import MOST_SEEDS, Crawling, Playing, Training
+from .outcome import ArmRuns, Outcome
+from .verdicts import decide, overall
+
+ARMS, RESULTS = "arms", "results"
+Tell = Callable[[str], None]
+
+
+def run_claims(
+    claims: Sequence[Claim],
+    out: Path,
+    seeds: int,
+    executor: Executor,
+    view: Callable[[], View],
+    tell: Tell,
+) -> list[Outcome]:
+    """Run claims one after the other; what is finished in the folder is kept.
+
+    An error that the package raises ends its claim, which is then not decided, and not the others.
+
+    Args:
+        claims: Which.
+        out: The folder: ``arms/`` has what was computed, ``results/`` an outcome per claim.
+        seeds: Seeds of every arm, from 0.
+        executor: Where trained arms run; it is stopped at the end.
+        view: Makes where the filling of a trained arm is shown.
+        tell: Told a line for every claim that ends.
+
+    Raises:
+        BadValueError: Too few or too many seeds.
+        RunLockedError: Another process works in the folder.
+        KeyboardInterrupt: After the running cells were saved; the same call goes on.
+    """
+    from .training import Lasting
+
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise BadValueError(f"claims: {seeds} seeds; expected 1 to {MOST_SEEDS}.")
+    out.mkdir(parents=True, exist_ok=True)
+    lasting = Lasting(executor)
+    found = []
+    with locked(out / "lock"), terminate_as_interrupt():
+        try:
+            for claim in claims:
+                tell(f"{claim.name}: {claim.statement}")
+                outcome = run_claim(claim, out, seeds, lasting, view, tell)
+                outcome.write(out / RESULTS / f"{claim.name}.json")
+                tell(f"{claim.name}: {outcome.verdict} ({outcome.why})")
+                found.append(outcome)
+        finally:
+            lasting.close()
+    return found
+
+
+def run_claim(
+    claim: Claim,
+    out: Path,
+    seeds: int,
+    executor: Executor,
+    view: Callable[[], View],
+    tell: Tell,
+) -> Outcome:
+    """One claim: run its experiment and judge it."""
+    try:
+        arms = _arms(claim, out / ARMS, range(seeds), executor, view, tell)
+    except TurngymError as fault:
+        return Outcome(
+            claim=claim,
+            digest=claim.digest,
+            seeds=seeds,
+            verdict="not decided",
+            why=f"the experiment failed: {type(fault).__name__}: {fault}",
+            findings=(),
+            arms=(),
+            machine=this_machine("cpu"),
+        )
+    findings = decide(claim.comparisons, {arm.name: arm for arm in arms})
+    verdict, why = overall(findings)
+    return Outcome(
+        claim=claim,
+        digest=claim.digest,
+        seeds=seeds,
+        verdict=verdict,
+        why=why,
+        findings=findings,
+        arms=arms,
+        machine=this_machine("cpu"),
+    )
+
+
+def _arms(
+    claim: Claim,
+    folder: Path,
+    seeds: range,
+    executor: Executor,
+    view: Callable[[], View],
+    tell: Tell,
+) -> tuple[ArmRuns, ...]:
+    experiment = claim.experiment
+    if isinstance(experiment, Training):
+        from .training import run_training
+
+        return run_training(experiment, seeds, folder, executor, view)
+    if isinstance(experiment, Playing):
+        from .playing import run_playing
+
+        return run_playing(experiment, seeds, folder, tell)
+    if isinstance(experiment, Crawling):
+        from .crawling import run_crawling
+
+        return run_crawling(experiment, seeds, folder, tell)
+    from .planning import run_planning
+
+    return run_planning(experiment, seeds, folder, tell)

@@ -1,0 +1,87 @@
+"""Claims of Search-R1 (arXiv 2503.09516)."""
+
+from __future__ import annotations
+
+from .claim import Claim, Comparison, Source
+from .columns import probe, search
+from .experiments import TrainedArm, Training
+
+_PAPER = "Search-R1, arXiv 2503.09516"
+_RECALL = probe("Recall-v0", 6_000, every=4)
+_SEARCH = search(30_000)
+_RACE = Training(
+    arms=(
+        TrainedArm(
+            name="ppo",
+            recipe="ppo",
+            settings={"groups_per_step": 64, "optim.critic_lr": 5e-3},
+            column=_RECALL,
+        ),
+        TrainedArm(
+            name="grpo",
+            recipe="grpo",
+            settings={"groups_per_step": 8, "rollout.n": 8},
+            column=_RECALL,
+        ),
+    )
+)
+_WEAK = (
+    "Recall-v0 with a blank model of 0.1 million parameters; both arms play 64 episodes a step. "
+    "One number per seed, so that few seeds decide only large differences."
+)
+
+SEARCH_CLAIMS = (
+    Claim(
+        name="masking",
+        statement="Leaving retrieved text out of the loss trains a better agent than training on "
+        "it.",
+        source=Source(
+            paper=_PAPER,
+            where="section on loss masking of retrieved tokens",
+            figure="higher exact match and a stabler run with the mask",
+        ),
+        experiment=Training(
+            arms=(
+                TrainedArm(name="masked", recipe="grpo", column=_SEARCH),
+                TrainedArm(
+                    name="unmasked",
+                    recipe="grpo",
+                    settings={"train_observations": True},
+                    column=_SEARCH,
+                ),
+            )
+        ),
+        comparisons=(Comparison(better="masked", worse="unmasked", measure="success", least=0.03),),
+        minutes=5,
+        weaker="One-hop questions with short passages; a long retrieved text would weigh more.",
+    ),
+    Claim(
+        name="grpo-faster",
+        statement="GRPO learns faster than PPO, whose critic has to warm up first.",
+        source=Source(
+            paper=_PAPER,
+            where="comparison of PPO and GRPO",
+            figure="GRPO's reward rises earlier in training",
+        ),
+        experiment=_RACE,
+        comparisons=(Comparison(better="grpo", worse="ppo", measure="area_calls", least=0.05),),
+        minutes=3,
+        weaker=_WEAK,
+    ),
+    Claim(
+        name="ppo-steadier",
+        statement="PPO's training is steadier than GRPO's: it falls less below what it had "
+        "reached.",
+        source=Source(
+            paper=_PAPER,
+            where="comparison of PPO and GRPO",
+            figure="GRPO's reward collapses after many steps, PPO's does not",
+        ),
+        experiment=_RACE,
+        comparisons=(
+            Comparison(better="ppo", worse="grpo", measure="fall", higher=False, least=0.05),
+        ),
+        minutes=3,
+        weaker=_WEAK + " The collapse came after hundreds of steps of a 3B model.",
+    ),
+)
