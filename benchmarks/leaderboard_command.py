@@ -1,4 +1,4 @@
-"""`turngym leaderboard verify | reference | index | table | suites | key`."""
+"""`turngym leaderboard verify | reference | index | table | suites | key`, and those of the site."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from .leaderboard_options import (
     BoundOptions,
     LeaderboardCommand,
 )
+from .leaderboard_site_command import run_site
 from .leaderboard_tables import board_table, scores_table, suites_table
 from .suite_play import scripted_episodes
 
@@ -58,8 +59,10 @@ def run(command: LeaderboardCommand) -> None:
         table(action)
     elif isinstance(action, BoardSuites):
         suites(action)
-    else:
+    elif isinstance(action, BoardKey):
         key(action)
+    else:
+        run_site(action)
 
 
 def check(action: BoardVerify) -> None:

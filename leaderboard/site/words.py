@@ -15,9 +15,7 @@ HEAT_STEPS = 20
 
 def plain(text: object) -> str:
     """A stranger's text without signs that steer the display: control and direction characters."""
-    return "".join(
-        sign if sign in _KEPT or not _steers(sign) else _STRANGE for sign in str(text)
-    )
+    return "".join(sign if sign in _KEPT or not _steers(sign) else _STRANGE for sign in str(text))
 
 
 def _steers(sign: str) -> bool:
