@@ -1,4 +1,4 @@
-"""`turngym leaderboard verify | reference | index | table | suites | key`, and those of the site."""
+"""`turngym leaderboard`: verify, reference, index, table, suites, key; the others are handed on."""
 
 from __future__ import annotations
 

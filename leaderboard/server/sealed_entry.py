@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from ...envs.record import link
 from ..entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
 from ..entry_files import write_entry
 from ..forms import Form, filled
@@ -68,48 +69,63 @@ def finish(settings: ServerSettings, season: PlayedSeason, account: str) -> dict
         Fault: Nothing was played, or nobody said what the entry is.
     """
     name = season.public.name
-    with opened(settings.database) as base:
-        entry = base.execute(
-            "SELECT * FROM sealed_entries WHERE season = ? AND account = ?", (name, account)
-        ).fetchone()
-        rows = base.execute(
-            "SELECT * FROM sealed_episodes WHERE season = ? AND account = ?", (name, account)
-        ).fetchall()
-        if entry is not None and entry["submission"]:
-            return {"id": entry["submission"], "state": "queued"}
-        if entry is None:
-            raise Fault(409, "describe", "say first what the entry is: name, organisation, licence")
-        if not rows:
-            raise Fault(409, "unplayed", "no episode was played.")
-        steps = _steps(base, [row["id"] for row in rows])
-        submission = new_id()
-        folder = settings.uploads / submission
-        with _removed_on_error(folder):
-            episodes = _episodes(season, rows, steps)
-            fields = json.loads(filled(EntryFields, entry["fields"], "entry").model_dump_json())
-            card = ModelCard(**(fields.pop("card") | {"links": tuple(_links(entry["fields"]))}))
-            manifest = manifest_for(season.suite, board="agents", card=card, **fields)
-            write_entry(folder, manifest, episodes)
+    entry, rows, steps = _pass(settings, name, account)
+    if entry is not None and entry["submission"]:
+        return {"id": entry["submission"], "state": "queued"}
+    if entry is None:
+        raise Fault(409, "describe", "say first what the entry is: name, organisation, licence.")
+    if not rows:
+        raise Fault(409, "unplayed", "no episode was played.")
+    fields = filled(EntryFields, entry["fields"], "the entry")
+    manifest = manifest_for(season.suite, board="agents", **dict(fields))
+    episodes = _episodes(season, rows, steps)
+    submission = new_id()
+    folder = settings.uploads / submission
+    with _removed_on_error(folder):
+        write_entry(folder, manifest, episodes)
+        with opened(settings.database) as base:
+            _close(base, name, account, submission)
             insert(base, submission, account, folder, name)
-            base.execute(
-                "UPDATE sealed_entries SET submission = ? WHERE season = ? AND account = ?",
-                (submission, name, account),
-            )
-            base.execute(
-                "UPDATE sealed_episodes SET status = 'expired', why = 'the pass was finished' "
-                "WHERE season = ? AND account = ? AND status = 'running'",
-                (name, account),
-            )
     failed = sum(episode.error is not None for episode in episodes)
     return {"id": submission, "state": "queued", "errors": failed}
 
 
-def _links(fields: str) -> list[str]:
-    return json.loads(fields)["card"]["links"]
+def _pass(
+    settings: ServerSettings, season: str, account: str
+) -> tuple[sqlite3.Row | None, list[sqlite3.Row], dict[str, list[sqlite3.Row]]]:
+    """All that is kept of a pass: what it is, its episodes, their steps."""
+    with opened(settings.database) as base:
+        entry = base.execute(
+            "SELECT * FROM sealed_entries WHERE season = ? AND account = ?", (season, account)
+        ).fetchone()
+        rows = base.execute(
+            "SELECT * FROM sealed_episodes WHERE season = ? AND account = ?", (season, account)
+        ).fetchall()
+        return entry, rows, _steps(base, [row["id"] for row in rows])
+
+
+def _close(base: sqlite3.Connection, season: str, account: str, submission: str) -> None:
+    """End the pass; of two that finish it at once, the first does.
+
+    Raises:
+        Fault: It is finished.
+    """
+    changed = base.execute(
+        "UPDATE sealed_entries SET submission = ? "
+        "WHERE season = ? AND account = ? AND submission = ''",
+        (submission, season, account),
+    ).rowcount
+    if not changed:
+        raise Fault(409, "played", "this account has finished its pass.")
+    base.execute(
+        "UPDATE sealed_episodes SET status = 'expired', why = 'the pass was finished' "
+        "WHERE season = ? AND account = ? AND status = 'running'",
+        (season, account),
+    )
 
 
 @contextlib.contextmanager
-def _removed_on_error(folder: Path) -> Any:
+def _removed_on_error(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -152,8 +168,6 @@ def _episode(  # noqa: PLR0913 - what an episode is made of
     row: sqlite3.Row | None,
     taken: list[sqlite3.Row],
 ) -> Episode:
-    from ...envs.record import link
-
     task = cell.tasks[slot.task]
     status = "running" if row is None else row["status"]
     error: ErrorKind | None = None
