@@ -54,6 +54,7 @@ class RemoteEnv(SeededEnv):
         self.render_mode = render_mode
         cell = _cell_of(env_id, settings, client.describe_season())
         self.key: str = cell["key"]
+        self.split: str = cell["split"]
         self.tasks: int = cell["tasks"]
         self.trials: int = cell["trials"]
         self.max_turns: int = cell["max_turns"]
@@ -84,6 +85,7 @@ class RemoteEnv(SeededEnv):
         Args:
             seed: Seeds :attr:`np_random`; the episode's own seed is the server's.
             options: ``task`` and ``trial``, counted from 0; the next free ones if left out.
+                A ``split`` must be the season's.
 
         Raises:
             UnknownNameError: An option that does not exist.
@@ -95,15 +97,15 @@ class RemoteEnv(SeededEnv):
         for key in given:
             if key not in RESET_OPTIONS:
                 raise UnknownNameError("reset option", key, RESET_OPTIONS, self.name)
+        if given.get("split", self.split) != self.split:
+            raise BadValueError(
+                f"{self.name}: split {given['split']!r}; the season plays {self.split!r}."
+            )
         if seed is not None:
             self.seed_stream(seed)
         wanted = [_index(given.get(key), key, self.name) for key in ("task", "trial")]
         request = secrets.token_hex(16)
         told = self.client.start(self.key, *wanted, request)
-        if "split" in given and given["split"] != told["info"]["split"]:
-            raise BadValueError(
-                f"{self.name}: split {given['split']!r}; the season plays {told['info']['split']!r}."
-            )
         self._session = told["session"]
         self._info = _info(told["info"])
         self._texts = [self.instructions, told["observation"]]
