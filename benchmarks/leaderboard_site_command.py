@@ -9,11 +9,15 @@ from rich.markup import escape
 
 from ..algos.progress import reporter
 from ..envs.errors import TurngymError
+from ..leaderboard.board import REFERENCES
 from ..leaderboard.coverage import known_suites
+from ..leaderboard.entry_files import write_entry
 from ..leaderboard.index import entries_folder, index_path, read_index
 from ..leaderboard.limits import ReplayLimits
+from ..leaderboard.suite import Suite
 from ..leaderboard.suites import load_suite
 from .leaderboard_site_options import BoardBuild, BoardReveal, BoardSeason, BoardServe, BoardToken
+from .suite_play import reference_manifest, scripted_episodes
 
 
 def run_site(action: BoardBuild | BoardServe | BoardToken | BoardSeason | BoardReveal) -> None:
@@ -86,11 +90,13 @@ def token(action: BoardToken) -> None:
 
 def season(action: BoardSeason) -> None:
     """Open a season."""
-    from ..leaderboard.season import SeasonTerms, open_season
+    from ..leaderboard.season import SeasonTerms, open_season, suite_file
     from ..leaderboard.server import ServerSettings
+    from ..leaderboard.server.publishing import prepare
 
     settings = ServerSettings(home=_path(action.home))
     terms = SeasonTerms(session_s=action.session_s, tell_rewards=action.tell_rewards)
+    prepare(settings)
     with reporter().bar("making the season's worlds") as bar:
         public = open_season(
             settings.seasons,
@@ -99,9 +105,19 @@ def season(action: BoardSeason) -> None:
             terms,
             lambda done, total: bar.update(done / total, f"{done} of {total}"),
         )
+    _references(settings.entries, load_suite(suite_file(settings.seasons, public.name)))
     console = Console()
     console.print(f"season {public.name} is open on the server of {settings.home}", highlight=False)
     console.print(f"commitment: {public.commitment}", highlight=False, soft_wrap=True)
+
+
+def _references(entries: Path, suite: Suite) -> None:
+    """Make the rows of expert, random and null on a season's suite."""
+    report = reporter()
+    for name in REFERENCES:
+        with report.bar(f"{name} on {suite.id}") as bar:
+            episodes = list(scripted_episodes(name, suite, 0, bar))
+        write_entry(entries / suite.id / name, reference_manifest(name, suite), episodes)
 
 
 def reveal(action: BoardReveal) -> None:

@@ -30,9 +30,22 @@ def board_title(board: Board) -> str:
 
 
 def write_board(
-    renderer: Renderer, folder: Folder, path: str, board: Board, all_boards: Sequence[Board]
+    renderer: Renderer,
+    folder: Folder,
+    placed: tuple[str, Board],
+    all_boards: Sequence[Board],
+    known: bool,
 ) -> None:
-    """The page of one board: table, matrix, curves."""
+    """The page of one board: table, matrix, curves.
+
+    Args:
+        renderer: Fills the template.
+        folder: Takes the page.
+        placed: Place of the page, and the board.
+        all_boards: Every board; the curves go across tracks.
+        known: Whether the suite is public, so that its worlds have pages.
+    """
+    path, board = placed
     envs = list(board.rows[0].envs) if board.rows else []
     text = renderer.text(
         "board.html",
@@ -43,6 +56,7 @@ def write_board(
         envs=envs,
         trials=min((len(row.pass_at) for row in board.rows), default=1),
         curves=curves_of(board, all_boards),
+        known=known,
     )
     folder.write(path, text)
 

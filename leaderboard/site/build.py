@@ -65,7 +65,7 @@ def build_site(index: Sequence[Indexed], settings: SiteSettings, tell: Tick | No
         numbers[board.suite] = numbers.get(board.suite, 0) + (board.track is not None)
         placed.append((board_path(board, numbers[board.suite]), board))
     for path, board in placed:
-        write_board(renderer, folder, path, board, found)
+        write_board(renderer, folder, (path, board), found, board.suite in settings.suites)
     write_start(renderer, folder, placed, index)
     shown = [one for one in index if one.verdict.scores is not None]
     for place, one in enumerate(shown):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ...envs.digest import digest_of
 from ..board import reference_of
-from ..entry import Manifest
 from ..entry_files import EntryFiles
 from ..index import Indexed
 from ..suite import Suite
@@ -27,7 +26,8 @@ def write_entry_pages(
 ) -> None:
     """The entry's page, and one per task with its transcripts.
 
-    Transcripts of an unchanged entry are left as an earlier build wrote them.
+    Transcripts of an unchanged entry are left as an earlier build wrote them. Where the suite is
+    not known, as that of a sealed season, nothing tells which tasks were played.
     """
     verdict = one.verdict
     manifest, scores = verdict.manifest, verdict.scores
@@ -55,22 +55,18 @@ def write_entry_pages(
         tasks=_tasks(verdict.episodes),
         failed=[episode for episode in verdict.episodes if episode.failed],
         linked=linked,
+        known=suite is not None,
     )
     folder.write(f"{home}/index.html", page)
     if suite is not None and settings.transcripts:
-        _write_transcripts(renderer, folder, home, verdict, manifest, suite, settings, one)
+        _write_transcripts(renderer, folder, one, suite, settings)
 
 
-def _write_transcripts(  # noqa: PLR0913 - what a page is made from
-    renderer: Renderer,
-    folder: Folder,
-    home: str,
-    verdict: Verdict,
-    manifest: Manifest,
-    suite: Suite,
-    settings: SiteSettings,
-    one: Indexed,
+def _write_transcripts(
+    renderer: Renderer, folder: Folder, one: Indexed, suite: Suite, settings: SiteSettings
 ) -> None:
+    verdict, home = one.verdict, f"entries/{one.entry_id}"
+    assert verdict.manifest is not None, "an accepted entry was read"
     stamp = _stamp(verdict, settings.uploads)
     old = folder.root / home / _STAMP
     if old.is_file() and old.read_text(encoding="utf-8") == stamp:
@@ -84,7 +80,7 @@ def _write_transcripts(  # noqa: PLR0913 - what a page is made from
                 "task.html",
                 depth=4,
                 here="boards",
-                name=manifest.name,
+                name=verdict.manifest.name,
                 entry_id=one.entry_id,
                 cell=cell,
                 task=task,
