@@ -103,9 +103,9 @@ class RemoteEnv(SeededEnv):
             )
         if seed is not None:
             self.seed_stream(seed)
-        wanted = [_index(given.get(key), key, self.name) for key in ("task", "trial")]
-        request = secrets.token_hex(16)
-        told = self.client.start(self.key, *wanted, request)
+        task = _index(given.get("task"), "task", self.name)
+        trial = _index(given.get("trial"), "trial", self.name)
+        told = self.client.start(self.key, task, trial, secrets.token_hex(16))
         self._session = told["session"]
         self._info = _info(told["info"])
         self._texts = [self.instructions, told["observation"]]

@@ -130,7 +130,7 @@ def _sealed_cell(cell: Cell, secret: str) -> Cell:
         drawn = rng.choice(_ENDLESS if size is None else size, count, replace=False)
         tasks = tuple(sorted(int(index) for index in drawn))
     world.close()
-    return Cell(**(dict(cell) | {"settings": settings, "tasks": tasks}))
+    return made(Cell, "season", **(dict(cell) | {"settings": settings, "tasks": tasks}))
 
 
 def _drawn(secret: str, what: str) -> int:
@@ -177,13 +177,13 @@ def open_season(
             SeasonCell(
                 key=cell.key,
                 env_id=cell.env_id,
-                settings=cell.settings,
+                settings=public_cell.settings,
                 split=cell.split,
                 tasks=len(cell.tasks),
                 trials=cell.trials,
                 max_turns=cell.max_turns,
             )
-            for cell in _with_settings_of(suite, base)
+            for cell, public_cell in zip(suite.cells, base.cells, strict=True)
         ),
     )
     folder.mkdir(parents=True, mode=0o700)
@@ -193,14 +193,6 @@ def open_season(
     write_suite(suite, folder / SEALED).chmod(0o600)
     (folder / PUBLIC).write_text(public.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return public
-
-
-def _with_settings_of(suite: Suite, base: Suite) -> list[Cell]:
-    """The sealed cells with the public settings."""
-    return [
-        Cell(**(dict(sealed) | {"settings": cell.settings}))
-        for sealed, cell in zip(suite.cells, base.cells, strict=True)
-    ]
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -224,7 +225,10 @@ def test_bad_actions_and_bad_order(address: str, place: Place) -> None:
     assert env.step("a")[4]["turn"] == 1
 
 
-def test_expired_and_unplayed_episodes_count_as_errors(place: Place, season_files: Path) -> None:
+def test_expired_and_unplayed_episodes_count_as_errors(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turngym.leaderboard.server.work.write_site", lambda settings: None)
     path = place.settings.seasons / "spring" / "season.json"
     data = json.loads(path.read_text())
     data["terms"]["session_s"] = 0.3
@@ -258,21 +262,13 @@ def test_open_episodes_and_steps_are_limited(place: Place) -> None:
         with pytest.raises(BadValueError, match="1 episodes are open"):
             other.start("MathWord-v0", None, None, "1" * 32)
         env.step("a")
-        other._sent, calls = _counted(other._sent), []
         status, _, wait = other._sent("POST", "/api/seasons/spring/episodes", {})
-        calls.append(status)
-        assert calls == [429]
+        assert status == 429
         assert wait is not None
         assert wait > 0
 
 
-def _counted(sent: Any) -> Any:
-    return lambda *given: sent(*given)
-
-
 def test_rewards_are_told_when_the_season_says_so(place: Place, season_files: Path) -> None:
-    import shutil
-
     shutil.rmtree(place.settings.seasons / "spring")
     shutil.copytree(season_files / "open", place.settings.seasons / "open")
     with served(place.settings) as address:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sqlite3
+import tempfile
 import time
 import zipfile
 from pathlib import Path
@@ -13,10 +14,14 @@ import pytest
 from board_helpers import edit_episodes
 from server_helpers import Place, wait_for, zipped
 
+from turngym.leaderboard.archive import unpack
+from turngym.leaderboard.coverage import known_suites
 from turngym.leaderboard.limits import ReadLimits, ReplayLimits
 from turngym.leaderboard.server import new_token, revoke_tokens
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.submissions import find, take_next, update
+from turngym.leaderboard.verdict import Verdict
+from turngym.leaderboard.verify import verify_folder
 
 
 def archive(**files: bytes) -> bytes:
@@ -29,6 +34,19 @@ def archive(**files: bytes) -> bytes:
 
 def send(client: Any, place: Place, data: bytes, **headers: str) -> Any:
     return client.post("/api/submissions", content=data, headers=place.headers | headers)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify in this process and write no pages: for tests that are about the queue alone."""
+
+    def verify_here(archive: Path, *, suites: Any, read: Any, replay: Any, tell: Any) -> Verdict:
+        with tempfile.TemporaryDirectory() as room:
+            folder = unpack(archive, Path(room), read)
+            return verify_folder(folder, known_suites(suites), read, tell)
+
+    monkeypatch.setattr("turngym.leaderboard.server.work.verify", verify_here)
+    monkeypatch.setattr("turngym.leaderboard.server.work.write_site", lambda settings: None)
 
 
 def test_a_good_a_forged_and_a_poisoned_entry(place: Place, entry: Path, tmp_path: Path) -> None:
@@ -61,7 +79,9 @@ def test_a_good_a_forged_and_a_poisoned_entry(place: Place, entry: Path, tmp_pat
     assert (place.settings.entries / told[2]["entry_id"] / "entry.json").is_file()
 
 
-def test_a_restart_resumes_the_queue(place: Place, entry: Path, tmp_path: Path) -> None:
+def test_a_restart_resumes_the_queue(
+    place: Place, entry: Path, tmp_path: Path, quick: None
+) -> None:
     data = zipped(entry, tmp_path / "good")
     with place.client() as client:
         names = [send(client, place, data).json()["id"] for _ in range(3)]
@@ -74,7 +94,7 @@ def test_a_restart_resumes_the_queue(place: Place, entry: Path, tmp_path: Path) 
 
 
 def test_an_entry_that_stops_the_server_is_given_up(
-    place: Place, entry: Path, tmp_path: Path
+    place: Place, entry: Path, tmp_path: Path, quick: None
 ) -> None:
     data = zipped(entry, tmp_path / "good")
     with place.client() as client:
@@ -93,7 +113,9 @@ def test_limits_of_the_replay_are_told(place: Place, entry: Path, tmp_path: Path
     assert (told["state"], told["reason"]) == ("refused", "wall_limit")
 
 
-def test_a_failing_server_says_so_and_goes_on(place: Place, entry: Path, tmp_path: Path) -> None:
+def test_a_failing_server_says_so_and_goes_on(
+    place: Place, entry: Path, tmp_path: Path, quick: None
+) -> None:
     data = zipped(entry, tmp_path / "good")
     with place.client() as client:
         lost, kept = (send(client, place, data).json()["id"] for _ in range(2))
