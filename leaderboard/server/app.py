@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
+from ..site.rendering import Folder
 from .publishing import prepare
 from .sealed import SealedPlay
 from .sealed_routes import sealed_routes
@@ -34,7 +35,7 @@ def make_app(settings: ServerSettings, background: bool = True) -> FastAPI:
         background: Whether the thread that verifies runs along.
     """
     prepare(settings)
-    settings.site.mkdir(exist_ok=True)
+    Folder(settings.site).assets()  # the server's own pages need them before the site is written
     gate, seasons = Gate(settings), Seasons(settings.seasons)
     play = SealedPlay(settings, seasons)
     worker = Worker(settings, play.expire)
