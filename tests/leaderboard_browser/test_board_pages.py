@@ -159,10 +159,10 @@ def test_upload_and_status(
     page = visit(f"{address}/submit", "phone")
     send(page, address, place.token, good)
     page.wait_for_url("**/submissions/*")
-    page.wait_for_selector("[data-state=accepted]", timeout=60_000)
+    page.wait_for_selector("[data-state=accepted]", timeout=120_000)
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     link = page.get_by_role("link", name="Its page")
-    for _ in range(300):
+    for _ in range(1200):
         if page.request.get(page.evaluate("e => e.href", link.element_handle())).ok:
             break
         time.sleep(0.1)
@@ -171,7 +171,7 @@ def test_upload_and_status(
     assert page.locator("h1").inner_text().startswith(EVIL)
     assert page.get_by_role("link", name="Submit").is_visible()
     send(page, address, place.token, forged)
-    page.wait_for_selector("[data-state=refused]", timeout=60_000)
+    page.wait_for_selector("[data-state=refused]", timeout=120_000)
     assert "seed" in page.locator(".chip.bad").all_inner_texts()
 
 

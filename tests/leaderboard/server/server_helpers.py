@@ -62,7 +62,7 @@ def zipped(folder: Path, target: Path) -> bytes:
     return Path(shutil.make_archive(str(target), "zip", folder)).read_bytes()
 
 
-def wait_for(client: TestClient, name: str, seconds: float = 60.0) -> dict[str, Any]:
+def wait_for(client: TestClient, name: str, seconds: float = 120.0) -> dict[str, Any]:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         told = client.get(f"/api/submissions/{name}").json()
