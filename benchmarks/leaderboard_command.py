@@ -1,4 +1,4 @@
-"""`turngym leaderboard verify | reference | index | table | suites | key`."""
+"""`turngym leaderboard`: verify, reference, index, table, suites, key; the others are handed on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from rich.markup import escape
 from ..algos.progress import Bar, reporter
 from ..envs.errors import DataError, TurngymError, UnknownNameError
 from ..leaderboard.board import REFERENCES, boards
-from ..leaderboard.entry import ModelCard
 from ..leaderboard.entry_files import write_entry
 from ..leaderboard.index import entries_folder, index_path, read_index, rebuild
 from ..leaderboard.jail import verify, verify_queue
 from ..leaderboard.limits import ReplayLimits
-from ..leaderboard.packing import manifest_for
 from ..leaderboard.signing import new_key
 from ..leaderboard.suite_digests import drifts
 from ..leaderboard.suites import load_suite, suite_ids
@@ -33,16 +31,9 @@ from .leaderboard_options import (
     BoundOptions,
     LeaderboardCommand,
 )
+from .leaderboard_site_command import run_site
 from .leaderboard_tables import board_table, scores_table, suites_table
-from .suite_play import scripted_episodes
-
-_DESCRIPTIONS = {
-    "expert": "The worlds' own scripted experts, which read the hidden state: about the best "
-    "that can be reached.",
-    "random": "A legal action at random where the world lists them, else random words in the "
-    "form of an action.",
-    "null": "Says nothing, every turn.",
-}
+from .suite_play import reference_manifest, scripted_episodes
 
 
 def run(command: LeaderboardCommand) -> None:
@@ -58,8 +49,10 @@ def run(command: LeaderboardCommand) -> None:
         table(action)
     elif isinstance(action, BoardSuites):
         suites(action)
-    else:
+    elif isinstance(action, BoardKey):
         key(action)
+    else:
+        run_site(action)
 
 
 def check(action: BoardVerify) -> None:
@@ -117,16 +110,7 @@ def reference(action: BoardReference) -> None:
             raise DataError(f"{folder}: exists; --overwrite replaces it.")
     report = reporter()
     for name, folder in zip(chosen, folders, strict=True):
-        manifest = manifest_for(
-            suite,
-            name=name,
-            organisation="turngym",
-            board="agents",
-            description=_DESCRIPTIONS[name],
-            card=ModelCard(model=name, recipe="scripted"),
-            licence="Apache-2.0",
-            reference=name,
-        )
+        manifest = reference_manifest(name, suite)
         with report.bar(f"{name} on {suite.id}") as bar:
             episodes = list(scripted_episodes(name, suite, 0, bar))
         if folder.exists():

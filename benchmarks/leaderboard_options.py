@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from .leaderboard_site_options import BoardBuild, BoardReveal, BoardSeason, BoardServe, BoardToken
+
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Sources = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
 Entries = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ENTRY")]
@@ -203,7 +205,7 @@ class BoardKey:
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderboardCommand:
-    """Verify, index and show entries."""
+    """Verify, index and show entries; make and serve the site; hold sealed seasons."""
 
     action: Annotated[
         Annotated[BoardVerify, tyro.conf.subcommand("verify")]
@@ -211,6 +213,11 @@ class LeaderboardCommand:
         | Annotated[BoardIndex, tyro.conf.subcommand("index")]
         | Annotated[BoardTable, tyro.conf.subcommand("table")]
         | Annotated[BoardSuites, tyro.conf.subcommand("suites")]
-        | Annotated[BoardKey, tyro.conf.subcommand("key")],
+        | Annotated[BoardKey, tyro.conf.subcommand("key")]
+        | Annotated[BoardBuild, tyro.conf.subcommand("build")]
+        | Annotated[BoardServe, tyro.conf.subcommand("serve")]
+        | Annotated[BoardToken, tyro.conf.subcommand("token")]
+        | Annotated[BoardSeason, tyro.conf.subcommand("season")]
+        | Annotated[BoardReveal, tyro.conf.subcommand("reveal")],
         tyro.conf.arg(name=""),
     ] = field()

@@ -12,7 +12,8 @@ from ..agents.scripted import scripted
 from ..algos.progress import Bar
 from ..envs.api import Policy, TextEnv
 from ..envs.errors import ContextFullError
-from ..leaderboard.entry import Episode
+from ..leaderboard.entry import Episode, Manifest, ModelCard
+from ..leaderboard.packing import manifest_for
 from ..leaderboard.recording import AgentStopped, play_slot, play_suite
 from ..leaderboard.suite import Cell, Slot, Suite
 from ..leaderboard.suite_digests import make_world
@@ -22,6 +23,33 @@ if TYPE_CHECKING:
     from ..algos.token_agent import TokenAgent
 
 Played = tuple[tuple[str, ...], AgentStopped | None]
+
+_DESCRIPTIONS = {
+    "expert": "The worlds' own scripted experts, which read the hidden state: about the best "
+    "that can be reached.",
+    "random": "A legal action at random where the world lists them, else random words in the "
+    "form of an action.",
+    "null": "Says nothing, every turn.",
+}
+
+
+def reference_manifest(name: str, suite: Suite) -> Manifest:
+    """The description of a reference row.
+
+    Args:
+        name: expert, random or null.
+        suite: What it plays.
+    """
+    return manifest_for(
+        suite,
+        name=name,
+        organisation="turngym",
+        board="agents",
+        description=_DESCRIPTIONS[name],
+        card=ModelCard(model=name, recipe="scripted"),
+        licence="Apache-2.0",
+        reference=name,
+    )
 
 
 def scripted_episodes(name: str, suite: Suite, run: int, bar: Bar) -> Iterator[Episode]:

@@ -84,6 +84,19 @@ def find_world(env_id: str) -> World:
     return _WORLDS[env_id]
 
 
+def registered_as(world: type) -> str:
+    """The id under which a class of worlds is registered.
+
+    Raises:
+        UnknownNameError: Under none.
+    """
+    entry_point = f"{world.__module__}:{world.__name__}"
+    for name, registered in _WORLDS.items():
+        if registered.entry_point == entry_point:
+            return name
+    raise UnknownNameError("world", entry_point, all_ids())
+
+
 register_world(
     World(
         id="SearchQA-v0",

@@ -13,12 +13,19 @@ from .errors import UnknownNameError
 class WorldType(ABCMeta):
     """Metaclass of worlds: checks the names of the settings before the constructor runs.
 
+    With the setting ``server`` a world of a sealed season is made instead, which that server
+    steps (:class:`turngym.envs.remote.RemoteEnv`).
+
     Raises:
         UnknownNameError: A setting that the constructor does not take.
     """
 
     def __call__(cls, *args: Any, **settings: Any) -> Any:
         """Make a world."""
+        if settings.get("server") is not None:
+            from .remote import remote_env
+
+            return remote_env(cls, settings)
         check_settings(cls, settings)
         return super().__call__(*args, **settings)
 

@@ -1,0 +1,130 @@
+"""Accepted entries become folders, rows of the index, and pages."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ...envs.errors import DataError
+from ..archive import unpack
+from ..index import Indexed, entries_folder, entry_folders, rebuild
+from ..jail import verify
+from ..season import is_revealed, season_names, suite_file
+from ..verdict import Verdict
+from .settings import ServerSettings
+
+log = logging.getLogger(__name__)
+
+
+def all_suite_files(settings: ServerSettings) -> list[Path]:
+    """Further suites: given ones and those of every season. Nothing of it is shown."""
+    return [
+        *settings.suite_files,
+        *(suite_file(settings.seasons, name) for name in season_names(settings.seasons)),
+    ]
+
+
+def public_suite_files(settings: ServerSettings) -> list[Path]:
+    """Further suites that may be shown: given ones and those of revealed seasons."""
+    return [
+        *settings.suite_files,
+        *(
+            suite_file(settings.seasons, name)
+            for name in season_names(settings.seasons)
+            if is_revealed(settings.seasons, name)
+        ),
+    ]
+
+
+def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str) -> str:
+    """Put an accepted entry among the entries.
+
+    Args:
+        settings: Of the server.
+        source: Its archive or folder.
+        verdict: That accepted it.
+        name: Id of the submission; its start makes the folder's name unique.
+
+    Returns:
+        The entry's id.
+    """
+    manifest = verdict.manifest
+    assert manifest is not None, "an accepted entry was read"
+    entry_id = f"{manifest.suite.name}-v{manifest.suite.version}/{_slug(manifest.name)}-{name[:8]}"
+    target = settings.entries / entry_id
+    if target.exists():
+        return entry_id
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=settings.home, prefix="unpacking-") as room:
+        fresh = Path(room) / "entry"
+        if source.is_dir():
+            shutil.copytree(source, fresh)
+        else:
+            folder = Path(room) / "archive"
+            folder.mkdir()
+            unpack(source, folder, settings.read).rename(fresh)
+        os.rename(fresh, target)
+    return entry_id
+
+
+def _slug(name: str) -> str:
+    """A folder's name from an entry's: plain letters, never one of the reference rows' names."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "entry"
+
+
+def reindex(settings: ServerSettings, known: dict[str, Verdict] | None = None) -> list[Indexed]:
+    """Bring the index in line with the entries.
+
+    Args:
+        settings: Of the server.
+        known: Verdicts that were just found, by entry id.
+    """
+    suites, verdicts = all_suite_files(settings), known or {}
+
+    def verdict_of(folder: Path) -> Verdict:
+        entry_id = folder.relative_to(settings.entries).as_posix()
+        if entry_id in verdicts:
+            return verdicts[entry_id]
+        return verify(folder, suites=suites, read=settings.read, replay=settings.replay)
+
+    return rebuild(settings.entries, settings.index, verdict_of)
+
+
+def prepare(settings: ServerSettings) -> None:
+    """Make the folders; the entries of the package are there from the start."""
+    for folder in (settings.home, settings.uploads, settings.seasons):
+        folder.mkdir(parents=True, exist_ok=True)
+    settings.home.chmod(0o700)
+    if not settings.entries.exists():
+        for entry_id, folder in entry_folders(entries_folder()):
+            shutil.copytree(folder, settings.entries / entry_id)
+        settings.entries.mkdir(exist_ok=True)
+
+
+def write_site(settings: ServerSettings) -> None:
+    """Write the pages in a process of their own: they replay what strangers sent.
+
+    Raises:
+        DataError: The process failed; the pages stay as they were.
+    """
+    words = [
+        *("--entries", settings.entries, "--index", settings.index, "--out", settings.site),
+        *(word for path in public_suite_files(settings) for word in ("--suite-file", path)),
+    ]
+    command = [sys.executable, "-P", "-m", "turngym.leaderboard.site.process", *map(str, words)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=settings.build_s, check=False, text=True
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DataError(f"writing the site took more than {settings.build_s:g} seconds.") from error
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+        raise DataError(f"writing the site failed: {last[0][:300]}")
+    log.info("site written: %s", done.stdout.strip())

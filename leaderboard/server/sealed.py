@@ -1,0 +1,308 @@
+"""Stepping sealed episodes: one pass per task and trial, kept on disk action by action."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...envs.api import TextEnv
+from ...envs.record import link
+from ..recording import storable
+from ..suite import Cell, Slot
+from .seasons import PlayedSeason, Seasons
+from .settings import ServerSettings
+from .store import opened
+from .submissions import new_id
+from .web import Fault
+
+EXPIRED = "no step came in time"
+_HIDDEN = {"reward_terms": {}, "metrics": {}, "verdict": None}
+
+
+@dataclass
+class _Live:
+    """A running episode in memory."""
+
+    world: TextEnv[Any, Any]
+    chain: str
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class SealedPlay:
+    """Starts and steps episodes of the open seasons.
+
+    A running episode lives in memory; after a restart, or when many others ran meanwhile, it is
+    replayed from its actions. A step that is sent twice is taken once.
+
+    Args:
+        settings: Of the server.
+        seasons: Its seasons.
+    """
+
+    def __init__(self, settings: ServerSettings, seasons: Seasons) -> None:
+        self._settings = settings
+        self._seasons = seasons
+        self._live: OrderedDict[str, _Live] = OrderedDict()
+        self._lock = threading.Lock()
+
+    # ------------------------------------------------------------------ start
+
+    def start(
+        self, account: str, season: PlayedSeason, env: str, wanted: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Begin the wanted episode, or the next one that was not played.
+
+        Args:
+            account: Who plays.
+            season: What is played.
+            env: Environment, or key of a cell.
+            wanted: ``task`` and ``trial`` (None: the next), and ``request``, an id of the
+                caller's: the same one gets the same episode again as long as it has no step.
+
+        Raises:
+            Fault: Played already, or too many episodes are open.
+            UnknownNameError: There is no such environment in the season.
+        """
+        cell = season.cell_for(env)
+        with opened(self._settings.database) as base:
+            row = base.execute(
+                "SELECT * FROM sealed_episodes WHERE account = ? AND season = ? AND request = ?",
+                (account, season.public.name, wanted["request"]),
+            ).fetchone()
+            if row is None:
+                row = self._begin(base, account, season, cell, wanted)
+        live = self._of(season, row)
+        info = live.world._info(live.world.episode)
+        return {
+            "session": row["id"],
+            "env": cell.key,
+            "task": row["task"],
+            "trial": row["trial"],
+            "observation": live.world.episode.observation,
+            "info": self._told(season, row, info),
+            "left": self.left(account, season),
+        }
+
+    def _begin(
+        self,
+        base: sqlite3.Connection,
+        account: str,
+        season: PlayedSeason,
+        cell: Cell,
+        wanted: dict[str, Any],
+    ) -> sqlite3.Row:
+        name = season.public.name
+        mine = base.execute(
+            "SELECT env, task, trial, status FROM sealed_episodes WHERE account = ? AND season = ?",
+            (account, name),
+        ).fetchall()
+        done = base.execute(
+            "SELECT submission FROM sealed_entries WHERE account = ? AND season = ?",
+            (account, name),
+        ).fetchone()
+        if done is not None and done["submission"]:
+            raise Fault(409, "played", f"season {name}: this account has finished its pass.")
+        running = sum(row["status"] == "running" for row in mine)
+        if running >= self._settings.open_episodes:
+            raise Fault(
+                429, "open", f"{running} episodes are open; finish some before starting others."
+            )
+        taken = {Slot(row["env"], row["task"], row["trial"]) for row in mine}
+        slot = _slot(cell, taken, wanted["task"], wanted["trial"])
+        session = new_id()
+        base.execute(
+            "INSERT INTO sealed_episodes "
+            "(id, season, account, env, task, trial, request, status, touched) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, 'running', ?)",
+            (session, name, account, *slot, wanted["request"], time.time()),
+        )
+        return base.execute("SELECT * FROM sealed_episodes WHERE id = ?", (session,)).fetchone()
+
+    # ------------------------------------------------------------------ step
+
+    def step(self, account: str, session: str, turn: int, action: str) -> dict[str, Any]:
+        """Take one action.
+
+        Args:
+            account: Who plays.
+            session: Which episode.
+            turn: Number of the action, from 1.
+            action: The text.
+
+        Raises:
+            Fault: No such episode of this account, over, expired, or another turn is due.
+        """
+        with opened(self._settings.database) as base:
+            row = base.execute(
+                "SELECT * FROM sealed_episodes WHERE id = ? AND account = ?", (session, account)
+            ).fetchone()
+            if row is None:
+                raise Fault(404, "unknown", "this account has no such episode.")
+            said = base.execute(
+                "SELECT action, answer FROM sealed_steps WHERE episode = ? AND turn = ?",
+                (session, turn),
+            ).fetchone()
+        if said is not None and said["action"] == action:
+            return json.loads(said["answer"])
+        season = self._seasons.find(row["season"])
+        self._check(season, row, action)
+        live = self._of(season, row)
+        with live.lock:
+            return self._stepped(season, row, live, turn, action)
+
+    def _check(self, season: PlayedSeason, row: sqlite3.Row, action: str) -> None:
+        if row["status"] == "running" and self._too_old(season, row["touched"]):
+            self.expire()
+            raise Fault(409, "expired", f"the episode is over: {EXPIRED}; it counts as 0.")
+        if row["status"] != "running":
+            why = f": {row['why']}" if row["why"] else ""
+            raise Fault(409, "over", f"the episode is over ({row['status']}{why}).")
+        if len(action) > season.suite.max_action_chars:
+            raise Fault(
+                422,
+                "action",
+                f"the action has {len(action):,} characters; at most "
+                f"{season.suite.max_action_chars:,} are taken.",
+            )
+        if storable(action) != action:
+            raise Fault(422, "action", "the action holds a lone surrogate; write valid UTF-8.")
+
+    def _stepped(
+        self, season: PlayedSeason, row: sqlite3.Row, live: _Live, turn: int, action: str
+    ) -> dict[str, Any]:
+        due = live.world.episode.turn + 1
+        if turn != due or live.world.episode.status != "running":
+            raise Fault(409, "turn", f"turn {turn} came; turn {due} is due.")
+        observation, reward, terminated, truncated, info = live.world.step(action)
+        live.chain = link(live.chain, action, observation)
+        tells = season.public.terms.tell_rewards
+        answer = {
+            "observation": observation,
+            "reward": reward if tells else 0.0,
+            "terminated": terminated,
+            "truncated": truncated,
+            "info": self._told(season, row, dict(info)),
+        }
+        status, why = str(info["status"]), ""
+        if status == "env_error":
+            why = observation
+        with opened(self._settings.database) as base:
+            if status != "env_error":  # what broke the world is no part of an entry
+                base.execute(
+                    "INSERT INTO sealed_steps VALUES (?, ?, ?, ?, ?)",
+                    (row["id"], turn, action, live.chain, json.dumps(answer)),
+                )
+            base.execute(
+                "UPDATE sealed_episodes SET status = ?, why = ?, touched = ? WHERE id = ?",
+                (status, why, time.time(), row["id"]),
+            )
+        if status != "running":
+            with self._lock:
+                self._live.pop(row["id"], None)
+        return answer
+
+    # ------------------------------------------------------------------ inside
+
+    def _of(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
+        """The episode in memory, replayed when it is not there."""
+        with self._lock:
+            if (live := self._live.get(row["id"])) is not None:
+                self._live.move_to_end(row["id"])
+                return live
+        made = self._replayed(season, row)
+        with self._lock:
+            live = self._live.setdefault(row["id"], made)
+            for name in list(self._live):
+                if len(self._live) <= self._settings.live_worlds:
+                    break
+                if name != row["id"] and not self._live[name].lock.locked():
+                    del self._live[name]
+        return live
+
+    def _replayed(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
+        cell = season.cells[row["env"]]
+        slot = Slot(row["env"], row["task"], row["trial"])
+        world = season.world(cell)
+        observation = started(season, world, cell, slot)
+        chain = link("", world.instructions, observation)
+        with opened(self._settings.database) as base:
+            steps = base.execute(
+                "SELECT action FROM sealed_steps WHERE episode = ? ORDER BY turn", (row["id"],)
+            ).fetchall()
+        for step in steps:
+            observation = world.step(step["action"])[0]
+            chain = link(chain, step["action"], observation)
+        return _Live(world, chain)
+
+    def _told(self, season: PlayedSeason, row: sqlite3.Row, info: Any) -> dict[str, Any]:
+        """The info without what would tell which task of a known list it is, or what it pays."""
+        hidden = {} if season.public.terms.tell_rewards else _HIDDEN
+        split = season.cells[row["env"]].split
+        return dict(info) | hidden | {"task_id": f"sealed/{row['task']}", "split": split}
+
+    def left(self, account: str, season: PlayedSeason) -> int:
+        """Episodes of the season that the account has not begun."""
+        with opened(self._settings.database) as base:
+            begun = base.execute(
+                "SELECT count(*) FROM sealed_episodes WHERE account = ? AND season = ?",
+                (account, season.public.name),
+            ).fetchone()[0]
+        return season.total - begun
+
+    def _too_old(self, season: PlayedSeason, touched: float) -> bool:
+        return time.time() - touched > season.public.terms.session_s
+
+    def expire(self) -> int:
+        """End the episodes in which no step came in time.
+
+        Returns:
+            How many.
+        """
+        count = 0
+        for name in self._seasons.open_names():
+            season = self._seasons.find(name)
+            before = time.time() - season.public.terms.session_s
+            with opened(self._settings.database) as base:
+                count += base.execute(
+                    "UPDATE sealed_episodes SET status = 'expired', why = ? "
+                    "WHERE season = ? AND status = 'running' AND touched < ?",
+                    (EXPIRED, name, before),
+                ).rowcount
+        return count
+
+
+def started(season: PlayedSeason, world: TextEnv[Any, Any], cell: Cell, slot: Slot) -> str:
+    """Reset a world to a slot whose task counts from 0.
+
+    Returns:
+        The first observation.
+    """
+    task = cell.tasks[slot.task]
+    seed = season.suite.seed_of(Slot(cell.key, task, slot.trial))
+    return world.reset(seed=seed, options={"split": cell.split, "task": task})[0]
+
+
+def _slot(cell: Cell, taken: set[Slot], task: int | None, trial: int | None) -> Slot:
+    """The wanted slot; with None the first free one, trial after trial.
+
+    Raises:
+        Fault: It does not exist, or was played.
+    """
+    if task is not None and not 0 <= task < len(cell.tasks):
+        last = len(cell.tasks) - 1
+        raise Fault(422, "task", f"{cell.key}: task {task} is none of the tasks 0 to {last}.")
+    if trial is not None and not 0 <= trial < cell.trials:
+        raise Fault(422, "task", f"{cell.key}: trial {trial}; there are {cell.trials}.")
+    tasks = range(len(cell.tasks)) if task is None else (task,)
+    trials = range(cell.trials) if trial is None else (trial,)
+    for slot in (Slot(cell.key, index, turn) for turn in trials for index in tasks):
+        if slot not in taken:
+            return slot
+    raise Fault(
+        409, "played", f"{cell.key}: played already; a season gives one pass per task and trial."
+    )

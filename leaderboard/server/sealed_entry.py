@@ -1,0 +1,190 @@
+"""A finished pass of a season becomes an entry, which is verified as any other."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ...envs.record import link
+from ..entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
+from ..entry_files import write_entry
+from ..forms import Form, filled
+from ..packing import manifest_for
+from ..recording import one_line
+from ..suite import Cell, Slot
+from .sealed import started
+from .seasons import PlayedSeason
+from .settings import ServerSettings
+from .store import opened
+from .submissions import insert, new_id
+from .web import Fault
+
+NOT_PLAYED = "the episode was not played"
+
+
+class EntryFields(Form):
+    """What the player says about the entry; see :class:`turngym.leaderboard.entry.Manifest`."""
+
+    name: Line
+    organisation: Line
+    licence: Line
+    description: Prose = ""
+    hardware: Optional = ""
+    card: ModelCard = ModelCard()
+    reproduces: Annotated[str, Field(max_length=400)] = ""
+
+
+def describe(
+    settings: ServerSettings, season: PlayedSeason, account: str, fields: EntryFields
+) -> None:
+    """Say what the entry is, before or while it is played.
+
+    Raises:
+        Fault: The pass is finished.
+    """
+    with opened(settings.database) as base:
+        base.execute(
+            "INSERT INTO sealed_entries (season, account, fields) VALUES (?, ?, ?) "
+            "ON CONFLICT (season, account) DO UPDATE SET fields = excluded.fields "
+            "WHERE submission = ''",
+            (season.public.name, account, fields.model_dump_json()),
+        )
+        if base.execute("SELECT changes()").fetchone()[0] == 0:
+            raise Fault(409, "played", "this account has finished its pass.")
+
+
+def finish(settings: ServerSettings, season: PlayedSeason, account: str) -> dict[str, Any]:
+    """Pack the pass; episodes that were not played or not ended count as 0.
+
+    Returns:
+        The submission, and how many episodes count as errors.
+
+    Raises:
+        Fault: Nothing was played, or nobody said what the entry is.
+    """
+    name = season.public.name
+    entry, rows, steps = _pass(settings, name, account)
+    if entry is not None and entry["submission"]:
+        return {"id": entry["submission"], "state": "queued"}
+    if entry is None:
+        raise Fault(409, "describe", "say first what the entry is: name, organisation, licence.")
+    if not rows:
+        raise Fault(409, "unplayed", "no episode was played.")
+    fields = filled(EntryFields, entry["fields"], "the entry")
+    manifest = manifest_for(season.suite, board="agents", **dict(fields))
+    episodes = _episodes(season, rows, steps)
+    submission = new_id()
+    folder = settings.uploads / submission
+    with _removed_on_error(folder):
+        write_entry(folder, manifest, episodes)
+        with opened(settings.database) as base:
+            _close(base, name, account, submission)
+            insert(base, submission, account, folder, name)
+    failed = sum(episode.error is not None for episode in episodes)
+    return {"id": submission, "state": "queued", "errors": failed}
+
+
+def _pass(
+    settings: ServerSettings, season: str, account: str
+) -> tuple[sqlite3.Row | None, list[sqlite3.Row], dict[str, list[sqlite3.Row]]]:
+    """All that is kept of a pass: what it is, its episodes, their steps."""
+    with opened(settings.database) as base:
+        entry = base.execute(
+            "SELECT * FROM sealed_entries WHERE season = ? AND account = ?", (season, account)
+        ).fetchone()
+        rows = base.execute(
+            "SELECT * FROM sealed_episodes WHERE season = ? AND account = ?", (season, account)
+        ).fetchall()
+        return entry, rows, _steps(base, [row["id"] for row in rows])
+
+
+def _close(base: sqlite3.Connection, season: str, account: str, submission: str) -> None:
+    """End the pass; of two that finish it at once, the first does.
+
+    Raises:
+        Fault: It is finished.
+    """
+    changed = base.execute(
+        "UPDATE sealed_entries SET submission = ? "
+        "WHERE season = ? AND account = ? AND submission = ''",
+        (submission, season, account),
+    ).rowcount
+    if not changed:
+        raise Fault(409, "played", "this account has finished its pass.")
+    base.execute(
+        "UPDATE sealed_episodes SET status = 'expired', why = 'the pass was finished' "
+        "WHERE season = ? AND account = ? AND status = 'running'",
+        (season, account),
+    )
+
+
+@contextlib.contextmanager
+def _removed_on_error(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _steps(base: sqlite3.Connection, sessions: list[str]) -> dict[str, list[sqlite3.Row]]:
+    return {
+        session: base.execute(
+            "SELECT action, chain FROM sealed_steps WHERE episode = ? ORDER BY turn", (session,)
+        ).fetchall()
+        for session in sessions
+    }
+
+
+def _episodes(
+    season: PlayedSeason, rows: list[sqlite3.Row], steps: dict[str, list[sqlite3.Row]]
+) -> list[Episode]:
+    played = {Slot(row["env"], row["task"], row["trial"]): row for row in rows}
+    episodes = []
+    for cell in season.suite.cells:
+        world = season.world(cell)
+        for place in range(len(cell.tasks)):
+            for trial in range(cell.trials):
+                slot = Slot(cell.key, place, trial)
+                row = played.get(slot)
+                taken = [] if row is None else steps[row["id"]]
+                first = started(season, world, cell, slot)
+                episodes.append(_episode(season, cell, slot, world, first, row, taken))
+    return episodes
+
+
+def _episode(  # noqa: PLR0913 - what an episode is made of
+    season: PlayedSeason,
+    cell: Cell,
+    slot: Slot,
+    world: Any,
+    first: str,
+    row: sqlite3.Row | None,
+    taken: list[sqlite3.Row],
+) -> Episode:
+    task = cell.tasks[slot.task]
+    status = "running" if row is None else row["status"]
+    error: ErrorKind | None = None
+    if status in ("running", "expired"):
+        error = "agent_error"
+    elif status == "env_error":
+        error = "env_error"
+    why = NOT_PLAYED if row is None else row["why"] or ("not ended" if error else "")
+    return Episode(
+        env=cell.key,
+        task=task,
+        task_id=world.episode.task.id,
+        task_digest=cell.digest_of_task(task),
+        trial=slot.trial,
+        seed=season.suite.seed_of(Slot(cell.key, task, slot.trial)),
+        actions=tuple(step["action"] for step in taken),
+        chain=(link("", world.instructions, first), *(step["chain"] for step in taken)),
+        error=error,
+        why=one_line(why) if error else "",
+    )

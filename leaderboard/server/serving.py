@@ -1,0 +1,87 @@
+"""Runs the server, and ends its seasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...envs.errors import MissingExtraError
+from ..index import rebuild
+from ..jail import verify
+from ..season import read_season, reveal
+from ..verdict import Verdict
+from .publishing import all_suite_files
+from .settings import ServerSettings
+
+Tick = Callable[[str, int, int], None]
+
+
+def serve_forever(settings: ServerSettings, host: str, port: int) -> None:
+    """Serve until the process is told to stop.
+
+    Raises:
+        MissingExtraError: A package of the extra ``web`` is missing.
+    """
+    try:
+        import uvicorn
+
+        from .app import make_app
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("the leaderboard's server", str(error.name), "web") from error
+    uvicorn.run(make_app(settings), host=host, port=port, server_header=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revealed:
+    """What came out at a season's end.
+
+    Attributes:
+        name: Of the season.
+        folder: Of the published secret and suites.
+        accepted: Entries of the season that replayed.
+        refused: Entries that did not, with the reason.
+    """
+
+    name: str
+    folder: Path
+    accepted: int
+    refused: tuple[tuple[str, str], ...]
+
+
+def reveal_and_replay(settings: ServerSettings, name: str, tell: Tick | None = None) -> Revealed:
+    """Publish a season's secret and replay its entries with the published suite.
+
+    Args:
+        settings: Of the server.
+        name: Of the season.
+        tell: Told each entry's id when its turn comes, its place and how many there are.
+
+    Raises:
+        UnknownNameError: There is no such season.
+        DataError: The secret does not fit the commitment.
+    """
+    folder = reveal(settings.seasons, name)
+    season = read_season(settings.seasons, name)
+    suites = all_suite_files(settings)
+    replayed: dict[str, Verdict] = {}
+
+    def verdict_of(entry: Path) -> Verdict:
+        verdict = verify(entry, suites=suites, read=settings.read, replay=settings.replay)
+        replayed[entry.relative_to(settings.entries).as_posix()] = verdict
+        return verdict
+
+    found = rebuild(settings.entries, settings.index, verdict_of, tell=tell)
+    mine = [one for one in found if one.entry_id.startswith(f"{season.suite_id}/")]
+    for place, one in enumerate(mine):
+        if one.entry_id not in replayed:
+            if tell is not None:
+                tell(one.entry_id, place, len(mine))
+            verdict_of(settings.entries / one.entry_id)
+    verdicts = {one.entry_id: replayed[one.entry_id] for one in mine}
+    refused = tuple(
+        (entry_id, verdict.refusal.message)
+        for entry_id, verdict in verdicts.items()
+        if verdict.refusal is not None
+    )
+    return Revealed(name=name, folder=folder, accepted=len(mine) - len(refused), refused=refused)

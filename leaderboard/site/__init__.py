@@ -1,0 +1,7 @@
+"""The leaderboard's pages: static HTML from the index, without a build step or outside request."""
+
+from __future__ import annotations
+
+from .build import SiteSettings, build_site
+
+__all__ = ["SiteSettings", "build_site"]

@@ -1,0 +1,149 @@
+"""Places of the marks in the charts; the templates draw them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..rows import Board, BoardRow
+
+WIDTH, HEIGHT = 720, 320
+LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 44
+SERIES = 8
+"""Colours there are; further series share them and differ by their names."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One entry in a chart.
+
+    Attributes:
+        x: Place.
+        y: Place of the mean.
+        high: Place of the interval's upper end.
+        low: Place of its lower end.
+        row: The entry.
+        runs: Places of the runs' scores.
+    """
+
+    x: float
+    y: float
+    high: float
+    low: float
+    row: BoardRow
+    runs: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The entries of one name, by budget.
+
+    Attributes:
+        name: Of the entries.
+        colour: Number of the colour.
+        marks: From the smallest budget up.
+    """
+
+    name: str
+    colour: int
+    marks: tuple[Mark, ...]
+
+    @property
+    def path(self) -> str:
+        """Points of the line through the marks."""
+        return " ".join(f"{mark.x:.1f},{mark.y:.1f}" for mark in self.marks)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Score against sampled tokens for the algorithms that share a starting model.
+
+    Attributes:
+        start: The starting model.
+        lines: One per name.
+        across: Ticks of the budget: place and number.
+        up: Ticks of the score: place and number in hundredths.
+        references: Reference rows: name and place.
+    """
+
+    start: str
+    lines: tuple[Line, ...]
+    across: tuple[tuple[float, float], ...]
+    up: tuple[tuple[float, int], ...]
+    references: tuple[tuple[str, float], ...]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    bottom: int = HEIGHT - BOTTOM
+    top: int = TOP
+
+
+def curves_of(board: Board, all_boards: Iterable[Board]) -> Curves | None:
+    """The chart of a board of algorithms: its entries and those of the same start elsewhere."""
+    track = board.track
+    if track is None:
+        return None
+    rows: dict[str, BoardRow] = {}
+    for other in all_boards:
+        if other.suite == board.suite and other.track is not None:
+            same = (other.track.start, other.track.start_digest) == (
+                track.start,
+                track.start_digest,
+            )
+            rows.update({r.entry_id: r for r in other.rows if same and r.reference is None})
+    spent = [row.used.sampled_tokens for row in rows.values() if row.used.sampled_tokens > 0]
+    if not spent:
+        return None
+    across = _Across(min(spent), max(spent))
+    names = sorted({row.name for row in rows.values()})
+    lines = tuple(
+        Line(name, place % SERIES, _marks(rows.values(), name, across))
+        for place, name in enumerate(names)
+    )
+    return Curves(
+        start=track.start,
+        lines=tuple(line for line in lines if line.marks),
+        across=tuple((across.place(tick), tick) for tick in across.ticks()),
+        up=tuple((_up(tick / 100), tick) for tick in range(0, 101, 25)),
+        references=tuple((r.reference, _up(r.score.mean)) for r in board.rows if r.reference),
+    )
+
+
+class _Across:
+    """A logarithmic axis around the budgets."""
+
+    def __init__(self, least: float, most: float) -> None:
+        self._low = math.log10(least) - 0.15
+        self._high = math.log10(most) + 0.15
+
+    def place(self, tokens: float) -> float:
+        share = (math.log10(tokens) - self._low) / (self._high - self._low)
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    def ticks(self) -> Sequence[float]:
+        steps = (1, 2, 5) if self._high - self._low < 3 else (1,)
+        powers = range(math.floor(self._low), math.ceil(self._high) + 1)
+        found = [step * 10.0**power for power in powers for step in steps]
+        return [tick for tick in found if self._low <= math.log10(tick) <= self._high]
+
+
+def _up(share: float) -> float:
+    return TOP + (1.0 - min(1.0, max(0.0, share))) * (HEIGHT - TOP - BOTTOM)
+
+
+def _marks(rows: Iterable[BoardRow], name: str, across: _Across) -> tuple[Mark, ...]:
+    marks = [
+        Mark(
+            x=across.place(row.used.sampled_tokens),
+            y=_up(row.score.mean),
+            high=_up(row.score.high),
+            low=_up(row.score.low),
+            row=row,
+            runs=tuple(_up(run) for run in row.runs),
+        )
+        for row in rows
+        if row.name == name and row.used.sampled_tokens > 0
+    ]
+    return tuple(sorted(marks, key=lambda mark: mark.x))

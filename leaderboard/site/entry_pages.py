@@ -1,0 +1,107 @@
+"""The pages of one entry: what it is, what it scored, and every episode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...envs.digest import digest_of
+from ..board import reference_of
+from ..entry_files import EntryFiles
+from ..index import Indexed
+from ..suite import Suite
+from ..suite_digests import make_world
+from ..verdict import EpisodeResult, Verdict
+from .rendering import HERE, Folder, Renderer
+from .transcripts import by_task, shown
+
+if TYPE_CHECKING:
+    from .board_pages import Placed
+    from .build import SiteSettings
+
+_STAMP = "stamp.txt"
+
+
+def write_entry_pages(
+    renderer: Renderer, folder: Folder, one: Indexed, placed: Placed, settings: SiteSettings
+) -> None:
+    """The entry's page, and one per task with its transcripts.
+
+    Transcripts of an unchanged entry are left as an earlier build wrote them. Where the suite is
+    not known, as that of a sealed season, nothing tells which tasks were played.
+    """
+    verdict = one.verdict
+    manifest, scores = verdict.manifest, verdict.scores
+    assert manifest is not None, "an accepted entry was read"
+    assert scores is not None, "an accepted entry has scores"
+    suite = settings.suites.get(f"{manifest.suite.name}-v{manifest.suite.version}")
+    linked = settings.transcripts and suite is not None
+    home = f"entries/{one.entry_id}"
+    standing = [
+        (path, board, row)
+        for path, board in placed
+        for row in board.rows
+        if row.entry_id == one.entry_id
+    ]
+    page = renderer.text(
+        "entry.html",
+        depth=3,
+        here="boards",
+        one=one,
+        manifest=manifest,
+        scores=scores,
+        verdict=verdict,
+        standing=standing,
+        reference=reference_of(one),
+        tasks=_tasks(verdict.episodes),
+        failed=[episode for episode in verdict.episodes if episode.failed],
+        linked=linked,
+        known=suite is not None,
+    )
+    folder.write(f"{home}/index.html", page)
+    if suite is not None and settings.transcripts:
+        _write_transcripts(renderer, folder, one, suite, settings)
+
+
+def _write_transcripts(
+    renderer: Renderer, folder: Folder, one: Indexed, suite: Suite, settings: SiteSettings
+) -> None:
+    verdict, home = one.verdict, f"entries/{one.entry_id}"
+    assert verdict.manifest is not None, "an accepted entry was read"
+    stamp = _stamp(verdict, settings.uploads)
+    old = folder.root / home / _STAMP
+    if old.is_file() and old.read_text(encoding="utf-8") == stamp:
+        folder.keep(home)
+        return
+    files = EntryFiles(settings.entries / one.entry_id)
+    for cell in suite.cells:
+        world = make_world(cell)
+        for task, episodes in by_task(files.episodes(), cell.key).items():
+            text = renderer.text(
+                "task.html",
+                depth=4,
+                here="boards",
+                name=verdict.manifest.name,
+                entry_id=one.entry_id,
+                cell=cell,
+                task=task,
+                rules=world.instructions,
+                tasks=cell.tasks,
+                episodes=[shown(world, cell, episode) for episode in episodes],
+            )
+            folder.write(f"{home}/{cell.key}/{task}.html", text)
+        world.close()
+    folder.write(f"{home}/{_STAMP}", stamp)
+
+
+def _stamp(verdict: Verdict, uploads: bool) -> str:
+    """What the transcripts depend on: the entry, the worlds' code, the templates."""
+    templates = [(HERE / "templates" / name).read_text() for name in ("base.html", "task.html")]
+    return digest_of((verdict.entry_digest, sorted(verdict.verifier.items()), uploads, templates))
+
+
+def _tasks(episodes: tuple[EpisodeResult, ...]) -> dict[str, dict[int, list[EpisodeResult]]]:
+    """Results by world and task."""
+    found: dict[str, dict[int, list[EpisodeResult]]] = {}
+    for episode in episodes:
+        found.setdefault(episode.env, {}).setdefault(episode.task, []).append(episode)
+    return found

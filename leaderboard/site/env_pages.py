@@ -1,0 +1,137 @@
+"""The pages of the worlds: what each is, who does how well on it, and its tasks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...envs.api import TextEnv
+from ...envs.registry import find_world
+from ..board import reference_of
+from ..entry import ReferenceName
+from ..index import Indexed
+from ..suite import Cell, Suite
+from ..suite_digests import make_world
+from ..verdict import EnvScores
+from .rendering import Folder, Renderer
+
+
+@dataclass(frozen=True)
+class EnvRow:
+    """One entry on one world."""
+
+    entry_id: str
+    name: str
+    reference: ReferenceName | None
+    scores: EnvScores
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """One task: its id, how it starts, and the mean score of each entry on it.
+
+    Attributes:
+        task: Index.
+        task_id: Id.
+        opening: First observation of the first trial.
+        references: Mean score of the reference rows by name.
+        others: Mean score over everybody else's entries; None where there are none.
+    """
+
+    task: int
+    task_id: str
+    opening: str
+    references: dict[str, float]
+    others: float | None
+
+
+def write_environments(
+    renderer: Renderer, folder: Folder, index: Sequence[Indexed], suites: Mapping[str, Suite]
+) -> None:
+    """One page per world of every suite that somebody played, and the list of them."""
+    played: dict[str, list[Indexed]] = {}
+    for one in index:
+        manifest = one.verdict.manifest
+        assert manifest is not None, "an accepted entry was read"
+        played.setdefault(f"{manifest.suite.name}-v{manifest.suite.version}", []).append(one)
+    listed: list[tuple[Suite, list[tuple[Cell, str]]]] = []
+    for suite_id, entries in sorted(played.items()):
+        if suite_id not in suites:
+            continue
+        suite = suites[suite_id]
+        cells = [(cell, find_world(cell.env_id).summary) for cell in suite.cells]
+        listed.append((suite, cells))
+        for cell in suite.cells:
+            _write_env(renderer, folder, suite, cell, entries)
+    text = renderer.text("environments.html", depth=1, here="environments", suites=listed)
+    folder.write("environments/index.html", text)
+
+
+def _write_env(
+    renderer: Renderer, folder: Folder, suite: Suite, cell: Cell, entries: Sequence[Indexed]
+) -> None:
+    world = make_world(cell)
+    rows = _rows(cell, entries)
+    text = renderer.text(
+        "environment.html",
+        depth=2,
+        here="environments",
+        suite=suite,
+        cell=cell,
+        summary=find_world(cell.env_id).summary,
+        about=_about(world),
+        rules=world.instructions,
+        rows=rows,
+        tasks=_tasks(suite, cell, world, entries),
+        trials=min((len(row.scores.pass_at) for row in rows), default=1),
+    )
+    folder.write(f"environments/{suite.id}/{cell.key}.html", text)
+    world.close()
+
+
+def _about(world: TextEnv[Any, Any]) -> str:
+    """The world's own description: its docstring up to the settings."""
+    return (inspect.getdoc(type(world)) or "").partition("\nArgs:")[0].strip()
+
+
+def _rows(cell: Cell, entries: Sequence[Indexed]) -> list[EnvRow]:
+    rows = []
+    for one in entries:
+        assert one.verdict.scores is not None, "an accepted entry has scores"
+        assert one.verdict.manifest is not None, "an accepted entry was read"
+        scores = next(env for env in one.verdict.scores.envs if env.env == cell.key)
+        name = one.verdict.manifest.name
+        rows.append(EnvRow(one.entry_id, name, reference_of(one), scores))
+    return sorted(rows, key=lambda row: (-row.scores.score.mean, row.entry_id))
+
+
+def _tasks(
+    suite: Suite, cell: Cell, world: TextEnv[Any, Any], entries: Sequence[Indexed]
+) -> list[TaskRow]:
+    means = [(reference_of(one), _means(one, cell)) for one in entries]
+    rows = []
+    slots = {slot.task: slot for slot in reversed(list(suite.slots())) if slot.env == cell.key}
+    for task in cell.tasks:
+        options = {"split": cell.split, "task": task}
+        opening, info = world.reset(seed=suite.seed_of(slots[task]), options=options)
+        others = [mean[task] for name, mean in means if name is None]
+        rows.append(
+            TaskRow(
+                task=task,
+                task_id=info["task_id"],
+                opening=opening,
+                references={name: mean[task] for name, mean in means if name is not None},
+                others=sum(others) / len(others) if others else None,
+            )
+        )
+    return rows
+
+
+def _means(one: Indexed, cell: Cell) -> dict[int, float]:
+    found: dict[int, list[float]] = {}
+    for episode in one.verdict.episodes:
+        if episode.env == cell.key:
+            found.setdefault(episode.task, []).append(episode.score)
+    return {task: sum(scores) / len(scores) for task, scores in found.items()}

@@ -1,0 +1,50 @@
+"""A server in a folder of its own, with accounts, a tiny suite, and a season."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("jinja2")
+
+from board_helpers import tiny_suite
+from fastapi.testclient import TestClient
+from server_helpers import Place, sealed_base
+
+from turngym.leaderboard.season import SeasonTerms, open_season
+from turngym.leaderboard.server import ServerSettings, new_token
+from turngym.leaderboard.suite import Suite
+from turngym.leaderboard.suites import write_suite
+
+
+@pytest.fixture(scope="session")
+def base_suite() -> Suite:
+    return sealed_base()
+
+
+@pytest.fixture(scope="session")
+def season_files(base_suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("seasons")
+    open_season(root, "spring", base_suite, SeasonTerms())
+    open_season(root, "open", base_suite, SeasonTerms(tell_rewards=True))
+    return root
+
+
+@pytest.fixture
+def place(tmp_path: Path, season_files: Path) -> Place:
+    home = tmp_path / "home"
+    (home / "entries").mkdir(parents=True)
+    shutil.copytree(season_files / "spring", home / "seasons" / "spring")
+    suite_file = write_suite(tiny_suite(), tmp_path / "suites")
+    settings = ServerSettings(home=home, suite_files=(suite_file,), requests_per_minute=100_000)
+    return Place(settings, new_token(settings, "alice"))
+
+
+@pytest.fixture
+def client(place: Place) -> Iterator[TestClient]:
+    with place.client() as client:
+        yield client

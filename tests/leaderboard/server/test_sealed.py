@@ -1,0 +1,321 @@
+"""Sealed seasons over a real socket: remote worlds, one pass, expiry, restarts, the reveal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+import uvicorn
+from server_helpers import Place, wait_for
+
+from turngym.agents.scripted import scripted
+from turngym.envs.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
+from turngym.envs.remote import RemoteEnv
+from turngym.envs.remote_client import SeasonClient
+from turngym.leaderboard.index import read_index
+from turngym.leaderboard.season import (
+    SEALED,
+    check_revealed,
+    is_revealed,
+    read_season,
+    sealed_suite,
+    suite_file,
+)
+from turngym.leaderboard.server import ServerSettings, new_token, reveal_and_replay
+from turngym.leaderboard.server.app import make_app
+from turngym.leaderboard.suite import Slot, Suite
+from turngym.leaderboard.suite_digests import make_world
+from turngym.leaderboard.suites import load_suite
+
+
+@contextmanager
+def served(settings: ServerSettings, background: bool = False) -> Iterator[str]:
+    config = uvicorn.Config(
+        make_app(settings, background=background), host="127.0.0.1", port=0, log_level="warning"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def address(place: Place) -> Iterator[str]:
+    with served(place.settings) as address:
+        yield address
+
+
+def remote(address: str, place: Place, env_id: str = "Password-v0", **settings: Any) -> Any:
+    return gym.make(env_id, server=address, token=place.token, **settings)
+
+
+def secret_suite(place: Place, name: str = "spring") -> Suite:
+    return load_suite(suite_file(place.settings.seasons, name))
+
+
+def test_a_whole_season(place: Place) -> None:
+    suite = secret_suite(place)
+    with served(place.settings, background=True) as address:
+        client = SeasonClient(address, place.token)
+        fields = {"name": "ours", "organisation": "us", "licence": "MIT"}
+        assert client.describe_entry(**fields) == {"described": "ours"}
+        for cell in suite.cells:
+            env = remote(address, place, cell.env_id, size="micro")
+            assert isinstance(env, RemoteEnv)
+            twin = make_world(cell)
+            assert (env.instructions, env.stop) == (twin.instructions, twin.stop)
+            for index, task in [(i, t) for t in range(cell.trials) for i in range(len(cell.tasks))]:
+                observation, info = env.reset()
+                slot = Slot(cell.key, cell.tasks[index], task)
+                options = {"split": cell.split, "task": slot.task}
+                expected, known = twin.reset(seed=suite.seed_of(slot), options=options)
+                assert observation == expected
+                assert info["task_id"] == f"sealed/{index}"
+                policy = scripted("expert", 0, twin)
+                while info["status"] == "running":
+                    action = policy(twin, expected, known)
+                    expected, _, *ended, known = twin.step(action)
+                    observation, reward, *told, info = env.step(action)
+                    assert (observation, told) == (expected, ended)
+                    assert reward == 0.0
+                    assert info["reward_terms"] == info["metrics"] == {}
+                    assert info["status"] == known["status"]
+            with pytest.raises(EpisodeError, match="one pass per task and trial"):
+                env.reset()
+        submission = client.finish()
+        assert submission["errors"] == 0
+        assert client.finish()["id"] == submission["id"]
+        with pytest.raises(EpisodeError, match="finished"):
+            client.describe_entry(**(fields | {"name": "another"}))
+        with place.client() as browser:
+            told = wait_for(browser, submission["id"])
+    assert (told["state"], told["score"]) == ("accepted", 1.0)
+    assert told["entry_id"].startswith("spring-v1/ours-")
+    check_the_reveal(place, told["entry_id"])
+
+
+def check_the_reveal(place: Place, entry_id: str) -> None:
+    site = place.settings.site
+    assert not list(site.glob(f"entries/{entry_id}/*/*.html"))  # sealed texts are not shown
+    outcome = reveal_and_replay(place.settings, "spring")
+    assert (outcome.accepted, outcome.refused) == (1, ())
+    public = read_season(place.settings.seasons, "spring")
+    assert check_revealed(public, outcome.folder).id == "spring-v1"
+    assert all(one.verdict.accepted for one in read_index(place.settings.index))
+    with place.client() as browser:
+        assert browser.get("/seasons/spring/secret.json").status_code == 200
+        assert "revealed" in browser.get("/season").text
+        assert browser.get("/api/seasons/spring").status_code == 404
+
+
+def test_commitment_catches_a_changed_secret(place: Place, base_suite: Suite) -> None:
+    folder = place.settings.seasons / "spring" / SEALED
+    public = read_season(place.settings.seasons, "spring")
+    path = folder / "secret.json"
+    data = json.loads(path.read_text())
+    other = {"nonce": data["nonce"], "secret": "ab" * 32}
+    path.write_text(json.dumps(other))
+    with pytest.raises(ValueError, match="published was"):
+        reveal_and_replay(place.settings, "spring")
+    assert not is_revealed(place.settings.seasons, "spring")
+    assert public.commitment not in json.dumps(data)
+    assert sealed_suite(base_suite, "spring", data["secret"]) == secret_suite(place)
+    assert sealed_suite(base_suite, "spring", other["secret"]) != secret_suite(place)
+
+
+def test_secrets_are_readable_by_the_server_alone(place: Place, season_files: Path) -> None:
+    folder = season_files / "spring" / SEALED
+    assert folder.stat().st_mode & 0o077 == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
+    cell = secret_suite(place).by_key()["MathWord-v0"]
+    assert cell.settings["world_seed"] > 0
+    public = (season_files / "spring" / "season.json").read_text()
+    assert "world_seed" not in public
+    assert str(cell.settings["world_seed"]) not in public
+
+
+def test_a_restart_and_a_full_memory_replay_what_ran(place: Place) -> None:
+    small = place.changed(live_worlds=1)
+    with served(small.settings) as address:
+        first, second = (remote(address, place) for _ in range(2))
+        first.reset()
+        second.reset()
+        first.step("one")
+        second.step("two")
+        assert first.step("three")[4]["turn"] == 2
+    with served(small.settings) as address:
+        first.client.server = address
+        info = first.step("four")[4]
+        assert info["turn"] == 3
+    twin = make_world(secret_suite(place).by_key()["Password-v0"])
+    slot = Slot("Password-v0", secret_suite(place).by_key()["Password-v0"].tasks[0], 0)
+    options = {"split": "test", "task": slot.task}
+    twin.reset(seed=secret_suite(place).seed_of(slot), options=options)
+    for action in ("one", "three", "four"):
+        observation, *_, known = twin.step(action)
+    assert known["turn"] == 3
+    assert first._texts[-1] == observation
+
+
+def test_a_step_sent_twice_is_taken_once(address: str, place: Place) -> None:
+    client = SeasonClient(address, place.token)
+    begun = client.start("Password-v0", None, None, "0" * 32)
+    assert client.start("Password-v0", None, None, "0" * 32)["session"] == begun["session"]
+    said = client.step(begun["session"], 1, "a")
+    assert client.step(begun["session"], 1, "a") == said
+    with pytest.raises(EpisodeError, match="turn 2 is due"):
+        client.step(begun["session"], 1, "b")
+    with pytest.raises(EpisodeError, match="turn 2 is due"):
+        client.step(begun["session"], 5, "b")
+
+
+def test_who_may_play_what(address: str, place: Place) -> None:
+    env = remote(address, place)
+    env.reset(options={"task": 1, "trial": 1})
+    with pytest.raises(EpisodeError, match="one pass"):
+        remote(address, place).reset(options={"task": 1, "trial": 1})
+    mallory = SeasonClient(address, new_token(place.settings, "mallory"))
+    with pytest.raises(BadValueError, match="no such episode"):
+        mallory.step(env._session, 1, "a")
+    with pytest.raises(BadValueError, match="no valid token"):
+        SeasonClient(address, "tg_wrong").start("Password-v0", None, None, "0" * 32)
+    with pytest.raises(BadValueError, match="holds no world"):
+        remote(address, place, size="full")
+    with pytest.raises(BadValueError, match="holds no world"):
+        remote(address, place, "Game24-v0")
+    with pytest.raises(UnknownNameError, match="setting 'hops'"):
+        remote(address, place, hops=3)
+    for options, match in (
+        ({"task": 9}, "none of the tasks"),
+        ({"trial": 9}, "there are 2"),
+        ({"task": "x"}, "expected a number"),
+        ({"split": "train"}, "the season plays"),
+        ({"seed": 1}, "reset option"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            env.unwrapped.reset(options=options)
+
+
+def test_bad_actions_and_bad_order(address: str, place: Place) -> None:
+    env = remote(address, place)
+    with pytest.raises(EpisodeError, match="call reset first"):
+        env.step("a")
+    env.reset()
+    with pytest.raises(TypeError, match="expected text"):
+        env.step(3)
+    with pytest.raises(BadValueError, match="characters"):
+        env.step("x" * 100_001)
+    with pytest.raises(BadValueError, match=r"surrogate|request"):
+        env.step("\ud800")
+    assert env.step("a")[4]["turn"] == 1
+
+
+def test_expired_and_unplayed_episodes_count_as_errors(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turngym.leaderboard.server.work.write_site", lambda settings: None)
+    path = place.settings.seasons / "spring" / "season.json"
+    data = json.loads(path.read_text())
+    data["terms"]["session_s"] = 0.3
+    path.write_text(json.dumps(data))
+    with served(place.settings, background=True) as address:
+        env = remote(address, place)
+        env.reset()
+        env.step("a")
+        time.sleep(0.5)
+        with pytest.raises(EpisodeError, match="no step came in time"):
+            env.step("b")
+        client = SeasonClient(address, place.token)
+        with pytest.raises(EpisodeError, match="say first"):
+            client.finish(give_up=True)
+        client.describe_entry(name="late", organisation="us", licence="MIT")
+        with pytest.raises(EpisodeError, match="5 episodes are not played"):
+            client.finish()
+        submission = client.finish(give_up=True)
+        assert submission["errors"] == 6
+        with place.client() as browser:
+            told = wait_for(browser, submission["id"])
+    assert (told["state"], told["score"]) == ("accepted", 0.0)
+
+
+def test_open_episodes_and_steps_are_limited(place: Place) -> None:
+    narrow = place.changed(open_episodes=1, steps_per_minute=3)
+    with served(narrow.settings) as address:
+        env = remote(address, place)
+        env.reset()
+        other = SeasonClient(address, place.token)
+        with pytest.raises(BadValueError, match="1 episodes are open"):
+            other.start("MathWord-v0", None, None, "1" * 32)
+        env.step("a")
+        status, _, wait = other._sent("POST", "/api/seasons/spring/episodes", {})
+        assert status == 429
+        assert wait is not None
+        assert wait > 0
+
+
+def test_rewards_are_told_when_the_season_says_so(place: Place, season_files: Path) -> None:
+    shutil.rmtree(place.settings.seasons / "spring")
+    shutil.copytree(season_files / "open", place.settings.seasons / "open")
+    with served(place.settings) as address:
+        env = remote(address, place, render_mode="ansi")
+        observation, info = env.reset(seed=3)
+        cell = secret_suite(place, "open").by_key()["Password-v0"]
+        twin = make_world(cell)
+        slot = Slot(cell.key, cell.tasks[0], 0)
+        seed = secret_suite(place, "open").seed_of(slot)
+        first = twin.reset(seed=seed, options={"split": "test", "task": slot.task})
+        policy = scripted("expert", 0, twin)
+        while info["status"] == "running":
+            action = policy(twin, *first)
+            expected = twin.step(action)
+            observation, reward, _, _, info = env.step(action)
+            assert reward == expected[1]
+            first = observation, expected[4]
+        assert info["metrics"] == expected[4]["metrics"]
+        assert info["metrics"]["success"] == 1.0
+        assert env.render().endswith(observation)
+
+
+def test_a_lost_server_is_an_environment_error(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turngym.envs.remote_client._PAUSES_S", (0.0,))
+    with served(place.settings) as address:
+        env = remote(address, place)
+        env.reset()
+    observation, reward, terminated, truncated, info = env.step("a")
+    assert observation.startswith("The environment broke")
+    assert (reward, terminated, truncated, info["status"]) == (0.0, False, True, "env_error")
+    with pytest.raises(EpisodeError, match="step after the end"):
+        env.step("b")
+    with pytest.raises(EnvFault, match="no answer"):
+        env.reset()
+
+
+@pytest.mark.parametrize("server", ["board", "ftp://x", "http://u@x", "http://x?y", 7, "http://"])
+def test_addresses(server: Any) -> None:
+    with pytest.raises(BadValueError, match="expected an address"):
+        gym.make("Password-v0", server=server, token="t")
+
+
+def test_a_token_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TURNGYM_TOKEN", raising=False)
+    with pytest.raises(BadValueError, match="no token"):
+        gym.make("Password-v0", server="http://127.0.0.1:1")
+    monkeypatch.setenv("TURNGYM_TOKEN", "tg_secret")
+    assert "tg_secret" not in repr(SeasonClient("http://127.0.0.1:1"))

@@ -1,0 +1,210 @@
+"""Uploads from the outside: tokens, limits, quotas, the queue, what survives a restart."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from board_helpers import edit_episodes
+from server_helpers import Place, wait_for, zipped
+
+from turngym.leaderboard.archive import unpack
+from turngym.leaderboard.coverage import known_suites
+from turngym.leaderboard.limits import ReadLimits, ReplayLimits
+from turngym.leaderboard.server import new_token, revoke_tokens
+from turngym.leaderboard.server.accounts import account_of
+from turngym.leaderboard.server.submissions import find, take_next, update
+from turngym.leaderboard.verdict import Verdict
+from turngym.leaderboard.verify import verify_folder
+
+
+def archive(**files: bytes) -> bytes:
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, data in files.items():
+            opened.writestr(name, data)
+    return memory.getvalue()
+
+
+def send(client: Any, place: Place, data: bytes, **headers: str) -> Any:
+    return client.post("/api/submissions", content=data, headers=place.headers | headers)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify in this process and write no pages: for tests that are about the queue alone."""
+
+    def verify_here(archive: Path, *, suites: Any, read: Any, replay: Any, tell: Any) -> Verdict:
+        with tempfile.TemporaryDirectory() as room:
+            folder = unpack(archive, Path(room), read)
+            return verify_folder(folder, known_suites(suites), read, tell)
+
+    monkeypatch.setattr("turngym.leaderboard.server.work.verify", verify_here)
+    monkeypatch.setattr("turngym.leaderboard.server.work.write_site", lambda settings: None)
+
+
+def test_a_good_a_forged_and_a_poisoned_entry(place: Place, entry: Path, tmp_path: Path) -> None:
+    good = zipped(entry, tmp_path / "good")
+
+    def lie(episodes: list[Any]) -> None:
+        episodes[0]["chain"][-1] = "0" * 16
+
+    edit_episodes(entry, lie)
+    forged = zipped(entry, tmp_path / "forged")
+    bomb = archive(**{"entry.json": b"0" * 30_000_000, "episodes/a.jsonl": b"{}"})
+    with place.client(background=True) as client:
+        sent = [send(client, place, data).json() for data in (bomb, forged, good)]
+        told = [wait_for(client, one["id"]) for one in sent]
+        assert [one["state"] for one in told] == ["refused", "refused", "accepted"]
+        assert [one["reason"] for one in told] == ["archive", "observation", ""]
+        assert told[2]["score"] == 1.0
+        assert told[2]["done"] == told[2]["total"] == 12
+        assert "answers otherwise" in told[1]["message"]
+        assert "answers otherwise" in client.get(f"/submissions/{sent[1]['id']}").text
+        page = f"/entries/{told[2]['entry_id']}/index.html"
+        for _ in range(2400):
+            if client.get(page).status_code == 200:
+                break
+            time.sleep(0.05)
+        assert "12 episodes replayed" in client.get(page).text
+        assert "an entry" in client.get("/").text
+        assert client.get(f"{page.replace('index.html', '')}Fork-v0/0.html").status_code == 200
+    assert not list(place.settings.uploads.iterdir())
+    assert (place.settings.entries / told[2]["entry_id"] / "entry.json").is_file()
+
+
+def test_a_restart_resumes_the_queue(
+    place: Place, entry: Path, tmp_path: Path, quick: None
+) -> None:
+    data = zipped(entry, tmp_path / "good")
+    with place.client() as client:
+        names = [send(client, place, data).json()["id"] for _ in range(3)]
+        assert client.get(f"/api/submissions/{names[2]}").json()["before"] == 2
+    interrupted = take_next(place.settings)  # a server that stops here leaves it "verifying"
+    assert interrupted is not None
+    assert interrupted.id == names[0]
+    with place.client(background=True) as client:
+        assert [wait_for(client, name)["state"] for name in names] == ["accepted"] * 3
+
+
+def test_an_entry_that_stops_the_server_is_given_up(
+    place: Place, entry: Path, tmp_path: Path, quick: None
+) -> None:
+    data = zipped(entry, tmp_path / "good")
+    with place.client() as client:
+        poison, after = (send(client, place, data).json()["id"] for _ in range(2))
+    update(place.settings, poison, state="verifying", attempts=2)
+    with place.client(background=True) as client:
+        assert wait_for(client, poison)["state"] == "broken"
+        assert wait_for(client, after)["state"] == "accepted"
+
+
+def test_limits_of_the_replay_are_told(place: Place, entry: Path, tmp_path: Path) -> None:
+    data = zipped(entry, tmp_path / "good")
+    tight = place.changed(replay=ReplayLimits(wall_s=0.01))
+    with tight.client(background=True) as client:
+        told = wait_for(client, send(client, tight, data).json()["id"])
+    assert (told["state"], told["reason"]) == ("refused", "wall_limit")
+
+
+def test_a_failing_server_says_so_and_goes_on(
+    place: Place, entry: Path, tmp_path: Path, quick: None
+) -> None:
+    data = zipped(entry, tmp_path / "good")
+    with place.client() as client:
+        lost, kept = (send(client, place, data).json()["id"] for _ in range(2))
+    one = find(place.settings, lost)
+    assert one is not None
+    Path(one.path).unlink()
+    with place.client(background=True) as client:
+        assert wait_for(client, lost)["state"] == "broken"
+        assert wait_for(client, kept)["state"] == "accepted"
+
+
+@pytest.mark.parametrize("header", ["", "Bearer nonsense", "Basic YTpi", "Bearer "])
+def test_no_token_no_upload(client: Any, header: str) -> None:
+    answer = client.post("/api/submissions", content=b"PK", headers={"Authorization": header})
+    assert answer.status_code == 401
+    assert answer.json()["error"]["kind"] == "token"
+
+
+def test_tokens_are_kept_as_hashes_and_revoked(place: Place) -> None:
+    assert account_of(place.settings, place.token) == "alice"
+    assert place.token.encode() not in place.settings.database.read_bytes()
+    assert revoke_tokens(place.settings, "alice") == 1
+    assert account_of(place.settings, place.token) is None
+    with pytest.raises(ValueError, match="lower-case"):
+        new_token(place.settings, "../alice")
+
+
+def test_size_kind_and_quota(place: Place, entry: Path, tmp_path: Path) -> None:
+    data = zipped(entry, tmp_path / "good")
+    small = place.changed(read=ReadLimits(archive_bytes=1000), waiting=1)
+    with small.client() as client:
+        assert send(client, small, b"PK" + b"0" * 2000).status_code == 413
+        unmeasured = iter([b"PK", b"0" * 600, b"0" * 600])
+        answer = client.post("/api/submissions", content=unmeasured, headers=small.headers)
+        assert answer.status_code == 413
+        assert send(client, small, b"\x80\x04pickle").status_code == 415
+        assert send(client, small, b"").status_code == 415
+    assert not list(place.settings.uploads.iterdir())
+    one = place.changed(waiting=1)
+    with one.client() as client:
+        assert send(client, one, data).status_code == 202
+        again = send(client, one, data)
+        assert again.status_code == 429
+        assert again.json()["error"]["kind"] == "quota"
+    daily = place.changed(uploads_per_day=1)
+    with daily.client() as client:
+        assert "in a day" in send(client, daily, data).json()["error"]["message"]
+
+
+def test_too_many_requests(place: Place) -> None:
+    slow = place.changed(requests_per_minute=2)
+    with slow.client() as client:
+        codes = [client.get("/submit").status_code for _ in range(3)]
+        assert codes == [200, 200, 429]
+        answer = client.get("/submit")
+        assert int(answer.headers["retry-after"]) > 0
+
+
+def test_pages_say_what_a_browser_may_do(client: Any) -> None:
+    for path in ("/submit", "/season", "/api/submissions/none", "/nothing"):
+        headers = client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../server.sqlite",
+        "/%2e%2e/server.sqlite",
+        "/entries/..%2f..%2fserver.sqlite",
+        "/seasons/spring/secret.json",
+        "/seasons/spring/spring-v1.json",
+        "/seasons/..%2f..%2f/secret.json",
+        "/submissions/%3Cscript%3E",
+        "/openapi.json",
+    ],
+)
+def test_nothing_else_is_served(client: Any, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "<script>" not in answer.text
+
+
+def test_another_database_is_refused(place: Place) -> None:
+    place.settings.database.unlink()
+    with sqlite3.connect(place.settings.database) as base:
+        base.execute("CREATE TABLE other (x)")
+    base.close()
+    with pytest.raises(ValueError, match="no database of this server"):
+        new_token(place.settings, "bob")
