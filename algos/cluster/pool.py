@@ -1,0 +1,120 @@
+"""The rollout actors of a run, and the queue of groups that they work off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...envs.errors import EngineFault
+from .seat import ActorSeat
+from .work import Answer, Packed, Work
+
+START_S = 600.0
+"""How long may pass without any answer while no actor is alive, in seconds."""
+
+
+class ActorPool:
+    """Plays groups on actors; an actor that dies costs time, and nothing else.
+
+    Each group of a call is a numbered piece of work. It is given to another actor when its actor
+    died, and the first answer to a number is the only one that counts.
+
+    Args:
+        ray: The package.
+        make: Starts an actor.
+        count: Actors.
+        at_once: Most groups that one actor plays side by side.
+    """
+
+    def __init__(self, ray: Any, make: Callable[[], Any], count: int, at_once: int) -> None:
+        self._ray = ray
+        self._at_once = at_once
+        self._weights: tuple[int, Any] = (0, None)
+        self.seats = [ActorSeat(ray, make, self._bring) for _ in range(count)]
+        self.lost = 0
+
+    def limits(self) -> tuple[int, int]:
+        """Context and vocabulary of the actors' engines; waits until the first is there.
+
+        Raises:
+            EngineFault: It could not be started.
+        """
+        try:
+            return self._ray.get(self.seats[0].handle.limits.remote(), timeout=START_S)
+        except self._ray.exceptions.GetTimeoutError as fault:
+            raise EngineFault(
+                f"Ray: no rollout actor could be started within {START_S:.0f} s. The cluster has "
+                f"{self._ray.cluster_resources()}; ask for fewer processors or GPUs per actor."
+            ) from fault
+        except self._ray.exceptions.RayActorError as fault:
+            raise EngineFault(f"Ray: a rollout actor cannot be started. {fault}") from fault
+
+    def take(self, version: int, weights: Packed) -> None:
+        """Send new weights to all actors through the object store; waits until they are there."""
+        self._weights = version, self._ray.put(weights)
+        for seat in self.seats:
+            seat.stale()
+        for seat, ref in [(seat, seat.bring()) for seat in self.seats]:
+            seat.brought(ref)
+
+    async def play(self, works: Sequence[Work], tick: Callable[[], None]) -> list[Answer]:
+        """One answer per piece of work, in order; ``tick`` is called after each.
+
+        Raises:
+            EngineFault: Actors keep dying.
+            TurngymError: What an actor raised.
+        """
+        found: dict[int, Answer] = {}
+        if not works:
+            return []
+        todo: asyncio.Queue[int] = asyncio.Queue()
+        for number in range(len(works)):
+            todo.put_nowait(number)
+        done = asyncio.Event()
+
+        async def lane(seat: ActorSeat) -> None:
+            while True:
+                handle = await seat.ready()
+                number = await todo.get()
+                try:
+                    answer = await handle.play.remote(works[number])
+                except self._ray.exceptions.RayActorError as death:
+                    self.lost += 1
+                    todo.put_nowait(number)
+                    seat.died(handle, death)
+                    continue
+                seat.served()
+                if number not in found:
+                    found[number] = answer
+                    tick()
+                if len(found) == len(works):
+                    done.set()
+
+        await self._until(done, lane, min(self._at_once, -(-len(works) // len(self.seats))))
+        return [found[number] for number in range(len(works))]
+
+    async def _until(self, done: asyncio.Event, lane: Any, lanes: int) -> None:
+        """Run so many lanes per actor until all is done, or one of them fails."""
+        for seat in self.seats:
+            seat.begin()
+        running = [asyncio.ensure_future(lane(s)) for s in self.seats for _ in range(lanes)]
+        end = asyncio.ensure_future(done.wait())
+        try:
+            await asyncio.wait([end, *running], return_when=asyncio.FIRST_COMPLETED)
+            for task in running:
+                if task.done():
+                    task.result()
+        finally:
+            for task in (end, *running):
+                task.cancel()
+            await asyncio.gather(end, *running, return_exceptions=True)
+
+    def _bring(self, handle: Any) -> Any:
+        version, weights = self._weights
+        return handle.take.remote(version, weights)
+
+    def close(self) -> None:
+        """End all actors."""
+        for seat in self.seats:
+            self._ray.kill(seat.handle)
