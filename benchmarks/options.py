@@ -18,7 +18,14 @@ from .papers_options import PapersCommand
 from .planner_options import PlannerOptions, Planners
 from .retail_options import RetailCommand
 from .selector_options import SelectorCommand
-from .tuning_options import MergeCommand, PlanCommand, Tuning, TuningOptions
+from .tuning_options import (
+    Executor,
+    ExecutorOptions,
+    MergeCommand,
+    PlanCommand,
+    Tuning,
+    TuningOptions,
+)
 from .viewer.options import ViewCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
@@ -226,6 +233,7 @@ class TrainCommand:
         preset: Settings of a published run, `turngym plan` lists them; options given beside it
             take their place.
         tuning: How weights are held, trained and attended with.
+        where: Where rollouts are played.
     """
 
     preset: str | None = None
@@ -264,6 +272,7 @@ class TrainCommand:
     gradient_checkpointing: bool = False
     device: str = "auto"
     tuning: Tuning = field(default_factory=TuningOptions)
+    where: Executor = field(default_factory=ExecutorOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
