@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from turngym.agents.engine import EngineStats
+from turngym.algos.cluster import RayRollouts
 from turngym.algos.cluster.engine import RemoteEngine
 from turngym.algos.cluster.pool import ActorPool
 from turngym.algos.cluster.seat import MOST_DEATHS
@@ -17,7 +19,7 @@ from turngym.algos.cluster.work import Answer, Work, pack_weights, unpack_weight
 from turngym.algos.contracts import Start
 from turngym.algos.forest import Group
 from turngym.algos.rollouts import Chains
-from turngym.envs.errors import EngineFault, EpisodeError
+from turngym.envs.errors import BadValueError, EngineFault, EpisodeError, MissingExtraError
 
 
 class Death(Exception):
@@ -138,3 +140,23 @@ def test_the_learner_side_samples_nothing_itself() -> None:
     pool: Any = SimpleNamespace(limits=lambda: (64, 10))
     with pytest.raises(EpisodeError, match="inside the rollout actors"):
         asyncio.run(RemoteEngine(pool).generate(None))  # type: ignore[arg-type]
+
+
+def test_several_learner_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'turngym[ray]'")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    config: Any = None
+    with pytest.raises(BadValueError, match="torchrun started several"):
+        RayRollouts(2)(config, None, None)
+
+
+@pytest.mark.parametrize("wrong", [{"actors": 0}, {"cpus": -1.0}, {"gpus": -0.5}])
+def test_numbers_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadValueError, match="expected at least one actor"):
+        RayRollouts(**{"actors": 2, **wrong})
+
+
+def test_ray_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"turngym\[ray\]"):
+        RayRollouts(2)
