@@ -17,7 +17,7 @@ from ..algos.cluster import RayRollouts
 from ..algos.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ..algos.engines import EngineMaker, make_engine
 from ..algos.learner_settings import LearnerSettings
-from ..algos.progress import Reporter, reporter
+from ..algos.progress import Reporter, Silent, reporter
 from ..algos.recipes import make_recipe
 from ..algos.result import RunResult
 from ..envs.errors import BadValueError, DataError
@@ -36,11 +36,12 @@ DEFAULT_STEPS = 100
 def run(command: TrainCommand) -> None:
     """Train, and print what came of it."""
     prepare(small=command.model is None)
-    report = reporter()
+    first = int(os.environ.get("RANK", "0")) == 0  # torchrun starts several; one of them tells
+    report = reporter() if first else Silent()
     config, folder = configure(command, report)
     with engine_maker(command) as engine:
         result = train(config, folder, report, engine)
-    if int(os.environ.get("RANK", "0")) == 0:  # torchrun starts several, and one of them tells
+    if first:
         print_result(result, folder)
 
 

@@ -6,6 +6,7 @@ up by any number of processes, one included.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,28 +21,34 @@ SHARDS = "trainer/shards"
 
 def save_shards(folder: Path, learner: Learner) -> None:
     """Write optimiser and critic; every process must call."""
-    import torch.distributed.checkpoint as dcp  # takes a while, and most runs have one process
+    # they take a while to import, and most runs have one process
+    from torch.distributed.checkpoint.filesystem import FileSystemWriter
+    from torch.distributed.checkpoint.state_dict_saver import save
 
     group = learner.models.team.ranks.group
-    dcp.save(
+    save(
         {**_optimizer(learner), **_critic(learner)},
-        storage_writer=dcp.FileSystemWriter(folder),
+        storage_writer=FileSystemWriter(folder),
         process_group=group,
     )
 
 
 def load_shards(folder: Path, learner: Learner) -> None:
     """Take up what :func:`save_shards` wrote, with as many processes as there are here."""
-    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.filesystem import FileSystemReader
+    from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+    from torch.distributed.checkpoint.state_dict_loader import load
 
-    reader = dcp.FileSystemReader(folder)
+    reader = FileSystemReader(folder)
     saved = reader.read_metadata().state_dict_metadata
     wanted: dict[str, Tensor] = dict(_critic(learner))
     states: list[tuple[Tensor, str, str]] = []
     for i, p in enumerate(_params(learner)):
         for key in sorted(k for k in saved if k.startswith(f"optimizer.{i}.")):
             name = key.rsplit(".", 1)[1]
-            size, kind = saved[key].size, saved[key].properties.dtype
+            stored = saved[key]
+            assert isinstance(stored, TensorStorageMetadata)  # optimisers keep tensors alone
+            size, kind = stored.size, stored.properties.dtype
             if tuple(size) == tuple(p.shape):
                 wanted[key] = torch.zeros_like(p, dtype=kind)
             else:
@@ -49,7 +56,10 @@ def load_shards(folder: Path, learner: Learner) -> None:
                 wanted[key] = torch.zeros(size, dtype=kind, device=where)
             states.append((p, name, key))
     team = learner.models.team
-    dcp.load(wanted, storage_reader=reader, process_group=team.ranks.group, no_dist=team.alone)
+    with warnings.catch_warnings():
+        if team.alone:  # torch asks whether that is meant
+            warnings.filterwarnings("ignore", "torch.distributed is disabled")
+        load(wanted, storage_reader=reader, process_group=team.ranks.group, no_dist=team.alone)
     learner.optimizer.state.clear()
     for p, name, key in states:
         learner.optimizer.state[p][name] = wanted[key].detach()

@@ -114,5 +114,5 @@ class Team:
 
 def clip_norm(params: Sequence[Tensor], most: float) -> float:
     """Clip the gradients by their norm over all processes, and return it."""
-    norm = torch.nn.utils.clip_grad_norm_(params, most)
+    norm: Any = torch.nn.utils.clip_grad_norm_(params, most)
     return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
