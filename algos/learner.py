@@ -65,6 +65,8 @@ class Learner:
                 f"recipe {recipe.name}: temperature is {recipe.temperature}; training samples, so "
                 "it must be above 0."
             )
+        if team is not None and settings is not None:
+            team.check(settings)
         self.recipe = recipe
         self.seed = seed
         self.policy = policy

@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ...envs.errors import BadValueError
 from ..contracts import Floats
+from ..learner_settings import LearnerSettings
 from ..micro_batch import Batching, MicroBatch
 from ..rows import Row
 from .ranks import Channel
@@ -34,6 +36,18 @@ class Team:
         """True where there is one process."""
         return self.ranks.world == 1
 
+    def check(self, settings: LearnerSettings) -> None:
+        """Refuse settings that several processes do not have.
+
+        Raises:
+            BadValueError: The message says which.
+        """
+        if not self.alone and settings.optimizer == "adamw8bit":
+            raise BadValueError(
+                f"LearnerSettings.optimizer is 'adamw8bit', which cannot step on weights that "
+                f"{self.ranks.world} processes share. Use 'adamw': its moments are cut up too."
+            )
+
     def shard(self, policy: Any, others: Sequence[nn.Module]) -> None:
         """Cut the models' weights up between the processes.
 
@@ -45,7 +59,9 @@ class Team:
             return
         from .sharding import shard  # takes a while to import, and one process needs none of it
 
-        self._whole = copy.deepcopy(policy).to("cpu")
+        device = next(policy.parameters()).device
+        self._whole = copy.deepcopy(policy.to("cpu"))  # never twice on the card
+        policy.to(device)
         for model in (policy, *others):
             shard(model, self.ranks.world)
 

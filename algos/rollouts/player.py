@@ -273,9 +273,7 @@ class Player:
         return last
 
     def switch(self, seat: Seat, key: str) -> bool:
-        """Go to a waiting session, out of the world's own order.
-
-        Its first turn will hang on the turn that asked for it.
+        """Go to a waiting session, out of the world's order; it hangs on the turn that asked.
 
         Returns:
             False when its first prompt leaves no room for an action; the seat is then left.

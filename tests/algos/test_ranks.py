@@ -16,6 +16,7 @@ from turngym.algos.distributed.shares import share_rows
 from turngym.algos.distributed.stopping import agreed_stops
 from turngym.algos.forest import Forest
 from turngym.algos.interrupts import held_interrupts, noted_interrupts
+from turngym.algos.learner_settings import LearnerSettings
 from turngym.algos.rows import Row
 from turngym.algos.update_log import UpdateLog
 from turngym.envs.errors import BadValueError
@@ -94,6 +95,14 @@ def test_one_card_for_all_processes_is_refused(monkeypatch: pytest.MonkeyPatch) 
         join_ranks("cuda:1")
 
 
+def test_the_8_bit_optimiser_is_refused_for_several_processes() -> None:
+    eight = LearnerSettings(optimizer="adamw8bit")
+    Team().check(eight)
+    Team(Channel(0, 2)).check(LearnerSettings())
+    with pytest.raises(BadValueError, match="2 processes share"):
+        Team(Channel(0, 2)).check(eight)
+
+
 def test_metrics_of_processes_add_up() -> None:
     logs = []
     for at in range(2):
@@ -144,9 +153,10 @@ def test_an_interrupt_of_several_processes_waits_for_all() -> None:
 
 
 def test_an_interrupt_of_one_process_is_not_held_back() -> None:
-    with pytest.raises(KeyboardInterrupt), agreed_stops(Ranks()) as check:
+    with agreed_stops(Ranks()) as check:
         check()
-        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
 
 
 def test_a_second_signal_is_not_held() -> None:
