@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...envs.errors import EngineFault
+from ...envs.errors import EngineFault, TurngymError
 from .seat import ActorSeat
 from .work import Answer, Packed, Work
 
@@ -51,12 +51,10 @@ class ActorPool:
             raise EngineFault(f"Ray: a rollout actor cannot be started. {fault}") from fault
 
     def take(self, version: int, weights: Packed) -> None:
-        """Send new weights to all actors through the object store; waits until they are there."""
+        """Send new weights to all actors through the object store."""
         self._weights = version, self._ray.put(weights)
         for seat in self.seats:
-            seat.stale()
-        for seat, ref in [(seat, seat.bring()) for seat in self.seats]:
-            seat.brought(ref)
+            seat.send()
 
     async def play(self, works: Sequence[Work], tick: Callable[[], None]) -> list[Answer]:
         """One answer per piece of work, in order; ``tick`` is called after each.
@@ -84,6 +82,10 @@ class ActorPool:
                     todo.put_nowait(number)
                     seat.died(handle, death)
                     continue
+                except self._ray.exceptions.RayTaskError as fault:
+                    if isinstance(fault.cause, TurngymError):
+                        raise fault.cause from fault
+                    raise
                 seat.served()
                 if number not in found:
                     found[number] = answer
@@ -101,7 +103,8 @@ class ActorPool:
         running = [asyncio.ensure_future(lane(s)) for s in self.seats for _ in range(lanes)]
         end = asyncio.ensure_future(done.wait())
         try:
-            await asyncio.wait([end, *running], return_when=asyncio.FIRST_COMPLETED)
+            while not await self._ended([end, *running]):
+                pass
             for task in running:
                 if task.done():
                     task.result()
@@ -109,6 +112,16 @@ class ActorPool:
             for task in (end, *running):
                 task.cancel()
             await asyncio.gather(end, *running, return_exceptions=True)
+
+    async def _ended(self, tasks: Sequence[asyncio.Task[Any]]) -> bool:
+        """Wait until one has ended; refuses to wait for actors that nobody can start."""
+        done, _ = await asyncio.wait(tasks, timeout=START_S, return_when=asyncio.FIRST_COMPLETED)
+        if not done and not any(seat.alive for seat in self.seats):
+            raise EngineFault(
+                f"Ray: no rollout actor is alive, and for {START_S:.0f} s none could be started. "
+                "Add a node, or ask for fewer processors or GPUs per actor; the same call goes on."
+            )
+        return bool(done)
 
     def _bring(self, handle: Any) -> Any:
         version, weights = self._weights

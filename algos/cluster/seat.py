@@ -27,28 +27,23 @@ class ActorSeat:
         self._bring = bring
         self._deaths = 0
         self._arriving: asyncio.Task[None] | None = None
+        self._sent: Any = None
         self._ready: Any = None
         self.handle: Any = make()
+
+    @property
+    def alive(self) -> bool:
+        """True while the actor is known to be there with the newest weights."""
+        return self._ready is self.handle
 
     def begin(self) -> None:
         """A new event loop runs; what an old one waited for is forgotten."""
         self._arriving = None
 
-    def stale(self) -> None:
-        """There are newer weights than the actor's."""
-        self._ready = None
-
-    def bring(self) -> Any:
-        """Send the newest weights; the reference to hand to :meth:`brought`."""
-        return self._bring(self.handle)
-
-    def brought(self, ref: Any) -> None:
-        """Wait until the actor has them; one that died is replaced when it is needed."""
-        try:
-            self._ray.get(ref)
-        except self._ray.exceptions.RayActorError:
-            return
-        self._ready = self.handle
+    def send(self) -> None:
+        """There are newer weights: they go out now, and are waited for in :meth:`ready`."""
+        self._ready = self._arriving = None
+        self._sent = self._bring(self.handle)
 
     def died(self, handle: Any, why: BaseException) -> None:
         """An actor is gone; another takes its place, once for each that died.
@@ -67,7 +62,7 @@ class ActorSeat:
             ) from why
         self._ray.kill(handle)
         self.handle = self._make()
-        self._ready = self._arriving = None
+        self._sent = self._ready = self._arriving = None
 
     def served(self) -> None:
         """A group came from here."""
@@ -79,10 +74,11 @@ class ActorSeat:
         Raises:
             EngineFault: Actors keep dying.
         """
-        while self._ready is not self.handle:
+        while not self.alive:
             handle = self.handle
             if self._arriving is None:
-                self._arriving = asyncio.ensure_future(_wait(self._bring(handle)))
+                self._sent = self._bring(handle) if self._sent is None else self._sent
+                self._arriving = asyncio.ensure_future(_wait(self._sent))
             try:
                 await asyncio.shield(self._arriving)
             except self._ray.exceptions.RayActorError as death:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable, Generator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,6 +28,17 @@ class Death(Exception):
     """Stands for ray.exceptions.RayActorError."""
 
 
+class Sent:
+    """A reference: any event loop may wait for it."""
+
+    def __init__(self, arrive: Callable[[], None]) -> None:
+        self.arrive = arrive
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from asyncio.sleep(0).__await__()
+        self.arrive()
+
+
 class FakeActor:
     """Plays at once, or dies when it is asked for the groups that it was told to die at."""
 
@@ -34,9 +47,8 @@ class FakeActor:
         self.take = SimpleNamespace(remote=self._take)
         self.play = SimpleNamespace(remote=self._play)
 
-    def _take(self, version: int, weights: Any) -> Any:
-        self.version = version
-        return asyncio.sleep(0)
+    def _take(self, version: int, weights: Any) -> Sent:
+        return Sent(partial(setattr, self, "version", version))
 
     async def _play(self, work: Work) -> Answer:
         await asyncio.sleep(0)
@@ -50,17 +62,22 @@ class FakeActor:
         return Answer(Group(work.start.uid, "t"), "", EngineStats(sampled_tokens=1))
 
 
+class TaskError(Exception):
+    """Stands for ray.exceptions.RayTaskError."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 class FakeRay:
-    exceptions = SimpleNamespace(RayActorError=Death)
+    exceptions = SimpleNamespace(RayActorError=Death, RayTaskError=TaskError)
 
     def __init__(self) -> None:
         self.killed: list[Any] = []
 
     def put(self, value: Any) -> Any:
         return value
-
-    def get(self, ref: Any) -> None:
-        asyncio.run(ref)
 
     def kill(self, handle: Any) -> None:
         self.killed.append(handle)
@@ -120,6 +137,34 @@ def test_actors_that_keep_dying_are_an_error() -> None:
     pool, _, _ = pool_of(Everything(), actors=1)
     with pytest.raises(EngineFault, match=f"{MOST_DEATHS + 1} rollout actors in a row died"):
         play(pool, 2)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_what_an_actor_raises_comes_up(own: bool) -> None:
+    pool, _, _ = pool_of(set())
+    cause = BadValueError("the context is too long") if own else ZeroDivisionError("x")
+
+    async def broken(work: Work) -> Answer:
+        raise TaskError(cause)
+
+    pool.seats[1].handle.play = SimpleNamespace(remote=broken)
+    with pytest.raises(BadValueError if own else TaskError, match=str(cause)):
+        play(pool, 4)
+
+
+def test_a_cluster_that_starts_no_actor_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turngym.algos.cluster.pool.START_S", 0.01)
+    never = SimpleNamespace(remote=lambda *given: asyncio.Event().wait())
+    pool = ActorPool(FakeRay(), lambda: SimpleNamespace(take=never, play=never), 2, 2)
+    with pytest.raises(EngineFault, match="no rollout actor is alive"):
+        play(pool, 2)
+
+
+def test_one_actor_that_never_starts_holds_up_nobody() -> None:
+    log: list[str] = []
+    never = SimpleNamespace(remote=lambda *given: asyncio.Event().wait())
+    made = iter([SimpleNamespace(take=never, play=never), FakeActor(set(), log)])
+    assert play(ActorPool(FakeRay(), lambda: next(made), 2, 2), 5) == [f"g{i}" for i in range(5)]
 
 
 def test_weights_travel_bit_for_bit_and_only_those_that_learn() -> None:
