@@ -21,6 +21,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ..envs.errors import DataError
+from .distributed.shards import (
+    SHARDS,
+    load_shards,
+    load_whole_critic,
+    load_whole_state,
+    save_shards,
+)
 from .policy_files import check_architecture, load_policy_weights, save_policy
 from .run_dir import read_json, write_json
 
@@ -81,16 +88,30 @@ def save_checkpoint(
     """
     final = folder / f"step-{progress.step:06d}"
     part = folder / f".part-{progress.step:06d}"
-    for leftover in folder.glob(".part-*"):
-        shutil.rmtree(leftover)
-    (part / "trainer").mkdir(parents=True)
-    save_policy(learner.policy, part)
-    tokenizer.save_pretrained(part)
-    torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
-    if learner.critic is not None:
-        save_file(learner.critic.state_dict(), part / CRITIC)
-    if memory is not None:
-        write_json(part / MEMORY, memory)
+    team, whole = learner.models.team, learner.whole_policy()
+    if team.ranks.rank == 0:
+        for leftover in folder.glob(".part-*"):
+            shutil.rmtree(leftover)
+        (part / "trainer").mkdir(parents=True)
+        save_policy(whole, part)
+        tokenizer.save_pretrained(part)
+        if memory is not None:
+            write_json(part / MEMORY, memory)
+    if team.alone:
+        torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
+        if learner.critic is not None:
+            save_file(learner.critic.state_dict(), part / CRITIC)
+    else:
+        team.ranks.everyone("folder made")
+        save_shards(part / SHARDS, learner)
+    if team.ranks.rank == 0:
+        _finish(part, final, progress, keep)
+    team.ranks.everyone("checkpoint complete")
+    return final
+
+
+def _finish(part: Path, final: Path, progress: Progress, keep: int) -> None:
+    """Give a complete checkpoint its name, and delete old ones."""
     files = {
         str(p.relative_to(part)): p.stat().st_size for p in sorted(part.rglob("*")) if p.is_file()
     }
@@ -99,9 +120,8 @@ def save_checkpoint(
     if final.exists():
         shutil.rmtree(final)
     part.rename(final)
-    for old in checkpoints(folder)[:-keep]:
+    for old in checkpoints(final.parent)[:-keep]:
         shutil.rmtree(old)
-    return final
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -147,15 +167,30 @@ def load_checkpoint(path: Path, learner: Learner) -> Progress:
     check_architecture(path, learner.policy)
     progress = Progress(**read_json(path / STATE)["progress"])
     try:
-        load_policy_weights(path, learner.policy)
-        if learner.critic is not None:
-            learner.critic.load_state_dict(load_file(path / CRITIC))
-        state = torch.load(path / OPTIMIZER, map_location="cpu", weights_only=True)
-        learner.optimizer.load_state_dict(state)
+        whole = learner.whole_policy()
+        load_policy_weights(path, whole)
+        learner.spread_policy()
+        if (path / SHARDS).is_dir():
+            load_shards(path / SHARDS, learner)
+        else:
+            _load_states(path, learner)
     except (OSError, RuntimeError, ValueError, EOFError, SafetensorError) as error:
         raise DataError(f"{path}: the checkpoint cannot be loaded ({error}).") from error
     learner.optimizer_steps = progress.optimizer_steps
     return progress
+
+
+def _load_states(path: Path, learner: Learner) -> None:
+    """Critic and optimiser as one process wrote them."""
+    state = torch.load(path / OPTIMIZER, map_location="cpu", weights_only=True)
+    if learner.models.team.alone:
+        if learner.critic is not None:
+            learner.critic.load_state_dict(load_file(path / CRITIC))
+        learner.optimizer.load_state_dict(state)
+        return
+    if learner.critic is not None:
+        load_whole_critic(load_file(path / CRITIC), learner.critic)
+    load_whole_state(state, learner)
 
 
 def _problem(path: Path) -> str | None:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..agents.engine import TrainingEngine
+import gymnasium as gym
+
+from ..agents.engine import Sampling, TrainingEngine
+from ..agents.render import Renderer
 from ..agents.transformers_engine import TransformersEngine
 from ..envs.errors import BadValueError
+from .cluster.engine import RemoteEngine, RemotePlayer
 from .config import TrainConfig
+from .distributed.players import RankPlayer
+from .distributed.ranks import Ranks
+from .evaluate import EvalSet
+from .rollouts import Player
+
+EngineMaker = Callable[[TrainConfig, Any, Any], TrainingEngine]
+"""Makes an engine from the run, the learner's model and its tokenizer."""
 
 
 def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEngine:
@@ -43,6 +55,32 @@ def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEng
         dtype=config.engine_dtype,
         max_context=config.max_context,
     )
+
+
+def make_player(
+    config: TrainConfig,
+    engine: TrainingEngine,
+    renderer: Renderer,
+    env: gym.Env[Any, Any],
+    what: EvalSet | None,
+    ranks: Ranks,
+) -> Player:
+    """Who plays a run's training groups, or the episodes of an evaluation set.
+
+    Args:
+        config: Of the run.
+        engine: Of :func:`make_engine`.
+        renderer: Text to ids.
+        env: The training environment.
+        what: The evaluation set; None for training.
+        ranks: The processes of the run, which share the groups.
+    """
+    temperature = config.recipe.temperature if what is None else config.eval_temperature
+    sampling = Sampling(max_tokens=config.max_tokens, temperature=temperature)
+    given = env if what is None else what.env, engine, renderer, sampling, config.max_context
+    if isinstance(engine, RemoteEngine):
+        return RemotePlayer("" if what is None else what.name, engine, given[0], *given[2:])
+    return Player(*given) if ranks.alone else RankPlayer(ranks.player, *given)
 
 
 def check_overlap(engine: TrainingEngine, max_lag: int | None) -> None:

@@ -7,9 +7,9 @@ in no mean.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -311,18 +311,9 @@ async def evaluate_model(player: Player, what: EvalSet, tick: Tick = lambda _: N
         what: The tasks.
         tick: Called with the number of finished episodes.
     """
-    rollout = Chains(n=1)
-    done = 0
-
-    async def one(start: Start) -> EpisodeScore:
-        nonlocal done
-        group = await rollout(player, start)
-        done += 1
-        tick(done)
-        return _score_of(group.task_id, group.trees[0] if group.trees else None)
-
-    episodes = await asyncio.gather(*(one(start) for start in what.starts()))
-    return what.evaluation(episodes)
+    done = count(1)
+    groups = await player.groups(Chains(n=1), what.starts(), lambda: tick(next(done)))
+    return what.evaluation([_score_of(g.task_id, g.trees[0] if g.trees else None) for g in groups])
 
 
 def evaluate_policy(

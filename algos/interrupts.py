@@ -26,13 +26,46 @@ def terminate_as_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+class Noted:
+    """A signal handler that only remembers, for a program that stops by agreement.
+
+    Attributes:
+        came: True when a signal came.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Remember it; a second one is not held."""
+        if self.came:
+            signal.default_int_handler(number, frame)
+        self.came = True
+
+
+@contextmanager
+def noted_interrupts() -> Iterator[Noted]:
+    """Within, Ctrl-C and SIGTERM are noted, and raise nothing."""
+    noted = Noted()
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    before = {s: signal.signal(s, noted) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 @contextmanager
 def held_interrupts() -> Iterator[None]:
     """Within, interrupts wait; one that came is raised at the end.
 
     A second one is not held: whoever insists may stop a long step, at the cost of that step.
     """
-    if threading.current_thread() is not threading.main_thread():
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or isinstance(signal.getsignal(signal.SIGINT), Noted):
         yield
         return
     came: list[int] = []

@@ -14,6 +14,7 @@ from ..agents.memory import knobs_when_full
 from ..envs.errors import BadValueError, TurngymError
 from .contracts import Credits, Floats, LossBatch, Norm, Notes
 from .critic import Critic
+from .distributed.team import Team, clip_norm
 from .forest import Forest, Ids
 from .learner_settings import LearnerSettings
 from .micro_batch import MicroBatch
@@ -47,6 +48,7 @@ class Learner:
         pad_id: Token id that fills padding.
         settings: How to compute.
         seed: Of the mini batches' order.
+        team: The learners of other processes, which share rows and weights with this one.
     """
 
     def __init__(
@@ -57,16 +59,19 @@ class Learner:
         pad_id: int,
         settings: LearnerSettings | None = None,
         seed: int = 0,
+        team: Team | None = None,
     ) -> None:
         if recipe.temperature <= 0:
             raise BadValueError(
                 f"recipe {recipe.name}: temperature is {recipe.temperature}; training samples, so "
                 "it must be above 0."
             )
+        if team is not None and settings is not None:
+            team.check(settings)
         self.recipe = recipe
         self.seed = seed
         self.policy = policy
-        self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id)
+        self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id, team)
         self.optimizer_steps = 0
         self.loss_is_silent = silent_without_advantage(recipe.loss)
         groups = [
@@ -79,6 +84,14 @@ class Learner:
     def critic(self) -> Critic | None:
         """The critic, where the recipe has one."""
         return self.models.critic
+
+    def whole_policy(self) -> Any:
+        """The policy with all of its weights; every process of a run must ask."""
+        return self.models.team.whole(self.policy)
+
+    def spread_policy(self) -> None:
+        """Take up changes of :meth:`whole_policy`."""
+        self.models.team.spread(self.policy)
 
     # ------------------------------------------------------------------ scoring
 
@@ -145,6 +158,7 @@ class Learner:
             for _ in range(self.recipe.optim.epochs):
                 for chosen in self._mini_batches(rows):
                     self._step(rows, chosen, streams, log)
+        log.merge(self.models.team.ranks)
         return log.metrics(self.optimizer.param_groups)
 
     def _step(
@@ -159,7 +173,7 @@ class Learner:
         log.left_out(len(chosen) - len(live), len(chosen))
         share = sum(rows[i].n_act for i in live) / norm.tokens
         self.optimizer.zero_grad(set_to_none=False)
-        for micro, batch in self.models.batching(rows, live):
+        for micro, batch, counts in self.models.team.batches(self.models.batching, rows, live):
             mine = {
                 name: batch.table([values[i] for i in micro], FILL.get(name, 0.0))
                 for name, values in streams.items()
@@ -169,7 +183,9 @@ class Learner:
                 out = self.recipe.loss(seen)
                 if not bool(torch.isfinite(out.loss)):
                     raise _not_finite(self.recipe.name, self.optimizer_steps, out.metrics)
-                out.loss.backward()
+                self.models.team.backward(out.loss, counts)
+            if not counts:
+                continue
             log.loss(out.loss, out.metrics, share)
             if "old_logprobs" not in streams:
                 own = seen.logprobs.detach()[batch.path, batch.column].cpu().numpy()
@@ -184,13 +200,12 @@ class Learner:
         mine: dict[str, Tensor],
         norm: Norm,
     ) -> LossBatch:
-        tokens = self.models.tokens
-        states = tokens.hidden(batch) if tokens.separable else None
-        flat_logprobs, flat_entropies = tokens.score(batch, states)
+        wants_values = "values" in self.recipe.loss.needs
+        flat_logprobs, flat_entropies, values = self.models.trained(batch, wants_values)
         logprobs = batch.spread(flat_logprobs)
         extra = {name: mine[name] for name in self.recipe.loss.needs if name in mine}
-        if "values" in self.recipe.loss.needs:
-            extra["values"] = batch.spread(self.models.values_before(batch, states))
+        if values is not None:
+            extra["values"] = batch.spread(values)
         turns = torch.full_like(logprobs, -1, dtype=torch.int64)
         for i, r in enumerate(micro):
             turns[i, : rows[r].n_act] = torch.from_numpy(rows[r].turns).to(turns.device)
@@ -222,7 +237,7 @@ class Learner:
                 # A batch without any signal still moves by momentum, as it would have moved if
                 # its zero gradients had been computed.
                 p.grad = torch.zeros_like(p) if p.grad is None else p.grad
-            norms.append(float(torch.nn.utils.clip_grad_norm_(group["params"], optim.grad_clip)))
+            norms.append(clip_norm(group["params"], optim.grad_clip))
         finite = all(math.isfinite(n) for n in norms)
         if finite:
             self.optimizer.step()

@@ -17,6 +17,7 @@ from ..agents.memory import knobs_when_full
 from ..envs.errors import BadValueError
 from .contracts import Floats
 from .critic import Critic
+from .distributed.team import Team
 from .forest import Ids
 from .learner_settings import LearnerSettings
 from .micro_batch import Batching, MicroBatch
@@ -46,6 +47,7 @@ class Models:
         recipe: Says whether there are a critic and a reference, and the temperature.
         settings: How to compute.
         pad_id: Token id that fills padding.
+        team: The other processes; None for one process alone.
 
     Attributes:
         tokens: The policy as a scorer of tokens.
@@ -58,7 +60,15 @@ class Models:
         BadValueError: The model cannot do what the settings ask for.
     """
 
-    def __init__(self, policy: Any, recipe: Recipe, settings: LearnerSettings, pad_id: int) -> None:
+    def __init__(
+        self,
+        policy: Any,
+        recipe: Recipe,
+        settings: LearnerSettings,
+        pad_id: int,
+        team: Team | None = None,
+    ) -> None:
+        self.team = team or Team()
         self.policy = policy.eval()
         self.settings = settings
         self._name, self._temperature = recipe.name, recipe.temperature
@@ -77,6 +87,9 @@ class Models:
         )
         if settings.gradient_checkpointing:
             check_recomputable(policy)
+        frozen = self.reference.model if self.reference else None
+        others = [m for m in (self.critic, frozen) if m is not None and m is not policy]
+        self.team.shard(policy, others)
 
     def logprobs(self, rows: Sequence[Row]) -> list[Floats]:
         """Log-probability in nats of every action token ``[n_act]`` per row."""
@@ -102,15 +115,16 @@ class Models:
             BadValueError: There is no critic.
         """
         self._check_critic()
-        out: list[Floats] = [np.empty(0, np.float32)] * len(rows)
-        for micro, batch in self.batching(rows, range(len(rows))):
+        out: dict[int, Floats] = {}
+        for micro, batch, counts in self.team.batches(self.batching, rows, range(len(rows))):
             with torch.no_grad(), self.computing(batch):
                 at_each = self._values(batch)
                 before = batch.in_paths(batch.at(at_each, batch.before)).cpu().numpy()
                 last = batch.at(at_each, batch.last).cpu().numpy()
-            for r, piece, end in zip(micro, pieces(before, rows, micro), last, strict=True):
-                out[r] = np.append(piece, end)
-        return out
+            if counts:
+                for r, piece, end in zip(micro, pieces(before, rows, micro), last, strict=True):
+                    out[r] = np.append(piece, end)
+        return self.team.complete(out)
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
         """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
@@ -121,17 +135,19 @@ class Models:
         self._check_critic()
         if not all(len(ids) for ids in prompts):
             raise BadValueError("prompt_values: a context is empty; it needs at least one token.")
-        out = np.empty(len(prompts), np.float32)
+        out: dict[int, Floats] = {}
         one = np.zeros(1, np.int64)
         rows = [
-            Row(ids, one + len(ids) - 1, one, np.zeros(1, np.float32), np.arange(len(ids)))
-            for ids in prompts
+            Row(ids, one + len(ids) - 1, one, np.zeros(1, np.float32), np.arange(len(ids)), i)
+            for i, ids in enumerate(prompts)
         ]
         apart = replace(self.batching, shared=False, whole_trees=False)
-        for micro, batch in apart(rows, range(len(rows))):
+        for micro, batch, counts in self.team.batches(apart, rows, range(len(rows))):
             with torch.no_grad(), self.computing(batch):
-                out[micro] = batch.at(self._values(batch), batch.last).cpu().numpy()
-        return out
+                values = batch.at(self._values(batch), batch.last).cpu().numpy()
+            if counts:
+                out |= dict(zip(micro, values, strict=True))
+        return np.array(self.team.complete(out), np.float32)
 
     def knobs(self) -> str:
         """Which setting to change when memory is full, a sentence."""
@@ -143,15 +159,23 @@ class Models:
             f"lower micro_batch_tokens (--micro-batch-tokens {max(1, now // 2)}, was {now}){more}."
         )
 
-    def values_before(self, batch: MicroBatch, states: Tensor | None) -> Tensor:
-        """Values before each scored token ``[m]``, with gradient.
+    def trained(self, batch: MicroBatch, values: bool) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What a loss reads of the scored tokens ``[m]``, with gradient.
 
         Args:
             batch: The paths.
-            states: The policy's hidden states when the caller has them already.
+            values: Whether the critic's values before each token are wanted.
+
+        Returns:
+            Log-probabilities, entropies and values.
         """
-        assert self.critic is not None
-        return self.critic(batch.at(self._critic_states(batch, states), batch.before))
+
+        def work() -> tuple[Tensor, Tensor, Tensor | None]:
+            states = self.tokens.hidden(batch) if self.tokens.separable else None
+            scores = self.tokens.score(batch, states)
+            return *scores, self._critic_at(batch, states, batch.before) if values else None
+
+        return self.team.within(self.policy, work)
 
     @contextmanager
     def computing(self, batch: MicroBatch, *, training: bool = False) -> Iterator[None]:
@@ -170,25 +194,34 @@ class Models:
             yield
 
     def _scores(self, model: TokenModel, rows: Sequence[Row]) -> list[Floats]:
-        out: list[Floats] = [np.empty(0, np.float32)] * len(rows)
-        for micro, batch in self.batching(rows, range(len(rows))):
+        out: dict[int, Floats] = {}
+        for micro, batch, counts in self.team.batches(self.batching, rows, range(len(rows))):
             with torch.no_grad(), self.computing(batch):
-                flat = batch.in_paths(model.score(batch)[0]).cpu().numpy()
-            for r, piece in zip(micro, pieces(flat, rows, micro), strict=True):
-                out[r] = piece
-        return out
+                scores, _ = self.team.within(model.model, lambda b=batch: model.score(b))
+                flat = batch.in_paths(scores).cpu().numpy()
+            if counts:
+                out |= dict(zip(micro, pieces(flat, rows, micro), strict=True))
+        return self.team.complete(out)
 
     def _values(self, batch: MicroBatch) -> Tensor:
         """Values at every position ``[rows, columns]``."""
         assert self.critic is not None
-        return self.critic(self._critic_states(batch, None))
+        if self.critic.kind == "own":
+            return self._critic_at(batch, None, None)
+        work = lambda: self._critic_at(batch, self.tokens.hidden(batch), None)  # noqa: E731
+        return self.team.within(self.policy, work)
 
-    def _critic_states(self, batch: MicroBatch, states: Tensor | None) -> Tensor:
-        assert self.critic is not None
-        with self.tokens.autocast():
-            if self.critic.kind == "shared" and states is None:
-                states = self.tokens.hidden(batch)
-            return self.critic.states(batch, states)
+    def _critic_at(self, batch: MicroBatch, states: Tensor | None, where: Tensor | None) -> Tensor:
+        """Values at flattened positions ``[m]``, or everywhere ``[rows, columns]``."""
+        critic = self.critic
+        assert critic is not None
+
+        def work() -> Tensor:
+            with self.tokens.autocast():
+                read = critic.states(batch, states)
+            return critic.forward(read if where is None else batch.at(read, where))
+
+        return self.team.within(critic, work)
 
     def _check_critic(self) -> None:
         if self.critic is None:

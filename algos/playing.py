@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -53,7 +52,7 @@ class Played:
 
 async def play_groups(rollout: Rollout, player: Player, starts: Sequence[Start]) -> list[Group]:
     """One group per start, all at the same time."""
-    return list(await asyncio.gather(*(rollout(player, start) for start in starts)))
+    return await player.groups(rollout, starts)
 
 
 async def play_step(

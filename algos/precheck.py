@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
@@ -11,10 +12,22 @@ from ..envs.errors import BadValueError
 from ..envs.forking import fork
 from ..envs.tasks import split_size
 
+if TYPE_CHECKING:
+    from .evaluate import EvalSet
+
 MOST = 2000
 """Tasks that are looked at: all of an ordinary data file."""
 ENDLESS = 64
 """Tasks that are looked at in a generated world, whose prompts are alike."""
+
+
+def check_all_prompts(
+    env: gym.Env[Any, Any], split: str, sets: Sequence[EvalSet], renderer: Any, room: int
+) -> None:
+    """:func:`check_prompts` of a run: its training split and its evaluation sets."""
+    check_prompts(env, split, renderer, room)
+    for what in sets:
+        check_prompts(what.env, what.split, renderer, room, len(what.tasks))
 
 
 def check_prompts(

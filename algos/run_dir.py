@@ -55,6 +55,7 @@ class RunDir:
         self.root = Path(root)
         if self.root.exists() and not self.root.is_dir():
             raise BadValueError(f"{self.root} is a file; expected a folder for the run.")
+        self.checkpoints = self.root / "checkpoints"
         self.root.mkdir(parents=True, exist_ok=True)
         self._lock = _take_lock(self.root / "lock")
         try:

@@ -7,12 +7,11 @@ taken up again from its checkpoint ends in the same numbers as one that was not.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-from ..agents.engine import Sampling
 from ..agents.render import Renderer, make_renderer
 from ..agents.scripted import text_env
 from ..envs.errors import EngineFault
@@ -24,19 +23,23 @@ from .clock import Clock
 from .config import TrainConfig, config_digest, model_digest
 from .contracts import Floats
 from .curve import draw_curve
-from .engines import check_overlap, make_engine
+from .distributed import Team, join_ranks
+from .distributed.run_files import open_run_dir
+from .distributed.shaping import shaped_by_first
+from .distributed.stopping import agreed_stops
+from .engines import EngineMaker, check_overlap, make_engine, make_player
 from .evaluate import EvalSet, Evaluation, evaluate_model
 from .forest import Forest
 from .importance import weighed
-from .interrupts import held_interrupts, terminate_as_interrupt
+from .interrupts import held_interrupts
 from .kept import Kept, first_groups
 from .learner import Learner
 from .metrics import OF_SAMPLING, checked
 from .playing import Played, play_first, play_groups, play_step
 from .policy import load_policy
-from .precheck import check_prompts
+from .precheck import check_all_prompts
 from .progress import Bar, Reporter, Silent
-from .result import RunResult, scores_at
+from .result import RunResult
 from .rollout_files import write_rollouts
 from .rollout_stats import (
     lag_metrics,
@@ -47,27 +50,34 @@ from .rollout_stats import (
     turns_taken,
 )
 from .rollouts import Demonstrations, Player
-from .run_dir import RunDir, add_version, read_metrics
+from .run_dir import add_version, read_metrics
 from .stage import InTurn, Rollouts, Stage
+from .summary import result_of
 from .task_order import step_starts
 from .tensorboard import Board
 from .transcripts import write_evaluation
 from .versions import versions
 
 
-def train(config: TrainConfig, run_dir: Path | str, report: Reporter | None = None) -> RunResult:
+def train(
+    config: TrainConfig,
+    run_dir: Path | str,
+    report: Reporter | None = None,
+    engine: EngineMaker = make_engine,
+) -> RunResult:
     """Train, or go on with an interrupted run, and return the scores before and after.
 
     Args:
         config: The run.
         run_dir: Its folder.
         report: Where progress is told; see :func:`turngym.algos.progress.reporter`.
+        engine: Makes what samples; :class:`turngym.algos.cluster.RayRollouts` is another maker.
 
     Raises:
         TurngymError: Something does not fit; nothing was changed.
         KeyboardInterrupt: After a checkpoint was saved.
     """
-    with Trainer(config, run_dir, report) as trainer:
+    with Trainer(config, run_dir, report, engine) as trainer:
         return trainer.run()
 
 
@@ -81,16 +91,22 @@ class Trainer:
         config: The run.
         run_dir: Its folder.
         report: Where progress is told.
+        engine: Makes what samples.
 
     Raises:
         TurngymError: Something does not fit; nothing was changed.
     """
 
     def __init__(
-        self, config: TrainConfig, run_dir: Path | str, report: Reporter | None = None
+        self,
+        config: TrainConfig,
+        run_dir: Path | str,
+        report: Reporter | None = None,
+        engine: EngineMaker = make_engine,
     ) -> None:
         self.config = config
-        self.report = report or Silent()
+        self.ranks = join_ranks(config.device)
+        self.report = report if report and self.ranks.first else Silent()
         self.env = config.env.make()
         world = text_env(self.env)
         self.size = split_size(world.source, config.split, world.name)
@@ -99,9 +115,10 @@ class Trainer:
         self.sets = [e.make() for e in config.evals]
         policy, self.tokenizer = load_policy(config, self.report)
         self.renderer: Renderer = make_renderer(self.tokenizer, tools=world.tools)
-        self.engine = make_engine(config, policy, self.tokenizer)
+        self.engine = engine(config, policy, self.tokenizer)
         check_overlap(self.engine, config.max_lag)
-        self._check_prompts()
+        room = self.engine.max_context - config.max_tokens
+        check_all_prompts(self.env, config.split, self.sets, self.renderer, room)
         if isinstance(config.recipe.rollout, Demonstrations):
             config.recipe.rollout.check(world)
         self.learner = Learner(
@@ -110,6 +127,7 @@ class Trainer:
             pad_id=self.renderer.pad_id,
             settings=config.learner,
             seed=config.seed,
+            team=Team(self.ranks.learner),
         )
         tracker = config.recipe.tracker
         self.memory = (
@@ -119,7 +137,7 @@ class Trainer:
         )
         resolved = config.resolved(model_digest(config.model))
         self.digests = (config_digest(resolved), str(resolved["model_digest"]))
-        self.dir = RunDir(run_dir, resolved)
+        self.dir = open_run_dir(run_dir, resolved, self.ranks)
         try:
             self.done = self._take_up()
             self.stage = self._make_stage()
@@ -141,10 +159,12 @@ class Trainer:
             LossNotFiniteError: The loss is nan or infinite; the last checkpoint stays.
         """
         try:
-            with terminate_as_interrupt(), self.report.bar("training") as bar:
+            with agreed_stops(self.ranks) as check, self.report.bar("training") as bar:
                 self._remember_first()
-                self._until_done(bar)
+                self._until_done(bar, check)
         except (KeyboardInterrupt, EngineFault) as fault:
+            if isinstance(fault, EngineFault) and not self.ranks.alone:
+                raise  # the other processes are not there to save with
             self._save(wait=False)
             self._draw()
             why = "interrupted" if isinstance(fault, KeyboardInterrupt) else "the engine broke"
@@ -153,7 +173,9 @@ class Trainer:
                 "from there"
             )
             raise
-        result = self._result()
+        self.done.seconds = self._elapsed()
+        rows = read_metrics(self.dir.metrics_path)
+        result = result_of(self.config, self.digests, self.done, rows, self.sets)
         result.write(self.dir.root / "result.json")
         return result
 
@@ -176,9 +198,10 @@ class Trainer:
 
     # ------------------------------------------------------------------ the loop
 
-    def _until_done(self, bar: Bar) -> None:
+    def _until_done(self, bar: Bar, check_stop: Callable[[], None]) -> None:
         saved = self.done.step
         while True:
+            check_stop()
             over = self._spent() >= 1.0
             if self._evaluation_due(over):
                 self._evaluate()
@@ -235,7 +258,7 @@ class Trainer:
     async def _play(self, step: int) -> Rollouts:
         before = self.engine.stats
         recipe = self.config.recipe
-        player = self._player(self.env, recipe.temperature)
+        player = self._player()
         if self.memory is not None:
             starts = self.memory.starts(step, recipe.groups_per_step)
             played = Played.whole(await play_groups(recipe.rollout, player, starts))
@@ -249,9 +272,7 @@ class Trainer:
 
     def _learn(self, forest: Forest, clock: Clock) -> tuple[dict[str, float], Kept]:
         recipe = self.config.recipe
-        shaped = forest
-        for shape in recipe.shapers:
-            shaped = shape(shaped)
+        shaped = shaped_by_first(recipe.shapers, forest, self.ranks.learner)
         notes: dict[str, list[Floats]] = {}
         for annotate in recipe.used_annotators:
             notes |= annotate(shaped, self.learner)
@@ -272,23 +293,22 @@ class Trainer:
             learned = self.memory.learn(shaped, self.learner)
             row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
-        self.stage.hand_over(self.done.step + 1, self.learner.policy)
+        self.stage.hand_over(self.done.step + 1, self.learner.whole_policy())
         return row, first_groups(shaped, notes, credits, self.config.keep_rollouts)
 
     def _remember_first(self) -> None:
         """Play what the recipe's tracker wants to know before the first step."""
         if self.memory is None or self.done.tokens or not self.memory.first_episodes:
             return
-        player = self._player(self.env, self.config.recipe.temperature)
+        player = self._player()
         with self.report.bar("playing first episodes") as bar:
             memory = self.memory
             paid = self.stage.call(lambda: play_first(player, memory, bar.update))
         # Paid at the end and at once: what was interrupted before is played again.
         self.done.tokens, self.done.turns = paid
 
-    def _player(self, env: Any, temperature: float) -> Player:
-        sampling = Sampling(max_tokens=self.config.max_tokens, temperature=temperature)
-        return Player(env, self.engine, self.renderer, sampling, self.config.max_context)
+    def _player(self, what: EvalSet | None = None) -> Player:
+        return make_player(self.config, self.engine, self.renderer, self.env, what, self.ranks)
 
     # ------------------------------------------------------------------ evaluation
 
@@ -316,7 +336,7 @@ class Trainer:
             self._log(row)
 
     def _evaluate_one(self, what: EvalSet) -> Evaluation:
-        player = self._player(what.env, self.config.eval_temperature)
+        player = self._player(what)
         with self.report.bar(f"evaluating {what.name}") as bar:
 
             def tell(n: int) -> None:
@@ -327,14 +347,14 @@ class Trainer:
     # ------------------------------------------------------------------ the run directory
 
     def _take_up(self) -> Progress:
-        newest = newest_whole(self.dir.root / "checkpoints")
+        newest = newest_whole(self.dir.checkpoints)
         if newest is None:
             done = Progress()
         else:
             done = load_checkpoint(newest, self.learner)
             if self.memory is not None:
                 self.memory.load(load_memory(newest))
-            self.engine.sync(self.learner.policy, done.step)
+            self.engine.sync(self.learner.whole_policy(), done.step)
             self.report.note(f"going on from step {done.step} in {self.dir.root}")
         self.dir.rewind_metrics(done.metrics_bytes)
         ids = sorted({self.config.env.id, *(e.env.id for e in self.config.evals)})
@@ -356,7 +376,7 @@ class Trainer:
             self.done.metrics_bytes = self.dir.metrics_size()
             memory = None if self.memory is None else self.memory.state()
             what = self.learner, self.tokenizer, self.done, self.config.keep, memory
-            save_checkpoint(self.dir.root / "checkpoints", *what)
+            save_checkpoint(self.dir.checkpoints, *what)
         return self.done.step
 
     def _log(self, row: dict[str, float]) -> None:
@@ -368,33 +388,9 @@ class Trainer:
         title = f"{self.config.recipe.name} on {self.config.env.id}"
         draw_curve(read_metrics(self.dir.metrics_path), self.dir.root / "curve.png", title)
 
-    def _result(self) -> RunResult:
-        rows = read_metrics(self.dir.metrics_path)
-        where = {s.name: (s.world.name, s.split) for s in self.sets}
-        return RunResult(
-            recipe=self.config.recipe.name,
-            env_id=self.config.env.id,
-            seed=self.config.seed,
-            config_digest=self.digests[0],
-            model_digest=self.digests[1],
-            steps=self.done.step,
-            sampled_tokens=self.done.tokens,
-            env_turns=self.done.turns,
-            seconds=self._elapsed(),
-            before=scores_at(rows, 0, where),
-            after=scores_at(rows, self.done.step, where),
-        )
-
-    def _check_prompts(self) -> None:
-        room = self.engine.max_context - self.config.max_tokens
-        check_prompts(self.env, self.config.split, self.renderer, room)
-        for what in self.sets:
-            check_prompts(what.env, what.split, self.renderer, room, len(what.tasks))
-
     def _elapsed(self) -> float:
         return time.monotonic() - self._began
 
     def _spent(self) -> float:
-        return self.config.budget.spent(
-            self.done.step, self.done.tokens, self.done.turns, self._elapsed()
-        )
+        used = self.done.step, self.done.tokens, self.done.turns, self._elapsed()
+        return self.ranks.learner.from_first(self.config.budget.spent(*used))

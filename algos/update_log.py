@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from .contracts import Floats
+from .distributed.ranks import Channel
 from .rows import Row
 
 
@@ -54,6 +55,16 @@ class UpdateLog:
         self.differences += [
             np.abs(rows[r].sampled - own) for r, own in zip(which, mine, strict=True)
         ]
+
+    def merge(self, ranks: Channel) -> None:
+        """Add what the other processes computed."""
+        if ranks.world == 1:
+            return
+        everyone = ranks.everyone((self.total_loss, self.parts, self.differences))
+        self.total_loss = sum(loss for loss, _, _ in everyone)
+        names = sorted({name for _, parts, _ in everyone for name in parts})
+        self.parts = {n: sum(parts.get(n, 0.0) for _, parts, _ in everyone) for n in names}
+        self.differences = [d for _, _, differences in everyone for d in differences]
 
     def metrics(self, groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """Declared keys; ``groups`` are the optimiser's, policy first."""

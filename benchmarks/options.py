@@ -19,7 +19,14 @@ from .papers_options import PapersCommand
 from .planner_options import PlannerOptions, Planners
 from .retail_options import RetailCommand
 from .selector_options import SelectorCommand
-from .tuning_options import MergeCommand, PlanCommand, Tuning, TuningOptions
+from .tuning_options import (
+    Executor,
+    ExecutorOptions,
+    MergeCommand,
+    PlanCommand,
+    Tuning,
+    TuningOptions,
+)
 from .viewer.options import ViewCommand
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
@@ -227,6 +234,7 @@ class TrainCommand:
         preset: Settings of a published run, `turngym plan` lists them; options given beside it
             take their place.
         tuning: How weights are held, trained and attended with.
+        where: Where rollouts are played.
     """
 
     preset: str | None = None
@@ -265,6 +273,7 @@ class TrainCommand:
     gradient_checkpointing: bool = False
     device: str = "auto"
     tuning: Tuning = field(default_factory=TuningOptions)
+    where: Executor = field(default_factory=ExecutorOptions)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from ..agents.adapters import LoraSettings
 from ..agents.scripted import text_env
 from ..algos import train
+from ..algos.cluster import RayRollouts
 from ..algos.config import Budget, EnvConfig, EvalConfig, TrainConfig
+from ..algos.engines import EngineMaker, make_engine
 from ..algos.learner_settings import LearnerSettings
-from ..algos.progress import Reporter, reporter
+from ..algos.progress import Reporter, Silent, reporter
 from ..algos.recipes import make_recipe
 from ..algos.result import RunResult
-from ..envs.errors import DataError
+from ..envs.errors import BadValueError, DataError
 from .arguments import pairs
 from .fit import fitted
 from .machine import prepare
 from .models import model_path, starter
 from .options import TrainCommand
 from .tables import before_after, table_console
-from .tuning_options import TuningOptions
+from .tuning_options import ExecutorOptions, TuningOptions
 from .worlds import env_config, existing_file, file_sets
 
 DEFAULT_STEPS = 100
@@ -30,10 +36,45 @@ DEFAULT_STEPS = 100
 def run(command: TrainCommand) -> None:
     """Train, and print what came of it."""
     prepare(small=command.model is None)
-    report = reporter()
+    first = int(os.environ.get("RANK", "0")) == 0  # torchrun starts several; one of them tells
+    report = reporter() if first else Silent()
     config, folder = configure(command, report)
-    result = train(config, folder, report)
-    print_result(result, folder)
+    with engine_maker(command) as engine:
+        result = train(config, folder, report, engine)
+    if first:
+        print_result(result, folder)
+
+
+@contextmanager
+def engine_maker(command: TrainCommand) -> Iterator[EngineMaker]:
+    """What makes the engine of the run, and ends what it started.
+
+    Raises:
+        BadValueError: Options that do not fit.
+        MissingExtraError: Ray is not installed.
+    """
+    where = command.where
+    if where.executor == "local":
+        if given := sorted(k for k, v in vars(ExecutorOptions()).items() if vars(where)[k] != v):
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise BadValueError(f"training: {names} without --executor ray changes nothing.")
+        yield make_engine
+        return
+    files = tuple(str(Path(existing_file(file, "--plugin")).resolve()) for file in command.plugin)
+    with RayRollouts(
+        where.rollout_actors,
+        address=where.ray_address,
+        cpus=where.actor_cpus,
+        gpus=where.actor_gpus,
+        prepare=partial(run_plugins, files) if files else None,
+    ) as rollouts:
+        yield rollouts
+
+
+def run_plugins(files: Sequence[str]) -> None:
+    """Run several plugins, in a rollout actor."""
+    for file in files:
+        run_plugin(file)
 
 
 def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Path]:

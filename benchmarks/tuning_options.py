@@ -1,4 +1,4 @@
-"""Options of the weights, and those of `turngym plan` and `turngym merge`."""
+"""Options of weights and executor, and those of `turngym plan` and `turngym merge`."""
 
 from __future__ import annotations
 
@@ -35,6 +35,28 @@ class TuningOptions:
     render: Literal["auto", "plain", "chat", "inline"] = "auto"
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExecutorOptions:
+    """Where rollouts are played.
+
+    Attributes:
+        executor: local, in the learner's process (or in each of those that torchrun started), or
+            ray, by actors on a Ray cluster (extra ray).
+        rollout_actors: Actors of --executor ray.
+        ray_address: Of a running cluster, as auto or ray://HOST:PORT; left out: Ray on this
+            machine.
+        actor_cpus: Processors of each actor.
+        actor_gpus: GPUs, or the share of one, of each actor.
+    """
+
+    executor: Literal["local", "ray"] = "local"
+    rollout_actors: int = 2
+    ray_address: str | None = None
+    actor_cpus: float = 1.0
+    actor_gpus: float = 0.0
+
+
+Executor = Annotated[ExecutorOptions, tyro.conf.arg(name="")]
 Tuning = Annotated[TuningOptions, tyro.conf.arg(name="")]
 
 

@@ -21,8 +21,8 @@ from ...agents.scripted import text_env
 from ...envs.api import Status, TextEnv
 from ...envs.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
 from ...envs.forking import fork
-from ..contracts import Start
-from ..forest import ROOT, Edge, Ids, Tree, Turn, last_token_reward
+from ..contracts import Rollout, Start
+from ..forest import ROOT, Edge, Group, Ids, Tree, Turn, last_token_reward
 from .seeds import seed_at
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ class Player:
         env: The prototype; every start plays in a fork of it.
         engine: Samples actions.
         renderer: Text to ids and back.
-        sampling: How to sample; without stop strings, the environment's are used.
+        sampling: How to sample; stop strings default to the environment's.
         max_context: Most tokens of context and action together; None for the engine's limit.
     """
 
@@ -175,6 +175,18 @@ class Player:
             )
         return Seat(env, info["task_id"], start.seed, info["session"], {info["session"]: first})
 
+    async def groups(
+        self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
+    ) -> list[Group]:
+        """One group per start, all at the same time; ``tick`` is called after each."""
+
+        async def one(start: Start) -> Group:
+            group = await rollout(self, start)
+            tick()
+            return group
+
+        return list(await asyncio.gather(*(one(start) for start in starts)))
+
     async def turn(self, seat: Seat, tree: Tree) -> Turn:
         """Sample one action, take it, and append the turn to ``tree``.
 
@@ -186,8 +198,7 @@ class Player:
     async def answer(self, seat: Seat, top_logprobs: int = 0) -> Answer:
         """Sample one action and take it; :meth:`append` then puts it into a tree.
 
-        Apart from each other, so that seats which share a tree can play side by side and still
-        append in a fixed order.
+        Apart, so that seats which share a tree can play side by side and append in a fixed order.
 
         Args:
             seat: Where to play.
@@ -262,9 +273,7 @@ class Player:
         return last
 
     def switch(self, seat: Seat, key: str) -> bool:
-        """Go to a waiting session, out of the world's own order.
-
-        Its first turn will hang on the turn that asked for it.
+        """Go to a waiting session, out of the world's order; it hangs on the turn that asked.
 
         Returns:
             False when its first prompt leaves no room for an action; the seat is then left.

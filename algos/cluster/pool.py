@@ -1,0 +1,133 @@
+"""The rollout actors of a run, and the queue of groups that they work off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...envs.errors import EngineFault, TurngymError
+from .seat import ActorSeat
+from .work import Answer, Packed, Work
+
+START_S = 600.0
+"""How long may pass without any answer while no actor is alive, in seconds."""
+
+
+class ActorPool:
+    """Plays groups on actors; an actor that dies costs time, and nothing else.
+
+    Each group of a call is a numbered piece of work. It is given to another actor when its actor
+    died, and the first answer to a number is the only one that counts.
+
+    Args:
+        ray: The package.
+        make: Starts an actor.
+        count: Actors.
+        at_once: Most groups that one actor plays side by side.
+    """
+
+    def __init__(self, ray: Any, make: Callable[[], Any], count: int, at_once: int) -> None:
+        self._ray = ray
+        self._at_once = at_once
+        self._weights: tuple[int, Any] = (0, None)
+        self.seats = [ActorSeat(ray, make, self._bring) for _ in range(count)]
+        self.lost = 0
+
+    def limits(self) -> tuple[int, int]:
+        """Context and vocabulary of the actors' engines; waits until the first is there.
+
+        Raises:
+            EngineFault: It could not be started.
+        """
+        try:
+            return self._ray.get(self.seats[0].handle.limits.remote(), timeout=START_S)
+        except self._ray.exceptions.GetTimeoutError as fault:
+            raise EngineFault(
+                f"Ray: no rollout actor could be started within {START_S:.0f} s. The cluster has "
+                f"{self._ray.cluster_resources()}; ask for fewer processors or GPUs per actor."
+            ) from fault
+        except self._ray.exceptions.RayActorError as fault:
+            raise EngineFault(f"Ray: a rollout actor cannot be started. {fault}") from fault
+
+    def take(self, version: int, weights: Packed) -> None:
+        """Send new weights to all actors through the object store."""
+        self._weights = version, self._ray.put(weights)
+        for seat in self.seats:
+            seat.send()
+
+    async def play(self, works: Sequence[Work], tick: Callable[[], None]) -> list[Answer]:
+        """One answer per piece of work, in order; ``tick`` is called after each.
+
+        Raises:
+            EngineFault: Actors keep dying.
+            TurngymError: What an actor raised.
+        """
+        found: dict[int, Answer] = {}
+        if not works:
+            return []
+        todo: asyncio.Queue[int] = asyncio.Queue()
+        for number in range(len(works)):
+            todo.put_nowait(number)
+        done = asyncio.Event()
+
+        async def lane(seat: ActorSeat) -> None:
+            while True:
+                handle = await seat.ready()
+                number = await todo.get()
+                try:
+                    answer = await handle.play.remote(works[number])
+                except self._ray.exceptions.RayActorError as death:
+                    self.lost += 1
+                    todo.put_nowait(number)
+                    seat.died(handle, death)
+                    continue
+                except self._ray.exceptions.RayTaskError as fault:
+                    if isinstance(fault.cause, TurngymError):
+                        raise fault.cause from fault
+                    raise
+                seat.served()
+                if number not in found:
+                    found[number] = answer
+                    tick()
+                if len(found) == len(works):
+                    done.set()
+
+        await self._until(done, lane, min(self._at_once, -(-len(works) // len(self.seats))))
+        return [found[number] for number in range(len(works))]
+
+    async def _until(self, done: asyncio.Event, lane: Any, lanes: int) -> None:
+        """Run so many lanes per actor until all is done, or one of them fails."""
+        for seat in self.seats:
+            seat.begin()
+        running = [asyncio.ensure_future(lane(s)) for s in self.seats for _ in range(lanes)]
+        end = asyncio.ensure_future(done.wait())
+        try:
+            while not await self._ended([end, *running]):
+                pass
+            for task in running:
+                if task.done():
+                    task.result()
+        finally:
+            for task in (end, *running):
+                task.cancel()
+            await asyncio.gather(end, *running, return_exceptions=True)
+
+    async def _ended(self, tasks: Sequence[asyncio.Task[Any]]) -> bool:
+        """Wait until one has ended; refuses to wait for actors that nobody can start."""
+        done, _ = await asyncio.wait(tasks, timeout=START_S, return_when=asyncio.FIRST_COMPLETED)
+        if not done and not any(seat.alive for seat in self.seats):
+            raise EngineFault(
+                f"Ray: no rollout actor is alive, and for {START_S:.0f} s none could be started. "
+                "Add a node, or ask for fewer processors or GPUs per actor; the same call goes on."
+            )
+        return bool(done)
+
+    def _bring(self, handle: Any) -> Any:
+        version, weights = self._weights
+        return handle.take.remote(version, weights)
+
+    def close(self) -> None:
+        """End all actors."""
+        for seat in self.seats:
+            self._ray.kill(seat.handle)
