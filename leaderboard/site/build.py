@@ -43,7 +43,7 @@ def board_path(board: Board, number: int) -> str:
 
 
 def build_site(index: Sequence[Indexed], settings: SiteSettings, tell: Tick | None = None) -> int:
-    """Write the site.
+    """Write the site; pages come after those that they lead to.
 
     Args:
         index: Every entry's verdict.
@@ -64,9 +64,6 @@ def build_site(index: Sequence[Indexed], settings: SiteSettings, tell: Tick | No
     for board in found:
         numbers[board.suite] = numbers.get(board.suite, 0) + (board.track is not None)
         placed.append((board_path(board, numbers[board.suite]), board))
-    for path, board in placed:
-        write_board(renderer, folder, (path, board), found, board.suite in settings.suites)
-    write_start(renderer, folder, placed, index)
     shown = [one for one in index if one.verdict.scores is not None]
     for place, one in enumerate(shown):
         if tell is not None:
@@ -75,5 +72,8 @@ def build_site(index: Sequence[Indexed], settings: SiteSettings, tell: Tick | No
     if tell is not None:
         tell("environments", len(shown), len(shown) + 1)
     write_environments(renderer, folder, shown, settings.suites)
+    for path, board in placed:
+        write_board(renderer, folder, (path, board), found, board.suite in settings.suites)
+    write_start(renderer, folder, placed, index)
     folder.sweep("boards", "entries", "environments", "assets")
     return len(folder.written)

@@ -35,6 +35,8 @@ def write_entry_pages(
     assert scores is not None, "an accepted entry has scores"
     suite = settings.suites.get(f"{manifest.suite.name}-v{manifest.suite.version}")
     linked = settings.transcripts and suite is not None
+    if suite is not None and settings.transcripts:
+        _write_transcripts(renderer, folder, one, suite, settings)
     home = f"entries/{one.entry_id}"
     standing = [
         (path, board, row)
@@ -58,8 +60,6 @@ def write_entry_pages(
         known=suite is not None,
     )
     folder.write(f"{home}/index.html", page)
-    if suite is not None and settings.transcripts:
-        _write_transcripts(renderer, folder, one, suite, settings)
 
 
 def _write_transcripts(
