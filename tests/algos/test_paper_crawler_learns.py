@@ -49,7 +49,9 @@ def test_sessions_learn_and_costs_hold_them_back(seed: int, tmp_path: Path) -> N
     small = trained(tmp_path / "alpha", seed, alpha=0.5)[-1]
     recall, actions = (f"eval/dev/metric_{m}_mean" for m in ("crawler_recall", "all_actions"))
     for name, row in {"before": before, "after": after, "free": free, "alpha 0.5": small}.items():
-        told = f"return {row['eval/dev/return_mean']:.2f}, recall {row[recall]:.3f}"
+        low, high = row["eval/dev/return_low95"], row["eval/dev/return_high95"]
+        told = f"return {row['eval/dev/return_mean']:.2f} ({low:.2f} to {high:.2f})"
+        told += f", recall {row[recall]:.3f}"
         print(f"{name:9} {told}, actions {row[actions]:.1f}")
     assert after["eval/dev/return_mean"] > before["eval/dev/return_mean"]
     assert after[recall] > before[recall] + 0.03
