@@ -121,6 +121,7 @@ def render(template: str, content: dict[str, Any]) -> str:
     )
     made.filters |= {"short": short, "cell": one_line, "slug": slug}
     made.globals |= {"rail": rail, "told": told, "value": value, "expected": expected}
+    made.globals["probability"] = probability
     return made.get_template(template).render(**content)
 
 
@@ -156,9 +157,16 @@ def value(number: float | None, unit: str, *, difference: bool = True) -> str:
     if unit == "points":
         return format(100 * number, f"{sign}.1f")
     if unit == "times":
-        return f"×{2**number:.2f}" if difference else f"2^{number:.2f}"
+        return f"×{2**number:.2f}" if difference else f"1/{2**-number:.1f}"
     digits = 1 if abs(number) >= 10 else 3
     return format(number, f"{sign}.{digits}f")
+
+
+def probability(p: float | None) -> str:
+    """A p-value in words."""
+    if p is None:
+        return "–"
+    return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
 
 
 def told(finding: Finding) -> str:

@@ -46,11 +46,12 @@ def overall(findings: Sequence[Finding]) -> tuple[Verdict, str]:
     """The claim's verdict, and why."""
     verdicts = [finding.verdict for finding in findings]
     count = len(verdicts)
-    if "not reproduced" in verdicts:
-        return "not reproduced", f"{verdicts.count('not reproduced')} of {count} comparisons fail"
-    if all(verdict == "reproduced" for verdict in verdicts):
-        return "reproduced", "all comparisons hold" if count > 1 else "the comparison holds"
-    return "not decided", f"{verdicts.count('not decided')} of {count} comparisons are open"
+    fail, still = verdicts.count("not reproduced"), verdicts.count("not decided")
+    if fail:
+        return "not reproduced", f"{fail} of {count} comparisons fail"
+    if still:
+        return "not decided", f"{still} of {count} comparisons are open"
+    return "reproduced", f"{count} of {count} comparisons hold"
 
 
 class _Table(NamedTuple):
