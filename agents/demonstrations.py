@@ -14,6 +14,7 @@ from .render import Renderer
 from .scripted import scripted
 
 EXPERT = "expert"
+LINE = "\n"
 
 
 class Exchange(NamedTuple):
@@ -78,7 +79,7 @@ class Teacher:
         sessions: dict[int, list[Exchange]] = {}
         over = False
         while not over:
-            action = self._player(self._env, observation, info)
+            action = closed(self._player(self._env, observation, info), self._env.stop)
             sessions.setdefault(info["session"], []).append(Exchange(observation, action))
             observation, _, terminated, truncated, info = self._env.step(action)
             over = terminated or truncated
@@ -103,6 +104,17 @@ class Teacher:
         while len(talks) < n:
             talks += self.dialogues()
         return talks[:n]
+
+
+def closed(action: str, stop: Sequence[str]) -> str:
+    """``action`` as a model has to write it in a world whose actions are lines: ended by one.
+
+    Without the line's end a pupil would never learn to stop. Actions of other worlds, and those
+    that a stop string ends already, stay as they are.
+    """
+    if LINE not in stop or any(action.endswith(end) for end in stop):
+        return action
+    return action + LINE
 
 
 def render(talk: Sequence[Exchange], instructions: str, renderer: Renderer) -> Demonstration:

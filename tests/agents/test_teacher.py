@@ -4,7 +4,7 @@ import gymnasium as gym
 import pytest
 
 import turngym.envs  # noqa: F401 - registers the worlds
-from turngym.agents.demonstrations import Teacher
+from turngym.agents.demonstrations import Teacher, closed
 from turngym.agents.starter import LESSONS, WORLDS
 from turngym.envs.errors import UnknownNameError
 
@@ -34,3 +34,17 @@ def test_the_expert_is_another_teacher(papers):
 def test_an_unknown_teacher_is_refused(papers):
     with pytest.raises(UnknownNameError, match="heuristic"):
         Teacher(papers, "train", 0, policy="heuristics")
+
+
+@pytest.mark.parametrize("env_id", ["Game24-v0", "ScienceWorld-v0"])
+def test_actions_that_are_lines_end_as_a_model_has_to_end_them(env_id):
+    env = gym.make(env_id, size="micro").unwrapped
+    talk = Teacher(env, "train", 0).dialogues()[0]
+    assert env.episode.status == "solved"
+    assert all(action.endswith("\n") and action.count("\n") == 1 for _, action in talk)
+
+
+def test_other_actions_stay_as_they_are():
+    assert closed("What is your email?", ("</tool_call>",)) == "What is your email?"
+    assert closed("[Stop]", ("\n", "[Stop]")) == "[Stop]"
+    assert closed("look around", ("\n",)) == "look around\n"
