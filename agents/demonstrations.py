@@ -11,10 +11,9 @@ import numpy as np
 from ..envs.api import TextEnv
 from ..envs.errors import BadValueError
 from .render import Renderer
-from .scripted import scripted
+from .scripted import closed, scripted
 
 EXPERT = "expert"
-LINE = "\n"
 
 
 class Exchange(NamedTuple):
@@ -104,17 +103,6 @@ class Teacher:
         while len(talks) < n:
             talks += self.dialogues()
         return talks[:n]
-
-
-def closed(action: str, stop: Sequence[str]) -> str:
-    """``action`` as a model has to write it in a world whose actions are lines: ended by one.
-
-    Without the line's end a pupil would never learn to stop. Actions of other worlds, and those
-    that a stop string ends already, stay as they are.
-    """
-    if LINE not in stop or any(action.endswith(end) for end in stop):
-        return action
-    return action + LINE
 
 
 def render(talk: Sequence[Exchange], instructions: str, renderer: Renderer) -> Demonstration:

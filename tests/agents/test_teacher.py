@@ -4,7 +4,8 @@ import gymnasium as gym
 import pytest
 
 import turngym.envs  # noqa: F401 - registers the worlds
-from turngym.agents.demonstrations import Teacher, closed
+from turngym.agents.demonstrations import Teacher
+from turngym.agents.scripted import closed
 from turngym.agents.starter import LESSONS, WORLDS
 from turngym.envs.errors import UnknownNameError
 
