@@ -54,7 +54,7 @@ class Player:
         self.folder, self.seed = folder, seed
         self.env: gym.Env[Any, Any] = gym.make(WORLD, size="micro")
         tokenizer = load_tokenizer(self.folder)
-        engine = TransformersEngine(load_model(self.folder, device="cpu"), tokenizer, max_batch=64)
+        engine = TransformersEngine(load_model(self.folder, device="cpu"), tokenizer, max_batch=128)
         self.actor = EngineActor(engine, make_renderer(tokenizer), max_tokens=14)
 
     def tools(self, scorer: Scorer | None = None) -> Tools:
@@ -63,7 +63,7 @@ class Player:
     def pairs(self, split: str, **how: int) -> list[Pair]:
         """Of the policy's own attempts, ranked by their outcome, and of edited ones."""
         alone = planner_player(Sampling(temperature=WARM), self.tools)
-        settings = PairSettings(seed=self.seed, **how)
+        settings = PairSettings(seed=self.seed, concurrency=128, **how)
         return asyncio.run(Maker(env=self.env, players=[alone], settings=settings).pairs(split))
 
     def reward(self, pairs: Sequence[Pair]) -> RewardModel:
@@ -72,13 +72,13 @@ class Player:
         tokenizer = load_tokenizer(self.folder, pad="eos")
         reward = RewardModel(model, tokenizer, reading, seed=self.seed)
         train_reward_model(
-            reward, pairs, RewardTraining(lr=5e-4, epochs=4, batch=16, seed=self.seed)
+            reward, pairs, RewardTraining(lr=5e-4, epochs=3, batch=16, seed=self.seed)
         )
         return reward
 
     def solved(self, planner: Planner, scorer: Scorer) -> list[float]:
         """1 for every held-out puzzle that is solved, else 0."""
-        seat = Planning(planner=planner, tools=lambda: self.tools(scorer), concurrency=48)
+        seat = Planning(planner=planner, tools=lambda: self.tools(scorer), concurrency=128)
         found: list[float] = []
         for split in ("dev", "test"):
             what = EvalSet(name=split, env=self.env, split=split, n=1000, seed=self.seed)
@@ -95,7 +95,7 @@ def test_planners_beat_greedy_at_the_same_limit_of_tokens(tmp_path: Path) -> Non
     solved: dict[str, list[list[float]]] = {name: [] for name in PLANNERS}
     for seed in range(3):
         player = Player(folder, seed)
-        made = player.pairs("train", tasks=1000, tries=3, contrasts=3, edits=1)
+        made = player.pairs("train", tasks=1000, tries=4, contrasts=2, edits=1)
         reward = player.reward(made)
         held = evaluate_pairs(
             reward, player.pairs("dev", tasks=1000, tries=4, contrasts=6, edits=0)
