@@ -11,7 +11,7 @@ import numpy as np
 from ..envs.api import TextEnv
 from ..envs.errors import BadValueError
 from .render import Renderer
-from .scripted import scripted
+from .scripted import closed, scripted
 
 EXPERT = "expert"
 
@@ -78,7 +78,7 @@ class Teacher:
         sessions: dict[int, list[Exchange]] = {}
         over = False
         while not over:
-            action = self._player(self._env, observation, info)
+            action = closed(self._player(self._env, observation, info), self._env.stop)
             sessions.setdefault(info["session"], []).append(Exchange(observation, action))
             observation, _, terminated, truncated, info = self._env.step(action)
             over = terminated or truncated

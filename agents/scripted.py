@@ -13,6 +13,8 @@ from ..envs.api import Policy, TextEnv
 from ..envs.erring import checked_mistakes
 from ..envs.errors import BadValueError, EpisodeError, UnknownNameError
 
+LINE = "\n"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeResult:
@@ -187,6 +189,18 @@ def scripted(name: str, seed: int = 0, world: TextEnv[Any, Any] | None = None) -
     if name not in own:
         raise UnknownNameError("scripted agent", name, scripted_names(world))
     return own[name](seed)
+
+
+def closed(action: str, stop: Sequence[str]) -> str:
+    """``action`` as a model has to write it where actions are lines: with the line's end.
+
+    A pupil would never learn to stop else, and whoever compares trajectories could tell scripted
+    ones from a model's. Actions of other worlds, and those that a stop string ends already, stay
+    as they are.
+    """
+    if LINE not in stop or any(action.endswith(end) for end in stop):
+        return action
+    return action + LINE
 
 
 def text_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:

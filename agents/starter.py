@@ -127,6 +127,16 @@ class StarterSettings:
 
 
 LESSONS: Mapping[str, StarterSettings] = {
+    "Game24-v0": StarterSettings(
+        context=512,
+        vocab_size=300,
+        texts=500,
+        read_steps=150,
+        read_until=0.9,
+        read_least=0.0,
+        held_out=32,
+        err_steps=0,
+    ),
     "WebQA-v0": StarterSettings(read_steps=700, read_least=0.15, err_steps=0),
     "Retail-v0": StarterSettings(read_until=0.8, err_steps=0),
     "MixedTasks-v0": StarterSettings(read_until=0.8, err_steps=0),

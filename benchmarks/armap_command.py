@@ -157,7 +157,7 @@ def _how(action: ArmapTrain) -> tuple[RewardTraining, ReadingSettings]:
         how = replace(how, lora=LoraSettings(rank=rank) if rank else None)
     if how.lora is None and action.dtype != "float32":
         raise BadValueError(f"--dtype {action.dtype}: training all weights needs float32.")
-    return how, ReadingSettings(max_tokens=action.max_length or most)
+    return how, ReadingSettings(max_tokens=action.max_length or most, closing=action.closing)
 
 
 def _split(action: ArmapTrain) -> tuple[list[Pair], list[Pair]]:

@@ -72,6 +72,8 @@ class ArmapTrain:
         epochs: Times that every pair is seen; left out: the preset's.
         batch: Pairs per step; left out: the preset's.
         max_length: Most tokens of a trajectory; left out: the preset's.
+        closing: Read the observation that answers the last action; --no-closing judges the actions
+            alone where a world tells its verdict there.
         lora_rank: Low-rank training with this rank, 0 trains all weights; left out: the preset's.
         seed: Of the head's weights and the pairs' order.
         device: auto, cpu or cuda.
@@ -88,6 +90,7 @@ class ArmapTrain:
     epochs: int | None = None
     batch: int | None = None
     max_length: int | None = None
+    closing: bool = True
     lora_rank: int | None = None
     seed: int = 42
     device: str = "auto"

@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ..scripted import RandomPolicy, text_env
+from ..scripted import RandomPolicy, closed, text_env
 from .position import Position
 from .trajectory import Attempt
 
@@ -29,14 +29,14 @@ def other_action(position: Position, action: str, rng: np.random.Generator) -> s
     world = text_env(position.env)
     legal = world.legal_actions()
     if legal is not None:
-        others = sorted({text for text in legal if text != action})
+        others = sorted({closed(text, world.stop) for text in legal} - {action})
         return others[int(rng.integers(len(others)))] if others else None
     seed = int(rng.integers(2**31))
     try:
         policy: Any = world.expert(1.0, seed)
     except NotImplementedError:
         policy = RandomPolicy(seed)
-    other = policy(position.env, position.observation, position.info)
+    other = closed(policy(position.env, position.observation, position.info), world.stop)
     return None if other == action else other
 
 

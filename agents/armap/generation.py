@@ -15,7 +15,7 @@ from ...envs.api import Policy
 from ...envs.errors import BadValueError
 from ...envs.forking import fork
 from ...envs.tasks import split_size
-from ..scripted import text_env
+from ..scripted import closed, text_env
 from .edits import Change, edited, other_action
 from .position import Position
 from .records import Pair
@@ -33,9 +33,10 @@ def policy_player(policy_for: Callable[[int], Policy]) -> Player:
     """A scripted policy as a player, made anew for every episode from its seed."""
 
     async def play(env: gym.Env[Any, Any], seed: int) -> Attempt:
-        policy, here = policy_for(seed), Position.of(env)
+        policy, here, stop = policy_for(seed), Position.of(env), text_env(env).stop
         while not here.over:
-            here = await here.step(policy(here.env, here.observation, here.info))
+            action = policy(here.env, here.observation, here.info)
+            here = await here.step(closed(action, stop))
         return here.attempt
 
     return play

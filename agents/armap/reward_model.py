@@ -48,13 +48,16 @@ class Reader:
         last = len(trajectory.moves) - 1
         for place, (action, observation) in enumerate(trajectory.moves):
             said = renderer.write(action)
-            seen = observation + (settings.request if place == last else "")
+            seen = observation if place != last else self._end(observation)
             ids = ids + said + renderer.observe(seen, said)
         ids = ids + renderer.write(settings.stub)
         if len(ids) <= self._most:
             return ids
         head = min(len(first), self._most // 2)
         return ids[:head] + ids[head - self._most :]
+
+    def _end(self, observation: str) -> str:
+        return (observation if self._settings.closing else "") + self._settings.request
 
 
 class RewardModel:

@@ -26,12 +26,15 @@ class ReadingSettings:
         stub: Begins the reply; the reward is read off its last token.
         max_tokens: Longest trajectory; of a longer one the middle is cut.
         padding: Side on which shorter rows of a batch are filled. Rewards do not depend on it.
+        closing: Whether the observation that answers the last action is read. Some worlds tell the
+            verdict there; without it the actions have to be judged.
     """
 
     request: str = REQUEST
     stub: str = STUB
     max_tokens: int = 4096
     padding: Literal["left", "right"] = "left"
+    closing: bool = True
 
     def __post_init__(self) -> None:
         if self.padding not in PADDINGS:

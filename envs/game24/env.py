@@ -75,7 +75,7 @@ class Game24(TextEnv[Desk, Puzzle]):
 
     Args:
         size: ``"full"`` (all 1,362 solvable sets of numbers from 1 to 13) or ``"micro"`` (numbers
-            up to 9 that need no division and nothing negative; short texts).
+            up to 9 that need no division and nothing negative; short texts, an action is a line).
         puzzles: CSV file of puzzles in place of the generated ones; see
             :func:`~turngym.envs.game24.puzzles.read_puzzles`.
         max_turns: Actions per episode; three steps are needed.
@@ -108,6 +108,7 @@ class Game24(TextEnv[Desk, Puzzle]):
             raise BadValueError(f"Game24: max_turns is {max_turns}; expected at least 3.")
         self.micro = size == "micro"
         self.instructions = "" if self.micro else RULES
+        self.stop = ("\n",) if self.micro else ()
 
     def begin(self, task: Task[Puzzle], random: EpisodeRandom) -> tuple[Desk, str]:  # noqa: ARG002
         """The four numbers."""

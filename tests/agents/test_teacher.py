@@ -6,6 +6,7 @@ import pytest
 import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.demonstrations import Teacher
 from turngym.agents.render import PlainRenderer
+from turngym.agents.scripted import closed
 from turngym.agents.starter import LESSONS, WORLDS
 from turngym.agents.tokenizer_training import train_tokenizer
 from turngym.envs.errors import UnknownNameError
@@ -54,3 +55,17 @@ def test_every_action_ends_as_a_rollout_ends_it(env_id: str) -> None:
         for end in ends:
             text = tokenizer.decode(shown.ids[: end + 1])
             assert shown.ids[end] == renderer.eos_id or text.endswith(tuple(world.stop))
+
+
+@pytest.mark.parametrize("env_id", ["Game24-v0", "ScienceWorld-v0"])
+def test_actions_that_are_lines_end_as_a_model_has_to_end_them(env_id):
+    env = gym.make(env_id, size="micro").unwrapped
+    talk = Teacher(env, "train", 0).dialogues()[0]
+    assert env.episode.status == "solved"
+    assert all(action.endswith("\n") and action.count("\n") == 1 for _, action in talk)
+
+
+def test_other_actions_stay_as_they_are():
+    assert closed("What is your email?", ("</tool_call>",)) == "What is your email?"
+    assert closed("[Stop]", ("\n", "[Stop]")) == "[Stop]"
+    assert closed("look around", ("\n",)) == "look around\n"

@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from maze import Arms, begun, letters, worth_of
 
+import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.armap.edits import edited, other_action, start_of
 from turngym.agents.armap.generation import Maker, PairSettings, planner_player, policy_player
 from turngym.agents.armap.planners import Sampling
@@ -221,3 +223,15 @@ def test_bad_requests() -> None:
     maker = Maker(env=Arms(), players=[policy_player(letters)], settings=PairSettings())
     with pytest.raises(UnknownNameError, match="split"):
         asyncio.run(maker.pairs("trains"))
+
+
+@pytest.mark.parametrize("env_id", ["Game24-v0", "ScienceWorld-v0"])
+def test_scripted_actions_end_as_a_models_do(env_id: str) -> None:
+    # else a reward model could tell who wrote a line, which is not what it has to learn
+    clean = policy_player(lambda seed: ExpertPolicy(0.0, seed))
+    erring = policy_player(lambda seed: ExpertPolicy(0.9, seed))
+    settings = PairSettings(tasks=4, contrasts=2, edits=4)
+    maker = Maker(env=gym.make(env_id, size="micro"), players=[clean, erring], settings=settings)
+    for pair in asyncio.run(maker.pairs("train")):
+        for action in (*pair.better.actions, *pair.worse.actions):
+            assert action.endswith("\n")

@@ -73,6 +73,9 @@ def test_reading() -> None:
     reader = Reader(TOKENIZER, READING, None)
     ids = reader.ids(story("answer", 2))
     assert TOKENIZER.decode(ids) == "the red lampanswer 0answer 1? ok"
+    blind = ReadingSettings(request="?", stub=" ok", max_tokens=128, closing=False)
+    ids = Reader(TOKENIZER, blind, None).ids(story("answer", 2))
+    assert TOKENIZER.decode(ids) == "the red lampanswer 0answer? ok"
     long = Trajectory("the red lamp", tuple(Move("search", " again and again") for _ in range(30)))
     cut = Reader(TOKENIZER, ReadingSettings(request="?", stub=" ok", max_tokens=40), None).ids(long)
     assert len(cut) == 40
