@@ -146,14 +146,14 @@ def test_a_filter_sees_episodes_not_their_sessions() -> None:
     def kept(*rewards: float) -> int:
         group = Group("u", "t", [episode(r) for r in rewards])
 
-        async def rollout(player: Any, start: Start) -> Group:
-            return group
+        async def groups(rollout: Any, starts: Any, *_: Any) -> list[Group]:
+            return [group for _ in starts]
 
         recipe: Any = SimpleNamespace(
-            rollout=rollout, filter=DynamicSampling(max_rounds=1), groups_per_step=1
+            rollout=None, filter=DynamicSampling(max_rounds=1), groups_per_step=1
         )
         start = Start("train", 0, 0, "u")
-        player: Any = None
+        player: Any = SimpleNamespace(groups=groups)
         return len(asyncio.run(play_step(recipe, player, lambda extra: [start])).kept.groups)
 
     assert kept(1.0) == 1
