@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from types import TracebackType
 from typing import Any
 
@@ -50,10 +51,10 @@ class RayRollouts:
                 "expected at least one actor, and nothing below 0."
             )
         try:
-            import ray
+            ray: Any = import_module("ray")
         except ImportError as fault:
             raise MissingExtraError("rollouts on Ray", "ray", "ray") from fault
-        self._ray: Any = ray
+        self._ray = ray
         self._count, self._prepare = actors, prepare
         self._options = {"num_cpus": cpus, "num_gpus": gpus, "scheduling_strategy": "SPREAD"}
         self._address = address

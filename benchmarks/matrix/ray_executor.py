@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any
 
 from ...envs.errors import MissingExtraError
@@ -29,10 +30,10 @@ class RayExecutor:
         self, workers: int, gpus_per_worker: float = 0.0, address: str | None = None
     ) -> None:
         try:
-            import ray
+            ray: Any = import_module("ray")
         except ImportError as fault:
             raise MissingExtraError("running cells on Ray", "ray", "ray") from fault
-        self._ray: Any = ray
+        self._ray = ray
         self._own = not ray.is_initialized()
         if self._own:
             here = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
