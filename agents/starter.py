@@ -133,7 +133,7 @@ LESSONS: Mapping[str, StarterSettings] = {
         texts=500,
         read_steps=150,
         read_until=0.9,
-        read_least=0.0,
+        read_least=0.05,
         held_out=32,
         err_steps=0,
     ),
