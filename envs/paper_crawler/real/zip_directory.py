@@ -24,6 +24,7 @@ _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
 _END_64_PLACE = struct.Struct("<4sLQL")
 _MEMBER = struct.Struct("<4s6H3L5H2L")
+_MARK = b"PK\5\6"
 _LONGEST_COMMENT = 1 << 16
 _FULL_16, _FULL_32 = 0xFFFF, 0xFFFFFFFF
 UTF8_NAME = 0x800
@@ -105,14 +106,27 @@ def name_of(raw: bytes, flags: int) -> str:
     return raw.decode("utf-8" if flags & UTF8_NAME else "cp437", "replace")
 
 
+def _end_of(tail: bytes) -> int:
+    """Where the last record begins, -1 where there is none.
+
+    The comment behind it may hold the record's mark as well: one that reaches to the file's end
+    goes before others. Other programs may have added something to the file.
+    """
+    last = tail.rfind(_MARK, 0, max(0, len(tail) - _END.size + len(_MARK)))
+    at = last
+    while at >= 0 and at + _END.size + _END.unpack_from(tail, at)[-1] != len(tail):
+        at = tail.rfind(_MARK, 0, at)
+    return last if at < 0 else at
+
+
 def _directory(file: BinaryIO, path: Path) -> tuple[bytes, int]:
     """The central directory's bytes and its number of members."""
     length = file.seek(0, 2)
     tail_at = max(0, length - _END.size - _LONGEST_COMMENT - _END_64_PLACE.size)
     file.seek(tail_at)
     tail = file.read()
-    at = tail.rfind(b"PK\5\6")
-    if at < 0 or at + _END.size > len(tail):
+    at = _end_of(tail)
+    if at < 0:
         raise _no_zip(path, "it has no directory at its end; is the download complete?")
     _, _, _, _, count, size, start, _ = _END.unpack_from(tail, at)
     if count == _FULL_16 or _FULL_32 in (size, start):
