@@ -57,8 +57,8 @@ class ActorSeat:
         if self._deaths > MOST_DEATHS:
             raise EngineFault(
                 f"Ray: {self._deaths} rollout actors in a row died in the same place before they "
-                f"had played a group. The last one: {_first_line(why)} Look at its log under "
-                "/tmp/ray, give actors more memory, or start fewer of them."
+                f"had played a group. The last one: {_first_line(why)} Look at its log in "
+                "Ray's session folder, give actors more memory, or start fewer of them."
             ) from why
         self._ray.kill(handle)
         self.handle = self._make()

@@ -52,6 +52,4 @@ def test_tarl_raises_pass_1_over_the_start(tmp_path: Path) -> None:
             found.setdefault(arm, []).append(after["eval/test/success_frac"])
             print(f"{arm:13} seed {seed} {found['start'][-1]:.3f} -> {found[arm][-1]:.3f}")
     start = sum(found["start"]) / len(found["start"])
-    tarl = found["GRPO + TARL"]
-    assert sum(tarl) / 3 > start
-    assert set(found) == {"start", *ARMS}
+    assert sum(found["GRPO + TARL"]) / 3 > start
