@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
+
+_REMEMBERED = 1024
+"""Encoded texts that are kept: the paths of a group read the same observations again and again."""
 
 _ANCHORS = ("a", "0", ".", "~", ">", "1", "e", "k", "Z")
 
@@ -31,9 +35,13 @@ class TokenText:
         joined = self._raw_decode(self._anchor * 2)
         front = self._anchor_text
         self._adds_blank = bool(front) and joined == f"{front} {front}"
+        self._remembered = lru_cache(_REMEMBERED)(self._encode)
 
     def encode(self, text: str) -> list[int]:
         """Ids of ``text`` as a continuation of other text; no special tokens are added."""
+        return list(self._remembered(text))
+
+    def _encode(self, text: str) -> list[int]:
         if self._adds_blank:
             # an anchor may merge with the text; then another one is tried
             for front, anchor in self._anchors:

@@ -30,6 +30,7 @@ from .distributed.stopping import agreed_stops
 from .engines import EngineMaker, check_overlap, make_engine, make_player
 from .evaluate import EvalSet, Evaluation, evaluate_model
 from .forest import Forest
+from .heap import settled_heap
 from .importance import weighed
 from .interrupts import held_interrupts
 from .kept import Kept, first_groups
@@ -77,7 +78,7 @@ def train(
         TurngymError: Something does not fit; nothing was changed.
         KeyboardInterrupt: After a checkpoint was saved.
     """
-    with Trainer(config, run_dir, report, engine) as trainer:
+    with Trainer(config, run_dir, report, engine) as trainer, settled_heap():
         return trainer.run()
 
 

@@ -6,12 +6,14 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
+@lru_cache(4096)  # the accepted answers of a question come again with every path
 def normalise_answer(text: str) -> str:
     """Lower case, ASCII punctuation deleted, articles removed, blanks collapsed (SQuAD).
 

@@ -375,6 +375,8 @@ async def _call(env: gym.Env[Any, Any], do: Callable[[], T]) -> T:
 
 def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
     """The turn cut into partial turns, the first of which will be turn ``at`` of its tree."""
+    if not cuts:
+        return [turn]
     parts = []
     edges = [0, *cuts, len(turn.act_ids)]
     for number, (start, stop) in enumerate(pairwise(edges)):
