@@ -1,6 +1,13 @@
 """How experience becomes weights: rollout x credit x loss, the learner, the training loop.
 
-A run takes a few lines; the same call again goes on with an interrupted one:
+A run takes three lines; the same call again goes on with an interrupted one:
+
+    from turngym.algos import train_on
+
+    result = train_on("SearchQA-v0", "grpo", settings={"size": "micro"}, max_tokens=16)
+    print(result.before[0].success.mean, result.after[0].success.mean)
+
+or, with everything in sight, some more:
 
     from turngym.agents.starter import ensure_starter
     from turngym.algos import Budget, EnvConfig, EvalConfig, TrainConfig, make_recipe, train
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
     from .recipe import Optim, Recipe
     from .recipes import make_recipe
     from .result import RunResult
+    from .simple import train_on
     from .token_agent import TokenAgent
     from .trainer import Trainer, train
 
@@ -46,6 +54,7 @@ _HOMES = {
     "recipe": ("Optim", "Recipe"),
     "recipes": ("make_recipe",),
     "result": ("RunResult",),
+    "simple": ("train_on",),
     "token_agent": ("TokenAgent",),
     "trainer": ("Trainer", "train"),
 }
@@ -69,6 +78,7 @@ __all__ = [
     "evaluate_policy",
     "make_recipe",
     "train",
+    "train_on",
 ]
 
 

@@ -141,6 +141,8 @@ class EngineLaws:
             ask(eng, request([]))
         with pytest.raises(BadValueError, match="holds id 420; expected 0 to 419"):
             ask(eng, request([5, 420]))
+        with pytest.raises(BadValueError, match="holds id -1"):
+            ask(eng, request([-1]))
         with pytest.raises(BadValueError, match="non-empty strings"):
             ask(eng, request([5], stop=("",)))
 
@@ -148,9 +150,11 @@ class EngineLaws:
         torch.manual_seed(5)
         before = torch.get_rng_state()
         numpy_before = np.random.get_state()[1].tolist()  # noqa: NPY002 - to see that it stays
+        precision = torch.get_float32_matmul_precision()
         ask(eng, *(request(p, seed=i) for i, p in enumerate(prompts(4))))
         assert torch.equal(torch.get_rng_state(), before)
         assert np.random.get_state()[1].tolist() == numpy_before  # noqa: NPY002
+        assert torch.get_float32_matmul_precision() == precision
         assert torch.is_grad_enabled()
 
     def test_forks_reuse_their_prefix(self, eng: Any) -> None:
