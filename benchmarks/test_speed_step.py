@@ -81,7 +81,7 @@ class Recorded:
 
         took = asyncio.run(main())
         # rows meet in other batches than before, so that bfloat16 may round another way
-        assert self.differ <= 0.05 * sum(map(len, self.lines.values()))
+        assert self.differ <= 0.2 * sum(map(len, self.lines.values()))
         return took
 
 

@@ -16,7 +16,10 @@ POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
 """What a page may load: files of the same site, nothing inline, nothing from elsewhere."""
-_FILTERS = ("plain", "percent", "interval", "amount", "few", "signed", "heat", "place")
+_FILTERS = (
+    "plain", "percent", "interval", "amount", "memory", "lasting", "few", "signed", "heat", "place",
+    "probability",
+)  # fmt: skip
 
 
 class Renderer:
@@ -43,7 +46,6 @@ class Renderer:
         )
         for name in _FILTERS:
             self._templates.filters[name] = getattr(words, name)
-        self._templates.filters["probability"] = words.probability
         self._templates.globals |= {"policy": POLICY, "uploads": uploads}
 
     def text(self, template: str, *, depth: int, here: str, **values: Any) -> str:

@@ -41,6 +41,23 @@ def amount(number: float) -> str:
     return f"{number:g}"
 
 
+def memory(size: float) -> str:
+    """Bytes in powers of 1,024, as ``64 MiB``."""
+    for step, sign in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= step:
+            return f"{size / step:.1f}".removesuffix(".0") + f" {sign}"
+    return f"{size:g} bytes"
+
+
+def lasting(seconds: float) -> str:
+    """A time span in its largest fitting unit, as ``1.5 hours``."""
+    for step, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= step:
+            shown = f"{seconds / step:.1f}".removesuffix(".0")
+            return f"{shown} {unit}" + ("" if shown == "1" else "s")
+    return f"{seconds:g} seconds"
+
+
 def few(number: float) -> str:
     """A mean count: one digit after the point."""
     return f"{number:.1f}"
