@@ -77,7 +77,7 @@ def task_table(measured: Mapping[str, Sequence[Evaluation]], groups: Sequence[st
     columns, lengths = published()
     shown = [column for column in columns if column.group in groups]
     table = Table(box=None, padding=(0, 1, 0, 0))
-    table.add_column("task")
+    table.add_column("task", no_wrap=True)
     table.add_column("gold\nsteps", justify="right")
     for agent, evaluations in measured.items():
         count = max((len(e.scored) for e in evaluations), default=0)

@@ -337,8 +337,8 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
             )
         try:
             terms = self._terms(episode, played)
-            reward = math.fsum(terms.values())
-            if not math.isfinite(reward):
+            reward = math.fsum(terms.values()) if terms else 0.0
+            if terms and not math.isfinite(reward):
                 raise BadValueError(f"{self.name}: reward terms {terms} are not finite.")
             episode.steps.append(Step(episode.observation, action, reward, episode.session))
             episode.total_reward += reward
@@ -356,7 +356,8 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
 
     def _terms(self, episode: Episode[S], outcome: Outcome) -> dict[str, float]:
         """The reward's parts; settles the status."""
-        terms = {name: float(value) for name, value in outcome.terms.items()}
+        given = outcome.terms
+        terms = {name: float(value) for name, value in given.items()} if given else {}
         episode.status = outcome.status
         if outcome.status == "running" and episode.turn >= self.max_turns:
             episode.status = "truncated"

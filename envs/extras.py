@@ -41,5 +41,6 @@ class Extras(Generic[S]):
 
     def _info(self, episode: Episode[S], *reported: Any) -> Info:
         info = episode.info(*reported) if reported else episode.info({}, {})
-        info.update(cast("Info", self.details(episode)))
+        if details := self.details(episode):
+            info.update(cast("Info", details))
         return info

@@ -13,7 +13,7 @@ from .customer.rules import active
 from .customer.scenario import Goal, call_of
 from .customer.turns import Event
 from .judge import Verdict, judged, of_call, of_message
-from .policy import RULES_OF, Taken
+from .policy import Taken, broken_rules
 from .rewards import same_call
 from .setup import Knowledge
 from .shop.toolset import CLOSE, FINDERS, OPEN, TRANSFER, WRITES
@@ -192,7 +192,5 @@ def _invented(episode: Episode[RetailState], ids: frozenset[str]) -> bool:
 
 
 def _checked(episode: Episode[RetailState], taken: Taken) -> None:
-    rules = RULES_OF["call" if taken.tool else "message"]
-    broken = [(episode.turn, rule.key) for rule in rules if rule.broken(taken)]
-    if broken:
-        episode.world.violations += tuple(broken)
+    if broken := broken_rules(taken):
+        episode.world.violations += tuple((episode.turn, key) for key in broken)

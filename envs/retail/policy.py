@@ -58,7 +58,8 @@ class Rule:
         text: What it says.
         broken: Whether a step breaks it.
         scored: Whether breaking it costs the success, where policy terms are on.
-        of: Which steps can break it: ``"call"`` or ``"message"``.
+        of: Which steps can break it: any ``"call"``, a ``"write"``, a ``"transfer"`` or a
+            ``"message"``.
     """
 
     key: str
@@ -83,14 +84,16 @@ RULES = (
     Rule(
         "own_only",
         "Serve one customer per conversation. Deny whatever concerns somebody else.",
-        lambda it: it.worked and it.writes and bool(it.owner) and it.owner != it.identified,
+        lambda it: it.worked and bool(it.owner) and it.owner != it.identified,
         scored=True,
+        of="write",
     ),
     Rule(
         "confirm_first",
         "Before a change, name all its details and wait for an explicit yes.",
-        lambda it: it.worked and it.writes and not it.confirmed,
+        lambda it: it.worked and not it.confirmed,
         scored=True,
+        of="write",
     ),
     Rule(
         "one_thing",
@@ -102,13 +105,15 @@ RULES = (
         "transfer_last",
         "Hand over to a human if, and only if, no tool can do what is wanted: call the transfer "
         "tool, then tell the customer.",
-        lambda it: it.tool == "transfer_to_human_agents" and not it.outside,
+        lambda it: not it.outside,
         scored=True,
+        of="transfer",
     ),
     Rule(
         "look_first",
         "Look at an order's status before you change the order.",
-        lambda it: it.worked and it.writes and it.unread,
+        lambda it: it.worked and it.unread,
+        of="write",
     ),
     Rule(
         "known_facts",
@@ -126,12 +131,12 @@ RULES = (
         "one_method",
         "A payment goes by a single method.",
         lambda it: (
-            not it.tool
-            and "half" in it.text
+            "half" in it.text
             and "method" in it.text
             and lex.CONFIRM.search(it.text) is not None
             and lex.DENY.search(it.text) is None
         ),
+        of="message",
     ),
     Rule(
         "cancel_reasons",
@@ -140,10 +145,32 @@ RULES = (
         lambda it: (
             it.tool == "cancel_pending_order" and it.arguments.get("reason") not in lex.REASONS
         ),
+        of="write",
     ),
 )
 """The rules that can be checked step by step; the tools check all the others themselves."""
-RULES_OF = {of: tuple(rule for rule in RULES if rule.of == of) for of in ("call", "message")}
+_TRANSFER = "transfer_to_human_agents"
+_RULES_OF = {
+    step: tuple(rule for rule in RULES if rule.of in kinds)
+    for step, kinds in {
+        "read": ("call",),
+        "write": ("call", "write"),
+        "transfer": ("call", "transfer"),
+        "message": ("message",),
+    }.items()
+}
+
+
+def broken_rules(it: Taken) -> list[str]:
+    """Keys of the rules that a step breaks, in the order of :data:`RULES`."""
+    if not it.tool:
+        step = "message"
+    elif it.writes:
+        step = "write"
+    else:
+        step = "transfer" if it.tool == _TRANSFER else "read"
+    return [rule.key for rule in _RULES_OF[step] if rule.broken(it)]
+
 
 _TEXT = """# The shop's rules
 

@@ -108,7 +108,7 @@ class Toolset:
         stop = action.find(CLOSE, start)
         if 0 <= start < stop:
             try:
-                call = json.loads(action[start + len(OPEN) : stop])
+                call = _decoded(action[start + len(OPEN) : stop])
             except (ValueError, RecursionError):
                 call = None
             if type(call) is dict and self._plain(call):
@@ -155,6 +155,10 @@ class Toolset:
     def write(self, name: str, arguments: Mapping[str, Any]) -> str:
         """The action that :meth:`read` reads as this call."""
         return self.grammar.write(name, **arguments)
+
+
+_decoded = json.JSONDecoder().decode
+"""What ``json.loads`` comes to for text, without its options."""
 
 
 def _encodable(given: Mapping[str, Any]) -> bool:
