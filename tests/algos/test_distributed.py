@@ -49,12 +49,18 @@ class Runs:
         assert max(float((a[k] - b[k]).abs().max()) for k in a) < NOISE
 
 
-def torchrun(*arguments: str) -> str:
+TORCHRUN = ("torch.distributed.run", "--standalone", "--nproc-per-node=2")
+ACCELERATE = (
+    "accelerate.commands.launch", "--multi_gpu", "--num_machines=1", "--num_processes=2",
+    "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0",
+)  # fmt: skip
+
+
+def launched(launcher: tuple[str, ...], jobs: list[dict[str, Any]]) -> str:
     """Two processes at a free port; what they printed."""
     paths = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     done = subprocess.run(
-        [*command, *arguments],
+        [sys.executable, "-m", *launcher, str(HERE / "rank_run.py"), json.dumps(jobs)],
         env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -86,7 +92,7 @@ def runs(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory, one_thread:
         {"recipe": recipe, "model": model, "steps": STEPS, "folder": str(root / name)}
         for recipe, name in (("grpo", "grpo-2"), ("ppo", "ppo-2"), ("ppo", "ppo-1-2"))
     ]
-    output = torchrun(str(HERE / "rank_run.py"), json.dumps(jobs))
+    output = launched(TORCHRUN, jobs)
     # begun by two, ended by one
     forget_after_2(root / "ppo-2", root / "ppo-2-1")
     train(setup("ppo", model, STEPS), root / "ppo-2-1")
@@ -103,6 +109,15 @@ def forget_after_2(source: Path, target: Path) -> None:
 @pytest.mark.parametrize("recipe", ["grpo", "ppo"])
 def test_two_processes_have_the_numbers_of_one(runs: Runs, recipe: str) -> None:
     runs.assert_equal(f"{recipe}-1", f"{recipe}-2")
+
+
+def test_accelerate_starts_the_same_run(runs: Runs, tiny_model: Path) -> None:
+    folder = str(runs.root / "grpo-accelerate")
+    job = {"recipe": "grpo", "model": str(tiny_model), "steps": STEPS, "folder": folder}
+    launched(ACCELERATE, [job])
+    runs.assert_equal("grpo-1", "grpo-accelerate")
+    shards = runs.root / "grpo-accelerate/checkpoints" / f"step-{STEPS:06d}" / "trainer/shards"
+    assert len(list(shards.glob("*.distcp"))) == 2
 
 
 @pytest.mark.parametrize("name", ["ppo-1-2", "ppo-2-1"])
