@@ -137,6 +137,16 @@ LESSONS: Mapping[str, StarterSettings] = {
         held_out=32,
         err_steps=0,
     ),
+    "ScienceWorld-v0": StarterSettings(
+        vocab_size=512,
+        texts=500,
+        batch=16,
+        read_steps=500,
+        read_until=0.6,
+        read_least=0.2,
+        held_out=97,
+        err_steps=0,
+    ),
     "WebQA-v0": StarterSettings(read_steps=700, read_least=0.15, err_steps=0),
     "Retail-v0": StarterSettings(read_until=0.8, err_steps=0),
     "MixedTasks-v0": StarterSettings(read_until=0.8, err_steps=0),
@@ -156,6 +166,9 @@ A page of WebQA states six facts, and finding the one that was asked for takes l
 searching, opening and copying. Its starter has the answer before its eyes in 98 % of the episodes,
 but copies another fact in most: 15 % are solved (200 dev questions, temperature 1), so it need not
 be taught mistakes.
+
+The micro house of ScienceWorld has 193 training variations, which are read through within 500 small
+steps; the starter then solves 38 % of the dev variations (temperature 1), reading on does not help.
 
 Serving a customer takes five to ten actions, and one bad action spoils the episode: a reader that
 reproduces 80 % of the dialogues is a middling player without being taught mistakes (80 % of 200

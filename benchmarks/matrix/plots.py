@@ -108,7 +108,7 @@ def plot(
         x_label=x_label,
         lines=drawn,
         x_ticks=[Tick(x(share), short(share * limit)) for share in (0.0, 0.5, 1.0)],
-        y_ticks=[Tick(y(mark), _label(mark, marks, percent)) for mark in marks],
+        y_ticks=[Tick(y(mark), label(mark, marks, percent)) for mark in marks],
     )
 
 
@@ -179,9 +179,13 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
-def _label(mark: float, marks: Sequence[float], percent: bool) -> str:
+def label(mark: float, marks: Sequence[float], percent: bool) -> str:
+    """A mark in words: with as many digits as its neighbours need, or in percent of 1."""
     if percent:
         return f"{100 * mark:g}"
+    if abs(mark) >= 10_000:
+        return short(mark)
     step = abs(marks[1] - marks[0])
-    places = max(0, -math.floor(math.log10(step) + 1e-9)) if step < 1 else 0
-    return f"{mark:.{min(places, 6)}f}" if abs(mark) < 10_000 else short(mark)
+    # as many digits as tell the step exactly: 0.25 takes two
+    places = next((n for n in range(6) if abs(round(step, n) - step) < 1e-9), 6)
+    return f"{mark:.{places}f}"

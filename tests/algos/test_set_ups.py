@@ -25,7 +25,7 @@ train_on("SearchQA-v0", "grpo", settings={"size": "micro", "hops": 1}, steps=40,
 """
 SEEDS = (0, 1, 2)
 ALONE = (sys.executable,)
-TWO = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0")
+TWO = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 SET_UPS: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "vllm": (ALONE, {"engine": "vllm"}),
     "fsdp": (TWO, {"device": "cpu"}),

@@ -10,7 +10,7 @@ from tiny_matrix import filled, tiny
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.costs import costs
 from turngym.benchmarks.matrix.curves import budget_lines, env_lines
-from turngym.benchmarks.matrix.plots import nice_ticks, short
+from turngym.benchmarks.matrix.plots import label, nice_ticks, short
 from turngym.benchmarks.matrix.ranking import ranking
 from turngym.benchmarks.matrix.results import Results
 from turngym.benchmarks.matrix.train_cell import empty
@@ -125,6 +125,10 @@ def test_folders_without_results(tmp_path: Path) -> None:
 
 def test_ticks_enclose_and_are_round() -> None:
     assert nice_ticks(0.0, 1.0) == [0.0, 0.25, 0.5, 0.75, 1.0]
+    marks = nice_ticks(0.0, 1.0)
+    assert [label(m, marks, False) for m in marks] == ["0.00", "0.25", "0.50", "0.75", "1.00"]
+    assert label(3.0, [0.0, 1.0, 2.0, 3.0], False) == "3"
+    assert label(0.25, marks, True) == "25"
     assert nice_ticks(-0.3, 0.9) == [-0.5, 0.0, 0.5, 1.0]
     assert nice_ticks(3.0, 3.0)[0] < 3.0 < nice_ticks(3.0, 3.0)[-1]
     assert [short(n) for n in (0, 950, 80_000, 1_250_000)] == ["0", "950", "80k", "1.25M"]
