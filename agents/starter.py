@@ -148,8 +148,8 @@ LESSONS: Mapping[str, StarterSettings] = {
         err_steps=0,
     ),
     "WebQA-v0": StarterSettings(read_steps=700, read_least=0.15, err_steps=0),
-    "Retail-v0": StarterSettings(read_until=0.8, err_steps=0),
-    "MixedTasks-v0": StarterSettings(read_until=0.8, err_steps=0),
+    "Retail-v0": StarterSettings(read_until=0.6, read_least=0.4, err_steps=0),
+    "MixedTasks-v0": StarterSettings(read_until=0.6, read_least=0.4, err_steps=0),
     "PaperCrawler-v0": StarterSettings(
         vocab_size=512,
         reader="heuristic",
@@ -171,8 +171,8 @@ The micro house of ScienceWorld has 193 training variations, which are read thro
 steps; the starter then solves 38 % of the dev variations (temperature 1), reading on does not help.
 
 Serving a customer takes five to ten actions, and one bad action spoils the episode: a reader that
-reproduces 80 % of the dialogues is a middling player without being taught mistakes (80 % of 200
-test tasks at temperature 1).
+reproduces 60 % of the dialogues is a middling player without being taught mistakes, and one that
+reproduces 80 % leaves little to learn (80 % of 200 test tasks at temperature 1).
 
 Which sections of a paper lead to answers cannot be told from what PaperCrawler shows, so imitating
 the expert alone teaches how often to open a section, and not to compare its heading with the
