@@ -12,7 +12,7 @@ from ..envs.errors import TurngymError
 from ..leaderboard.board import REFERENCES
 from ..leaderboard.coverage import known_suites
 from ..leaderboard.entry_files import write_entry
-from ..leaderboard.index import entries_folder, index_path, read_index
+from ..leaderboard.index import entries_folder, entry_folders, index_path, read_index
 from ..leaderboard.limits import ReplayLimits
 from ..leaderboard.suite import Suite
 from ..leaderboard.suites import load_suite
@@ -45,6 +45,13 @@ def build(action: BoardBuild) -> None:
         out=_path(action.out),
         transcripts=not action.no_transcripts,
     )
+    there = {one.entry_id for one in index}
+    if left := [name for name, _ in entry_folders(settings.entries) if name not in there]:
+        Console().print(
+            f"not in the index, so not on the site: {', '.join(left)}; replay them with "
+            "`turngym leaderboard index`",
+            highlight=False,
+        )
     with reporter().bar("writing") as bar:
         count = build_site(
             index, settings, lambda what, place, parts: bar.update(place / parts, what)

@@ -30,7 +30,12 @@ def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not (page / "Fork-v0").exists()
     assert main(("leaderboard", "build", *given, *out)) == 0
     assert (page / "Fork-v0" / "0.html").is_file()
-    assert "open" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "open" in said
+    assert "not in the index" not in said
+    make_entry(suite, tmp_path / "entries" / suite.id / "late")
+    assert main(("leaderboard", "build", *given, *out)) == 0
+    assert f"not in the index, so not on the site: {suite.id}/late" in capsys.readouterr().out
 
 
 def test_token_season_and_reveal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
