@@ -37,6 +37,9 @@ class TokenText:
         self._adds_blank = bool(front) and joined == f"{front} {front}"
         self._remembered = lru_cache(_REMEMBERED)(self._encode)
 
+    def __reduce__(self) -> tuple[type[TokenText], tuple[Any]]:
+        return TokenText, (self._tokenizer,)  # a copy remembers nothing
+
     def encode(self, text: str) -> list[int]:
         """Ids of ``text`` as a continuation of other text; no special tokens are added."""
         return list(self._remembered(text))

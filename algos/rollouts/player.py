@@ -256,7 +256,7 @@ class Player:
             spawned=self._spawned(seat, len(tree.turns) + len(cuts)),
             account=_account(text_env(seat.env)),
         )
-        for part in _parts(last, cuts, len(tree.turns)):
+        for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:
                 tree.add(part)
             last = part
@@ -375,10 +375,7 @@ async def _call(env: gym.Env[Any, Any], do: Callable[[], T]) -> T:
 
 def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
     """The turn cut into partial turns, the first of which will be turn ``at`` of its tree."""
-    if not cuts:
-        return [turn]
-    parts = []
-    edges = [0, *cuts, len(turn.act_ids)]
+    parts, edges = [], [0, *cuts, len(turn.act_ids)]
     for number, (start, stop) in enumerate(pairwise(edges)):
         first, last = number == 0, stop == len(turn.act_ids)
         part = replace(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from chat_templates import FORGETFUL
 from hypothesis import given
@@ -31,6 +33,15 @@ def test_pieces_join_even_where_the_tokenizer_adds_blanks(pieces: list[str]) -> 
     ids = [i for piece in pieces for i in exact.encode(piece)]
     assert exact.decode(ids) == "".join(pieces)
     assert BLANKS.decode(BLANKS.encode("red", add_special_tokens=False) * 2) != "redred"
+
+
+def test_what_is_remembered_cannot_be_changed_from_outside() -> None:
+    exact = TokenText(BLANKS)
+    first = exact.encode("red lamp")
+    kept = list(first)
+    first.append(0)
+    assert exact.encode("red lamp") == kept
+    assert pickle.loads(pickle.dumps(exact)).encode("red lamp") == kept
 
 
 def test_half_a_character_is_shown_as_such_and_completes() -> None:
