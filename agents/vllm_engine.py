@@ -7,6 +7,7 @@ vLLM's scheduler step by step, and rows join and leave the batch as they come an
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import tempfile
 from dataclasses import dataclass, field
@@ -81,6 +82,7 @@ class VllmEngine(CopiedEngine):
 
         self._key_name, self._draft_of, self._drafts = KEY, Draft, drafts
         arguments = engine_arguments(model, max_batch, dtype, max_context, self.settings)
+        gc.collect()  # a dead engine takes process groups along that a new one would share
         try:
             with kept_random_state():
                 self._llm = vllm.LLMEngine.from_engine_args(
