@@ -45,6 +45,9 @@ def train_on(  # noqa: PLR0913 - the knobs are what a script types
         result = train_on("SearchQA-v0", "grpo", settings={"size": "micro"}, engine="vllm")
         print(result.after[0].success)
 
+    Threads are the caller's: a model of a few million parameters is fastest with one
+    (``OMP_NUM_THREADS=1``), as ``turngym train`` has it.
+
     Args:
         env_id: A registered world; its ``dev`` split, where it has one, is what is evaluated.
         recipe: A registered recipe.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .customer import lexicon as lex
+from .shop.toolset import TRANSFER
 
 _ADVICE = re.compile(
     r"\bi (?:personally |would )?(?:recommend|suggest)|\bin my opinion\b|\bthe "
@@ -149,7 +150,6 @@ RULES = (
     ),
 )
 """The rules that can be checked step by step; the tools check all the others themselves."""
-_TRANSFER = "transfer_to_human_agents"
 _RULES_OF = {
     step: tuple(rule for rule in RULES if rule.of in kinds)
     for step, kinds in {
@@ -168,7 +168,7 @@ def broken_rules(it: Taken) -> list[str]:
     elif it.writes:
         step = "write"
     else:
-        step = "transfer" if it.tool == _TRANSFER else "read"
+        step = "transfer" if it.tool == TRANSFER else "read"
     return [rule.key for rule in _RULES_OF[step] if rule.broken(it)]
 
 
