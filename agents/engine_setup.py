@@ -11,15 +11,23 @@ from .fast_decoder import FastDecoder, why_not_fast
 from .forward import Forward
 from .memory import memory_full
 from .render import end_of_message
+from .sampling import compiled_loops
 
 
 def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
     """The packed decoder where it knows the model, else the model's own forward.
 
+    With numba on few cores the packed decoder's own loops are compiled.
+
     Raises:
         BadValueError: Neither can sample from it; the message says why.
     """
     if why_not_fast(model, max_context) is None:
+        if compiled_loops() is not None:
+            from .native_decoder import NativeDecoder, why_not_native  # needs numba
+
+            if why_not_native(model, dtype) is None:
+                return NativeDecoder(model, dtype, max_context)
         return FastDecoder(model, dtype, max_context)
     from .hf_forward import HfForward  # transformers is slow to import
 

@@ -128,7 +128,7 @@ class FastDecoder:
         mask_last = visible(positions[last][:, None], ragged.end)[:, None]
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
-            keys, values = (pool.data[layer, i, rows, :, : ragged.end] for i in (0, 1))
+            keys, values = self._past(pool, layer, rows, ragged.end)
             if layer == len(self._layers) - 1:
                 return self._sdpa(q, keys, values, mask_last)
             seen = F.scaled_dot_product_attention(
@@ -136,7 +136,13 @@ class FastDecoder:
             )
             return seen.transpose(1, 2).reshape(-1, self._n_q * self._dim)[places]
 
-        return self._logits(self._run(pool, move(ragged.ids), slots, attend, last))
+        return self._run(pool, move(ragged.ids), slots, attend, last)
+
+    def _past(
+        self, pool: KvPool, layer: int, rows: torch.Tensor, end: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of some rows, each a copy ``[rows, heads, end, dim]``."""
+        return pool.data[layer, 0, rows, :, :end], pool.data[layer, 1, rows, :, :end]
 
     def decode(self, pool: KvPool, tokens: Ids, n: int) -> torch.Tensor:
         """Feed one token to each of the first rows of the pool, see :class:`Forward`."""
@@ -146,7 +152,7 @@ class FastDecoder:
         seen = visible(positions.clamp(max=n - 1), n)
         window = pool.data[:, :, :count, :, :n]
         attend = self._one_query(window, seen) if seen.is_cpu else self._one_sdpa(window, seen)
-        return self._logits(self._run(pool, self._move(tokens), slots, attend))
+        return self._run(pool, self._move(tokens), slots, attend)
 
     def _one_query(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
         """One query per row as two batched products: half the time of the fused kernel here."""
@@ -188,9 +194,12 @@ class FastDecoder:
         attend: Attend,
         last: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """All blocks over flat tokens ``[total]``; writes their keys and values, then attends.
+        """All blocks over flat tokens ``[total]``, which write keys and values, then attend.
 
         With ``last``, the final block goes on with those tokens alone: nobody needs the others.
+
+        Returns:
+            Float32 logits ``[total or last, vocabulary]``.
         """
         total, kv = len(ids), self._n_q + self._n_kv
         where = self._addresses(pool, *slots)
@@ -210,7 +219,7 @@ class FastDecoder:
             hidden.add_(layer.out(attend(y[:, : self._n_q], number)))
             normed = self._unit(hidden)
             hidden.add_(layer.down(layer.up.times(normed, layer.gate.silu(normed))))
-        return hidden
+        return self._head(self._unit(hidden)).float()
 
     def _addresses(self, pool: KvPool, row: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         """Where the vectors ``[total, keys then values of all heads]`` lie in one layer, flat."""
@@ -224,9 +233,6 @@ class FastDecoder:
     def _turn(x: torch.Tensor, turns: torch.Tensor) -> None:
         """Rotary embedding in place: a complex product, as the weights hold pairs side by side."""
         torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(turns)
-
-    def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        return self._head(self._unit(hidden)).float()
 
     def _unit(self, x: torch.Tensor) -> torch.Tensor:
         """RMS norm without its weight and a factor, which are in the product that follows."""

@@ -37,13 +37,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class CacheShape:
-    """What one token costs: ``[layers, 2, heads, head_dim]`` numbers of ``dtype``."""
+    """What one token costs: ``[layers, 2, heads, head_dim]`` numbers of ``dtype``.
+
+    Attributes:
+        by_dim: Positions lie side by side in memory, for loops that run along them.
+    """
 
     layers: int
     heads: int
     head_dim: int
     dtype: torch.dtype
     device: torch.device
+    by_dim: bool = False
 
     @property
     def bytes_per_token(self) -> int:
@@ -254,9 +259,9 @@ class KvPool:
 
     def _allocate(self, rows: int, positions: int) -> None:
         s = self.shape
-        self.data = torch.zeros(
-            (s.layers, 2, rows, s.heads, positions, s.head_dim), dtype=s.dtype, device=s.device
-        )
+        last = (s.head_dim, positions) if s.by_dim else (positions, s.head_dim)
+        data = torch.zeros((s.layers, 2, rows, s.heads, *last), dtype=s.dtype, device=s.device)
+        self.data = data.transpose(-1, -2) if s.by_dim else data
         self.tokens = np.zeros((rows, positions), dtype=np.int64)
         self.lengths = np.zeros(rows, dtype=np.int64)
         self._slots: list[Row | None] = [None] * rows

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +19,15 @@ from .engine import Sampling
 _STEP = np.float32(2.0**-24)
 _BELOW_ONE = 1 - 2.0**-24
 _COLUMNS = 64  # a vocabulary is drawn from as a table of at most so many columns
+
+
+@cache
+def compiled_loops() -> ModuleType | None:
+    """:mod:`turngym.agents.kernels`, None without numba: torch alone is as right, and slower."""
+    try:
+        return importlib.import_module("turngym.agents.kernels")
+    except ImportError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,9 @@ def draw(logits: torch.Tensor, knobs: Knobs, uniform: npt.NDArray[np.float32]) -
         uniform: One number in [0, 1) per row.
     """
     device = logits.device
+    cut = (knobs.top_p < 1) | (knobs.top_k > 0)
+    if device.type == "cpu" and not cut.any() and (kernels := compiled_loops()) is not None:
+        return _draw_native(kernels, logits, knobs.temperature, uniform)
     greedy = knobs.temperature == 0
     heat = np.where(greedy, np.float32(1), knobs.temperature)
     if (heat != 1).any():
@@ -99,7 +114,6 @@ def draw(logits: torch.Tensor, knobs: Knobs, uniform: npt.NDArray[np.float32]) -
     if not expected.isfinite().all():  # tokens that the model rules out: 0 * -inf counts as 0
         expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
     entropies = (log_total - expected).clamp_(0.0)
-    cut = (knobs.top_p < 1) | (knobs.top_k > 0)
     masses = _cut(probs, knobs, cut) if cut.any() else probs
     tokens = _invert(masses, torch.from_numpy(uniform).to(device))
     if greedy.any():
@@ -109,6 +123,20 @@ def draw(logits: torch.Tensor, knobs: Knobs, uniform: npt.NDArray[np.float32]) -
         packed = torch.stack([tokens.double(), logprobs.double(), entropies.double()]).cpu()
         tokens, logprobs, entropies = packed[0].long(), packed[1].float(), packed[2].float()
     return Drawn(tokens.numpy(), logprobs.numpy(), entropies.numpy())
+
+
+def _draw_native(
+    kernels: ModuleType,
+    logits: torch.Tensor,
+    temperature: npt.NDArray[np.float32],
+    uniform: npt.NDArray[np.float32],
+) -> Drawn:
+    rows, size = logits.shape
+    tokens, measures = np.empty(rows, np.int64), np.empty((2, rows), np.float32)
+    numbers = np.ascontiguousarray(logits.numpy())
+    columns = math.gcd(size, _COLUMNS)
+    kernels.sample(numbers, np.stack([temperature, uniform]), columns, tokens, measures)
+    return Drawn(tokens, *measures)
 
 
 def likeliest(logits: torch.Tensor, temperature: float, k: int) -> npt.NDArray[np.float32]:

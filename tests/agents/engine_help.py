@@ -11,15 +11,15 @@ import torch
 from small_models import byte_level, model
 
 from turngym.agents.engine import Completion, Request, Sampling
-from turngym.agents.fast_decoder import FastDecoder
 from turngym.agents.hf_forward import HfForward
+from turngym.agents.native_decoder import NativeDecoder
 from turngym.agents.transformers_engine import TransformersEngine
 
 TOKENIZER = byte_level()
 FAMILIES = {
-    "Qwen2": (FastDecoder, {}),
-    "Qwen3": (FastDecoder, {"head_dim": 16}),
-    "Llama": (FastDecoder, {"attention_bias": True, "mlp_bias": True}),
+    "Qwen2": (NativeDecoder, {}),
+    "Qwen3": (NativeDecoder, {"head_dim": 16}),
+    "Llama": (NativeDecoder, {"attention_bias": True, "mlp_bias": True}),
     "Gemma": (HfForward, {"head_dim": 8}),
     "GPT2": (HfForward, {}),
 }

@@ -15,14 +15,22 @@ from hypothesis import strategies as st
 from small_models import model
 
 from turngym.agents.engine import Completion, Request
+from turngym.agents.fast_decoder import FastDecoder
 from turngym.agents.loading import load_model, load_tokenizer
+from turngym.agents.native_decoder import NativeDecoder
 from turngym.agents.transformers_engine import TransformersEngine
 from turngym.envs.errors import BadValueError, EngineFault
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_numbers_equal_teacher_forcing_of_the_saved_model(family: str, tmp_path: Path) -> None:
+def test_numbers_equal_teacher_forcing_of_the_saved_model(
+    family: str, tmp_path: Path, loops: str
+) -> None:
     path, more = FAMILIES[family]
+    if path is NativeDecoder and loops == "torch":
+        path = FastDecoder
     model(family, **more).save_pretrained(tmp_path)
     TOKENIZER.save_pretrained(tmp_path)
     net = load_model(tmp_path)

@@ -12,6 +12,8 @@ from small_models import model
 
 from turngym.envs.errors import BadValueError, EpisodeError
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 
 @pytest.mark.parametrize("family", ["Qwen3", "Gemma"])
 def test_a_continued_cache_equals_a_fresh_start_over_many_turns(family: str) -> None:

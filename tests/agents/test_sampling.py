@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from turngym.agents.sampling import Knobs, draw, uniforms
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 
 def knobs(n: int, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0) -> Knobs:
     return Knobs(

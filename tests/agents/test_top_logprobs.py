@@ -11,6 +11,8 @@ from small_models import model
 from turngym.agents.engine import Sampling
 from turngym.envs.errors import BadValueError
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 
 @pytest.mark.parametrize("temperature", [0.7, 1.0, 0.0])
 @pytest.mark.parametrize("family", ["Qwen2", "GPT2"])
