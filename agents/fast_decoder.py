@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .forward import Ids, Piece, Ragged, visible
+from .forward import Front, Ids, Piece, Ragged, visible
 from .kv_pool import CacheShape, KvPool
 from .packed_linear import PackedLinear
 
@@ -72,6 +72,8 @@ class FastDecoder:
         dtype: Of the matrix products and of the cached keys and values.
         max_context: Positions for which rotary angles are tabled.
     """
+
+    wants_front = True
 
     def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
         config = model.config
@@ -144,15 +146,16 @@ class FastDecoder:
         """Keys and values of some rows, each a copy ``[rows, heads, end, dim]``."""
         return pool.data[layer, 0, rows, :, :end], pool.data[layer, 1, rows, :, :end]
 
-    def decode(self, pool: KvPool, tokens: Ids, n: int) -> torch.Tensor:
-        """Feed one token to each of the first rows of the pool, see :class:`Forward`."""
-        count = len(tokens)
+    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+        """Feed one token to each of some rows of the pool, see :class:`Forward`."""
+        front = Front.of(pool, rows, tokens)
+        count, n = len(front.tokens), front.end
         positions = self._move(pool.lengths[:count])
         slots = torch.arange(count, device=self._device), positions
         seen = visible(positions.clamp(max=n - 1), n)
         window = pool.data[:, :, :count, :, :n]
         attend = self._one_query(window, seen) if seen.is_cpu else self._one_sdpa(window, seen)
-        return self._run(pool, self._move(tokens), slots, attend)
+        return front.pick(self._run(pool, self._move(front.tokens), slots, attend))
 
     def _one_query(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
         """One query per row as two batched products: half the time of the fused kernel here."""

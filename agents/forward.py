@@ -31,7 +31,14 @@ class Piece:
 
 
 class Forward(Protocol):
-    """A model behind the key-value pool. Lengths in the pool are the caller's to update."""
+    """A model behind the key-value pool. Lengths in the pool are the caller's to update.
+
+    Attributes:
+        wants_front: True where :meth:`decode` costs as much as if all rows up to the last one
+            took part, so that the caller should keep its rows in the front of the pool.
+    """
+
+    wants_front: bool
 
     @property
     def shape(self) -> CacheShape:
@@ -47,16 +54,16 @@ class Forward(Protocol):
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
         ...
 
-    def decode(self, pool: KvPool, tokens: Ids, n: int) -> torch.Tensor:
-        """Feed one token to each of the first rows of the pool at their lengths.
+    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+        """Feed one token to each of some rows of the pool at their lengths.
 
         Args:
             pool: The cache.
-            tokens: ``[rows]``; rows that ride along have any token.
-            n: Most tokens that a row of interest holds, the new one included.
+            rows: ``[k]``, no two alike.
+            tokens: ``[k]``.
 
         Returns:
-            Float32 logits ``[rows, vocabulary]``; those of riding rows mean nothing.
+            Float32 logits ``[k, vocabulary]``.
         """
         ...
 
@@ -114,3 +121,33 @@ class Ragged:
 def visible(positions: torch.Tensor, n: int) -> torch.Tensor:
     """True where a key ``0..n-1`` may be seen from ``positions``: ``[..., n]``."""
     return torch.arange(n, device=positions.device) <= positions[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The first rows of the pool, among them the asked ones; the others ride along.
+
+    Attributes:
+        tokens: One for each row of the front, any for those that ride along, ``[count]``.
+        end: Most tokens that an asked row holds, the new one included.
+        asked: Places of the asked rows, None where the front is just these in their order.
+    """
+
+    tokens: Ids
+    end: int
+    asked: Ids | None
+
+    @classmethod
+    def of(cls, pool: KvPool, rows: Ids, tokens: Ids) -> Front:
+        """The front that reaches the last of ``rows``."""
+        count = min(-(-(int(rows.max()) + 1) // 8) * 8, pool.rows)
+        fed = np.zeros(count, dtype=np.int64)
+        fed[rows] = tokens
+        alike = len(rows) == count and bool((rows == np.arange(count)).all())
+        return cls(fed, int(pool.lengths[rows].max()) + 1, None if alike else rows)
+
+    def pick(self, logits: torch.Tensor) -> torch.Tensor:
+        """The asked rows of ``[count, vocabulary]``."""
+        if self.asked is None:
+            return logits
+        return logits[torch.from_numpy(self.asked).to(logits.device)]

@@ -12,7 +12,7 @@ import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from ..envs.errors import BadValueError
-from .forward import Ids, Piece, Ragged, visible
+from .forward import Front, Ids, Piece, Ragged, visible
 from .kv_pool import CacheShape, KvPool
 
 _TOLERANCE = {torch.float32: 2e-3, torch.float16: 0.05, torch.bfloat16: 0.25}
@@ -92,6 +92,8 @@ class HfForward:
             its forward does not follow position ids and masks; the message says which.
     """
 
+    wants_front = True
+
     def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
         _refuse_unfit(model)
         self._model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
@@ -124,21 +126,22 @@ class HfForward:
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
         return self._forward(pool, Ragged.of(pieces), prefix=False)
 
-    def decode(self, pool: KvPool, tokens: Ids, n: int) -> torch.Tensor:
-        """Feed one token to each of the first rows of the pool, see :class:`Forward`."""
-        lengths = pool.lengths[: len(tokens)]
-        one = np.arange(len(tokens))
+    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+        """Feed one token to each of some rows of the pool, see :class:`Forward`."""
+        front = Front.of(pool, rows, tokens)
+        count = len(front.tokens)
+        lengths, one = pool.lengths[:count], np.arange(count)
         ragged = Ragged(
-            ids=tokens,
+            ids=front.tokens,
             positions=lengths,
             rows=one,
             square=one[:, None],
             places=one,
             last=one,
             starts=lengths,
-            end=n,
+            end=front.end,
         )
-        return self._forward(pool, ragged, prefix=True)
+        return front.pick(self._forward(pool, ragged, prefix=True))
 
     def _forward(self, pool: KvPool, ragged: Ragged, *, prefix: bool) -> torch.Tensor:
         device = self._device

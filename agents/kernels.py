@@ -253,23 +253,23 @@ def _make_enter(dim: int, epsilon: float) -> Callable[..., None]:
 
 def _make_look(dim: int) -> Callable[..., None]:
     @_compiled
-    def look(q: Any, cache: Any, at: Any, scale: Any, out: Any) -> None:
-        """Attention of one query per row over its first ``at + 1`` positions.
+    def look(q: Any, cache: Any, slots: Any, scale: Any, out: Any) -> None:
+        """Attention of one query per row over its own and all earlier positions.
 
         Args:
             q: ``[rows, heads of q, dim]``.
-            cache: One layer; the rows are its first.
-            at: int64 ``[rows]``.
+            cache: One layer.
+            slots: int64 ``[2, rows]``: rows in the cache, positions of the queries.
             scale: float32, of the scores.
             out: ``[rows, heads of q * dim]``, written.
         """
         group = q.shape[1] // cache.shape[2]
         score = np.empty(cache.shape[4], np.float32)
         for r in range(q.shape[0]):
-            n = at[r] + 1
+            row, n = slots[0, r], slots[1, r] + 1
             padded = (n + _LANES - 1) // _LANES * _LANES
             for head in range(q.shape[1]):
-                keys, values = cache[0, r, head // group], cache[1, r, head // group]
+                keys, values = cache[0, row, head // group], cache[1, row, head // group]
                 for t in range(padded):
                     score[t] = 0
                 for d in range(0, dim, 4):

@@ -7,6 +7,7 @@ grows, so a chain of turns never copies anything, and only a second branch copie
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -140,9 +141,10 @@ class KvPool:
         """Copy the first ``length`` tokens of a row into others."""
         if not targets or not length:
             return
+        prefix = self.data[:, :, source.index, :, :length]
+        for row in targets:  # one by one: indices in a list take many times as long
+            self.data[:, :, row.index, :, :length] = prefix
         at = [row.index for row in targets]
-        prefix = self.data[:, :, source.index : source.index + 1, :, :length]
-        self.data[:, :, at, :, :length] = prefix.expand(-1, -1, len(at), -1, -1, -1)
         self.tokens[at, :length] = self.tokens[source.index, :length]
         self.lengths[at] = length
 
@@ -195,7 +197,9 @@ class KvPool:
     def _swap(self, a: int, b: int) -> None:
         n = int(max(self.lengths[a], self.lengths[b])) + 1
         pair, flipped = [a, b], [b, a]
-        self.data[:, :, pair, :, :n] = self.data[:, :, flipped, :, :n]
+        held = self.data[:, :, a, :, :n].clone()
+        self.data[:, :, a, :, :n] = self.data[:, :, b, :, :n]
+        self.data[:, :, b, :, :n] = held
         self.tokens[pair] = self.tokens[flipped]
         self.lengths[pair] = self.lengths[flipped]
         first, second = self._slots[a], self._slots[b]
@@ -207,7 +211,7 @@ class KvPool:
 
     def _make_room(self, length: int, keep: Row | None, wanted: int) -> bool:
         """Grow, then evict, until ``wanted`` rows are free and rows hold ``length`` tokens."""
-        positions = max(_rounded(length), self.data.shape[4])
+        positions = self._positions_for(length)
         allowed = self._rows_allowed(positions)
         pinned = sum(row is not None and (row.busy or row is keep) for row in self._slots)
         if pinned + wanted > allowed:
@@ -224,6 +228,14 @@ class KvPool:
         if rows != self.rows or positions != self.data.shape[4]:
             self._rebuild(rows, positions)
         return True
+
+    def _positions_for(self, length: int) -> int:
+        """What rows hold now, or half as much again where that is too little and affordable."""
+        held = self.data.shape[4]
+        if _rounded(length) <= held:
+            return held
+        ample = _rounded(max(length, 3 * held // 2))
+        return ample if self._rows_allowed(ample) >= self.max_rows else _rounded(length)
 
     def _rows_allowed(self, positions: int) -> int:
         return min(self.max_rows, self.max_bytes // (positions * self.shape.bytes_per_token))
@@ -250,7 +262,8 @@ class KvPool:
             return
         source = [row.index for row in live]
         n = min(old.shape[4], positions)
-        self.data[:, :, : len(live), :, :n] = old[:, :, source, :, :n]
+        for index, row in enumerate(live):
+            self.data[:, :, index, :, :n] = old[:, :, row.index, :, :n]
         self.tokens[: len(live), :n] = old_tokens[source, :n]
         self.lengths[: len(live)] = old_lengths[source]
         for index, row in enumerate(live):
@@ -260,7 +273,7 @@ class KvPool:
     def _allocate(self, rows: int, positions: int) -> None:
         s = self.shape
         last = (s.head_dim, positions) if s.by_dim else (positions, s.head_dim)
-        data = torch.zeros((s.layers, 2, rows, s.heads, *last), dtype=s.dtype, device=s.device)
+        data = _zeros((s.layers, 2, rows, s.heads, *last), s.dtype, s.device)
         self.data = data.transpose(-1, -2) if s.by_dim else data
         self.tokens = np.zeros((rows, positions), dtype=np.int64)
         self.lengths = np.zeros(rows, dtype=np.int64)
@@ -269,6 +282,14 @@ class KvPool:
     def _tick(self) -> int:
         self._clock += 1
         return self._clock
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Zeros; on a CPU from numpy, which takes memory that the system hands out when it is used."""
+    size = math.prod(shape)
+    if device.type != "cpu" or not size:
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.from_numpy(np.zeros(size * dtype.itemsize, np.uint8)).view(dtype).view(shape)
 
 
 def _rounded(length: int) -> int:

@@ -43,6 +43,8 @@ class NativeDecoder(FastDecoder):
         max_context: Positions for which rotary angles are tabled.
     """
 
+    wants_front = False
+
     def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
         super().__init__(model, dtype, max_context)
         self._kernels = head_kernels(self._dim, self._eps)
@@ -60,20 +62,18 @@ class NativeDecoder(FastDecoder):
         self._angles: Floats = torch.view_as_real(self._turns).numpy()
         self._norms = [_norms(x.norm_q, x.norm_k) for x in self._layers]
 
-    def decode(self, pool: KvPool, tokens: Ids, n: int) -> torch.Tensor:
-        """Feed one token to each of the first rows of the pool, see :class:`Forward`."""
-        count = len(tokens)
-        positions = pool.lengths[:count]
-        seen = np.minimum(positions, n - 1)
+    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+        """Feed one token to each of some rows of the pool, see :class:`Forward`."""
+        slots = np.stack([rows, pool.lengths[rows]])
         cache, scale = _cache(pool), np.float32(self._scale)
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
-            out = torch.empty((count, self._n_q * self._dim), dtype=self._dtype)
-            self._kernels.look(bits(q), cache[layer], seen, scale, bits(out))
+            out = torch.empty((len(rows), self._n_q * self._dim), dtype=self._dtype)
+            self._kernels.look(bits(q), cache[layer], slots, scale, bits(out))
             return out
 
-        slots = torch.arange(count), torch.from_numpy(positions)
-        return self._run(pool, torch.from_numpy(tokens), slots, attend)
+        where = torch.from_numpy(slots)
+        return self._run(pool, torch.from_numpy(tokens), (where[0], where[1]), attend)
 
     def _past(
         self, pool: KvPool, layer: int, rows: torch.Tensor, end: int

@@ -9,6 +9,7 @@ from typing import Any
 _REMEMBERED = 1024
 """Encoded texts that are kept: the paths of a group read the same observations again and again."""
 
+_WRAPPED = ("encode", "_encode_plus", "decode", "_decode")
 _ANCHORS = ("a", "0", ".", "~", ">", "1", "e", "k", "Z")
 
 
@@ -25,6 +26,7 @@ class TokenText:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
+        self._backend = _plain_backend(tokenizer)
         self._anchors: list[tuple[str, list[int]]] = []
         for text in _ANCHORS:
             ids = self._raw_encode(text)
@@ -64,9 +66,31 @@ class TokenText:
         return text[len(self._anchor_text) :]
 
     def _raw_encode(self, text: str) -> list[int]:
+        if (backend := self._backend) is not None and _unset(backend):
+            return backend.encode(text, add_special_tokens=False).ids
         return [int(i) for i in self._tokenizer.encode(text, add_special_tokens=False)]
 
     def _raw_decode(self, ids: Sequence[int]) -> str:
+        if self._backend is not None:
+            return self._backend.decode(ids, skip_special_tokens=False)
         return self._tokenizer.decode(
             list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
+
+
+def _plain_backend(tokenizer: Any) -> Any:
+    """The compiled tokenizer behind transformers' own wrapper; None where the wrapper does more.
+
+    The wrapper costs as much as the encoding of a short text.
+    """
+    parts = [getattr(type(tokenizer), name, None) for name in _WRAPPED]
+    home = "transformers.tokenization_utils_"
+    plain = all(str(getattr(part, "__module__", "")).startswith(home) for part in parts)
+    plain = plain and not getattr(tokenizer, "split_special_tokens", False)
+    return getattr(tokenizer, "backend_tokenizer", None) if plain else None
+
+
+def _unset(backend: Any) -> bool:
+    """False while somebody has it cut, pad or split; the wrapper undoes that for one text."""
+    cut, pad = backend.truncation, backend.padding
+    return cut is None and pad is None and not backend.encode_special_tokens

@@ -184,19 +184,13 @@ class TransformersEngine(CopiedEngine):
             self._admit()
         if not len(self._batch):
             return
-        if self._pool.compact(slack=max(4, len(self._batch) // 4)):
-            self._batch.locate()
         batch, pool = self._batch, self._pool
+        if self._forward.wants_front and pool.compact(slack=max(4, len(batch) // 4)):
+            batch.locate()
         rows, tokens = batch.rows, batch.last_tokens()
-        count = min(-(-(int(rows.max()) + 1) // 8) * 8, pool.rows)
-        fed = np.zeros(count, dtype=np.int64)
-        fed[rows] = tokens
-        lengths = pool.lengths[rows]
-        pool.tokens[rows, lengths] = tokens
-        logits = self._forward.decode(pool, fed, int(lengths.max()) + 1)
+        pool.tokens[rows, pool.lengths[rows]] = tokens
+        logits = self._forward.decode(pool, rows, tokens)
         pool.lengths[rows] += 1
-        if len(rows) != count or (rows != np.arange(count)).any():
-            logits = logits[torch.from_numpy(rows).to(logits.device)]
         self._sample(np.arange(len(batch)), logits)
 
     # ------------------------------------------------------------------ admission

@@ -73,8 +73,9 @@ def test_look_is_attention_over_the_first_positions(
     cache = noise(2, rows, heads, dim, most, seed=1, dtype=dtype)
     at = np.array([0, 1, 31, 32, 63, 127])
     out = torch.empty(rows, heads * group * dim, dtype=dtype)
-    head_kernels(dim, 1e-6).look(bits(q), bits(cache), at, np.float32(0.3), bits(out))
-    keys, values = cache.float().transpose(-1, -2)
+    slots = np.stack([np.array([3, 1, 0, 5, 2, 4]), at])
+    head_kernels(dim, 1e-6).look(bits(q), bits(cache), slots, np.float32(0.3), bits(out))
+    keys, values = cache.float().transpose(-1, -2)[:, slots[0]]
     seen = torch.arange(most) <= torch.from_numpy(at)[:, None]
     want = F.scaled_dot_product_attention(
         q.float()[:, :, None], keys, values, seen[:, None, None], scale=0.3, enable_gqa=True
@@ -130,9 +131,9 @@ def test_the_native_decoder_gives_the_packed_decoders_logits(
             made = [decoder.feed(pool, pieces)]
             pool.lengths[[p.row for p in pieces]] = [len(p.ids) for p in pieces]
             for step in range(3):
-                n = int(pool.lengths.max()) + 1
-                made.append(decoder.decode(pool, np.full(6, 5 + step), n))
-                pool.lengths[:6] += 1
+                rows = np.array([4, 0, 2, 5, 1, 3])
+                made.append(decoder.decode(pool, rows, np.arange(6) + step))
+                pool.lengths[rows] += 1
             pool.copy(pool._slots[0], [pool._slots[3]], 3)  # type: ignore[list-item]
             made.append(decoder.feed(pool, [Piece(3, 3, np.array([9, 8]))]))
         logits.append(torch.cat(made))
