@@ -45,6 +45,7 @@ class Nodes:
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.nodes = [self.add() for _ in range(2)]
         ray.init(address=self.cluster.address, log_to_driver=False)
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # no actor finds this file
 
     def add(self) -> Any:
         return self.cluster.add_node(num_cpus=1, object_store_memory=STORE)
