@@ -5,7 +5,9 @@ the next. These kernels hold a head's scores, or a row's probabilities, in the p
 from beginning to end. They run on one thread and are for few of them, see :func:`why_not_native`.
 
 Arrays are float32 or the bits of bfloat16 in uint16 (numpy has no such format); arithmetic is
-float32 throughout. The cache lies with positions innermost, ``[2, rows, heads, dim, positions]``.
+float32 throughout. The cache holds blocks of positions, ``[2, rows, heads, blocks, BLOCK * dim]``:
+one block after the other in memory, and in a block the keys as ``[dim, BLOCK]``, over whose last
+axis a loop makes scores, the values as ``[BLOCK, dim]``, over whose last axis a loop adds them up.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ import numpy.typing as npt
 import torch
 from numba.extending import overload
 
+BLOCK = 64
+"""Positions that lie together in the cache."""
 _FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
 _BELOW_ONE = np.float32(1 - 2.0**-24)
 _LOG2_E = np.float32(1.4426950408889634)
 _LOG_2 = np.float32(0.6931471805599453)
-_LANES = 32  # positions that a loop takes at once; the cache has multiples of them
 _LOWEST = np.float32(-87.0)  # exp of less is below the normal numbers: 0 here
 
 _compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
@@ -244,9 +247,11 @@ def _make_enter(dim: int, epsilon: float) -> Callable[..., None]:
                     for d in range(dim):
                         q[t, h, d] = narrow(x[d], q[t, h, d])
                 else:
-                    target = cache[(h - queries) // heads, row, (h - queries) % heads]
+                    which, head = (h - queries) // heads, (h - queries) % heads
+                    block, inside = cache[which, row, head, at // BLOCK], at % BLOCK
+                    first, apart = (inside * dim, 1) if which else (inside, BLOCK)
                     for d in range(dim):
-                        target[d, at] = narrow(x[d], target[d, at])
+                        block[first + d * apart] = narrow(x[d], block[d])
 
     return enter
 
@@ -264,34 +269,56 @@ def _make_look(dim: int) -> Callable[..., None]:
             out: ``[rows, heads of q * dim]``, written.
         """
         group = q.shape[1] // cache.shape[2]
-        score = np.empty(cache.shape[4], np.float32)
+        score = np.empty(cache.shape[3] * BLOCK, np.float32)
+        seen = np.empty(dim, np.float32)
         for r in range(q.shape[0]):
             row, n = slots[0, r], slots[1, r] + 1
-            padded = (n + _LANES - 1) // _LANES * _LANES
+            blocks = (n + BLOCK - 1) // BLOCK
             for head in range(q.shape[1]):
                 keys, values = cache[0, row, head // group], cache[1, row, head // group]
-                for t in range(padded):
-                    score[t] = 0
-                for d in range(0, dim, 4):
-                    a = widen(q[r, head, d]) * scale
-                    b = widen(q[r, head, d + 1]) * scale
-                    c = widen(q[r, head, d + 2]) * scale
-                    e = widen(q[r, head, d + 3]) * scale
-                    for t in range(padded):
-                        score[t] += (
-                            a * widen(keys[d, t])
-                            + b * widen(keys[d + 1, t])
-                            + c * widen(keys[d + 2, t])
-                            + e * widen(keys[d + 3, t])
-                        )
-                share = np.float32(1) / _softmax(score, n, padded)
+                for block in range(blocks):
+                    _scores(q[r, head], scale, keys[block], score[block * BLOCK :], dim)
+                share = np.float32(1) / _softmax(score, n, blocks * BLOCK)
+                seen[:] = 0
+                for block in range(blocks):
+                    _add_up(score[block * BLOCK :], values[block], seen, dim)
                 for d in range(dim):
-                    seen = np.float32(0)
-                    for t in range(padded):
-                        seen += score[t] * widen(values[d, t])
-                    out[r, head * dim + d] = narrow(seen * share, out[r, head * dim + d])
+                    out[r, head * dim + d] = narrow(seen[d] * share, out[r, head * dim + d])
 
     return look
+
+
+@nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+def _scores(q: Any, scale: Any, keys: Any, score: Any, dim: int) -> None:
+    """Products of a query with the keys of a block, ``[BLOCK]``."""
+    for t in range(BLOCK):
+        score[t] = 0
+    for d in range(0, dim, 4):
+        a = widen(q[d]) * scale
+        b = widen(q[d + 1]) * scale
+        c = widen(q[d + 2]) * scale
+        e = widen(q[d + 3]) * scale
+        for t in range(BLOCK):
+            score[t] += (
+                a * widen(keys[d * BLOCK + t])
+                + b * widen(keys[(d + 1) * BLOCK + t])
+                + c * widen(keys[(d + 2) * BLOCK + t])
+                + e * widen(keys[(d + 3) * BLOCK + t])
+            )
+
+
+@nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+def _add_up(share: Any, values: Any, seen: Any, dim: int) -> None:
+    """Add the values of a block, each times its share, to ``seen`` ``[dim]``."""
+    for t in range(0, BLOCK, 4):
+        a, b, c, e = share[t], share[t + 1], share[t + 2], share[t + 3]
+        for d in range(dim):
+            seen[d] += (
+                a * widen(values[t * dim + d])
+                + b * widen(values[(t + 1) * dim + d])
+                + c * widen(values[(t + 2) * dim + d])
+                + e * widen(values[(t + 3) * dim + d])
+            )
 
 
 @nb.njit(fastmath=_FAST, error_model="numpy")
@@ -320,8 +347,10 @@ def _make_fetch(dim: int) -> Callable[..., None]:
                 for head in range(out.shape[2]):
                     source, target = cache[which, rows[i], head], out[which, i, head]
                     for t in range(target.shape[0]):
+                        block, at = source[t // BLOCK], t % BLOCK
                         for d in range(dim):
-                            target[t, d] = source[d, t]
+                            place = at * dim + d if which else d * BLOCK + at
+                            target[t, d] = block[place]
 
     return fetch
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 
 Ids = npt.NDArray[np.int64]
-_GRAIN = 64  # positions are added in such steps, so that growing is rare
+_GRAIN = 64  # positions are added in such steps, so that growing is rare; a multiple of blocks
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +41,7 @@ class CacheShape:
     """What one token costs: ``[layers, 2, heads, head_dim]`` numbers of ``dtype``.
 
     Attributes:
-        by_dim: Positions lie side by side in memory, for loops that run along them.
+        block: Positions that lie together, in an order that is the decoder's own.
     """
 
     layers: int
@@ -49,7 +49,7 @@ class CacheShape:
     head_dim: int
     dtype: torch.dtype
     device: torch.device
-    by_dim: bool = False
+    block: int = 1
 
     @property
     def bytes_per_token(self) -> int:
@@ -61,9 +61,9 @@ class KvPool:
     """Rows of keys and values under a budget; the longest unused row is evicted first.
 
     Attributes:
-        data: ``[layers, 2, rows, heads, positions, head_dim]``; index 0 of the second axis holds
-            the keys, 1 the values. The last position of a row is never counted on: rows that ride
-            along in a batch write their rubbish behind their end.
+        data: ``[layers, 2, rows, heads, positions / block, block * head_dim]``; index 0 of the
+            second axis holds the keys, 1 the values. The last position of a row is never counted
+            on: rows that ride along in a batch write their rubbish behind their end.
         tokens: The ids that the rows stand for, ``[rows, positions]``.
         lengths: Tokens of each row whose keys and values are in the cache, ``[rows]``.
 
@@ -92,7 +92,7 @@ class KvPool:
     @property
     def positions(self) -> int:
         """Tokens that a row can hold."""
-        return max(self.data.shape[4] - 1, 0)
+        return max(self._held - 1, 0)
 
     def reusable(self, handle: int | None, ids: Ids) -> tuple[Row | None, int]:
         """The handle's row and how many first tokens of ``ids`` its cache covers.
@@ -141,9 +141,9 @@ class KvPool:
         """Copy the first ``length`` tokens of a row into others."""
         if not targets or not length:
             return
-        prefix = self.data[:, :, source.index, :, :length]
+        prefix = self._start(source.index, length)
         for row in targets:  # one by one: indices in a list take many times as long
-            self.data[:, :, row.index, :, :length] = prefix
+            self._start(row.index, length).copy_(prefix)
         at = [row.index for row in targets]
         self.tokens[at, :length] = self.tokens[source.index, :length]
         self.lengths[at] = length
@@ -194,12 +194,16 @@ class KvPool:
 
     # ------------------------------------------------------------------ inside
 
+    def _start(self, row: int, n: int) -> torch.Tensor:
+        """A window onto the first ``n`` positions of a row, or a few more."""
+        return self.data[:, :, row, :, : -(-n // self.shape.block)]
+
     def _swap(self, a: int, b: int) -> None:
         n = int(max(self.lengths[a], self.lengths[b])) + 1
         pair, flipped = [a, b], [b, a]
-        held = self.data[:, :, a, :, :n].clone()
-        self.data[:, :, a, :, :n] = self.data[:, :, b, :, :n]
-        self.data[:, :, b, :, :n] = held
+        held = self._start(a, n).clone()
+        self._start(a, n).copy_(self._start(b, n))
+        self._start(b, n).copy_(held)
         self.tokens[pair] = self.tokens[flipped]
         self.lengths[pair] = self.lengths[flipped]
         first, second = self._slots[a], self._slots[b]
@@ -225,13 +229,13 @@ class KvPool:
             rows = allowed
         elif taken + wanted > rows:
             rows = min(allowed, max(2 * rows, 8))
-        if rows != self.rows or positions != self.data.shape[4]:
+        if rows != self.rows or positions != self._held:
             self._rebuild(rows, positions)
         return True
 
     def _positions_for(self, length: int) -> int:
         """What rows hold now, or half as much again where that is too little and affordable."""
-        held = self.data.shape[4]
+        held = self._held
         if _rounded(length) <= held:
             return held
         ample = _rounded(max(length, 3 * held // 2))
@@ -257,13 +261,14 @@ class KvPool:
         """Reallocate; rows keep their order, so that those in front stay in front."""
         live = [row for row in self._slots if row is not None]
         old, old_tokens, old_lengths = self.data, self.tokens, self.lengths
+        n = min(self._held, positions)
         self._allocate(rows, positions)
         if not live:
             return
         source = [row.index for row in live]
-        n = min(old.shape[4], positions)
+        parts = n // self.shape.block
         for index, row in enumerate(live):
-            self.data[:, :, index, :, :n] = old[:, :, row.index, :, :n]
+            self.data[:, :, index, :, :parts] = old[:, :, row.index, :, :parts]
         self.tokens[: len(live), :n] = old_tokens[source, :n]
         self.lengths[: len(live)] = old_lengths[source]
         for index, row in enumerate(live):
@@ -272,9 +277,9 @@ class KvPool:
 
     def _allocate(self, rows: int, positions: int) -> None:
         s = self.shape
-        last = (s.head_dim, positions) if s.by_dim else (positions, s.head_dim)
-        data = _zeros((s.layers, 2, rows, s.heads, *last), s.dtype, s.device)
-        self.data = data.transpose(-1, -2) if s.by_dim else data
+        shape = (s.layers, 2, rows, s.heads, positions // s.block, s.block * s.head_dim)
+        self.data = _zeros(shape, s.dtype, s.device)
+        self._held = positions
         self.tokens = np.zeros((rows, positions), dtype=np.int64)
         self.lengths = np.zeros(rows, dtype=np.int64)
         self._slots: list[Row | None] = [None] * rows

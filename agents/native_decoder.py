@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from .fast_decoder import Attend, FastDecoder
 from .forward import Ids
-from .kernels import add_unit, bits, head_kernels
+from .kernels import BLOCK, add_unit, bits, head_kernels
 from .kv_pool import CacheShape, KvPool
 
 Floats = npt.NDArray[np.float32]
@@ -53,7 +53,7 @@ class NativeDecoder(FastDecoder):
     @property
     def shape(self) -> CacheShape:
         """What one cached token costs."""
-        return replace(super().shape, by_dim=True)
+        return replace(super().shape, block=BLOCK)
 
     @torch.no_grad()
     def load(self, model: Any) -> None:
@@ -65,7 +65,7 @@ class NativeDecoder(FastDecoder):
     def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
         """Feed one token to each of some rows of the pool, see :class:`Forward`."""
         slots = np.stack([rows, pool.lengths[rows]])
-        cache, scale = _cache(pool), np.float32(self._scale)
+        cache, scale = bits(pool.data), np.float32(self._scale)
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
             out = torch.empty((len(rows), self._n_q * self._dim), dtype=self._dtype)
@@ -81,7 +81,7 @@ class NativeDecoder(FastDecoder):
         """As in :class:`FastDecoder`."""
         shape = (2, len(rows), self._n_kv, end, self._dim)
         found = torch.empty(shape, dtype=self._dtype)
-        self._kernels.fetch(_cache(pool)[layer], rows.numpy(), bits(found))
+        self._kernels.fetch(bits(pool.data)[layer], rows.numpy(), bits(found))
         return found[0], found[1]
 
     def _run(
@@ -94,7 +94,7 @@ class NativeDecoder(FastDecoder):
     ) -> torch.Tensor:
         """As in :class:`FastDecoder`."""
         where = np.stack([x.numpy() for x in slots])
-        cache, floor = _cache(pool), np.float32(self._floor.item())
+        cache, floor = bits(pool.data), np.float32(self._floor.item())
         hidden = F.embedding(ids, self._embed)
         q = torch.empty((len(ids), self._n_q, self._dim), dtype=self._dtype)
         unit = torch.empty(hidden.shape, dtype=self._dtype)
@@ -109,11 +109,6 @@ class NativeDecoder(FastDecoder):
             inner = layer.up.times(unit, layer.gate.silu(unit))
             add_unit(bits(hidden), bits(layer.down(inner)), floor, bits(unit))
         return self._head(unit).float()
-
-
-def _cache(pool: KvPool) -> npt.NDArray[Any]:
-    """The pool's memory ``[layers, 2, rows, heads, dim, positions]``."""
-    return bits(pool.data.transpose(-1, -2))
 
 
 def _norms(q: torch.Tensor | None, k: torch.Tensor | None) -> Floats:

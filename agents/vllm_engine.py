@@ -22,7 +22,7 @@ from .engine_setup import broken, end_ids
 from .stopping import StopRules
 from .token_text import TokenText
 from .vllm_settings import VllmSettings
-from .vllm_setup import engine_arguments, import_vllm, kept_random_state
+from .vllm_setup import engine_arguments, import_vllm, kept_random_state, unseen_llvmlite
 from .vllm_weights import is_adapted, prove, reload
 
 _keys = itertools.count()  # of requests, in all engines of the process
@@ -84,7 +84,7 @@ class VllmEngine(CopiedEngine):
         arguments = engine_arguments(model, max_batch, dtype, max_context, self.settings)
         gc.collect()  # a dead engine takes process groups along that a new one would share
         try:
-            with kept_random_state():
+            with kept_random_state(), unseen_llvmlite():
                 self._llm = vllm.LLMEngine.from_engine_args(
                     vllm.EngineArgs(**arguments, logits_processors=[Drawing])
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import random
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -60,6 +61,22 @@ def kept_random_state() -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(everyone)  # noqa: NPY002
+
+
+@contextmanager
+def unseen_llvmlite() -> Iterator[None]:
+    """Keep the wrapper of LLVM's library out of the modules that vLLM looks through at its start.
+
+    vLLM's CPU build asks all that modules hold for ``__dict__``; this wrapper, which numba brings,
+    answers any name with a function of the library, and vLLM breaks.
+    """
+    name = "llvmlite.binding.ffi"
+    module = sys.modules.pop(name, None)
+    try:
+        yield
+    finally:
+        if module is not None:
+            sys.modules[name] = module
 
 
 def vllm_device() -> torch.device:

@@ -18,7 +18,7 @@ pytest.importorskip("numba")
 from turngym.agents import kernels
 from turngym.agents.fast_decoder import FastDecoder
 from turngym.agents.forward import Piece
-from turngym.agents.kernels import add_unit, bits, head_kernels
+from turngym.agents.kernels import BLOCK, add_unit, bits, head_kernels
 from turngym.agents.kv_pool import CacheShape, KvPool
 from turngym.agents.native_decoder import NativeDecoder, why_not_native
 
@@ -31,6 +31,12 @@ def noise(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> tor
 
 def close(dtype: torch.dtype) -> dict[str, float]:
     return {"rtol": 1e-5, "atol": 2e-6} if dtype == torch.float32 else {"rtol": 0.01, "atol": 0.01}
+
+
+def plain(cache: torch.Tensor, dim: int) -> torch.Tensor:
+    """One layer's blocks as ``[2, rows, heads, positions, dim]``."""
+    keys = cache[0].unflatten(-1, (dim, BLOCK)).mT.flatten(-3, -2)
+    return torch.stack([keys, cache[1].unflatten(-1, (BLOCK, dim)).flatten(-3, -2)])
 
 
 @settings(deadline=None)
@@ -70,12 +76,12 @@ def test_look_is_attention_over_the_first_positions(
 ) -> None:
     rows, most = 6, 128
     q = noise(rows, heads * group, dim, dtype=dtype)
-    cache = noise(2, rows, heads, dim, most, seed=1, dtype=dtype)
+    cache = noise(2, rows, heads, most // BLOCK, BLOCK * dim, seed=1, dtype=dtype)
     at = np.array([0, 1, 31, 32, 63, 127])
     out = torch.empty(rows, heads * group * dim, dtype=dtype)
     slots = np.stack([np.array([3, 1, 0, 5, 2, 4]), at])
     head_kernels(dim, 1e-6).look(bits(q), bits(cache), slots, np.float32(0.3), bits(out))
-    keys, values = cache.float().transpose(-1, -2)[:, slots[0]]
+    keys, values = plain(cache.float(), dim)[:, slots[0]]
     seen = torch.arange(most) <= torch.from_numpy(at)[:, None]
     want = F.scaled_dot_product_attention(
         q.float()[:, :, None], keys, values, seen[:, None, None], scale=0.3, enable_gqa=True
@@ -86,12 +92,12 @@ def test_look_is_attention_over_the_first_positions(
 @pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize("normed", [True, False])
 def test_enter_norms_turns_and_places_and_fetch_finds(dtype: torch.dtype, normed: bool) -> None:
-    tokens, queries, heads, dim, rows, most = 7, 3, 2, 8, 4, 64
+    tokens, queries, heads, dim, rows, most = 7, 3, 2, 8, 4, 2 * BLOCK
     qkv = noise(tokens, (queries + 2 * heads) * dim, dtype=dtype)
     angles = torch.polar(torch.ones(most, dim // 2), noise(most, dim // 2, seed=2))
     norm = [noise(dim if normed else 0, seed=s) for s in (3, 4)]
-    row, at = slots = np.array([[0, 0, 0, 2, 2, 3, 3], [0, 1, 2, 5, 6, 0, 63]])
-    cache = torch.full((2, rows, heads, dim, most), 9.0, dtype=dtype)
+    row, at = slots = np.array([[0, 0, 0, 2, 2, 3, 3], [0, 1, 2, 5, 6, 0, 70]])
+    cache = torch.full((2, rows, heads, 2, BLOCK * dim), 9.0, dtype=dtype)
     q = torch.empty(tokens, queries, dim, dtype=dtype)
     turns = torch.view_as_real(angles).numpy()
     made = head_kernels(dim, 1e-3)
@@ -109,6 +115,7 @@ def test_enter_norms_turns_and_places_and_fetch_finds(dtype: torch.dtype, normed
     want = torch.full((2, rows, heads, most, dim), 9.0)
     want[0, row, :, at], want[1, row, :, at] = turned[1], split[2]
     torch.testing.assert_close(found, want[:, [0, 2, 3]].to(dtype), **close(dtype))
+    assert torch.equal(found, plain(cache, dim)[:, [0, 2, 3]])
 
 
 @pytest.mark.parametrize("family", ["Qwen2", "Qwen3"])
@@ -142,21 +149,29 @@ def test_the_native_decoder_gives_the_packed_decoders_logits(
     assert logits[0].std() > 0.1
 
 
-def test_a_cache_by_dimension_looks_like_any_other() -> None:
-    shape = CacheShape(2, 3, 4, torch.float32, torch.device("cpu"))
-    plain = KvPool(shape, 4, 2**62)
-    other = KvPool(CacheShape(2, 3, 4, torch.float32, torch.device("cpu"), by_dim=True), 4, 2**62)
-    for pool in (plain, other):
-        a = pool.acquire(10)
-        assert a is not None
-        pool.data[:, :, a.index, :, :10] = noise(2, 2, 3, 10, 4)
+def test_a_cache_in_blocks_keeps_what_any_other_keeps() -> None:
+    dim, pools = 4, []
+    for block in (1, BLOCK):
+        shape = CacheShape(2, 3, dim, torch.float32, torch.device("cpu"), block)
+        pool = KvPool(shape, 4, 2**62)
+        rows = [pool.acquire(10), pool.acquire(10)]
+        a, b = (row for row in rows if row is not None)
+        given = noise(2, 2, 3, 10, dim)
+        if block == 1:
+            pool.data[:, :, a.index, :, :10] = given
+        else:
+            pool.data[:, 0, a.index, :, 0].unflatten(-1, (dim, -1))[..., :10] = given[:, 0].mT
+            pool.data[:, 1, a.index, :, 0].unflatten(-1, (-1, dim))[..., :10, :] = given[:, 1]
         pool.lengths[a.index] = 10
-        b = pool.acquire(100)  # rebuilds
-        assert b is not None
-        pool.copy(a, [b], 7)
-    assert plain.data.shape == other.data.shape
-    assert torch.equal(plain.data, other.data)
-    assert not other.data.is_contiguous()
+        c = pool.acquire(100)  # rebuilds
+        assert c is not None
+        pool.copy(a, [b, c], 10)
+        a.busy = b.busy = False
+        assert pool.compact(slack=0)
+        pools.append(pool.data if block == 1 else torch.stack([plain(x, dim) for x in pool.data]))
+        assert pool.positions >= 100
+    assert torch.equal(pools[0][..., :10, :], pools[1][..., :10, :])
+    assert pools[0][:, :, :3, :, :10].all()
 
 
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
