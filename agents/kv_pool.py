@@ -124,7 +124,7 @@ class KvPool:
         """
         if not self._make_room(length, keep, wanted=1):
             return None
-        index = next(i for i, row in enumerate(self._slots) if row is None)
+        index = self._slots.index(None)
         row = Row(index, busy=True, used=self._tick())
         self._slots[index] = row
         return row
@@ -216,6 +216,8 @@ class KvPool:
     def _make_room(self, length: int, keep: Row | None, wanted: int) -> bool:
         """Grow, then evict, until ``wanted`` rows are free and rows hold ``length`` tokens."""
         positions = self._positions_for(length)
+        if positions == self._held and (not wanted or None in self._slots):
+            return True
         allowed = self._rows_allowed(positions)
         pinned = sum(row is not None and (row.busy or row is keep) for row in self._slots)
         if pinned + wanted > allowed:
