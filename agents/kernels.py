@@ -2,7 +2,7 @@
 
 A small model's step is bound by the number of operations and by what each of them writes down for
 the next. These kernels hold a head's scores, or a row's probabilities, in the processor's cache
-from beginning to end. They run on one thread and are for few of them, see :func:`why_not_native`.
+from beginning to end. They run on one thread and are for few of them.
 
 Arrays are float32 or the bits of bfloat16 in uint16 (numpy has no such format); arithmetic is
 float32 throughout. The cache holds blocks of positions, ``[2, rows, heads, blocks, BLOCK * dim]``:
