@@ -122,7 +122,7 @@ class FastDecoder:
             move(ragged.square),
             move(ragged.places),
         )
-        slots = move(ragged.rows), positions
+        slots = torch.stack([move(ragged.rows), positions])
         width = ragged.square.shape[1]
         at = move(ragged.starts)[:, None] + torch.arange(width, device=self._device)
         mask = visible(at, ragged.end)[:, None]
@@ -151,7 +151,7 @@ class FastDecoder:
         front = Front.of(pool, rows, tokens)
         count, n = len(front.tokens), front.end
         positions = self._move(pool.lengths[:count])
-        slots = torch.arange(count, device=self._device), positions
+        slots = torch.stack([torch.arange(count, device=self._device), positions])
         seen = visible(positions.clamp(max=n - 1), n)
         window = pool.data[:, :, :count, :, :n]
         attend = self._one_query(window, seen) if seen.is_cpu else self._one_sdpa(window, seen)
@@ -193,13 +193,14 @@ class FastDecoder:
         self,
         pool: KvPool,
         ids: torch.Tensor,
-        slots: tuple[torch.Tensor, torch.Tensor],
+        slots: torch.Tensor,
         attend: Attend,
         last: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """All blocks over flat tokens ``[total]``, which write keys and values, then attend.
 
-        With ``last``, the final block goes on with those tokens alone: nobody needs the others.
+        ``slots`` ``[2, total]`` are their rows in the pool and their positions. With ``last``, the
+        final block goes on with those tokens alone: nobody needs the others.
 
         Returns:
             Float32 logits ``[total or last, vocabulary]``.

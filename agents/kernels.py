@@ -23,10 +23,12 @@ import numpy.typing as npt
 import torch
 from numba.extending import overload
 
+from .sampling import BELOW_ONE
+
 BLOCK = 64
 """Positions that lie together in the cache."""
 _FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
-_BELOW_ONE = np.float32(1 - 2.0**-24)
+_BELOW_ONE = np.float32(BELOW_ONE)
 _LOG2_E = np.float32(1.4426950408889634)
 _LOG_2 = np.float32(0.6931471805599453)
 _LOWEST = np.float32(-87.0)  # exp of less is below the normal numbers: 0 here

@@ -216,7 +216,7 @@ class KvPool:
     def _make_room(self, length: int, keep: Row | None, wanted: int) -> bool:
         """Grow, then evict, until ``wanted`` rows are free and rows hold ``length`` tokens."""
         positions = self._positions_for(length)
-        if positions == self._held and (not wanted or None in self._slots):
+        if positions == self._held and self._slots.count(None) >= wanted:
             return True
         allowed = self._rows_allowed(positions)
         pinned = sum(row is not None and (row.busy or row is keep) for row in self._slots)

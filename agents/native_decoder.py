@@ -16,7 +16,6 @@ from .kernels import BLOCK, add_unit, bits, head_kernels
 from .kv_pool import CacheShape, KvPool
 
 Floats = npt.NDArray[np.float32]
-_MOST_THREADS = 4
 
 
 def why_not_native(model: Any, dtype: torch.dtype) -> str | None:
@@ -29,8 +28,6 @@ def why_not_native(model: Any, dtype: torch.dtype) -> str | None:
         return f"{dtype}"
     if dim % 4:
         return f"heads of {dim} numbers, no multiple of 4"
-    if torch.get_num_threads() > _MOST_THREADS:
-        return f"{torch.get_num_threads()} threads: its loops run on one of them"
     return None
 
 
@@ -64,7 +61,7 @@ class NativeDecoder(FastDecoder):
 
     def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
         """Feed one token to each of some rows of the pool, see :class:`Forward`."""
-        slots = np.stack([rows, pool.lengths[rows]])
+        slots = np.stack([rows, pool.lengths[rows]])  # C order, as the loops are compiled for
         cache, scale = bits(pool.data), np.float32(self._scale)
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
@@ -72,8 +69,7 @@ class NativeDecoder(FastDecoder):
             self._kernels.look(bits(q), cache[layer], slots, scale, bits(out))
             return out
 
-        where = torch.from_numpy(slots)
-        return self._run(pool, torch.from_numpy(tokens), (where[0], where[1]), attend)
+        return self._run(pool, torch.from_numpy(tokens), torch.from_numpy(slots), attend)
 
     def _past(
         self, pool: KvPool, layer: int, rows: torch.Tensor, end: int
@@ -88,12 +84,11 @@ class NativeDecoder(FastDecoder):
         self,
         pool: KvPool,
         ids: torch.Tensor,
-        slots: tuple[torch.Tensor, torch.Tensor],
+        slots: torch.Tensor,
         attend: Attend,
         last: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """As in :class:`FastDecoder`."""
-        where = np.stack([x.numpy() for x in slots])
         cache, floor = bits(pool.data), np.float32(self._floor.item())
         hidden = F.embedding(ids, self._embed)
         q = torch.empty((len(ids), self._n_q, self._dim), dtype=self._dtype)
@@ -101,7 +96,7 @@ class NativeDecoder(FastDecoder):
         add_unit(bits(hidden), self._nothing, floor, bits(unit))
         for number, (layer, norms) in enumerate(zip(self._layers, self._norms, strict=True)):
             qkv = bits(layer.qkv(unit))
-            self._kernels.enter(qkv, self._angles, where, norms, cache[number], bits(q))
+            self._kernels.enter(qkv, self._angles, slots.numpy(), norms, cache[number], bits(q))
             if last is not None and number == len(self._layers) - 1:
                 q, hidden, unit = q[last], hidden[last], unit[last]
             seen = bits(layer.out(attend(q, number)))

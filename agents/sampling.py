@@ -17,13 +17,19 @@ from ..envs.errors import BadValueError
 from .engine import Sampling
 
 _STEP = np.float32(2.0**-24)
-_BELOW_ONE = 1 - 2.0**-24
+BELOW_ONE = 1 - 2.0**-24
+"""The greatest number that is drawn from [0, 1)."""
+_MOST_THREADS = 4  # the compiled loops run on one of them
 _COLUMNS = 64  # a vocabulary is drawn from as a table of at most so many columns
 
 
-@cache
 def compiled_loops() -> ModuleType | None:
-    """:mod:`turngym.agents.kernels`, None without numba: torch alone is as right, and slower."""
+    """:mod:`turngym.agents.kernels`, None where torch does it: without numba, on many threads."""
+    return _kernels() if torch.get_num_threads() <= _MOST_THREADS else None
+
+
+@cache
+def _kernels() -> ModuleType | None:
     try:
         return importlib.import_module("turngym.agents.kernels")
     except ImportError:
@@ -177,7 +183,7 @@ def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Ten
     index = torch.searchsorted(cumulative, goal, right=True).clamp_(max=masses.shape[-1] - 1)
     mass = masses.gather(-1, index)
     rest = (goal - cumulative.gather(-1, index) + mass) / mass
-    return index[:, 0], rest[:, 0].clamp_(0.0, _BELOW_ONE)
+    return index[:, 0], rest[:, 0].clamp_(0.0, BELOW_ONE)
 
 
 def _cut(probs: torch.Tensor, knobs: Knobs, cut: npt.NDArray[np.bool_]) -> torch.Tensor:

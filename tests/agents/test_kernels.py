@@ -21,6 +21,7 @@ from turngym.agents.forward import Piece
 from turngym.agents.kernels import BLOCK, add_unit, bits, head_kernels
 from turngym.agents.kv_pool import CacheShape, KvPool
 from turngym.agents.native_decoder import NativeDecoder, why_not_native
+from turngym.agents.sampling import compiled_loops
 
 FORMATS = [torch.float32, torch.bfloat16]
 
@@ -190,10 +191,16 @@ def test_models_that_the_loops_do_not_take_keep_the_packed_decoder() -> None:
     assert type(eng._forward) is FastDecoder
     assert len(ask(eng, request([3, 4, 5]))[0].ids)
     assert "float16" in str(why_not_native(model("Qwen2"), torch.float16))
+    assert why_not_native(model("Qwen2"), torch.float32) is None
+
+
+def test_many_threads_draw_and_decode_with_torch() -> None:
     threads = torch.get_num_threads()
+    assert compiled_loops() is kernels
     try:
-        torch.set_num_threads(8)
-        assert "8 threads" in str(why_not_native(model("Qwen2"), torch.float32))
+        torch.set_num_threads(5)
+        assert compiled_loops() is None
+        assert type(engine()._forward) is FastDecoder
     finally:
         torch.set_num_threads(threads)
-    assert why_not_native(model("Qwen2"), torch.float32) is None
+    assert type(engine()._forward) is NativeDecoder

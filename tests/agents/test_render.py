@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 from chat_templates import FORGETFUL
@@ -42,6 +43,23 @@ def test_what_is_remembered_cannot_be_changed_from_outside() -> None:
     first.append(0)
     assert exact.encode("red lamp") == kept
     assert pickle.loads(pickle.dumps(exact)).encode("red lamp") == kept
+
+
+def test_a_tokenizer_that_somebody_set_to_cut_still_encodes_whole_texts() -> None:
+    shared = byte_level()
+    exact = TokenText(shared)
+    assert len(shared("red lamp", truncation=True, max_length=2).input_ids) == 2
+    assert shared.backend_tokenizer.truncation
+    assert exact.decode(exact.encode("red lamp")) == "red lamp"
+
+
+def test_a_tokenizer_with_an_encoding_of_its_own_is_asked_itself() -> None:
+    class Loud(type(PLAIN)):
+        def encode(self, text: str, **more: Any) -> list[int]:  # type: ignore[override]
+            return super().encode(text.upper(), **more)
+
+    loud = Loud(tokenizer_object=PLAIN.backend_tokenizer, eos_token="<eos>")
+    assert TokenText(PLAIN).decode(TokenText(loud).encode("red")) == "RED"
 
 
 def test_half_a_character_is_shown_as_such_and_completes() -> None:
