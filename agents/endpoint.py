@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..envs.errors import BadValueError, ContextFullError, MissingExtraError, TurngymError
+from ..envs.errors import BadValueError, ContextFullError, TurngymError
+from ..envs.utils.http import HttpClient, HttpError, bearer_headers, parse_json, wait_in_thread
 
 T = TypeVar("T")
 Read = Callable[[Any], T]
-BUSY = (408, 409, 425, 429)
-"""Statuses below 500 that another attempt may change."""
 TOO_LONG = ("context_length_exceeded", "exceed_context_size_error")
 """What OpenAI (as ``code``) and llama.cpp (as ``type``) call a request that is too long."""
 TOO_LONG_WORDS = ("maximum context length", "maximum model length", "model's context length")
 """What vLLM and SGLang write in their ``message``; they have no code for it."""
-LONGEST_PAUSE = 30.0
-_SHOWN = 200
 
 
 class EndpointError(TurngymError, RuntimeError):
@@ -66,13 +61,12 @@ class Endpoint:
             raise BadValueError(f"endpoint: first_pause is {self.first_pause}; expected 0 or more.")
 
     def address(self, path: str) -> str:
-        """The whole address of ``path``."""
+        """Return the whole address of ``path``."""
         return f"{self.url.rstrip('/')}/{path}"
 
     def headers(self) -> dict[str, str]:
-        """The headers that carry the key, read anew each time."""
-        key = os.environ.get(self.key_variable, "") if self.key_variable else ""
-        return {"Authorization": f"Bearer {key}"} if key else {}
+        """Return the headers that carry the key, read anew each time."""
+        return bearer_headers(self.key_variable)
 
     def ask(self, path: str, body: Mapping[str, Any], read: Read[T]) -> T:
         """Post ``body`` and wait.
@@ -80,117 +74,62 @@ class Endpoint:
         Args:
             path: Below the base address.
             body: Sent as JSON.
-            read: Takes what is wanted, never None, out of the reply's JSON; ValueError, KeyError,
-                IndexError and TypeError mean that it is not there.
+            read: Takes what is wanted out of the reply's JSON; ValueError, KeyError, IndexError
+                and TypeError mean that it is not there.
 
         Raises:
             EndpointContextError: The request is longer than the model's context.
             EndpointError: Refused, or no usable reply after all attempts.
-            MissingExtraError: httpx is not installed.
         """
-        httpx, tries = _httpx(), _Tries(self, path)
-        while True:
-            try:
-                answer = httpx.post(**self._request(path, body))
-            except (httpx.HTTPError, httpx.InvalidURL) as fault:
-                tries.fail(_told(fault))
-            else:
-                if (found := tries.read(answer, read)) is not None:
-                    return found
-            time.sleep(tries.pause)
-
-    async def ask_async(self, client: Any, path: str, body: Mapping[str, Any], read: Read[T]) -> T:
-        """:meth:`ask` with an ``httpx.AsyncClient``, so that many requests wait together."""
-        httpx, tries = _httpx(), _Tries(self, path)
-        while True:
-            try:
-                answer = await client.post(**self._request(path, body))
-            except (httpx.HTTPError, httpx.InvalidURL) as fault:
-                tries.fail(_told(fault))
-            else:
-                if (found := tries.read(answer, read)) is not None:
-                    return found
-            await asyncio.sleep(tries.pause)
-
-    def client(self) -> Any:
-        """A client for :meth:`ask_async`, to be closed by who asked for it.
-
-        Raises:
-            MissingExtraError: httpx is not installed.
-        """
-        httpx = _httpx()
-        return httpx.AsyncClient(limits=httpx.Limits(max_connections=None))
-
-    def _request(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments of a post; the key is read anew for every attempt."""
-        return {
-            "url": self.address(path),
-            "json": dict(body),
-            "headers": self.headers(),
-            "timeout": self.timeout,
-        }
-
-
-class _Tries:
-    """The attempts of one request: what went wrong last, and how long to wait."""
-
-    def __init__(self, endpoint: Endpoint, path: str) -> None:
-        self._endpoint = endpoint
-        self._address = endpoint.address(path)
-        self._made = 0
-        self.pause = 0.0
-
-    def read(self, answer: Any, read: Read[T]) -> T | None:
-        """What was wanted; None when it is worth another attempt."""
-        status = int(answer.status_code)
-        if 200 <= status < 300:
-            try:
-                return read(answer.json())
-            except (ValueError, KeyError, IndexError, TypeError) as fault:
-                reason = f"{type(fault).__name__}: {fault}"
-                self.fail(f"a reply that cannot be read ({reason}): {answer.text[:_SHOWN]!r}")
-                return None
-        problem = f"{status} {answer.text[:_SHOWN]}".strip()
-        if status < 500 and _too_long(answer):
-            raise EndpointContextError(
-                f"{self._address}: the request is longer than the model's context ({problem})."
+        try:
+            return self._http.send(
+                self.address(path),
+                body,
+                headers=self.headers(),
+                read=lambda reply: read(parse_json(reply)),
             )
-        if status < 500 and status not in BUSY:
-            raise EndpointError(
-                f"{self._address} refuses the request ({problem}). Check the address, the model's "
-                f"name and {self._key()}."
+        except HttpError as error:
+            raise self._explain(self.address(path), error) from None
+
+    async def ask_async(self, path: str, body: Mapping[str, Any], read: Read[T]) -> T:
+        """Do what :meth:`ask` does in a thread, so that many requests wait together."""
+        return await wait_in_thread(lambda: self.ask(path, body, read))
+
+    @property
+    def _http(self) -> HttpClient:
+        return HttpClient(
+            owner="endpoint",
+            timeout_s=self.timeout,
+            attempts=self.attempts,
+            wait_s=self.first_pause,
+            retried_statuses=(408, 409, 425, 429),
+        )
+
+    def _explain(self, address: str, error: HttpError) -> EndpointError:
+        reply = error.reply
+        problem = reply.problem
+        if not error.refused:
+            return EndpointError(
+                f"{address} gave no usable reply in {self.attempts} attempts (last: {problem})."
             )
-        self.fail(problem, answer.headers.get("Retry-After", ""))
-        return None
-
-    def fail(self, problem: str, wanted: str = "") -> None:
-        """Note a failed attempt and set :attr:`pause`.
-
-        Raises:
-            EndpointError: It was the last one.
-        """
-        self._made += 1
-        if self._made >= self._endpoint.attempts:
-            raise EndpointError(
-                f"{self._address} gave no usable reply in {self._endpoint.attempts} attempts "
-                f"(last: {problem})."
+        if _is_too_long(reply.body):
+            return EndpointContextError(
+                f"{address}: the request is longer than the model's context ({problem})."
             )
-        own = self._endpoint.first_pause * 2 ** (self._made - 1)
-        asked = float(wanted) if wanted.replace(".", "", 1).isdecimal() else 0.0
-        self.pause = min(max(own, asked), LONGEST_PAUSE)
-
-    def _key(self) -> str:
-        variable = self._endpoint.key_variable
-        if not variable:
-            return "whether it wants a key (none was sent)"
-        there = "is set" if os.environ.get(variable) else "is not set"
-        return f"the key in {variable} (the variable {there})"
+        key = "whether it wants a key (none was sent)"
+        if variable := self.key_variable:
+            there = "is set" if os.environ.get(variable) else "is not set"
+            key = f"the key in {variable} (the variable {there})"
+        return EndpointError(
+            f"{address} refuses the request ({problem}). Check the address, the model's name and "
+            f"{key}."
+        )
 
 
-def _too_long(answer: Any) -> bool:
-    """Whether a refusal says that the request is longer than the model's context."""
+def _is_too_long(body: bytes) -> bool:
+    """Return whether a refusal says that the request is longer than the model's context."""
     try:
-        reply = answer.json()
+        reply = parse_json(body)
     except ValueError:
         return False
     error = reply.get("error", reply) if isinstance(reply, Mapping) else None
@@ -200,15 +139,3 @@ def _too_long(answer: Any) -> bool:
         return True
     message = str(error.get("message", "")).lower()
     return any(words in message for words in TOO_LONG_WORDS)
-
-
-def _told(fault: Exception) -> str:
-    return f"{type(fault).__name__}: {fault}".rstrip(": ")
-
-
-def _httpx() -> Any:
-    try:
-        import httpx
-    except ImportError as fault:
-        raise MissingExtraError("a model behind an address", "httpx", "train") from fault
-    return httpx

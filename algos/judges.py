@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from ..agents.endpoint import Endpoint, EndpointError
-from ..envs.disk_cache import cache_dir
+from ..envs.disk_cache import cache_dir, cached_text
 from ..envs.errors import BadValueError, TurngymError
 from .forest import Forest, Turn
 from .shapers import Place, action_ends, replaced
@@ -110,14 +109,9 @@ class LlmJudge:
     judges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
-            raise BadValueError(
-                f"LlmJudge.url is {self.url!r}; expected an address such as "
-                "'http://localhost:8000/v1'."
-            )
-        for name in ("timeout", "attempts", "workers"):
-            if not getattr(self, name) > 0:
-                raise BadValueError(f"LlmJudge.{name} is {getattr(self, name)}; expected above 0.")
+        _ = self._endpoint
+        if not self.workers > 0:
+            raise BadValueError(f"LlmJudge.workers is {self.workers}; expected above 0.")
         if self.tolerated < 0:
             raise BadValueError(f"LlmJudge.tolerated is {self.tolerated}; expected 0 or more.")
 
@@ -197,25 +191,20 @@ class LlmJudge:
         body = {"model": self.model, "messages": messages, "temperature": 0.0}
         digest = hashlib.sha256(json.dumps([self.url, body]).encode()).hexdigest()
         folder = Path(self.cache) if self.cache else cache_dir() / "judge"
-        kept = folder / f"{digest}.txt"
-        if kept.is_file():
-            return kept.read_text(encoding="utf-8")
-        reply = self._ask(body)
-        folder.mkdir(parents=True, exist_ok=True)
-        unfinished = kept.with_suffix(f".{os.getpid()}-{id(body)}")
-        unfinished.write_text(reply, encoding="utf-8")
-        unfinished.replace(kept)
-        return reply
+        return cached_text(folder / f"{digest}.txt", lambda: self._ask(body))
 
-    def _ask(self, body: dict[str, Any]) -> str:
-        endpoint = Endpoint(
+    @property
+    def _endpoint(self) -> Endpoint:
+        return Endpoint(
             url=self.url,
             key_variable=self.key_variable,
             timeout=self.timeout,
             attempts=self.attempts,
         )
+
+    def _ask(self, body: dict[str, Any]) -> str:
         try:
-            return endpoint.ask("chat/completions", body, _content)
+            return self._endpoint.ask("chat/completions", body, _content)
         except EndpointError as error:
             raise JudgeError(
                 f"LlmJudge: {error} Mend the server, or judge by the world's rules (RuleJudge)."

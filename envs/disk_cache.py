@@ -39,6 +39,19 @@ def cached_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarra
     return made
 
 
+def cached_text(path: Path, build: Callable[[], str]) -> str:
+    """Return the text in a file, built and stored there when absent.
+
+    The name of the file carries everything that the text depends on. A folder that cannot be
+    written is no error: the text is simply not kept.
+    """
+    if path.is_file():
+        return path.read_bytes().decode("utf-8", "surrogatepass")
+    text = build()
+    _write_whole(path, text.encode("utf-8", "surrogatepass"))
+    return text
+
+
 def source_digest(folder: Path, *files: str) -> str:
     """Short hash of source files: a cache named by it never outlives the code that filled it."""
     digest = hashlib.blake2b(digest_size=6)
@@ -78,6 +91,10 @@ def _write(path: Path, arrays: Arrays) -> None:
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     body = buffer.getbuffer()
     digest = hashlib.blake2b(body, digest_size=_DIGEST_BYTES).digest()
+    _write_whole(path, digest, body)
+
+
+def _write_whole(path: Path, *parts: bytes | memoryview) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name)
@@ -85,8 +102,7 @@ def _write(path: Path, arrays: Arrays) -> None:
         return
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(digest)
-            file.write(body)
+            file.writelines(parts)
         os.replace(scratch, path)
     except OSError:
         Path(scratch).unlink(missing_ok=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from typing import Any
 
 from .errors import DataError
 from .retrieval import Hit
+from .utils.http import excerpt
 
-_MOST_SHOWN = 200
 EXPECTED = (
     'expected {"result": [[{"document": {"id", "contents"}, "score"}, …], …]}, one list per query'
 )
@@ -30,7 +29,7 @@ def read_reply(reply: Any, asked: int, k: int, url: str) -> list[list[Hit]]:
     """
     result = reply.get("result") if isinstance(reply, dict) else None
     if not isinstance(result, list):
-        raise DataError(f"{url}: the reply is {shown(reply)}; {EXPECTED}.")
+        raise DataError(f"{url}: the reply is {excerpt(reply)}; {EXPECTED}.")
     if len(result) != asked:
         raise DataError(
             f"{url}: the reply holds {len(result)} lists for {asked} queries; {EXPECTED}."
@@ -38,7 +37,7 @@ def read_reply(reply: Any, asked: int, k: int, url: str) -> list[list[Hit]]:
     found: list[list[Hit]] = []
     for q, rows in enumerate(result):
         if not isinstance(rows, list):
-            raise DataError(f"{url}: result[{q}] of the reply is {shown(rows)}; {EXPECTED}.")
+            raise DataError(f"{url}: result[{q}] of the reply is {excerpt(rows)}; {EXPECTED}.")
         found.append([_hit(row, f"{url}: result[{q}][{d}]") for d, row in enumerate(rows[:k])])
     return found
 
@@ -47,11 +46,11 @@ def _hit(row: Any, where: str) -> Hit:
     document = row.get("document", row) if isinstance(row, dict) else row
     contents = _contents(document)
     if contents is None:
-        raise DataError(f"{where} of the reply is {shown(row)}; {EXPECTED}.")
+        raise DataError(f"{where} of the reply is {excerpt(row)}; {EXPECTED}.")
     contents = contents.encode("utf-8", "replace").decode()
     score = _score(row.get("score") if isinstance(row, dict) else None)
     if score is None:
-        raise DataError(f"{where} of the reply is {shown(row)}; expected a number as score.")
+        raise DataError(f"{where} of the reply is {excerpt(row)}; expected a number as score.")
     named = document.get("id") if isinstance(document, dict) else None
     if named is None or named == "":
         named = hashlib.blake2b(contents.encode(), digest_size=8).hexdigest()
@@ -79,10 +78,3 @@ def _score(given: Any) -> float | None:
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         return None
     return float(given) if abs(given) < math.inf else None
-
-
-def shown(what: Any) -> str:
-    """The beginning of bytes or of JSON, for messages."""
-    text = what.decode("utf-8", "replace") if isinstance(what, bytes) else json.dumps(what)
-    text = " ".join(text.split())
-    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -51,8 +50,6 @@ class OpenAIModel:
         self._model = model
         self._api = api
         self._extra = dict(extra or {})
-        self._client: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def continues(self) -> bool:
@@ -80,14 +77,11 @@ class OpenAIModel:
         body = {k: v for k, v in (body | self._extra).items() if v is not None}
         before = prompt if isinstance(prompt, str) else ""
         return await self._endpoint.ask_async(
-            self._open(), _PATHS[self._api], body, lambda reply: _read(reply, stop, before)
+            _PATHS[self._api], body, lambda reply: _read(reply, stop, before)
         )
 
     async def close(self) -> None:
-        """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()
+        """Do nothing: connections are the process's."""
 
     def _shown(self, prompt: Prompt) -> dict[str, Any]:
         if self._api == "completions":
@@ -98,13 +92,6 @@ class OpenAIModel:
                 "dialogues; use api='completions', or agents of the dialect 'chat'."
             )
         return {"messages": [message._asdict() for message in prompt]}
-
-    def _open(self) -> Any:
-        """The client; connections belong to the event loop that made them."""
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            self._client, self._loop = self._endpoint.client(), loop
-        return self._client
 
 
 def _read(reply: Any, stop: Sequence[str], before: str) -> Completed:

@@ -140,7 +140,7 @@ def test_an_unreadable_reply_leaves_the_outcome_alone_and_is_told(
 def test_a_server_that_recovers_is_waited_for(
     serve: Any, judge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turngym.agents.endpoint.time.sleep", lambda _: None)
+    monkeypatch.setattr("turngym.envs.utils.http.time.sleep", lambda _: None)
     server = serve(503, '{"verdicts": [0]}')
     assert verdicts(judge(server.url)(dialogue("a"))) == [0]
     assert len(server.asked) == 2
@@ -149,7 +149,7 @@ def test_a_server_that_recovers_is_waited_for(
 def test_a_server_that_stays_away_stops_the_run_with_a_reason(
     serve: Any, judge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turngym.agents.endpoint.time.sleep", lambda _: None)
+    monkeypatch.setattr("turngym.envs.utils.http.time.sleep", lambda _: None)
     server = serve(500)
     with pytest.raises(JudgeError, match="3 attempts"):
         judge(server.url)(dialogue("a"))
@@ -227,7 +227,7 @@ def test_one_failure_too_many_stops_asking(serve: Any, judge: Any) -> None:
 
 
 def test_a_server_that_is_not_there_is_named(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turngym.agents.endpoint.time.sleep", lambda _: None)
+    monkeypatch.setattr("turngym.envs.utils.http.time.sleep", lambda _: None)
     with pytest.raises(JudgeError, match=r"127\.0\.0\.1:9/v1/chat/completions.*RuleJudge"):
         judge("http://127.0.0.1:9/v1")(dialogue("a"))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -53,9 +54,10 @@ def passages(query: str, k: int) -> list[Any]:
     ]
 
 
-@contextmanager
+@contextlib.contextmanager
 def stock_server(port: int = 0) -> Iterator[Stock]:
     stock = Stock()
+    kept: list[socket.socket] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -63,6 +65,7 @@ def stock_server(port: int = 0) -> Iterator[Stock]:
         def setup(self) -> None:
             super().setup()
             stock.links += 1
+            kept.append(self.connection)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -94,6 +97,9 @@ def stock_server(port: int = 0) -> Iterator[Stock]:
     finally:
         server.shutdown()
         server.server_close()
+        for connection in kept:
+            with contextlib.suppress(OSError):  # its client has closed it
+                connection.shutdown(socket.SHUT_RDWR)
         thread.join()
 
 

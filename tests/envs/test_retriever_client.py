@@ -146,7 +146,7 @@ def test_gives_up_after_its_attempts(stock: Stock) -> None:
 
 def test_waits_double(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("turngym.envs.retriever_client.time.sleep", waits.append)
+    monkeypatch.setattr("turngym.envs.utils.http.time.sleep", waits.append)
     stock.statuses = [500] * 9
     with pytest.raises(OSError, match="4 attempts"):
         HttpRetriever(stock.url).search(["a"], 1)

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 
 from ...errors import UnknownNameError
 from ...retrieval import words
+from ...utils.http import HttpClient, check_url
 from ..papers import Paper, Search
 from .arxiv_ids import date_of
-from .asking import Asker, Patience, checked_url
 from .atom import Entry, read_feed
 from .engines import Question, check_asked, remembered
 
@@ -53,19 +53,20 @@ class ArxivSearch:
     wait_s: float = 3.0
     pause_s: float = 3.0
     cache: str | None = None
-    _asker: Asker = field(init=False, repr=False, compare=False)
+    _client: HttpClient = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        checked_url(self.url, "ArxivSearch")
+        check_url(self.url, "ArxivSearch: url")
         if self.join not in _JOINS:
             raise UnknownNameError("join", self.join, _JOINS, "ArxivSearch")
-        patience = Patience(
+        client = HttpClient(
+            owner="search_settings",
             timeout_s=self.timeout_s,
             attempts=self.attempts,
             wait_s=self.wait_s,
             pause_s=self.pause_s,
         )
-        object.__setattr__(self, "_asker", Asker(patience))
+        object.__setattr__(self, "_client", client)
 
     @property
     def identity(self) -> str:
@@ -129,7 +130,7 @@ class ArxivSearch:
         return list(dict.fromkeys(early))[: asked.k]
 
     def _feed(self, fields: dict[str, object]) -> list[Entry]:
-        return read_feed(self._asker.ask(f"{self.url}?{urlencode(fields)}"), self.url)
+        return read_feed(self._client.send(f"{self.url}?{urlencode(fields)}"), self.url)
 
 
 def _day_before(day: int) -> str:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from ...errors import EnvFault
-from ...retriever_reply import shown
+from ...utils.http import excerpt
 from ..titles import one_line
 from .arxiv_ids import id_in_link
 
@@ -47,9 +47,9 @@ def read_feed(data: bytes, url: str) -> list[Entry]:
         _check(data)
         feed = ElementTree.fromstring(data)
     except (expat.ExpatError, ElementTree.ParseError, ValueError, LookupError) as error:
-        raise EnvFault(f"{url}: the reply is no Atom feed ({error}): {shown(data)}") from None
+        raise EnvFault(f"{url}: the reply is no Atom feed ({error}): {excerpt(data)}") from None
     if feed.tag != f"{_ATOM}feed":
-        raise EnvFault(f"{url}: the reply is {feed.tag!r}, no Atom feed: {shown(data)}")
+        raise EnvFault(f"{url}: the reply is {feed.tag!r}, no Atom feed: {excerpt(data)}")
     return [_entry(entry, url) for entry in feed.findall(f"{_ATOM}entry")]
 
 

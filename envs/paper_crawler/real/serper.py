@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ...errors import BadValueError, EnvFault
-from ...retriever_reply import shown
+from ...utils.http import HttpClient, check_url, excerpt, parse_json
 from ..papers import Search
 from .arxiv_ids import date_of, id_in_link
-from .asking import Asker, Patience, checked_url
 from .engines import Question, check_asked, remembered
 
 
@@ -51,25 +49,26 @@ class SerperSearch:
     wait_s: float = 1.0
     pause_s: float = 0.0
     cache: str | None = None
-    _asker: Asker = field(init=False, repr=False, compare=False)
+    _client: HttpClient = field(init=False, repr=False, compare=False)
     _headers: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        checked_url(self.url, "SerperSearch")
+        check_url(self.url, "SerperSearch: url")
         key = os.environ.get(self.key_env) if self.key is None else self.key
         if not key or not key.isascii() or not key.isprintable():
             raise BadValueError(
                 f"SerperSearch: no usable key; set the environment variable {self.key_env} to that "
                 "of your account at serper.dev, or name another variable by key_env."
             )
-        patience = Patience(
+        client = HttpClient(
+            owner="search_settings",
             timeout_s=self.timeout_s,
             attempts=self.attempts,
             wait_s=self.wait_s,
             pause_s=self.pause_s,
         )
-        object.__setattr__(self, "_asker", Asker(patience, key))
-        object.__setattr__(self, "_headers", {"X-API-KEY": key, "Content-Type": "application/json"})
+        object.__setattr__(self, "_client", client)
+        object.__setattr__(self, "_headers", {"X-API-KEY": key})
 
     @property
     def identity(self) -> str:
@@ -96,7 +95,7 @@ class SerperSearch:
 
     def _found(self, asked: Search) -> list[str]:
         body = {"q": full_query(asked), "num": asked.k, "page": 1}
-        said = self._asker.ask(self.url, json.dumps(body).encode(), self._headers)
+        said = self._client.send(self.url, body, headers=self._headers)
         ids = [i for link in _links(said, self.url) if (i := id_in_link(link)) is not None]
         early = [paper_id for paper_id in dict.fromkeys(ids) if date_of(paper_id) < asked.before]
         return early[: asked.k]
@@ -116,9 +115,9 @@ def _links(said: bytes, url: str) -> list[str]:
         EnvFault: The answer is none of a search.
     """
     try:
-        reply: Any = json.loads(said)
-    except (ValueError, RecursionError):
-        raise EnvFault(f"{url}: the reply is no JSON: {shown(said)}") from None
+        reply: Any = parse_json(said)
+    except ValueError:
+        raise EnvFault(f"{url}: the reply is no JSON: {excerpt(said)}") from None
     results = reply.get("organic") if isinstance(reply, dict) else None
     if results is None and isinstance(reply, dict) and "searchParameters" in reply:
         return []
@@ -126,6 +125,6 @@ def _links(said: bytes, url: str) -> list[str]:
     if not fits:
         raise EnvFault(
             f"{url}: the reply has no list of results ('organic', as Serper sends it): "
-            f"{shown(said)}"
+            f"{excerpt(said)}"
         )
     return [link for result in results or () if isinstance(link := result.get("link"), str)]

@@ -13,9 +13,9 @@ from paper_servers import Service, feed, service
 
 from turngym.envs.errors import BadValueError, EnvFault, UnknownNameError
 from turngym.envs.paper_crawler.papers import Search
-from turngym.envs.paper_crawler.real import asking
 from turngym.envs.paper_crawler.real.arxiv import ArxivSearch
 from turngym.envs.paper_crawler.real.serper import SerperSearch
+from turngym.envs.utils import http
 
 ASKED = Search("gated  memory\nfor grasps", 3, 20230614)
 
@@ -232,7 +232,7 @@ class Clock:
 
 def test_requests_and_tries_are_apart(there: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(asking, "time", clock)
+    monkeypatch.setattr(http, "time", clock)
     there.answers = [(200, feed())]
     engine = arxiv(there, pause_s=3.0)
     engine.search([ASKED, ASKED._replace(k=2)])
