@@ -106,13 +106,12 @@ class Endpoint:
         )
 
     def _explain(self, address: str, error: HttpError) -> EndpointError:
-        reply = error.reply
-        problem = reply.problem
+        problem = error.reply.problem
         if not error.refused:
             return EndpointError(
                 f"{address} gave no usable reply in {self.attempts} attempts (last: {problem})."
             )
-        if _is_too_long(reply.body):
+        if _is_too_long(error.reply.body):
             return EndpointContextError(
                 f"{address}: the request is longer than the model's context ({problem})."
             )

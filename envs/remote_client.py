@@ -39,6 +39,7 @@ class SeasonClient:
     ) -> None:
         self.server = check_url(server, "server").rstrip("/")
         self.season = season or "current"
+        self._path = f"/api/seasons/{quote(self.season, safe='')}"
         given = token if token is not None else os.environ.get(TOKEN_VARIABLE, "")
         if not given or not given.isascii() or not given.isprintable():
             raise BadValueError(
@@ -58,13 +59,13 @@ class SeasonClient:
         return f"SeasonClient({self.server!r}, season={self.season!r})"
 
     def describe_season(self) -> dict[str, Any]:
-        """Worlds, rules and terms of the season."""
-        return self._ask("GET", f"/api/seasons/{quote(self.season, safe='')}", None)
+        """Return environments, rules and terms of the season."""
+        return self._ask("GET", self._path, None)
 
     def start(self, env: str, task: int | None, trial: int | None, request: str) -> dict[str, Any]:
         """Begin an episode; ``request`` is a fresh id, so that a repeated call begins no second."""
         body = {"env": env, "task": task, "trial": trial, "request": request}
-        return self._ask("POST", f"/api/seasons/{quote(self.season, safe='')}/episodes", body)
+        return self._ask("POST", f"{self._path}/episodes", body)
 
     def step(self, session: str, turn: int, action: str) -> dict[str, Any]:
         """Take an action; repeated, it is taken once."""
@@ -73,7 +74,7 @@ class SeasonClient:
 
     def describe_entry(self, **fields: Any) -> dict[str, Any]:
         """Say what the entry of this pass is: name, organisation, licence, description, card."""
-        return self._ask("PUT", f"/api/seasons/{quote(self.season, safe='')}/entry", fields)
+        return self._ask("PUT", f"{self._path}/entry", fields)
 
     def finish(self, give_up: bool = False) -> dict[str, Any]:
         """End the pass and submit it.
@@ -84,8 +85,7 @@ class SeasonClient:
         Returns:
             ``id`` of the submission and ``status``, the path of its page.
         """
-        path = f"/api/seasons/{quote(self.season, safe='')}/finish"
-        return self._ask("POST", path, {"give_up": give_up})
+        return self._ask("POST", f"{self._path}/finish", {"give_up": give_up})
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the server's JSON.

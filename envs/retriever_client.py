@@ -86,7 +86,7 @@ class HttpRetriever:
         return HttpRetriever, (self.url, self.timeout_s, self.attempts, self.wait_s, self.cache)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` hits for each query, in the server's order.
+        """Return at most ``k`` hits for each query, in the server's order.
 
         Raises:
             RetrieverError: No answer after all attempts, or a request that the server refuses.
@@ -98,22 +98,22 @@ class HttpRetriever:
             raise BadValueError(f"HttpRetriever.search: k is {k}; expected at least 1.")
         asked = [query.encode("utf-8", "replace").decode() for query in queries]
         wanted = [query for query in dict.fromkeys(asked) if words(query)]
-        found = self._remembered(wanted, k) if wanted else {}
+        found = self._recall(wanted, k) if wanted else {}
         return [list(found.get(query, ())) for query in asked]
 
-    def _remembered(self, queries: Sequence[str], k: int) -> dict[str, list[Hit]]:
+    def _recall(self, queries: Sequence[str], k: int) -> dict[str, list[Hit]]:
         if self.cache is None:
-            return self._found(queries, k)
+            return self._fetch(queries, k)
         cache = FoundCache(self.cache)
-        identity = self._identity(cache)
+        identity = self._find_identity(cache)
         known = cache.read(identity, queries, k)
         if missing := [query for query in queries if query not in known]:
-            fresh = self._found(missing, k)
+            fresh = self._fetch(missing, k)
             cache.keep(identity, fresh, k)
             known |= fresh
         return known
 
-    def _found(self, queries: Sequence[str], k: int) -> dict[str, list[Hit]]:
+    def _fetch(self, queries: Sequence[str], k: int) -> dict[str, list[Hit]]:
         asked = {"queries": list(queries), "topk": k, "return_scores": True}
         try:
             body = self._client.send(self.url, asked)
@@ -133,8 +133,8 @@ class HttpRetriever:
             ) from None
         return dict(zip(queries, read_reply(reply, len(queries), k, self.url), strict=True))
 
-    def _identity(self, cache: FoundCache) -> str:
-        """The index that the server searches, asked once per process; else its address."""
+    def _find_identity(self, cache: FoundCache) -> str:
+        """Return the index that the server searches, asked once per process; else its address."""
         if self._health:
             return self._health["index"]
         health = replace(self._client, attempts=1, timeout_s=min(self.timeout_s, _HEALTH_S))
@@ -150,7 +150,7 @@ class HttpRetriever:
 
 
 def as_retriever(given: Any, settings: Mapping[str, Any] | None = None) -> Any:
-    """A retriever as a setting of an environment: an address becomes its client.
+    """Return the retriever that a setting means: an address becomes its client.
 
     Args:
         given: A retriever, the address of a server, or None.

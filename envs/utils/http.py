@@ -153,7 +153,8 @@ class HttpClient:
                     return read(reply.body)
                 except (ValueError, KeyError, IndexError, TypeError) as fault:
                     why = f"a reply that cannot be read ({type(fault).__name__}: {fault})"
-                    reply = reply._replace(problem=f"{why}: {excerpt(_hide(reply.body, every))}")
+                    said = _hide(reply.body, every)
+                    reply = Reply(f"{why}: {excerpt(said)}", reply.status, said)
             busy = reply.status == _TOO_MANY_REQUESTS and reply.after_s > 0
             if busy and time.monotonic() + reply.after_s <= busy_until:
                 time.sleep(reply.after_s)

@@ -6,7 +6,17 @@ import json
 import subprocess
 import sys
 
-HEAVY = ("torch", "transformers", "faiss", "vllm", "pandas", "pyarrow", "matplotlib", "scipy.stats")
+HEAVY = (
+    "torch",
+    "transformers",
+    "faiss",
+    "vllm",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "scipy.stats",
+    "httpx",
+)
 
 PROBE = """
 import json, sys, time

@@ -49,7 +49,7 @@ class ChatEndpoint:
         _ = self._http
 
     def ask(self, body: dict[str, Any]) -> str:
-        """The text of the answer.
+        """Return the text of the answer.
 
         Raises:
             EnvFault: No usable answer after all attempts, or a request that is refused.

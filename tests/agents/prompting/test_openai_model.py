@@ -158,7 +158,10 @@ def test_retry_after_is_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_attempts_end_with_the_last_reason() -> None:
-    with serving(503) as server, pytest.raises(EndpointError, match=r"2 attempts \(last: status 503"):
+    with (
+        serving(503) as server,
+        pytest.raises(EndpointError, match=r"2 attempts \(last: status 503"),
+    ):
         complete(server.url, attempts=2)
     assert len(server.asked) == 2
     with pytest.raises(EndpointError, match=r"127\.0\.0\.1:9/v1/chat/completions.*ConnectError"):
@@ -173,7 +176,9 @@ def test_attempts_end_with_the_last_reason() -> None:
 def test_a_refusal_is_final_and_names_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "secret")
     with serving(401) as server:
-        with pytest.raises(EndpointError, match=r"status 401.*MY_KEY \(the variable is set\)") as caught:
+        with pytest.raises(
+            EndpointError, match=r"status 401.*MY_KEY \(the variable is set\)"
+        ) as caught:
             complete(server.url, key_variable="MY_KEY")
         assert "secret" not in str(caught.value)
         with pytest.raises(EndpointError, match="none was sent"):

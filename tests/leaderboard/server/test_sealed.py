@@ -253,9 +253,7 @@ def test_expired_and_unplayed_episodes_count_as_errors(
     assert (told["state"], told["score"]) == ("accepted", 0.0)
 
 
-def test_open_episodes_and_steps_are_limited(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_open_episodes_and_steps_are_limited(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turngym.envs.remote_client._BUSY_WAIT_S", 0.0)
     narrow = place.changed(open_episodes=1, steps_per_minute=3)
     with served(narrow.settings) as address:
