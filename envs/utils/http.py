@@ -311,12 +311,17 @@ def _is_loopback(url: str) -> bool:
 @cache
 def _connections(direct: bool) -> Any:
     """Return the process's open connections, with the proxies of the environment or without."""
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
     import httpx
 
     certificates = httpx.create_ssl_context()
     certificates.load_default_certs()  # the system's, beside httpx's own
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    return httpx.Client(trust_env=not direct, limits=limits, verify=certificates)
+    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # users share connections alone
+    return httpx.Client(
+        trust_env=not direct, limits=limits, verify=certificates, cookies=no_cookies
+    )
 
 
 os.register_at_fork(after_in_child=_connections.cache_clear)

@@ -284,6 +284,14 @@ def test_threads_forks_and_pickles(there: Told) -> None:
     assert there.links == 2
 
 
+def test_users_share_connections_but_no_cookies(there: Told) -> None:
+    there.say((200, b"{}", {"Set-Cookie": "session=secret; Path=/"}))
+    for _ in range(2):
+        client().send(there.url)
+    assert "cookie" not in there.asked[1][3]
+    assert there.links == 1
+
+
 def test_many_requests_wait_together(there: Told) -> None:
     there.slow_s = 0.2
 
