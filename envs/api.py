@@ -1,20 +1,18 @@
-"""The contract of every turngym world: text in, text out, deterministic, forkable.
+"""The contract of every turngym environment: text in, text out, deterministic, forkable.
 
-A world implements how a task starts (:meth:`TextEnv.begin`) and what an action does to its state
-(:meth:`TextEnv.play`). Everything else lives here: turn counting and truncation, status and reward
-terms, sessions, fork, digest, transcript.
+An environment implements how a task starts (:meth:`TextEnv.begin`) and what an action does to its
+state (:meth:`TextEnv.play`). Everything else lives here: turn counting and truncation, status and
+reward terms, sessions, fork, digest, transcript.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from abc import abstractmethod
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import GeneratorType
-from typing import Any, Generic, Protocol, TypeVar
-
-import gymnasium as gym
+from typing import Any, Generic, TypeVar, cast
 
 from .calls import answered, served_at_once
 from .digest import digest_of
@@ -26,16 +24,16 @@ from .episode import (
     Opening,
     Outcome,
     Play,
+    Policy,
     SessionSwitch,
     Status,
     Step,
     Verdict,
 )
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
-from .randomness import EpisodeRandom
-from .seeding import SeededEnv
-from .sessions import SessionDoor
-from .settings import WorldType
+from .randomness import EpisodeRandom, SeededEnv
+from .registry import load_expert
+from .settings import check_integer, check_settings
 from .spaces import Utf8Text
 from .tasks import Task, TaskSource, draw_task, find_task
 
@@ -65,15 +63,7 @@ SEED_RANGE = 2**53
 """Seeds drawn for an episode stay below this: every JSON reader keeps such integers exact."""
 
 
-class Policy(Protocol):
-    """Anything that answers an environment's present observation with an action."""
-
-    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
-        """The next action."""
-        ...
-
-
-class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
+class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """Base class of every world.
 
     A subclass passes its task source to ``__init__`` and implements :meth:`begin` and
@@ -104,6 +94,15 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
     """JSON Schemas of the world's tools (see :func:`turngym.envs.tools.tool_schema`)."""
     blocking: bool = False
     """True when a step may wait for something outside the process."""
+    open_ended: bool = False
+    """True when no return is the top of every task, so that success is a matter of degree."""
+    sessions: bool = False
+    """True when actions may ask for sessions: contexts of their own within the episode."""
+
+    def __new__(cls, *args: Any, **settings: Any) -> TextEnv[S, P]:  # noqa: ARG004
+        """Refuse names of settings that the constructor does not take, and name the nearest."""
+        check_settings(cls, settings)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -114,11 +113,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         reward_range: tuple[float, float] = (0.0, 1.0),
         render_mode: str | None = None,
     ) -> None:
-        if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
-            raise BadValueError(
-                f"{type(self).__name__}: max_turns is {max_turns!r}; expected an integer of at "
-                "least 1, the number of actions that an episode may take."
-            )
+        check_integer("max_turns", max_turns, type(self).__name__, min=1)
         low, high = reward_range
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             raise BadValueError(
@@ -172,17 +167,58 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         """The actions that make sense now, where they can be listed; else None."""
         return None
 
+    def details(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Keys that this environment adds to :class:`Info`; the same ones after every step."""
+        return NO_TERMS
+
+    def account(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
+        """What the last action did, as JSON data for people who look at the episode later.
+
+        No agent is shown it, so it may contain what the environment keeps hidden.
+        """
+        return NO_TERMS
+
+    def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
+        """Scripted policies that read no hidden state: from a seed, by name."""
+        return {}
+
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """A scripted policy that reads the hidden state and reaches the best score.
+
+        It is the class that the environment's registry row names (``World.expert``); override
+        this method where it takes more than these two arguments.
 
         Args:
             mistakes: Probability per action of a plausible wrong action instead.
             seed: Seed of the mistakes.
 
         Raises:
-            NotImplementedError: The world has none.
+            NotImplementedError: The environment has none.
         """
-        raise NotImplementedError(f"{self.name} has no scripted expert.")
+        expert = load_expert(type(self))
+        if expert is None:
+            raise NotImplementedError(f"{self.name} has no scripted expert.")
+        return expert(mistakes=mistakes, seed=seed)
+
+    def asked(self) -> Sequence[Opening]:
+        """Sessions that the last action asked for and that can still be opened."""
+        return ()
+
+    def waiting(self) -> Sequence[Opening]:
+        """All sessions that can be opened now, in the order of the environment's own schedule."""
+        return ()
+
+    def session_key(self) -> str:
+        """Key of the present session, empty for the first one."""
+        return ""
+
+    def enter(self, episode: Episode[S], key: str) -> tuple[str, SessionSwitch]:
+        """Make the waiting session ``key`` the present one: its first observation, its number.
+
+        The session that the environment's own schedule had opened goes back to those that wait
+        when nobody has acted in it yet.
+        """
+        raise NotImplementedError(f"{self.name} has no sessions to enter.")
 
     # ------------------------------------------------------------------ gymnasium
 
@@ -245,6 +281,20 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         could not be served, and drives it to its end.
         """
         return self._driven(self._ready(action), action)
+
+    def open_session(self, key: str) -> tuple[str, Info]:
+        """Go to a waiting session out of turn: training on a sample of an episode's sessions.
+
+        Raises:
+            UnknownNameError: No session of that key is waiting.
+            EpisodeError: The episode is over.
+        """
+        episode = self._ready("")
+        if key not in (known := [opening.key for opening in self.waiting()]):
+            raise UnknownNameError("session", key, known, self.name)
+        episode.observation, switch = self.enter(episode, key)
+        episode.session, episode.parent_session = switch
+        return episode.observation, self._info(episode)
 
     def render(self) -> str | None:
         """The transcript so far as text (render mode ``"ansi"``), else None."""
@@ -384,6 +434,12 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         episode.status = "env_error"
         episode.observation = f"The environment broke: {fault}"
         return episode.observation, 0.0, False, True, self._info(episode)
+
+    def _info(self, episode: Episode[S], *reported: Any) -> Info:
+        info = episode.info(*reported) if reported else episode.info({}, {})
+        if details := self.details(episode):
+            info.update(cast("Info", details))
+        return info
 
     def _transcript(self, episode: Episode[S]) -> Iterator[str]:
         yield self.instructions

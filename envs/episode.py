@@ -1,11 +1,13 @@
-"""What one episode is made of: its state, what an action did to it, and what is reported."""
+"""What one episode is made of: its state, its steps and outcomes, what is reported, who acts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypedDict, TypeVar, cast
+
+import gymnasium as gym
 
 from .randomness import EpisodeRandom
 from .tasks import Task
@@ -31,6 +33,14 @@ class Info(TypedDict):
     session: int  # which context the returned observation belongs to
     parent_session: int | None  # the session that asked for it; None for the first
     verdict: Verdict | None  # the rule judge on the turn just taken, where the world can know
+
+
+class Policy(Protocol):
+    """Anything that answers an environment's present observation with an action."""
+
+    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        ...
 
 
 class Maybe(int):
