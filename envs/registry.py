@@ -149,6 +149,7 @@ register_world(
     World(
         id="PaperCrawler-v0",
         entry_point="turngym.envs.paper_crawler.env:PaperCrawler",
+        expert="turngym.envs.paper_crawler.baselines:Expert",
         summary="find all papers that answer a request: search, read outlines, follow citations",
         reward_range=(-35.5, 1_500_000.0),
     )

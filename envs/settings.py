@@ -69,8 +69,8 @@ def check_number(
     Raises:
         BadValueError: It is no number, or out of bounds.
     """
-    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
-    if real and min <= value <= max and value > above:
+    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if real and min <= value <= max and above < value and math.isfinite(value):
         return float(value)
     if above > -math.inf:
         wanted = f" above {above:g}"

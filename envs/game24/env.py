@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..api import NO_TERMS, Episode, Outcome, Policy, TextEnv
+from ..api import TextEnv
+from ..episode import NO_TERMS, Episode, Outcome
 from ..errors import BadValueError
 from ..randomness import EpisodeRandom
 from ..tasks import Task
@@ -151,20 +152,6 @@ class Game24(TextEnv[Desk, Puzzle]):
     def legal_actions(self) -> list[str]:
         """Every operation on two of the numbers that are left."""
         return [str(move) for move in moves(self.episode.world.left)]
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Takes steps that lead to 24; answers at once where steps no longer do.
-
-        Args:
-            mistakes: Probability per action of a mistake, of one of four kinds at random: a result
-                that is made up, a number that is not there, a step in no readable form, an answer
-                that leaves a number out (which ends the episode). See
-                :mod:`turngym.envs.game24.expert`.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
 
     def _shown(self, desk: Desk) -> str:
         return f"{listed(desk.left)}\n" if self.micro else f"Left: {listed(desk.left)}\n"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..api import Policy, TextEnv
+from ..api import TextEnv
 from ..episode import Episode, Outcome, Verdict
 from ..errors import BadValueError, UnknownNameError
 from ..grammar import Tagged
@@ -165,19 +165,6 @@ class MathWord(TextEnv[MathState, Problem]):
         if plan := episode.task.payload.plan:
             metrics["steps"] = float(len(plan))
         return metrics
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Writes the plan's sums one by one, then the answer; of a user's problems the answer.
-
-        Args:
-            mistakes: Probability per sum of a wrong one: another sign, or a result that is a
-                little off. A third of them is taken back at once ("Wait, …"), the others are
-                carried on.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
 
 
 def _judged(state: MathState, problem: Problem, said: str) -> Verdict:

@@ -95,7 +95,8 @@ class Expert(CrawlPolicy):
     """Knows the labels: opens the sections whose new papers are worth more than they cost.
 
     Args:
-        mistakes: Probability of opening another section, and of leaving out a scripted query.
+        mistakes: Probability of opening another section, and of leaving out a scripted query. 0.1
+            is PaSa's rule for imitation data (section 4.1 of the paper).
         seed: Of the mistakes.
     """
 

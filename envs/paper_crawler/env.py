@@ -6,11 +6,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..api import Policy, TextEnv
-from ..episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
+from ..api import TextEnv
+from ..episode import Call, Episode, Opening, Outcome, Policy, SessionSwitch, Verdict
 from ..randomness import EpisodeRandom
 from ..tasks import Task
-from .baselines import BASELINES, Expert
+from .baselines import BASELINES
 from .crawl import Agenda, Crawl, Record
 from .desk import Desk
 from .grammar import ALL_STOPS, MARKERS, STOPS, Move
@@ -340,14 +340,6 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         end = STOPS[crawl.kind] if whole else ""
         actions = [f"{MARKERS[crawl.kind]} {arg}\n{end}" for arg in args if "[" not in arg]
         return [*actions, STOPS[crawl.kind]]
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Scripted queries, then the sections that bring relevant papers.
-
-        It knows the labels, and opens other sections with probability ``mistakes`` (0.1 is PaSa's
-        rule for imitation data, section 4.1 of the paper).
-        """
-        return Expert(mistakes=mistakes, seed=seed)
 
     def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
         """Scripted policies that read no labels, by name."""

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import Policy, TextEnv
+from ..api import TextEnv
 from ..episode import Call, Episode, Outcome, Play, Verdict
 from ..errors import BadValueError
 from ..grammar import ToolCall, Unreadable
@@ -291,18 +291,6 @@ class Retail(TextEnv[RetailState, RetailTask]):
         from .expert import sensible_actions
 
         return sensible_actions(self)
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Knows the customer's wishes: asks, reads, proposes, writes, answers, denies.
-
-        Args:
-            mistakes: Probability per action of a plausible wrong one: a wrong record, an idle
-                message, a wrong proposal, a wrong denial, a change without a yes.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
 
 
 def _nobody() -> Any:

@@ -31,7 +31,13 @@ _ASKED = {
 
 
 class Expert(Erring):
-    """A policy for :class:`Retail`; see :meth:`Retail.expert`."""
+    """A policy for :class:`Retail` that knows the customer's wishes.
+
+    Args:
+        mistakes: Probability per action of a plausible wrong one: a wrong record, an idle message,
+            a wrong proposal, a wrong denial, a change without a yes.
+        seed: Seed of the mistakes.
+    """
 
     def __call__(
         self,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import Policy, TextEnv
+from ..api import TextEnv
 from ..episode import Call, Episode, Outcome, Play
 from ..errors import BadValueError
 from ..grammar import Tagged
@@ -215,19 +215,6 @@ class SearchQA(TextEnv[SearchState, Question]):
             seen = (step.observation for step in episode.steps)
             metrics["python_calls"] = float(sum(text.startswith(RESULT_OPEN) for text in seen))
         return metrics
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Searches fact by fact along the question's hidden plan, then gives the answer.
-
-        Args:
-            mistakes: Probability that a search is poor (no relation, or half of the name); an
-                answer is copied from another passage with 3/7 of it, so that 70 percent of the
-                mistakes are poor searches. Who missed the evidence copies what there is.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
 
     def _searched(self, episode: Episode[SearchState], query: str) -> Generator[Call, Any, Outcome]:
         state, question = episode.world, episode.task.payload

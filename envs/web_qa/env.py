@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import Policy, TextEnv
+from ..api import TextEnv
 from ..episode import Call, Episode, Outcome, Play
 from ..errors import UnknownNameError
 from ..grammar import Tagged
@@ -236,18 +236,6 @@ class WebQA(TextEnv[WebState, Question]):
         metrics["failed_opens"] = float(state.failed_opens)
         metrics["pages"] = float(len({address for address, _ in state.opened}))
         return metrics
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Searches for each thing, follows links where there are some, reads, and answers.
-
-        Args:
-            mistakes: Probability that a search is poor or that a wrong page is opened; an answer is
-                copied from elsewhere with 3/7 of it. Who missed a page copies what there is.
-            seed: Seed of the mistakes.
-        """
-        from .expert import WebExpert
-
-        return WebExpert(mistakes=mistakes, seed=seed)
 
     def _searched(self, episode: Episode[WebState], query: str) -> Generator[Call, Any, Outcome]:
         state, question = episode.world, episode.task.payload

@@ -21,10 +21,15 @@ _WRONG_PAGE_SHARE = 3 / 7
 
 
 class WebExpert(Expert):
-    """A policy for :class:`WebQA`; see :meth:`WebQA.expert`.
+    """A policy for :class:`WebQA`.
 
     It searches for a thing unless a page that it has read links to it, and reads pages from their
     first part on, as long as there are turns to spare; then it goes straight to the page and part.
+
+    Args:
+        mistakes: Probability that a search is poor or that a wrong page is opened; an answer is
+            copied from elsewhere with 3/7 of it. After missing a page it copies what there is.
+        seed: Seed of the mistakes.
     """
 
     grammar = GRAMMAR
@@ -35,7 +40,7 @@ class WebExpert(Expert):
         observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
-        """The next action of the episode in ``env``."""
+        """Return the next action of the episode in ``env``."""
         world = cast("WebQA", env.unwrapped)
         episode = world.episode
         question, state = episode.task.payload, episode.world

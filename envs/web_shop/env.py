@@ -6,7 +6,7 @@ import os
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from ..api import Call, Episode, Outcome, Play, Policy, TextEnv
+from ..api import Call, Episode, Outcome, Play, TextEnv
 from ..episode import Verdict
 from ..errors import BadValueError, UnknownNameError
 from ..randomness import EpisodeRandom
@@ -153,18 +153,6 @@ class WebShop(TextEnv[Visit, Goal]):
             words = " ".join(episode.task.payload.text.replace("[", " ").replace("]", " ").split())
             return [f"search[{words}]"]
         return [f"click[{label}]" for label in self.pages.clickable(episode.world)]
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Searches for kind, attributes and options, opens a fitting item, chooses and buys.
-
-        Args:
-            mistakes: Probability per action of a mistake: a poor search, another item, another
-                option, a purchase before all options are chosen.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
 
     def places_of(self, hits: Sequence[Hit]) -> tuple[int, ...]:
         """Places of the items that a search found."""

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 class Expert(Erring):
-    """A policy for :class:`WebShop`; see :meth:`WebShop.expert`."""
+    """A policy for :class:`WebShop`: searches for kind, attributes and options, chooses and buys.
+
+    Args:
+        mistakes: Probability per action of a mistake: a poor search, another item, another option,
+            a purchase before all options are chosen.
+        seed: Seed of the mistakes.
+    """
 
     def __call__(
         self,
@@ -24,7 +30,7 @@ class Expert(Erring):
         observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
-        """The next action of the episode in ``env``."""
+        """Return the next action of the episode in ``env``."""
         shop = cast("WebShop", env.unwrapped)
         visit, goal = shop.episode.world, shop.episode.task.payload
         if self.errs():
