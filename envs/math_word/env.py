@@ -10,18 +10,48 @@ from typing import Any
 from ..api import TextEnv
 from ..episode import Episode, Outcome, Verdict
 from ..errors import BadValueError, UnknownNameError
-from ..grammar import Tagged
+from ..grammar import Tagged, TagGrammar
 from ..randomness import EpisodeRandom
 from ..self_corrections import response_measures
 from ..tasks import Task
 from .arithmetic import equations
-from .data import Data, load_problems
-from .generator import MOST_STEPS, SCALES, TOPICS, TRAPS, Generator
+from .data import Data, GivenProblems, load_problems
+from .generator import (
+    MOST_STEPS,
+    SCALES,
+    TOPICS,
+    TRAPS,
+    GeneratedProblems,
+    Generator,
+    generated_problems,
+)
 from .grading import make_grader
 from .problem import Problem
-from .source import GeneratedProblems, GivenProblems, generated_problems
-from .text import GO_ON, ONE_TURN, PROMPTS, TURNS, first_observation, reminder
 
+ONE_TURN = TagGrammar({"answer": "number"})
+TURNS = TagGrammar({"step": "one sum", "answer": "number"})
+GO_ON = "\n"
+"""What is shown after a step."""
+_RULES = (
+    "Solve the problem. Read it to the end first: some numbers may not matter, units may change, "
+    "and 'fewer than' may stand on either side. Write down every sum with its result, check it, "
+    "and take back what turns out to be wrong. "
+)
+_ANSWER = (
+    "Finish with the number alone between <answer> and </answer>: an integer, a decimal or a "
+    "fraction, exact and not rounded. The first answer counts. "
+)
+PROMPTS: Mapping[str, Mapping[bool, str]] = {
+    "plain": {
+        False: f"{_RULES}{_ANSWER}",
+        True: (
+            f"{_RULES}Write one sum at a time between <step> and </step>; each is a turn of its "
+            f"own, and your turns are limited. {_ANSWER}"
+        ),
+    },
+    "none": {False: "", True: ""},
+}
+"""By name, then by whether steps are turns."""
 _MICRO_STEPS = (1, 2)
 
 
@@ -125,7 +155,7 @@ class MathWord(TextEnv[MathState, Problem]):
 
     def begin(self, task: Task[Problem], random: EpisodeRandom) -> tuple[MathState, str]:  # noqa: ARG002
         """The problem; nothing has been worked out yet."""
-        return MathState(), first_observation(task.payload.text)
+        return MathState(), f"Problem: {task.payload.text}\n"
 
     def play(self, episode: Episode[MathState], action: str) -> Outcome:
         """A step, the answer, or a reminder of how to write them."""
@@ -134,7 +164,10 @@ class MathWord(TextEnv[MathState, Problem]):
             if not self.in_turns:  # the one reply holds no answer
                 failed = Outcome.failed("", {"outcome": 0.0}, verdict=-1)
                 return failed._replace(valid=False)
-            return Outcome.unreadable(reminder(self.grammar), verdict=-1)
+            reminder = (
+                f"\nThis holds neither a step nor an answer. Write {self.grammar.expected}.\n"
+            )
+            return Outcome.unreadable(reminder, verdict=-1)
         state, problem = episode.world, episode.task.payload
         if read.tag == "step":
             return Outcome.move(GO_ON, verdict=_judged(state, problem, read.content))

@@ -15,10 +15,9 @@ from ..python_tool.tool import PythonResult, PythonTool
 from ..randomness import EpisodeRandom
 from ..retrieval import Batched, Hit, Query, Retriever
 from ..tasks import Task
-from .grading import evidence, graded, measures, pieces
+from .build import Knowledge, chosen, generated, given, make_toolbox
 from .questions import Question
-from .rewards import Piece, Rewards, well_formed
-from .setup import Knowledge, chosen, generated, given
+from .rewards import Piece, Rewards, evidence, graded, measures, pieces, well_formed
 from .text import (
     FEWEST_CHARS,
     PROMPTS,
@@ -29,7 +28,6 @@ from .text import (
     information,
     result,
 )
-from .toolbox import make_toolbox
 
 if TYPE_CHECKING:
     from .data import Data

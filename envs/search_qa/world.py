@@ -21,7 +21,6 @@ SCHEMAS: Mapping[str, Schema] = {"full": FULL, "micro": MICRO}
 SIZES = tuple(SCHEMAS)
 _SOURCES = (
     "schema.py",
-    "names.py",
     "micro.py",
     "full.py",
     "full_people.py",

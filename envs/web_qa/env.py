@@ -14,13 +14,20 @@ from ..errors import UnknownNameError
 from ..grammar import Tagged
 from ..randomness import EpisodeRandom
 from ..retrieval import Hit, Query
-from ..search_qa.grading import evidence, graded, measures, pieces
 from ..search_qa.questions import Question
-from ..search_qa.rewards import Piece, Rewards, well_formed
+from ..search_qa.rewards import (
+    Piece,
+    Rewards,
+    evidence,
+    graded,
+    measures,
+    pieces,
+    well_formed,
+)
 from ..search_qa.text import first_observation
 from ..tasks import Task
+from .build import Net, Web, check_number, find_web
 from .pages import NoPage, Page, Served, Site, Visit, overlapping
-from .setup import Net, Web, check_number, find_web
 from .text import (
     GRAMMAR,
     INVALID,

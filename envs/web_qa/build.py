@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadValueError, UnknownNameError
+from ..search_qa.build import generated
 from ..search_qa.questions import Question
-from ..search_qa.setup import generated
 from ..search_qa.source import GivenQuestions
 from ..tasks import TaskSource
 from .generated import SNIPPETS, GeneratedSite, generated_site
