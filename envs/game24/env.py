@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 
 from ..api import TextEnv
 from ..episode import NO_TERMS, Episode, Outcome
@@ -28,6 +26,7 @@ from .arithmetic import (
 )
 from .puzzles import Puzzle, check_size, generated, read_puzzles
 from .reading import Answer, Step, Unread, read_action
+from .state import Desk
 
 RULES = """\
 Make 24 out of the four numbers with +, -, * and /. Use each number exactly once.
@@ -40,20 +39,6 @@ An answer ends the game. Only the last line of what you write counts.
 """
 HOW = "Write a step like 3 + 5 = 8, or answer: and an expression of all four numbers."
 HOW_SHORT = "Write a step like 3 + 5 = 8."
-
-
-@dataclass(slots=True)
-class Desk:
-    """The episode's state: the numbers that are left, and counts of what was tried."""
-
-    left: tuple[Fraction, ...]
-    steps: int = 0
-    refused: int = 0
-    answered: bool = False
-
-    def digest(self) -> str:
-        """Text that names the state."""
-        return f"{listed(self.left)}|{self.steps}|{self.refused}|{self.answered}"
 
 
 class Game24(TextEnv[Desk, Puzzle]):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadValueError, DataError, UnknownNameError
+from ..forking import Shared
 from ..rows import (
     Rows,
     as_object,
@@ -39,7 +40,7 @@ Data = str | Path | Mapping[str, str | Path]
 """What the setting ``data`` takes."""
 
 
-class GivenProblems:
+class GivenProblems(Shared):
     """Problems that somebody has, per split.
 
     Args:
@@ -56,9 +57,6 @@ class GivenProblems:
             for split, rows in self._splits.items()
         }
         self.left_out = left_out
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> GivenProblems:
-        return self
 
     def sizes(self) -> Mapping[str, int | None]:
         """Tasks per split."""

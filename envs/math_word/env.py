@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +26,7 @@ from .generator import (
 )
 from .grading import make_grader
 from .problem import Problem
+from .state import MathState
 
 ONE_TURN = TagGrammar({"answer": "number"})
 TURNS = TagGrammar({"step": "one sum", "answer": "number"})
@@ -53,14 +53,6 @@ PROMPTS: Mapping[str, Mapping[bool, str]] = {
 }
 """By name, then by whether steps are turns."""
 _MICRO_STEPS = (1, 2)
-
-
-@dataclass(slots=True)
-class MathState:
-    """What an episode of MathWord has come to."""
-
-    reached: tuple[int, ...] = ()  # steps of the plan whose results were written
-    answer: str | None = None
 
 
 class MathWord(TextEnv[MathState, Problem]):

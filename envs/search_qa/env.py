@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from ..tasks import Task
 from .build import Knowledge, chosen, generated, given, make_toolbox
 from .questions import Question
 from .rewards import Piece, Rewards, evidence, graded, measures, pieces, well_formed
+from .state import SearchState
 from .text import (
     FEWEST_CHARS,
     PROMPTS,
@@ -31,16 +31,6 @@ from .text import (
 
 if TYPE_CHECKING:
     from .data import Data
-
-
-@dataclass(slots=True)
-class SearchState:
-    """What an episode of SearchQA has come to."""
-
-    searches: int = 0
-    found: tuple[str, ...] = ()  # ids of the passages shown whole
-    shown: tuple[str, ...] = ()  # texts of the information blocks
-    answer: str | None = None
 
 
 class SearchQA(TextEnv[SearchState, Question]):

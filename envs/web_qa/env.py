@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from ..search_qa.text import first_observation
 from ..tasks import Task
 from .build import Net, Web, check_number, find_web
 from .pages import NoPage, Page, Served, Site, Visit, overlapping
+from .state import WebState
 from .text import (
     GRAMMAR,
     INVALID,
@@ -48,20 +48,6 @@ _TOP_K = {"micro": 3}
 MOST_RESULTS = 100
 _PAGE_CHARS = {"micro": 600}
 FEWEST_CHARS, MOST_CHARS = 40, 50_000
-
-
-@dataclass(slots=True)
-class WebState:
-    """What an episode of WebQA has come to."""
-
-    searches: int = 0
-    opens: int = 0
-    failed_opens: int = 0
-    results: tuple[str, ...] = ()  # addresses of the last search, by number
-    opened: tuple[tuple[str, int], ...] = ()  # address and part of what was shown
-    found: tuple[str, ...] = ()  # passages of a generated world whose fact was shown
-    shown: tuple[str, ...] = ()  # texts of the information blocks
-    answer: str | None = None
 
 
 class WebQA(TextEnv[WebState, Question]):

@@ -10,8 +10,8 @@ import gymnasium as gym
 from ..search_qa.expert import ANSWER_SHARE, Expert
 from ..search_qa.queries import Probe
 from ..search_qa.questions import Question
-from .env import WebState
 from .pages import Page, overlapping, plain, sentences
+from .state import WebState
 from .text import GRAMMAR
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from ..retrieval import Batched, Hit, Query
 from ..tasks import Task
 from .goals import load_goals
 from .items import Shop
-from .pages import BUY, NEXT, Pages, Visit, price_text, read_action
+from .pages import BUY, NEXT, Pages, price_text, read_action
 from .reward import Goal, is_right, match, options_met
+from .state import Visit
 
 SIZES = ("full", "micro")
 FOUND = {"full": 50, "micro": 12}

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 
 from ..erring import Erring
-from .pages import BACK, BUY, NEXT, PREVIOUS, Visit
+from .pages import BACK, BUY, NEXT, PREVIOUS
 from .reward import Goal, best_choice
+from .state import Visit
 
 if TYPE_CHECKING:
     from .env import WebShop
