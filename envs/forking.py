@@ -19,6 +19,8 @@ _SHARED = (str, int, float, bool, bytes, type(None))
 class Shared:
     """Read-only data that forks and deep copies share instead of copying it."""
 
+    __slots__ = ()
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 

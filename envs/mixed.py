@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 
 from .api import Policy, TextEnv
 from .episode import Episode, Opening, Play, SessionSwitch
@@ -16,6 +14,7 @@ from .errors import BadValueError
 from .mixed_source import MixedSource
 from .randomness import EpisodeRandom
 from .registry import find_world
+from .settings import check_number
 from .spaces import Utf8Text
 from .tasks import Task
 
@@ -221,15 +220,7 @@ def _entries(members: object) -> list[tuple[str, dict[str, Any], float]]:
         if not isinstance(env_id, str) or not isinstance(settings, Mapping):
             raise _bad(f"a member is {row!r}")
         find_world(env_id)
-        if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)):
-            raise BadValueError(
-                f"MixedTasks: the weight of {env_id} is {weight!r}; expected a number."
-            )
-        if not 0 < weight < math.inf:
-            raise BadValueError(
-                f"MixedTasks: the weight of {env_id} is {weight}; expected a number above 0. A "
-                "member that should not come is left out."
-            )
+        check_number(f"the weight of {env_id}", weight, "MixedTasks", above=0)
         found.append((env_id, dict(settings), float(weight)))
     return found
 

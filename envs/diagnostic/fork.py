@@ -12,8 +12,9 @@ from itertools import product
 
 from ..api import Episode, Outcome, Policy, TextEnv
 from ..randomness import EpisodeRandom
+from ..settings import check_integer
 from ..tasks import Task
-from .common import LetterExpert, Listed, check_count, check_size, chosen, expected
+from .common import LetterExpert, Listed, check_size, chosen, expected
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class Fork(TextEnv[Walk, str]):
     ) -> None:
         micro = check_size(size, "Fork")
         self.walk = (3 if micro else 5) if walk is None else walk
-        check_count("walk", self.walk, 1, 8, "Fork")
+        check_integer("walk", self.walk, "Fork", min=1, max=8)
         if not micro:
             self.instructions = (
                 f"Walk {self.walk} steps; every step is one of the letters a, b, c, d. Then choose "

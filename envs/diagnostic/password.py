@@ -11,8 +11,9 @@ from itertools import product
 
 from ..api import Episode, Outcome, Policy, TextEnv
 from ..randomness import EpisodeRandom
+from ..settings import check_integer
 from ..tasks import Task
-from .common import LetterExpert, Listed, check_count, check_size, chosen, expected
+from .common import LetterExpert, Listed, check_size, chosen, expected
 
 CODE = "bacabcbaccab"
 """The letters that open the doors, door by door: the same in all tasks, never shown."""
@@ -46,7 +47,7 @@ class Password(TextEnv[Doors, str]):
     ) -> None:
         micro = check_size(size, "Password")
         count = (3 if micro else 6) if doors is None else doors
-        check_count("doors", count, 1, len(CODE), "Password")
+        check_integer("doors", count, "Password", min=1, max=len(CODE))
         self.code = CODE[:count]
         if not micro:
             self.instructions = (

@@ -11,8 +11,9 @@ from itertools import product
 
 from ..api import Episode, Outcome, Policy, TextEnv
 from ..randomness import EpisodeRandom
+from ..settings import check_integer
 from ..tasks import Task
-from .common import LetterExpert, Listed, check_count, check_size, chosen, expected
+from .common import LetterExpert, Listed, check_size, chosen, expected
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class Recall(TextEnv[Memory, str]):
     ) -> None:
         micro = check_size(size, "Recall")
         wait = (2 if micro else 4) if delay is None else delay
-        check_count("delay", wait, 1, 6, "Recall")
+        check_integer("delay", wait, "Recall", min=1, max=6)
         if not micro:
             self.instructions = (
                 "Remember the first letter. Signs follow; answer each with any of the letters a, "

@@ -12,6 +12,7 @@ from ..errors import BadValueError, UnknownNameError
 from ..grammar import Tagged, TagGrammar
 from ..randomness import EpisodeRandom
 from ..self_corrections import response_measures
+from ..settings import check_integer
 from ..tasks import Task
 from .arithmetic import equations
 from .data import Data, GivenProblems, load_problems
@@ -215,9 +216,7 @@ def _generated(
         raise UnknownNameError("size", size, SCALES, "MathWord")
     micro = size == "micro"
     known = tuple(name for name, topic in TOPICS.items() if topic.micro or not micro)
-    seed = 0 if world_seed is None else world_seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadValueError(f"MathWord: world_seed is {seed!r}; expected an integer from 0.")
+    seed = 0 if world_seed is None else check_integer("world_seed", world_seed, "MathWord", min=0)
     generator = Generator(
         size=size,
         steps=_steps(steps, micro),
@@ -232,10 +231,7 @@ def _steps(steps: int | Sequence[int] | None, micro: bool) -> tuple[int, ...]:
         return _MICRO_STEPS if micro else tuple(range(1, MOST_STEPS + 1))
     given = steps if isinstance(steps, Sequence) else [steps]
     for n in given:
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_STEPS:
-            raise BadValueError(
-                f"MathWord: steps is {steps!r}; expected numbers from 1 to {MOST_STEPS}."
-            )
+        check_integer("steps", n, "MathWord", min=1, max=MOST_STEPS)
     if not given:
         raise BadValueError("MathWord: steps is empty; expected at least one number.")
     return tuple(sorted(set(given)))

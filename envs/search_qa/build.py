@@ -11,7 +11,7 @@ from ..errors import BadValueError, UnknownNameError
 from ..grammar import TagGrammar
 from ..python_tool.tool import PythonTool
 from ..retrieval import Retriever
-from ..settings import check_settings
+from ..settings import check_integer, check_number, check_settings
 from ..tasks import TaskSource
 from .questions import KINDS, MAX_HOPS, Question, possible_kinds
 from .source import GivenQuestions, generated_questions
@@ -85,20 +85,12 @@ def generated(  # noqa: PLR0913 - the settings of the world
     size = "full" if size is None else size
     if size not in SIZES:
         raise UnknownNameError("size", size, SIZES, where)
-    seed = 0 if world_seed is None else world_seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadValueError(f"{where}: world_seed is {seed!r}; expected an integer from 0.")
+    seed = 0 if world_seed is None else check_integer("world_seed", world_seed, where, min=0)
     near = _DISTRACTORS[size] if distractors is None else distractors
-    if isinstance(near, bool) or not isinstance(near, (int, float)):
-        raise BadValueError(f"{where}: distractors is {near!r}; expected a number.")
-    if not 0 <= near <= _MOST_DISTRACTORS:
-        raise BadValueError(
-            f"{where}: distractors is {near}; expected 0 to {_MOST_DISTRACTORS:g} near misses "
-            "per thing."
-        )
+    near = check_number("distractors", near, where, min=0, max=_MOST_DISTRACTORS)
+    counts = _hop_counts(_HOPS[size] if hops is None else hops, where)
     try:
-        counts = _hop_counts(_HOPS[size] if hops is None else hops)
-        world = load_world(size, seed, float(near))
+        world = load_world(size, seed, near)
         wanted = _kinds(kinds, world, where)
         source = generated_questions(world.key, wanted, counts)
     except BadValueError as fault:
@@ -169,17 +161,11 @@ def _over(corpus: str | Path | Sequence[str | Path]) -> Retriever:
     return load_corpus_index(folders[0])
 
 
-def _hop_counts(hops: int | Sequence[int]) -> tuple[int, ...]:
+def _hop_counts(hops: int | Sequence[int], where: str) -> tuple[int, ...]:
     given: Sequence[object] = hops if isinstance(hops, (list, tuple, range)) else (hops,)
-    counts: set[int] = set()
-    for count in given:
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_HOPS:
-            raise BadValueError(
-                f"hops is {hops!r}; expected a number from 1 to {MAX_HOPS}, or several."
-            )
-        counts.add(count)
+    counts = {check_integer("hops", count, where, min=1, max=MAX_HOPS) for count in given}
     if not counts:
-        raise BadValueError("hops is empty; expected at least one number.")
+        raise BadValueError(f"{where}: hops is empty; expected at least one number.")
     return tuple(sorted(counts))
 
 

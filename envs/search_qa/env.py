@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..api import TextEnv
 from ..episode import Call, Episode, Outcome, Play
-from ..errors import BadValueError
 from ..grammar import Tagged
 from ..python_tool.tool import PythonResult, PythonTool
 from ..randomness import EpisodeRandom
 from ..retrieval import Batched, Hit, Query, Retriever
+from ..settings import check_integer
 from ..tasks import Task
 from .build import Knowledge, chosen, generated, given, make_toolbox
 from .questions import Question
@@ -125,9 +125,11 @@ class SearchQA(TextEnv[SearchState, Question]):
         retriever_settings: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        _check_number("top_k", top_k, 1)
+        check_integer("top_k", top_k, "SearchQA", min=1)
         if max_observation_chars is not None:
-            _check_number("max_observation_chars", max_observation_chars, FEWEST_CHARS)
+            check_integer(
+                "max_observation_chars", max_observation_chars, "SearchQA", min=FEWEST_CHARS
+            )
         self.rewards = Rewards(
             outcome=outcome,
             structure_score=structure_score,
@@ -229,11 +231,4 @@ class SearchQA(TextEnv[SearchState, Question]):
             episode.task.payload,
             action,
             lambda: self._is_formed(pieces(episode, action)),
-        )
-
-
-def _check_number(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadValueError(
-            f"SearchQA: {name} is {value!r}; expected an integer of at least {least}."
         )

@@ -16,7 +16,8 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from ..episode import Episode, Outcome
-from ..errors import BadValueError, UnknownNameError
+from ..errors import UnknownNameError
+from ..settings import check_number
 from ..text_metrics import exact_match, f1, sub_em
 from .questions import Question
 from .text import last_answer
@@ -60,13 +61,7 @@ class Rewards:
         if self.outcome not in OUTCOMES:
             raise UnknownNameError("outcome", self.outcome, OUTCOMES, self.where)
         for name in ("structure_score", "format_score", "retrieval_score"):
-            value = getattr(self, name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, (int, float))
-                or not 0 <= value <= 1
-            ):
-                raise BadValueError(f"{self.where}: {name} is {value!r}; expected 0 to 1.")
+            check_number(name, getattr(self, name), self.where, min=0, max=1)
 
     @property
     def range(self) -> tuple[float, float]:

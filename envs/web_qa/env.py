@@ -24,8 +24,9 @@ from ..search_qa.rewards import (
     well_formed,
 )
 from ..search_qa.text import first_observation
+from ..settings import check_integer
 from ..tasks import Task
-from .build import Net, Web, check_number, find_web
+from .build import Net, Web, find_web
 from .pages import NoPage, Page, Served, Site, Visit, overlapping
 from .state import WebState
 from .text import (
@@ -139,7 +140,7 @@ class WebQA(TextEnv[WebState, Question]):
         max_bytes: int = 2_000_000,
         render_mode: str | None = None,
     ) -> None:
-        check_number("snippet_chars", snippet_chars, FEWEST_CHARS, MOST_CHARS)
+        check_integer("snippet_chars", snippet_chars, "WebQA", min=FEWEST_CHARS, max=MOST_CHARS)
         self.rewards = Rewards(
             outcome=outcome,
             structure_score=structure_score,
@@ -163,8 +164,8 @@ class WebQA(TextEnv[WebState, Question]):
         size = self.web.size or "full"
         self.top_k = _TOP_K.get(size, 10) if top_k is None else top_k
         self.page_chars = _PAGE_CHARS.get(size, 2000) if page_chars is None else page_chars
-        check_number("top_k", self.top_k, 1, MOST_RESULTS)
-        check_number("page_chars", self.page_chars, FEWEST_CHARS, MOST_CHARS)
+        check_integer("top_k", self.top_k, "WebQA", min=1, max=MOST_RESULTS)
+        check_integer("page_chars", self.page_chars, "WebQA", min=FEWEST_CHARS, max=MOST_CHARS)
         prompt = ("none" if size == "micro" else "web") if prompt is None else prompt
         if prompt not in PROMPTS:
             raise UnknownNameError("prompt", prompt, PROMPTS, "WebQA")

@@ -11,6 +11,7 @@ from ..episode import Verdict
 from ..errors import BadValueError, UnknownNameError
 from ..randomness import EpisodeRandom
 from ..retrieval import Batched, Hit, Query
+from ..settings import check_integer
 from ..tasks import Task
 from .goals import load_goals
 from .items import Shop
@@ -223,7 +224,5 @@ def _opened(size: str | None, world_seed: int | None, data: Any) -> tuple[Any, s
     size = "full" if size is None else size
     if size not in SIZES:
         raise UnknownNameError("size", size, SIZES, "WebShop")
-    seed = 0 if world_seed is None else world_seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadValueError(f"WebShop: world_seed is {seed!r}; expected an integer from 0.")
+    seed = 0 if world_seed is None else check_integer("world_seed", world_seed, "WebShop", min=0)
     return load_goals(size, seed), size
