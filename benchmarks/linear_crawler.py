@@ -204,7 +204,7 @@ def score_linear(crawler: LinearCrawler, env: PaperCrawler, n: int, split: str =
     rows = []
     for task in range(n):
         crawler.crawl(env, task, {"split": split, "task": task})
-        metrics = env.measure(env.episode)
+        metrics = env.metrics(env.episode)
         total = env.episode.total_reward
         rows.append((metrics["crawler_recall"], metrics["all_actions"], total))
     recall, actions, returned = np.mean(rows, axis=0).tolist()

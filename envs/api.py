@@ -67,8 +67,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """Base class of every world.
 
     A subclass passes its task source to ``__init__`` and implements :meth:`begin` and
-    :meth:`play`; :meth:`measure` adds metrics, :meth:`at_limit` rewards a truncated episode,
-    :meth:`fork_world` copies the world state (override it when ``deepcopy`` is too slow).
+    :meth:`play`; :meth:`metrics` adds metrics, :meth:`truncation_reward` rewards a truncated
+    episode, :meth:`fork_world` copies the state (override it when ``deepcopy`` is too slow).
     Everything that changes during an episode lives in the world state; attributes of the
     environment itself are read-only data that forks share.
 
@@ -147,11 +147,11 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         generator it may yield :class:`Call` objects and receives their answers.
         """
 
-    def measure(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
+    def metrics(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
         """Metrics of a finished episode beside the ones that every world has."""
         return NO_TERMS
 
-    def at_limit(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
+    def truncation_reward(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
         """Reward terms that a truncated episode gets beside those of its last action."""
         return NO_TERMS
 
@@ -159,7 +159,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """An independent copy of the world state."""
         return copy.deepcopy(world)
 
-    def secrets(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
+    def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
         """Texts that would give the answer away in the first prompt; the kit looks for them."""
         return ()
 
@@ -171,7 +171,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """Keys that this environment adds to :class:`Info`; the same ones after every step."""
         return NO_TERMS
 
-    def account(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
+    def debug_info(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
         """What the last action did, as JSON data for people who look at the episode later.
 
         No agent is shown it, so it may contain what the environment keeps hidden.
@@ -412,7 +412,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         if outcome.status == "running" and episode.turn >= self.max_turns:
             episode.status = "truncated"
         if episode.status == "truncated":
-            for name, value in self.at_limit(episode).items():
+            for name, value in self.truncation_reward(episode).items():
                 terms[name] = terms.get(name, 0.0) + float(value)
         return terms
 
@@ -423,7 +423,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             "turns": float(episode.turn),
             "invalid_actions": float(episode.invalid_actions),
         }
-        own.update((name, float(value)) for name, value in self.measure(episode).items())
+        own.update((name, float(value)) for name, value in self.metrics(episode).items())
         return own
 
     def _broken(self, episode: Episode[S], action: str, fault: EnvFault) -> FiveTuple:

@@ -119,29 +119,29 @@ class MixedTasks(TextEnv[Any, Any]):
         """What the member does."""
         return self._of(episode.task).play(episode, action)
 
-    def measure(self, episode: Episode[Any]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Any]) -> Mapping[str, float]:
         """The member's measures."""
-        return self._of(episode.task).measure(episode)
+        return self._of(episode.task).metrics(episode)
 
-    def at_limit(self, episode: Episode[Any]) -> Mapping[str, float]:
+    def truncation_reward(self, episode: Episode[Any]) -> Mapping[str, float]:
         """The member's reward terms of a truncated episode."""
-        return self._of(episode.task).at_limit(episode)
+        return self._of(episode.task).truncation_reward(episode)
 
     def fork_world(self, world: Any) -> Any:
         """The member's copy of its state."""
         return self._present.fork_world(world)
 
-    def secrets(self, episode: Episode[Any]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Any]) -> Sequence[str]:
         """The member's secrets."""
-        return self._of(episode.task).secrets(episode)
+        return self._of(episode.task).hidden_answers(episode)
 
     def details(self, episode: Episode[Any]) -> Mapping[str, Any]:
         """The member's own keys."""
         return self._of(episode.task).details(episode)
 
-    def account(self, episode: Episode[Any]) -> Mapping[str, Any]:
+    def debug_info(self, episode: Episode[Any]) -> Mapping[str, Any]:
         """The member's own account."""
-        return self._of(episode.task).account(episode)
+        return self._of(episode.task).debug_info(episode)
 
     def legal_actions(self) -> list[str] | None:
         """The member's."""

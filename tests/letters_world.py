@@ -61,7 +61,7 @@ class Letters(TextEnv[LetterWorld, str]):
             return done("", terms)
         return Outcome.move("\nagain: ", terms)
 
-    def measure(self, episode: Episode[LetterWorld]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[LetterWorld]) -> Mapping[str, float]:
         return {"hops": float(1 + episode.task.index % 2)}
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Any:

@@ -350,7 +350,7 @@ def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float]
     """
     episode = world.episode
     try:
-        own = world.measure(episode)
+        own = world.metrics(episode)
     except EnvFault:
         return "env_error", ()
     return "truncated", (
@@ -364,7 +364,7 @@ def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float]
 
 def _account(world: TextEnv[Any, Any]) -> Mapping[str, Any]:
     episode = world.episode
-    return {} if episode.status == "env_error" else dict(world.account(episode))
+    return {} if episode.status == "env_error" else dict(world.debug_info(episode))
 
 
 def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:

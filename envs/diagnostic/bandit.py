@@ -64,7 +64,7 @@ class Bandit(TextEnv[Machine, str]):
         """The state never changes, so copies share it."""
         return world
 
-    def secrets(self, episode: Episode[Machine]) -> tuple[str, ...]:
+    def hidden_answers(self, episode: Episode[Machine]) -> tuple[str, ...]:
         """The arm, where the rules do not list the arms."""
         return () if self.instructions else (episode.world.best,)
 

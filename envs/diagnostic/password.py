@@ -82,7 +82,7 @@ class Password(TextEnv[Doors, str]):
         hits = sum(a == b for a, b in zip(self.code, episode.world.written, strict=False))
         return hits / len(self.code)
 
-    def measure(self, episode: Episode[Doors]) -> dict[str, float]:
+    def metrics(self, episode: Episode[Doors]) -> dict[str, float]:
         """Share of right letters."""
         return {"right": self.share(episode)}
 
@@ -90,7 +90,7 @@ class Password(TextEnv[Doors, str]):
         """Copy the letters."""
         return Doors(list(world.written))
 
-    def secrets(self, episode: Episode[Doors]) -> tuple[str, ...]:  # noqa: ARG002
+    def hidden_answers(self, episode: Episode[Doors]) -> tuple[str, ...]:  # noqa: ARG002
         """The password."""
         return (self.code,)
 

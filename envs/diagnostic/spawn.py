@@ -154,7 +154,7 @@ class Spawn(TextEnv[Boxes, Inside]):
         world.waiting.remove(key)
         return self._go(world, key)
 
-    def measure(self, episode: Episode[Boxes]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Boxes]) -> Mapping[str, float]:
         """Share of the coins, and how many boxes were asked for."""
         world = episode.world
         coins = len(world.taken) / (len(world.inside) - 1)

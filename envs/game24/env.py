@@ -120,12 +120,12 @@ class Game24(TextEnv[Desk, Puzzle]):
         """A copy; its fields are immutable."""
         return Desk(world.left, world.steps, world.refused, world.answered)
 
-    def secrets(self, episode: Episode[Desk]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Desk]) -> Sequence[str]:
         """The expert's answer."""
         numbers = numbers_of(episode.task.payload.numbers)
         return (expression_of(numbers, solution(numbers)),)
 
-    def measure(self, episode: Episode[Desk]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Desk]) -> Mapping[str, float]:
         """Steps taken, steps refused, and whether it ended with an answer."""
         desk = episode.world
         return {

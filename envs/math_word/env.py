@@ -173,11 +173,11 @@ class MathWord(TextEnv[MathState, Problem]):
         """A copy; its fields are immutable."""
         return MathState(world.reached, world.answer)
 
-    def secrets(self, episode: Episode[MathState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[MathState]) -> Sequence[str]:
         """The answer of a generated problem; a user's own may well state theirs."""
         return (episode.task.payload.answer,) if episode.task.payload.plan else ()
 
-    def measure(self, episode: Episode[MathState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[MathState]) -> Mapping[str, float]:
         """Length of the replies, self-corrections, whether there was an answer, the plan's steps.
 
         ``false_sums`` is the share of the written sums that do not hold, 0 where there is none.

@@ -311,15 +311,15 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         """``crawl``: what the last step did, see :class:`CrawlInfo`."""
         return {"crawl": crawl_info(self, episode)}
 
-    def account(self, episode: Episode[Crawl]) -> Mapping[str, Any]:
+    def debug_info(self, episode: Episode[Crawl]) -> Mapping[str, Any]:
         """``crawl``: papers and scores by title, see :class:`CrawlAccount`."""
         return {"crawl": crawl_account(self, episode)}
 
-    def measure(self, episode: Episode[Crawl]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Crawl]) -> Mapping[str, float]:
         """PaSa's measures, see :func:`~turngym.envs.paper_crawler.measures.crawl_measures`."""
         return crawl_measures(episode.world, episode.task.payload, self.library.find)
 
-    def secrets(self, episode: Episode[Crawl]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Crawl]) -> Sequence[str]:
         """Titles of the answers; none for real requests, some of which name one."""
         if self.crawled.size is None:
             return ()

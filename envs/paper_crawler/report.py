@@ -110,7 +110,7 @@ class DeedAccount(TypedDict):
 
 
 class CrawlAccount(TypedDict):
-    """What :meth:`PaperCrawler.account` tells of a crawl's last step."""
+    """What :meth:`PaperCrawler.debug_info` tells of a crawl's last step."""
 
     request: str
     answers: int

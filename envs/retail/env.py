@@ -251,7 +251,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         """A copy; records, scenario and words are shared."""
         return world.fork()
 
-    def secrets(self, episode: Episode[RetailState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[RetailState]) -> Sequence[str]:
         """The customer's user id, and the items that the wishes mean."""
         scenario = episode.task.payload.scenario
         if scenario is None:
@@ -260,7 +260,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         items = () if shown else [w.new_id for g in scenario.goals for w in g.wants if w.new_id]
         return (scenario.identity.user_id, *items)
 
-    def measure(self, episode: Episode[RetailState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[RetailState]) -> Mapping[str, float]:
         """The parts of the success, the tier, and what was done."""
         state, task = episode.world, episode.task.payload
         over = bool(state.mind.end)

@@ -162,12 +162,12 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         """An independent copy."""
         return replace(world, world=world.world.fork())
 
-    def secrets(self, episode: Episode[ScienceState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[ScienceState]) -> Sequence[str]:
         """What the task's solver would do first."""
         first = self._sim.plan(episode.world.world)
         return (first,) if " " in first else ()
 
-    def measure(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
         """Score (0 to 100; -100 after a failure), the last one not negative, ticks of the world."""
         state = episode.world
         score, reached = float(state.points), float(state.reached)

@@ -188,11 +188,11 @@ class SearchQA(TextEnv[SearchState, Question]):
         """A copy; its fields are immutable."""
         return SearchState(world.searches, world.found, world.shown, world.answer)
 
-    def secrets(self, episode: Episode[SearchState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[SearchState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""
         return episode.task.payload.answers if episode.task.payload.plan else ()
 
-    def measure(self, episode: Episode[SearchState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[SearchState]) -> Mapping[str, float]:
         """EM and F1 of the answer, and what the searches brought.
 
         ``recall`` is the share of the plan's passages that were shown (for real questions, which

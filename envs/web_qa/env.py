@@ -212,11 +212,11 @@ class WebQA(TextEnv[WebState, Question]):
             world.answer,
         )
 
-    def secrets(self, episode: Episode[WebState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[WebState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""
         return episode.task.payload.answers if episode.task.payload.plan else ()
 
-    def measure(self, episode: Episode[WebState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[WebState]) -> Mapping[str, float]:
         """EM and F1 of the answer, what was searched and opened, and what that brought.
 
         ``recall`` is the share of the plan's facts that were shown (for real questions, which have

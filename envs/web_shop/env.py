@@ -120,11 +120,11 @@ class WebShop(TextEnv[Visit, Goal]):
         """A copy; its fields are immutable."""
         return world.copy()
 
-    def secrets(self, episode: Episode[Visit]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Visit]) -> Sequence[str]:
         """The number of the item that the goal was made for."""
         return (episode.task.payload.item,)
 
-    def measure(self, episode: Episode[Visit]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Visit]) -> Mapping[str, float]:
         """The score and its parts, the price paid (0 without a purchase), searches, items opened.
 
         ``type``, ``attributes``, ``options`` and ``in_budget`` are the parts of the reward.

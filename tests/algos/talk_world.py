@@ -72,7 +72,7 @@ class Talk(TextEnv[Said, int]):
             return Outcome.move("home:", session=SessionSwitch(0, None))
         return Outcome.move(f"[{word}]", {"talk": 0.125})
 
-    def measure(self, episode: Episode[Said]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Said]) -> Mapping[str, float]:
         return {"words": float(len(episode.world.words))}
 
 

@@ -85,10 +85,10 @@ class Guess(TextEnv[Guessing, Secret]):
         luck = int(episode.random.generator.integers(10))
         return Outcome.move(f"My number is {word} ({luck}).\n", verdict=verdict)
 
-    def measure(self, episode: Episode[Guessing]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Guessing]) -> Mapping[str, float]:
         return {"guesses": float(len(episode.world.asked))}
 
-    def secrets(self, episode: Episode[Guessing]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Guessing]) -> Sequence[str]:
         return (str(episode.world.secret.number),) if episode.task.index else ()
 
     def legal_actions(self) -> list[str] | None:
@@ -148,10 +148,10 @@ class FaultyGuess(Guess):
             raise EnvFault("the tool is broken")
         return super().play(episode, action)
 
-    def measure(self, episode: Episode[Guessing]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Guessing]) -> Mapping[str, float]:
         if 777 in episode.world.asked:
             raise EnvFault("the grader is broken")
-        return super().measure(episode)
+        return super().metrics(episode)
 
 
 class SessionGuess(Guess):

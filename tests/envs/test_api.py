@@ -59,7 +59,7 @@ def test_a_solved_episode() -> None:
 
 def test_the_turn_limit_truncates_and_gives_its_terms() -> None:
     class Consoling(Guess):
-        def at_limit(self, episode):
+        def truncation_reward(self, episode):
             assert episode.status == "truncated"
             return {"consolation": 0.25, "outcome": np.float64(0.5)}
 
@@ -129,7 +129,7 @@ def test_a_fault_at_the_limit_takes_the_reward_back() -> None:
         def judge(self, episode, number):
             return Outcome.move("", {"step": 0.5})
 
-        def at_limit(self, episode):
+        def truncation_reward(self, episode):
             raise EnvFault("grader")
 
     env = started(Breaks, max_turns=2)

@@ -54,7 +54,7 @@ class Arms(TextEnv[list[str], int]):
             return done("", {"outcome": worth})
         return Outcome.move(f"\n{len(pulled)}:")
 
-    def measure(self, episode: Episode[list[str]]) -> dict[str, float]:
+    def metrics(self, episode: Episode[list[str]]) -> dict[str, float]:
         return {"price": float(episode.world.count("r"))}
 
     def legal_actions(self) -> list[str]:
