@@ -110,11 +110,12 @@ def checked_weights(
     for name, weight in weights.items():
         if name not in names:
             raise UnknownNameError("data set", name, names, f"{where}: weights")
-        if check_number(f"the weight of {name}", weight, where) <= 0:
+        if weight == 0:
             raise BadValueError(
                 f"{where}: the weight of {name} is {weight}; expected a number above 0. A set "
                 "that should not come is left out of data."
             )
+        check_number(f"the weight of {name}", weight, where, above=0)
     if missing := [name for name in names if name not in weights]:
         raise BadValueError(
             f"{where}: weights has none for {', '.join(missing)}; expected one per data set: "

@@ -190,7 +190,7 @@ def test_the_expert_errs_on_request(settings: dict[str, Any]) -> None:
     [
         ({"size": "tiny"}, "unknown size 'tiny'"),
         ({"steps": 7}, "steps is 7; expected an integer from 1 to 6"),
-        ({"steps": [True]}, "expected numbers from 1 to 6"),
+        ({"steps": [True]}, "expected an integer from 1 to 6"),
         ({"steps": []}, "steps is empty"),
         ({"topics": "shopp"}, "unknown topic 'shopp'.*Did you mean 'shop'"),
         ({"size": "micro", "topics": "trip"}, "unknown topic 'trip'"),
