@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import GeneratorType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 from .calls import answered, served_at_once
 from .digest import digest_of
@@ -68,7 +68,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     A subclass passes its task source to ``__init__`` and implements :meth:`begin` and
     :meth:`play`; :meth:`metrics` adds metrics, :meth:`truncation_reward` rewards a truncated
-    episode, :meth:`fork_world` copies the state (override it when ``deepcopy`` is too slow).
+    episode, :meth:`fork_state` copies the state (override it when ``deepcopy`` is too slow).
     Everything that changes during an episode lives in the world state; attributes of the
     environment itself are read-only data that forks share.
 
@@ -99,7 +99,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     sessions: bool = False
     """True when actions may ask for sessions: contexts of their own within the episode."""
 
-    def __new__(cls, *args: Any, **settings: Any) -> TextEnv[S, P]:  # noqa: ARG004
+    def __new__(cls, *args: Any, **settings: Any) -> Self:  # noqa: ARG004
         """Refuse names of settings that the constructor does not take, and name the nearest."""
         check_settings(cls, settings)
         return super().__new__(cls)
@@ -140,7 +140,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     @abstractmethod
     def play(self, episode: Episode[S], action: str) -> Play:
-        """Apply ``action`` to ``episode.world`` (in place) and say what it did.
+        """Apply ``action`` to ``episode.state`` (in place) and say what it did.
 
         ``episode.turn`` already counts this action. Raise :class:`EnvFault` when a tool or a
         grader is broken; return :meth:`Outcome.unreadable` when the action cannot be read. As a
@@ -155,9 +155,9 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """Reward terms that a truncated episode gets beside those of its last action."""
         return NO_TERMS
 
-    def fork_world(self, world: S) -> S:
-        """An independent copy of the world state."""
-        return copy.deepcopy(world)
+    def fork_state(self, state: S) -> S:
+        """Return an independent copy of the state."""
+        return copy.deepcopy(state)
 
     def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
         """Texts that would give the answer away in the first prompt; the kit looks for them."""
@@ -252,8 +252,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         if seed is None:
             seed = int(self.np_random.integers(SEED_RANGE))
         random = EpisodeRandom(seed)
-        world, observation = self.begin(task, random)
-        self._episode = Episode(task, world, random, observation)
+        state, observation = self.begin(task, random)
+        self._episode = Episode(task, state, random, observation)
         return observation, self._info(self._episode)
 
     def step(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
@@ -330,7 +330,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         if self._stream is not None:
             state["_stream"] = self._stream.fork()
         if (episode := self._episode) is not None:
-            state["_episode"] = episode.fork(self.fork_world(episode.world))
+            state["_episode"] = episode.fork(self.fork_state(episode.state))
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TextEnv[S, P]:

@@ -181,7 +181,7 @@ class Episode(Generic[S]):
     """
 
     task: Task[Any]
-    world: S
+    state: S
     random: EpisodeRandom
     observation: str
     turn: int = 0
@@ -192,11 +192,11 @@ class Episode(Generic[S]):
     total_reward: float = 0.0
     steps: list[Step] = field(default_factory=list)
 
-    def fork(self, world: S) -> Episode[S]:
-        """A copy around ``world``, itself a copy of this episode's world."""
+    def fork(self, state: S) -> Episode[S]:
+        """Return a copy around ``state``, itself a copy of this episode's state."""
         return Episode(
             self.task,
-            world,
+            state,
             self.random.fork(),
             self.observation,
             self.turn,

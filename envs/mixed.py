@@ -127,9 +127,9 @@ class MixedTasks(TextEnv[Any, Any]):
         """The member's reward terms of a truncated episode."""
         return self._of(episode.task).truncation_reward(episode)
 
-    def fork_world(self, world: Any) -> Any:
+    def fork_state(self, state: Any) -> Any:
         """The member's copy of its state."""
-        return self._present.fork_world(world)
+        return self._present.fork_state(state)
 
     def hidden_answers(self, episode: Episode[Any]) -> Sequence[str]:
         """The member's secrets."""

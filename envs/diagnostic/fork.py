@@ -62,7 +62,7 @@ class Fork(TextEnv[Walk, str]):
     def play(self, episode: Episode[Walk], action: str) -> Outcome:
         """Walk on, or choose a door at the end of the walk."""
         letter = chosen(action, self.letters)
-        world = episode.world
+        world = episode.state
         if len(world.steps) < self.walk:
             if letter is None:
                 return Outcome.unreadable(expected(self.letters), verdict=-1)
@@ -82,9 +82,9 @@ class Fork(TextEnv[Walk, str]):
         """True where the next letter decides."""
         return len(world.steps) == self.walk
 
-    def fork_world(self, world: Walk) -> Walk:
+    def fork_state(self, state: Walk) -> Walk:
         """Copy the walk."""
-        return Walk(world.steps)
+        return Walk(state.steps)
 
     def legal_actions(self) -> list[str]:
         """The letters."""
@@ -95,5 +95,5 @@ class Fork(TextEnv[Walk, str]):
         return LetterExpert(self._best, self.letters, mistakes, seed)
 
     def _best(self, env: Fork) -> str:
-        world = env.episode.world
+        world = env.episode.state
         return self.good_door(world) if self.at_door(world) else self.letters[0]

@@ -65,7 +65,7 @@ class Password(TextEnv[Doors, str]):
     def play(self, episode: Episode[Doors], action: str) -> Outcome:
         """Write a letter; one that cannot be read counts as a wrong one."""
         letter = chosen(action, self.letters)
-        world = episode.world
+        world = episode.state
         right = self.code[len(world.written)]
         world.written.append(letter or "")
         verdict = 1 if letter == right else -1
@@ -79,16 +79,16 @@ class Password(TextEnv[Doors, str]):
 
     def share(self, episode: Episode[Doors]) -> float:
         """Share of right letters."""
-        hits = sum(a == b for a, b in zip(self.code, episode.world.written, strict=False))
+        hits = sum(a == b for a, b in zip(self.code, episode.state.written, strict=False))
         return hits / len(self.code)
 
     def metrics(self, episode: Episode[Doors]) -> dict[str, float]:
         """Share of right letters."""
         return {"right": self.share(episode)}
 
-    def fork_world(self, world: Doors) -> Doors:
+    def fork_state(self, state: Doors) -> Doors:
         """Copy the letters."""
-        return Doors(list(world.written))
+        return Doors(list(state.written))
 
     def hidden_answers(self, episode: Episode[Doors]) -> tuple[str, ...]:  # noqa: ARG002
         """The password."""
@@ -101,5 +101,5 @@ class Password(TextEnv[Doors, str]):
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Knows the password."""
         return LetterExpert(
-            lambda env: self.code[len(env.episode.world.written)], self.letters, mistakes, seed
+            lambda env: self.code[len(env.episode.state.written)], self.letters, mistakes, seed
         )

@@ -63,7 +63,7 @@ class Recall(TextEnv[Memory, str]):
     def play(self, episode: Episode[Memory], action: str) -> Outcome:
         """Any letter goes on until the question; there only the first one is right."""
         letter = chosen(action, self.letters)
-        world = episode.world
+        world = episode.state
         if episode.turn <= len(world.noise):
             if letter is None:
                 return Outcome.unreadable(expected(self.letters), verdict=-1)
@@ -75,9 +75,9 @@ class Recall(TextEnv[Memory, str]):
         done = Outcome.failed("\n", {"outcome": 0.0}, verdict=-1)
         return done._replace(valid=letter is not None)
 
-    def fork_world(self, world: Memory) -> Memory:
+    def fork_state(self, state: Memory) -> Memory:
         """The state never changes, so copies share it."""
-        return world
+        return state
 
     def legal_actions(self) -> list[str]:
         """The letters."""
@@ -85,4 +85,4 @@ class Recall(TextEnv[Memory, str]):
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Repeats the letter all the time."""
-        return LetterExpert(lambda env: env.episode.world.letter, self.letters, mistakes, seed)
+        return LetterExpert(lambda env: env.episode.state.letter, self.letters, mistakes, seed)

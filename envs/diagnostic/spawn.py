@@ -90,7 +90,7 @@ class Spawn(TextEnv[Boxes, Inside]):
 
     def play(self, episode: Episode[Boxes], action: str) -> Outcome:
         """Ask, take or stop; the end of a session opens the next one that waits."""
-        world, letter = episode.world, chosen(action, self.letters)
+        world, letter = episode.state, chosen(action, self.letters)
         world.acted += 1
         world.asked_now = None
         wanted = world.wanted(world.here) or STOP
@@ -128,27 +128,27 @@ class Spawn(TextEnv[Boxes, Inside]):
 
     def asked(self) -> Sequence[Opening]:
         """The box that the last action asked for."""
-        world = self.episode.world
+        world = self.episode.state
         over = world.asked_now is None or self.episode.status != "running"
         return () if over else self._openings([world.asked_now or ""])
 
     def waiting(self) -> Sequence[Opening]:
         """Boxes that nobody has acted in, the present one first."""
-        world = self.episode.world
+        world = self.episode.state
         fresh = [world.here] if world.here and not world.acted else []
         return self._openings(fresh + world.waiting)
 
     def _openings(self, keys: Sequence[str]) -> list[Opening]:
-        world = self.episode.world
+        world = self.episode.state
         return [Opening(k, world.label(k), float(k in world.inside), len(k)) for k in keys]
 
     def session_key(self) -> str:
         """The present box."""
-        return self.episode.world.here
+        return self.episode.state.here
 
     def enter(self, episode: Episode[Boxes], key: str) -> tuple[str, SessionSwitch]:
         """Open a waiting box; the present one waits again if untouched, else it is closed."""
-        world = episode.world
+        world = episode.state
         if world.here and not world.acted:
             world.waiting.insert(0, world.here)
         world.waiting.remove(key)
@@ -156,7 +156,7 @@ class Spawn(TextEnv[Boxes, Inside]):
 
     def metrics(self, episode: Episode[Boxes]) -> Mapping[str, float]:
         """Share of the coins, and how many boxes were asked for."""
-        world = episode.world
+        world = episode.state
         coins = len(world.taken) / (len(world.inside) - 1)
         return {"coins": coins, "asked": float(len(world.asked))}
 
@@ -168,7 +168,7 @@ class Spawn(TextEnv[Boxes, Inside]):
         """Does what the labels say, then stops."""
 
         def best(env: Spawn) -> str:
-            return (env.episode.world.wanted(env.episode.world.here) or STOP)[0]
+            return (env.episode.state.wanted(env.episode.state.here) or STOP)[0]
 
         return LetterExpert(best, self.letters, mistakes, seed)
 

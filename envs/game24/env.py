@@ -103,7 +103,7 @@ class Game24(TextEnv[Desk, Puzzle]):
 
     def play(self, episode: Episode[Desk], action: str) -> Outcome:
         """Take a step, grade an answer, or say what is wrong."""
-        desk: Desk = episode.world
+        desk: Desk = episode.state
         try:
             read = read_action(action)
         except Unread as fault:
@@ -116,9 +116,9 @@ class Game24(TextEnv[Desk, Puzzle]):
             return Outcome.move(f"{fault} {self._shown(desk)}", verdict=-1)
         return self._stepped(desk, Move(read.left, read.operator, read.right, read.result))
 
-    def fork_world(self, world: Desk) -> Desk:
+    def fork_state(self, state: Desk) -> Desk:
         """A copy; its fields are immutable."""
-        return Desk(world.left, world.steps, world.refused, world.answered)
+        return Desk(state.left, state.steps, state.refused, state.answered)
 
     def hidden_answers(self, episode: Episode[Desk]) -> Sequence[str]:
         """The expert's answer."""
@@ -127,7 +127,7 @@ class Game24(TextEnv[Desk, Puzzle]):
 
     def metrics(self, episode: Episode[Desk]) -> Mapping[str, float]:
         """Steps taken, steps refused, and whether it ended with an answer."""
-        desk = episode.world
+        desk = episode.state
         return {
             "steps": float(desk.steps),
             "refused": float(desk.refused),
@@ -136,7 +136,7 @@ class Game24(TextEnv[Desk, Puzzle]):
 
     def legal_actions(self) -> list[str]:
         """Every operation on two of the numbers that are left."""
-        return [str(move) for move in moves(self.episode.world.left)]
+        return [str(move) for move in moves(self.episode.state.left)]
 
     def _shown(self, desk: Desk) -> str:
         return f"{listed(desk.left)}\n" if self.micro else f"Left: {listed(desk.left)}\n"

@@ -39,7 +39,7 @@ class Expert(Erring):
     ) -> str:
         """Return the next action of the episode in ``env``."""
         episode = cast("Game24", env.unwrapped).episode
-        given, left = numbers_of(episode.task.payload.numbers), episode.world.left
+        given, left = numbers_of(episode.task.payload.numbers), episode.state.left
         if self.errs():
             kind = KINDS[int(self._rng.integers(len(KINDS)))]
             return mistake(kind, given, left, self._rng)

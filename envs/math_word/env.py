@@ -161,7 +161,7 @@ class MathWord(TextEnv[MathState, Problem]):
                 f"\nThis holds neither a step nor an answer. Write {self.grammar.expected}.\n"
             )
             return Outcome.unreadable(reminder, verdict=-1)
-        state, problem = episode.world, episode.task.payload
+        state, problem = episode.state, episode.task.payload
         if read.tag == "step":
             return Outcome.move(GO_ON, verdict=_judged(state, problem, read.content))
         state.answer = read.content
@@ -169,9 +169,9 @@ class MathWord(TextEnv[MathState, Problem]):
             return Outcome.solved("", {"outcome": 1.0}, verdict=1)
         return Outcome.failed("", {"outcome": 0.0}, verdict=-1)
 
-    def fork_world(self, world: MathState) -> MathState:
+    def fork_state(self, state: MathState) -> MathState:
         """A copy; its fields are immutable."""
-        return MathState(world.reached, world.answer)
+        return MathState(state.reached, state.answer)
 
     def hidden_answers(self, episode: Episode[MathState]) -> Sequence[str]:
         """The answer of a generated problem; a user's own may well state theirs."""
@@ -185,7 +185,7 @@ class MathWord(TextEnv[MathState, Problem]):
         said = [step.action for step in episode.steps]
         sums = [holds for text in said for holds, _ in equations(text)]
         metrics = response_measures(said)
-        metrics["answered"] = float(episode.world.answer is not None)
+        metrics["answered"] = float(episode.state.answer is not None)
         metrics["sums"] = float(len(sums))
         metrics["false_sums"] = 1.0 - sum(sums) / len(sums) if sums else 0.0
         if plan := episode.task.payload.plan:

@@ -179,27 +179,27 @@ class Retail(TextEnv[RetailState, RetailTask]):
             return Outcome.unreadable(f"Tool: {call.message}\n", verdict=0)
         assert isinstance(call, ToolCall)
         text, verdict = called(episode, self.knowledge, call, action, tracks=self.tracks)
-        state = episode.world
+        state = episode.state
         if state.transferred and self.knowledge.tools.semantics.name == "tau1":
             state.mind.end = "transfer"
             return self._ended(episode, action, f"Tool: {text}\n", verdict)
         return Outcome.move(f"Tool: {text}\n", verdict=verdict)
 
     def _said(self, episode: Episode[RetailState], message: str) -> Play:
-        state, scenario = episode.world, episode.task.payload.scenario or _NOBODY
+        state, scenario = episode.state, episode.task.payload.scenario or _NOBODY
         if self.customer.blocking:
             return self._asked(episode, message)
         turn = self.customer.reply(scenario, state.mind, message, state.events)
         return self._answered(episode, message, turn)
 
     def _asked(self, episode: Episode[RetailState], message: str) -> Generator[Call, Any, Outcome]:
-        state, scenario = episode.world, episode.task.payload.scenario or _NOBODY
+        state, scenario = episode.state, episode.task.payload.scenario or _NOBODY
         ask = Ask(self.customer, scenario, state.mind.fork(), message, state.events)
         turn, state.mind = yield Call(serve_replies, ask)
         return self._answered(episode, message, turn)
 
     def _answered(self, episode: Episode[RetailState], message: str, turn: UserTurn) -> Outcome:
-        state = episode.world
+        state = episode.state
         verdict = talked(episode, message, tracks=self.tracks)
         state.events = ()
         if turn.end:
@@ -228,7 +228,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         messages = [] if self.tracks and not task.outputs else spoken(episode, action)
         return scored(
             task,
-            episode.world,
+            episode.state,
             self.knowledge.right(episode.task.id, task),
             messages,
             tracks=self.tracks,
@@ -244,12 +244,12 @@ class Retail(TextEnv[RetailState, RetailTask]):
         speak = getattr(self.channel, "sound", None)
         if speak is None:
             raise BadValueError("Retail: there is no sound; expected channel='speech'.")
-        state = self.episode.world
+        state = self.episode.state
         return speak(state.words, state.mind.key, state.mind.turn)
 
-    def fork_world(self, world: RetailState) -> RetailState:
+    def fork_state(self, state: RetailState) -> RetailState:
         """A copy; records, scenario and words are shared."""
-        return world.fork()
+        return state.fork()
 
     def hidden_answers(self, episode: Episode[RetailState]) -> Sequence[str]:
         """The customer's user id, and the items that the wishes mean."""
@@ -262,7 +262,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
 
     def metrics(self, episode: Episode[RetailState]) -> Mapping[str, float]:
         """The parts of the success, the tier, and what was done."""
-        state, task = episode.world, episode.task.payload
+        state, task = episode.state, episode.task.payload
         over = bool(state.mind.end)
         score = self.score(episode) if over else Score(*([False] * 5))
         found = {

@@ -184,9 +184,9 @@ class SearchQA(TextEnv[SearchState, Question]):
             return self._computed(action)
         return self._searched(episode, read.content)
 
-    def fork_world(self, world: SearchState) -> SearchState:
+    def fork_state(self, state: SearchState) -> SearchState:
         """A copy; its fields are immutable."""
-        return SearchState(world.searches, world.found, world.shown, world.answer)
+        return SearchState(state.searches, state.found, state.shown, state.answer)
 
     def hidden_answers(self, episode: Episode[SearchState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""
@@ -198,7 +198,7 @@ class SearchQA(TextEnv[SearchState, Question]):
         ``recall`` is the share of the plan's passages that were shown (for real questions, which
         have no plan, whether a shown passage holds an accepted answer).
         """
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         metrics = measures(state, question, lambda: self._is_formed(pieces(episode)))
         metrics["searches"] = float(state.searches)
         if self.toolbox.python is not None:  # the call of a last turn was not executed
@@ -207,7 +207,7 @@ class SearchQA(TextEnv[SearchState, Question]):
         return metrics
 
     def _searched(self, episode: Episode[SearchState], query: str) -> Generator[Call, Any, Outcome]:
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(query, self.top_k))
         text, whole = information(hits, self.max_observation_chars)
         before = evidence(state, question)
@@ -227,7 +227,7 @@ class SearchQA(TextEnv[SearchState, Question]):
     def _graded(self, episode: Episode[SearchState], action: str) -> Outcome:
         return graded(
             self.rewards,
-            episode.world,
+            episode.state,
             episode.task.payload,
             action,
             lambda: self._is_formed(pieces(episode, action)),

@@ -45,7 +45,7 @@ class Expert(Erring):
         """Return the next action of the episode in ``env``."""
         world = cast("SearchQA", env.unwrapped)
         episode = world.episode
-        question, state = episode.task.payload, episode.world
+        question, state = episode.task.payload, episode.state
         probes = question.plan or (Probe(question.text, "", ()),)
         missed = state.searches > 0 and self._missed(probes[: state.searches], state.found)
         if not missed and state.searches < len(probes) and episode.turn + 1 < world.max_turns:

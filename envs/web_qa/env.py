@@ -199,17 +199,17 @@ class WebQA(TextEnv[WebState, Question]):
             return self._searched(episode, read.content)
         return self._visited(episode, read.content)
 
-    def fork_world(self, world: WebState) -> WebState:
+    def fork_state(self, state: WebState) -> WebState:
         """A copy; its fields are immutable."""
         return WebState(
-            world.searches,
-            world.opens,
-            world.failed_opens,
-            world.results,
-            world.opened,
-            world.found,
-            world.shown,
-            world.answer,
+            state.searches,
+            state.opens,
+            state.failed_opens,
+            state.results,
+            state.opened,
+            state.found,
+            state.shown,
+            state.answer,
         )
 
     def hidden_answers(self, episode: Episode[WebState]) -> Sequence[str]:
@@ -223,7 +223,7 @@ class WebQA(TextEnv[WebState, Question]):
         no plan, whether an accepted answer was shown), ``failed_opens`` counts pages, parts and
         numbers that there are none of or that may not be visited.
         """
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         metrics = measures(state, question, lambda: _is_formed(pieces(episode)))
         metrics["searches"] = float(state.searches)
         metrics["opens"] = float(state.opens)
@@ -232,7 +232,7 @@ class WebQA(TextEnv[WebState, Question]):
         return metrics
 
     def _searched(self, episode: Episode[WebState], query: str) -> Generator[Call, Any, Outcome]:
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(query, self.top_k))
         before = evidence(state, question)
         state.searches += 1
@@ -243,7 +243,7 @@ class WebQA(TextEnv[WebState, Question]):
         return self._showed(episode, results_text(hits, MOST_CHARS), before)
 
     def _visited(self, episode: Episode[WebState], content: str) -> Generator[Call, Any, Outcome]:
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         state.opens += 1
         target = read_target(content)
         assert target is not None
@@ -277,7 +277,7 @@ class WebQA(TextEnv[WebState, Question]):
         )
 
     def _showed(self, episode: Episode[WebState], text: str, before: int) -> Outcome:
-        state = episode.world
+        state = episode.state
         state.shown += (text,)
         more = evidence(state, episode.task.payload) > before
         return Outcome.move(text, verdict=1 if more else 0)
@@ -285,7 +285,7 @@ class WebQA(TextEnv[WebState, Question]):
     def _graded(self, episode: Episode[WebState], action: str) -> Outcome:
         return graded(
             self.rewards,
-            episode.world,
+            episode.state,
             episode.task.payload,
             action,
             lambda: _is_formed(pieces(episode, action)),

@@ -43,7 +43,7 @@ class WebExpert(Expert):
         """Return the next action of the episode in ``env``."""
         world = cast("WebQA", env.unwrapped)
         episode = world.episode
-        question, state = episode.task.payload, episode.world
+        question, state = episode.task.payload, episode.state
         left = world.max_turns - 1 - episode.turn
         if not question.plan and not state.searches and left > 0:
             probe = Probe(question.text, "", ())
@@ -60,7 +60,7 @@ class WebExpert(Expert):
 
     def _next(self, env: WebQA, probe: Probe, spare: bool) -> str:
         """Search for the probe's page, or open the part of it that comes next."""
-        state, site = env.episode.world, env.web.generated
+        state, site = env.episode.state, env.web.generated
         assert site is not None
         address = site.address_of(probe.passages[0])
         linked = any(f"({address})" in text for text in state.shown)
@@ -108,4 +108,4 @@ def _missed(env: WebQA, missing: list[Probe]) -> bool:
         return False
     read = GRAMMAR.parse(episode.steps[-1].action)
     searched = getattr(read, "tag", "") == "search"
-    return searched and site.address_of(missing[0].passages[0]) not in episode.world.results
+    return searched and site.address_of(missing[0].passages[0]) not in episode.state.results

@@ -108,7 +108,7 @@ class WebShop(TextEnv[Visit, Goal]):
             return Outcome.unreadable(f"That is no action. {HOW}\n", verdict=-1)
         if read.name == "search":
             return self._searched(episode, read.argument)
-        visit: Visit = episode.world
+        visit: Visit = episode.state
         labels = {label.lower(): label for label in reversed(self.pages.clickable(visit))}
         if read.argument not in labels:
             return Outcome.move(self._absent(visit, read.argument), verdict=-1)
@@ -116,9 +116,9 @@ class WebShop(TextEnv[Visit, Goal]):
             return self._bought(episode)
         return self._clicked(episode, labels[read.argument])
 
-    def fork_world(self, world: Visit) -> Visit:
+    def fork_state(self, state: Visit) -> Visit:
         """A copy; its fields are immutable."""
-        return world.copy()
+        return state.copy()
 
     def hidden_answers(self, episode: Episode[Visit]) -> Sequence[str]:
         """The number of the item that the goal was made for."""
@@ -129,7 +129,7 @@ class WebShop(TextEnv[Visit, Goal]):
 
         ``type``, ``attributes``, ``options`` and ``in_budget`` are the parts of the reward.
         """
-        visit = episode.world
+        visit = episode.state
         bought = visit.bought
         metrics = {"score": 0.0, "type": 0.0, "attributes": 0.0, "options": 0.0, "in_budget": 0.0}
         if bought is not None:
@@ -151,10 +151,10 @@ class WebShop(TextEnv[Visit, Goal]):
     def legal_actions(self) -> list[str]:
         """Clicks on all labels of the page; on the search page, a search for the instruction."""
         episode = self.episode
-        if episode.world.page == "search":
+        if episode.state.page == "search":
             words = " ".join(episode.task.payload.text.replace("[", " ").replace("]", " ").split())
             return [f"search[{words}]"]
-        return [f"click[{label}]" for label in self.pages.clickable(episode.world)]
+        return [f"click[{label}]" for label in self.pages.clickable(episode.state)]
 
     def places_of(self, hits: Sequence[Hit]) -> tuple[int, ...]:
         """Places of the items that a search found."""
@@ -166,7 +166,7 @@ class WebShop(TextEnv[Visit, Goal]):
         return next((i for i, place in enumerate(places) if is_right(items[place], goal)), -1)
 
     def _searched(self, episode: Episode[Visit], words: str) -> Generator[Call, Any, Outcome]:
-        visit, goal = episode.world, episode.task.payload
+        visit, goal = episode.state, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(words, self.most_found))
         had = visit.rank >= 0
         visit.page, visit.number, visit.item, visit.chosen = "results", 1, -1, ()
@@ -177,7 +177,7 @@ class WebShop(TextEnv[Visit, Goal]):
         return Outcome.move(self.pages.show(visit), verdict=verdict)
 
     def _clicked(self, episode: Episode[Visit], label: str) -> Outcome:
-        visit, goal = episode.world, episode.task.payload
+        visit, goal = episode.state, episode.task.payload
         before, page = self._met(visit, goal), visit.page
         self.pages.click(visit, label)
         verdict: Verdict = 0
@@ -191,7 +191,7 @@ class WebShop(TextEnv[Visit, Goal]):
         return Outcome.move(self.pages.show(visit), verdict=verdict)
 
     def _bought(self, episode: Episode[Visit]) -> Outcome:
-        visit, goal = episode.world, episode.task.payload
+        visit, goal = episode.state, episode.task.payload
         item = self.pages.item(visit)
         visit.bought = match(item, visit.chosen, goal)
         terms = {"outcome": visit.bought.score}

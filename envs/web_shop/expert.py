@@ -33,7 +33,7 @@ class Expert(Erring):
     ) -> str:
         """Return the next action of the episode in ``env``."""
         shop = cast("WebShop", env.unwrapped)
-        visit, goal = shop.episode.world, shop.episode.task.payload
+        visit, goal = shop.episode.state, shop.episode.task.payload
         if self.errs():
             return self._mistake(shop, visit, goal)
         if visit.page == "item":

@@ -93,7 +93,7 @@ def test_actions_outside_the_space_never_reach_the_world(action: str) -> None:
     observation, _, _, _, info = env.step(action)
     assert not info["valid_action"]
     assert "at most 100000 characters" in observation
-    assert env.episode.world.asked == []
+    assert env.episode.state.asked == []
 
 
 def test_calls_out_of_order_raise() -> None:
