@@ -64,12 +64,12 @@ SEED_RANGE = 2**53
 
 
 class TextEnv(SeededEnv, ABC, Generic[S, P]):
-    """Base class of every world.
+    """Base class of every environment.
 
     A subclass passes its task source to ``__init__`` and implements :meth:`begin` and
     :meth:`play`; :meth:`metrics` adds metrics, :meth:`truncation_reward` rewards a truncated
     episode, :meth:`fork_state` copies the state (override it when ``deepcopy`` is too slow).
-    Everything that changes during an episode lives in the world state; attributes of the
+    Everything that changes during an episode lives in the state; attributes of the
     environment itself are read-only data that forks share.
 
     Args:
@@ -87,11 +87,11 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - gymnasium's own form
 
     instructions: str = ""
-    """The rules of the world; ``instructions + first observation`` is a complete prompt."""
+    """The rules of the environment; ``instructions + first observation`` is a complete prompt."""
     stop: tuple[str, ...] = ()
     """Strings that end an action; the string itself is part of the action."""
     tools: tuple[Mapping[str, Any], ...] = ()
-    """JSON Schemas of the world's tools (see :func:`turngym.envs.tools.tool_schema`)."""
+    """JSON Schemas of the environment's tools (see :func:`turngym.envs.tools.tool_schema`)."""
     blocking: bool = False
     """True when a step may wait for something outside the process."""
     open_ended: bool = False
@@ -132,15 +132,13 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         self.action_space: Utf8Text = Utf8Text(max_chars)  # pyright: ignore
         self._episode: Episode[S] | None = None
 
-    # ------------------------------------------------------------------ what a world implements
-
     @abstractmethod
     def begin(self, task: Task[P], random: EpisodeRandom) -> tuple[S, str]:
-        """The world state and the first observation of ``task``, a function of these two alone."""
+        """Return the state and the first observation of ``task``, a function of these two alone."""
 
     @abstractmethod
     def play(self, episode: Episode[S], action: str) -> Play:
-        """Apply ``action`` to ``episode.state`` (in place) and say what it did.
+        """Apply ``action`` to ``episode.state`` (in place) and return what it did.
 
         ``episode.turn`` already counts this action. Raise :class:`EnvFault` when a tool or a
         grader is broken; return :meth:`Outcome.unreadable` when the action cannot be read. As a
@@ -148,11 +146,11 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """
 
     def metrics(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
-        """Metrics of a finished episode beside the ones that every world has."""
+        """Return metrics of a finished episode beside the ones that every environment has."""
         return NO_TERMS
 
     def truncation_reward(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
-        """Reward terms that a truncated episode gets beside those of its last action."""
+        """Return reward terms of a truncated episode beside those of its last action."""
         return NO_TERMS
 
     def fork_state(self, state: S) -> S:
@@ -160,30 +158,30 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return copy.deepcopy(state)
 
     def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
-        """Texts that would give the answer away in the first prompt; the kit looks for them."""
+        """Return texts that would give the answer away in the first prompt; the kit seeks them."""
         return ()
 
     def legal_actions(self) -> list[str] | None:
-        """The actions that make sense now, where they can be listed; else None."""
+        """Return the actions that make sense now, where they can be listed; else None."""
         return None
 
     def details(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
-        """Keys that this environment adds to :class:`Info`; the same ones after every step."""
+        """Return keys that this environment adds to :class:`Info`; the same after every step."""
         return NO_TERMS
 
     def debug_info(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
-        """What the last action did, as JSON data for people who look at the episode later.
+        """Return what the last action did, as JSON data for people who look at the episode later.
 
         No agent is shown it, so it may contain what the environment keeps hidden.
         """
         return NO_TERMS
 
     def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
-        """Scripted policies that read no hidden state: from a seed, by name."""
+        """Return scripted policies that read no hidden state, by name; each is made from a seed."""
         return {}
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """A scripted policy that reads the hidden state and reaches the best score.
+        """Return a scripted policy that reads the hidden state and reaches the best score.
 
         It is the class that the environment's registry row names (``World.expert``); override
         this method where it takes more than these two arguments.
@@ -201,15 +199,15 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return expert(mistakes=mistakes, seed=seed)
 
     def asked(self) -> Sequence[Opening]:
-        """Sessions that the last action asked for and that can still be opened."""
+        """Return the sessions that the last action asked for and that can still be opened."""
         return ()
 
     def waiting(self) -> Sequence[Opening]:
-        """All sessions that can be opened now, in the order of the environment's own schedule."""
+        """Return all sessions that can be opened now, in the environment's own order."""
         return ()
 
     def session_key(self) -> str:
-        """Key of the present session, empty for the first one."""
+        """Return the key of the present session, empty for the first one."""
         return ""
 
     def enter(self, episode: Episode[S], key: str) -> tuple[str, SessionSwitch]:
@@ -219,8 +217,6 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         when nobody has acted in it yet.
         """
         raise NotImplementedError(f"{self.name} has no sessions to enter.")
-
-    # ------------------------------------------------------------------ gymnasium
 
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -297,12 +293,10 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return episode.observation, self._info(episode)
 
     def render(self) -> str | None:
-        """The transcript so far as text (render mode ``"ansi"``), else None."""
+        """Return the transcript so far as text (render mode ``"ansi"``), else None."""
         if self.render_mode is None:
             return None
         return "".join(self._transcript(self.episode))
-
-    # ------------------------------------------------------------------ state
 
     @property
     def name(self) -> str:
@@ -321,7 +315,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return self._episode
 
     def fork(self) -> TextEnv[S, P]:
-        """An independent copy at this very state; read-only data stays shared."""
+        """Return an independent copy at this very state; read-only data stays shared."""
         twin: TextEnv[S, P] = object.__new__(type(self))
         state = vars(twin)
         state.update(vars(self))
@@ -342,10 +336,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         self._stream = None
 
     def digest(self) -> str:
-        """Stable hash of the episode's state, equal in every process."""
+        """Return a stable hash of the episode, equal in every process."""
         return digest_of(self.episode)
-
-    # ------------------------------------------------------------------ inside
 
     def _ready(self, action: str) -> Episode[S]:
         """The running episode, after the checks that concern the caller and not the model."""

@@ -32,7 +32,7 @@ class Info(TypedDict):
     metrics: dict[str, float]  # filled at the end of the episode, empty before
     session: int  # which context the returned observation belongs to
     parent_session: int | None  # the session that asked for it; None for the first
-    verdict: Verdict | None  # the rule judge on the turn just taken, where the world can know
+    verdict: Verdict | None  # the rule judge on the turn just taken, where the environment can know
 
 
 class Policy(Protocol):
@@ -66,7 +66,7 @@ class Opening(NamedTuple):
     Attributes:
         key: Unique in the episode.
         observation: Its first observation.
-        score: How promising the world's own schedule takes it to be.
+        score: How promising the environment's own schedule takes it to be.
         layer: How many sessions deep it hangs: 1 below the first session.
     """
 
@@ -80,12 +80,12 @@ class Outcome(NamedTuple):
     """What one action did; made by the class methods.
 
     Attributes:
-        observation: The answer of the world.
+        observation: The answer of the environment.
         status: ``running`` when the episode goes on, else the task's verdict, or ``truncated``
-            when a limit of the world's own was reached.
+            when a limit of the environment's own was reached.
         terms: Named parts of the reward.
         valid: False when the action could not be read.
-        verdict: The rule judge's +1, 0 or -1 on this turn, None where the world cannot know.
+        verdict: The rule judge's +1, 0 or -1 on this turn, None where the environment cannot know.
         session: Set when ``observation`` belongs to another context.
     """
 
@@ -137,7 +137,7 @@ class Outcome(NamedTuple):
     def truncated(
         cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
     ) -> Outcome:
-        """A limit of the world's own was reached, beside that of turns."""
+        """A limit of the environment's own was reached, beside that of turns."""
         return cls(observation, "truncated", terms, True, verdict)
 
 

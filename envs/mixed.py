@@ -1,4 +1,4 @@
-"""MixedTasks-v0: tasks of several worlds in one stream, in given shares."""
+"""MixedTasks-v0: tasks of several environments in one stream, in given shares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZES = ("full", "micro")
 
 
 class MixedTasks(TextEnv[Any, Any]):
-    """Train on several worlds at once, as TARL mixes maths problems into tool use.
+    """Train on several environments at once, as TARL mixes maths problems into tool use.
 
     Description:
         Every task belongs to one of the members, and its episode is played by that member's own

@@ -65,11 +65,11 @@ class Password(TextEnv[Doors, str]):
     def play(self, episode: Episode[Doors], action: str) -> Outcome:
         """Write a letter; one that cannot be read counts as a wrong one."""
         letter = chosen(action, self.letters)
-        world = episode.state
-        right = self.code[len(world.written)]
-        world.written.append(letter or "")
+        state = episode.state
+        right = self.code[len(state.written)]
+        state.written.append(letter or "")
         verdict = 1 if letter == right else -1
-        if len(world.written) < len(self.code):
+        if len(state.written) < len(self.code):
             if letter is None:
                 return Outcome.unreadable(expected(self.letters), verdict=verdict)
             return Outcome.move("\nnext:", verdict=verdict)

@@ -63,14 +63,14 @@ class Recall(TextEnv[Memory, str]):
     def play(self, episode: Episode[Memory], action: str) -> Outcome:
         """Any letter goes on until the question; there only the first one is right."""
         letter = chosen(action, self.letters)
-        world = episode.state
-        if episode.turn <= len(world.noise):
+        state = episode.state
+        if episode.turn <= len(state.noise):
             if letter is None:
                 return Outcome.unreadable(expected(self.letters), verdict=-1)
-            if episode.turn == len(world.noise):
-                return Outcome.move(f"\n{world.noise[-1]} ?", verdict=0)
-            return Outcome.move(f"\n{world.noise[episode.turn - 1]}:", verdict=0)
-        if letter == world.letter:
+            if episode.turn == len(state.noise):
+                return Outcome.move(f"\n{state.noise[-1]} ?", verdict=0)
+            return Outcome.move(f"\n{state.noise[episode.turn - 1]}:", verdict=0)
+        if letter == state.letter:
             return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
         done = Outcome.failed("\n", {"outcome": 0.0}, verdict=-1)
         return done._replace(valid=letter is not None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class MathState:
-    """What an episode of MathWord has come to."""
+    """Steps of the plan that were reached, and the answer."""
 
     reached: tuple[int, ...] = ()  # steps of the plan whose results were written
     answer: str | None = None

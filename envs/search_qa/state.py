@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class SearchState:
-    """What an episode of SearchQA has come to."""
+    """What was searched, found and shown, and the answer."""
 
     searches: int = 0
     found: tuple[str, ...] = ()  # ids of the passages shown whole

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class WebState:
-    """What an episode of WebQA has come to."""
+    """What was searched, opened, found and shown, and the answer."""
 
     searches: int = 0
     opens: int = 0
