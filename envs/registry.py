@@ -42,6 +42,8 @@ class World:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
 
+REMOTE = "turngym.envs.remote:remote_env"
+"""What makes the environments of a sealed season."""
 _WORLDS: dict[str, World] = {}
 
 
@@ -95,8 +97,7 @@ def make_env(entry_point: str, **settings: Any) -> gym.Env[Any, Any]:
     env_class: Any = load_env_creator(entry_point)
     if settings.get("server") is None:
         return env_class(**settings)
-    from .remote import remote_env
-
+    remote_env: Any = load_env_creator(REMOTE)
     env_id = next(name for name, row in _WORLDS.items() if row.entry_point == entry_point)
     return remote_env(env_id, env_class, settings)
 
