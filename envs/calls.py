@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
@@ -93,5 +92,7 @@ async def call_env(env: gym.Env[Any, Any], do: Callable[[], R]) -> R:
 
     So the event loop stays free meanwhile.
     """
+    import asyncio  # it brings ssl along, which few environments need
+
     blocking = getattr(env.unwrapped, "blocking", False)
     return await asyncio.to_thread(do) if blocking else do()
