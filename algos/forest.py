@@ -60,7 +60,7 @@ class Turn:
             the parent (another session's turn); None when it is.
         spawned: First prompts ``[n]`` of the sessions that the action asked for and that can
             still be opened.
-        account: What the world tells people about the action (``account`` of a world), JSON data.
+        account: What the environment tells people about the action (its ``debug_info``), JSON data.
     """
 
     parent: int

@@ -120,7 +120,7 @@ class LinearCrawler:
         return 1.0 / (1.0 + np.exp(-np.clip(features @ self.weights, -30.0, 30.0)))
 
     def _session(self, env: PaperCrawler) -> tuple[Decided, Mapping[str, Any]]:
-        crawl, request = env.episode.world, env.episode.task.payload.text
+        crawl, request = env.episode.state, env.episode.task.payload.text
         here = crawl.queue[crawl.here]
         names = env.valid_args()
         features = np.array([section_features(request, n, here.score, here.depth) for n in names])
@@ -204,7 +204,7 @@ def score_linear(crawler: LinearCrawler, env: PaperCrawler, n: int, split: str =
     rows = []
     for task in range(n):
         crawler.crawl(env, task, {"split": split, "task": task})
-        metrics = env.measure(env.episode)
+        metrics = env.metrics(env.episode)
         total = env.episode.total_reward
         rows.append((metrics["crawler_recall"], metrics["all_actions"], total))
     recall, actions, returned = np.mean(rows, axis=0).tolist()

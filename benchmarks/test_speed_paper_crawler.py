@@ -67,7 +67,7 @@ def test_fork(benchmark: BenchmarkFixture, env: PaperCrawler) -> None:
     env.reset(seed=0, options={"task": 0})
     for action in actions[:-1]:
         env.step(action)
-    benchmark.extra_info["queue"] = len(env.episode.world.queue)
+    benchmark.extra_info["queue"] = len(env.episode.state.queue)
     benchmark(lambda: fork(env))
     assert benchmark.stats.stats.median < 100e-6
 

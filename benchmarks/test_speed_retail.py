@@ -81,7 +81,7 @@ def test_read_an_order(benchmark: BenchmarkFixture) -> None:
     """The commonest call; target 15 microseconds."""
     env = Retail(max_turns=10**9)
     env.reset(seed=0)
-    order = next(iter(env.episode.world.desk.shop.orders))
+    order = next(iter(env.episode.state.desk.shop.orders))
     action = env.knowledge.tools.write("get_order_details", {"order_id": order})
 
     def start() -> tuple[tuple[()], dict[str, Any]]:
@@ -100,7 +100,7 @@ def test_read_an_order(benchmark: BenchmarkFixture) -> None:
 def test_customer_turn(benchmark: BenchmarkFixture, env: Retail) -> None:
     """An answer to a message that was never seen before; target 150 microseconds."""
     env.reset(seed=0, options={"task": 3})
-    scenario, mind = env.episode.task.payload.scenario, env.episode.world.mind
+    scenario, mind = env.episode.task.payload.scenario, env.episode.state.mind
     assert scenario is not None
     customer, numbers = RuleCustomer(), itertools.count()
 

@@ -1,4 +1,4 @@
-"""Text worlds for language agents; importing this registers them with gymnasium.
+"""Text environments for language agents; importing this registers them with gymnasium.
 
 Most names load their modules when first used, so that the import stays cheap.
 """
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from .registry import World, all_ids, find_world, register_world
 
 if TYPE_CHECKING:
-    from .api import Call, Episode, Info, Outcome, Policy, SessionSwitch, TextEnv
+    from .api import TextEnv
     from .conformance import ConformanceError, Report, check_text_env
+    from .episode import Call, Episode, Info, Outcome, Policy, SessionSwitch
     from .errors import EnvFault, TurngymError
     from .forking import fork
     from .record import RecordEpisodes, Transcript, read_transcripts
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from .vector import TextVectorEnv
 
 _HOMES = {
-    "api": ("Call", "Episode", "Info", "Outcome", "Policy", "SessionSwitch", "TextEnv"),
+    "api": ("TextEnv",),
     "conformance": ("ConformanceError", "Report", "check_text_env"),
+    "episode": ("Call", "Episode", "Info", "Outcome", "Policy", "SessionSwitch"),
     "errors": ("EnvFault", "TurngymError"),
     "forking": ("fork",),
     "record": ("RecordEpisodes", "Transcript", "read_transcripts"),

@@ -1,20 +1,18 @@
-"""The contract of every turngym world: text in, text out, deterministic, forkable.
+"""The contract of every turngym environment: text in, text out, deterministic, forkable.
 
-A world implements how a task starts (:meth:`TextEnv.begin`) and what an action does to its state
-(:meth:`TextEnv.play`). Everything else lives here: turn counting and truncation, status and reward
-terms, sessions, fork, digest, transcript.
+An environment implements how a task starts (:meth:`TextEnv.begin`) and what an action does to its
+state (:meth:`TextEnv.play`). Everything else lives here: turn counting and truncation, status and
+reward terms, sessions, fork, digest, transcript.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from abc import abstractmethod
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import GeneratorType
-from typing import Any, Generic, Protocol, TypeVar
-
-import gymnasium as gym
+from typing import Any, Generic, Self, TypeVar, cast
 
 from .calls import answered, served_at_once
 from .digest import digest_of
@@ -26,16 +24,16 @@ from .episode import (
     Opening,
     Outcome,
     Play,
+    Policy,
     SessionSwitch,
     Status,
     Step,
     Verdict,
 )
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
-from .randomness import EpisodeRandom
-from .seeding import SeededEnv
-from .sessions import SessionDoor
-from .settings import WorldType
+from .randomness import EpisodeRandom, SeededEnv
+from .registry import load_expert
+from .settings import check_integer, check_settings
 from .spaces import Utf8Text
 from .tasks import Task, TaskSource, draw_task, find_task
 
@@ -65,21 +63,13 @@ SEED_RANGE = 2**53
 """Seeds drawn for an episode stay below this: every JSON reader keeps such integers exact."""
 
 
-class Policy(Protocol):
-    """Anything that answers an environment's present observation with an action."""
-
-    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
-        """The next action."""
-        ...
-
-
-class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
-    """Base class of every world.
+class TextEnv(SeededEnv, ABC, Generic[S, P]):
+    """Base class of every environment.
 
     A subclass passes its task source to ``__init__`` and implements :meth:`begin` and
-    :meth:`play`; :meth:`measure` adds metrics, :meth:`at_limit` rewards a truncated episode,
-    :meth:`fork_world` copies the world state (override it when ``deepcopy`` is too slow).
-    Everything that changes during an episode lives in the world state; attributes of the
+    :meth:`play`; :meth:`metrics` adds metrics, :meth:`truncation_reward` rewards a truncated
+    episode, :meth:`fork_state` copies the state (override it when ``deepcopy`` is too slow).
+    Everything that changes during an episode lives in the state; attributes of the
     environment itself are read-only data that forks share.
 
     Args:
@@ -97,13 +87,22 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
     metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - gymnasium's own form
 
     instructions: str = ""
-    """The rules of the world; ``instructions + first observation`` is a complete prompt."""
+    """The rules of the environment; ``instructions + first observation`` is a complete prompt."""
     stop: tuple[str, ...] = ()
     """Strings that end an action; the string itself is part of the action."""
     tools: tuple[Mapping[str, Any], ...] = ()
-    """JSON Schemas of the world's tools (see :func:`turngym.envs.tools.tool_schema`)."""
+    """JSON Schemas of the environment's tools (see :func:`turngym.envs.tools.tool_schema`)."""
     blocking: bool = False
     """True when a step may wait for something outside the process."""
+    open_ended: bool = False
+    """True when no return is the top of every task, so that success is a matter of degree."""
+    sessions: bool = False
+    """True when actions may ask for sessions: contexts of their own within the episode."""
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:  # noqa: ARG004
+        """Refuse names of settings that the constructor does not take, and name the nearest."""
+        check_settings(cls, settings)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -114,11 +113,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         reward_range: tuple[float, float] = (0.0, 1.0),
         render_mode: str | None = None,
     ) -> None:
-        if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
-            raise BadValueError(
-                f"{type(self).__name__}: max_turns is {max_turns!r}; expected an integer of at "
-                "least 1, the number of actions that an episode may take."
-            )
+        check_integer("max_turns", max_turns, type(self).__name__, min=1)
         low, high = reward_range
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
             raise BadValueError(
@@ -137,54 +132,91 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         self.action_space: Utf8Text = Utf8Text(max_chars)  # pyright: ignore
         self._episode: Episode[S] | None = None
 
-    # ------------------------------------------------------------------ what a world implements
-
     @abstractmethod
     def begin(self, task: Task[P], random: EpisodeRandom) -> tuple[S, str]:
-        """The world state and the first observation of ``task``, a function of these two alone."""
+        """Return the state and the first observation of ``task``, a function of these two alone."""
 
     @abstractmethod
     def play(self, episode: Episode[S], action: str) -> Play:
-        """Apply ``action`` to ``episode.world`` (in place) and say what it did.
+        """Apply ``action`` to ``episode.state`` (in place) and return what it did.
 
         ``episode.turn`` already counts this action. Raise :class:`EnvFault` when a tool or a
         grader is broken; return :meth:`Outcome.unreadable` when the action cannot be read. As a
         generator it may yield :class:`Call` objects and receives their answers.
         """
 
-    def measure(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
-        """Metrics of a finished episode beside the ones that every world has."""
+    def metrics(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
+        """Return metrics of a finished episode beside the ones that every environment has."""
         return NO_TERMS
 
-    def at_limit(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
-        """Reward terms that a truncated episode gets beside those of its last action."""
+    def truncation_reward(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
+        """Return reward terms of a truncated episode beside those of its last action."""
         return NO_TERMS
 
-    def fork_world(self, world: S) -> S:
-        """An independent copy of the world state."""
-        return copy.deepcopy(world)
+    def fork_state(self, state: S) -> S:
+        """Return an independent copy of the state."""
+        return copy.deepcopy(state)
 
-    def secrets(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
-        """Texts that would give the answer away in the first prompt; the kit looks for them."""
+    def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
+        """Return texts that would give the answer away in the first prompt; the kit seeks them."""
         return ()
 
     def legal_actions(self) -> list[str] | None:
-        """The actions that make sense now, where they can be listed; else None."""
+        """Return the actions that make sense now, where they can be listed; else None."""
         return None
 
+    def details(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return keys that this environment adds to :class:`Info`; the same after every step."""
+        return NO_TERMS
+
+    def debug_info(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return what the last action did, as JSON data for people who look at the episode later.
+
+        No agent is shown it, so it may contain what the environment keeps hidden.
+        """
+        return NO_TERMS
+
+    def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
+        """Return scripted policies that read no hidden state, by name; each is made from a seed."""
+        return {}
+
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """A scripted policy that reads the hidden state and reaches the best score.
+        """Return a scripted policy that reads the hidden state and reaches the best score.
+
+        It is the class that the environment's registry row names (``World.expert``); override
+        this method where it takes more than these two arguments.
 
         Args:
             mistakes: Probability per action of a plausible wrong action instead.
             seed: Seed of the mistakes.
 
         Raises:
-            NotImplementedError: The world has none.
+            NotImplementedError: The environment has none.
         """
-        raise NotImplementedError(f"{self.name} has no scripted expert.")
+        expert = load_expert(type(self))
+        if expert is None:
+            raise NotImplementedError(f"{self.name} has no scripted expert.")
+        return expert(mistakes=mistakes, seed=seed)
 
-    # ------------------------------------------------------------------ gymnasium
+    def asked(self) -> Sequence[Opening]:
+        """Return the sessions that the last action asked for and that can still be opened."""
+        return ()
+
+    def waiting(self) -> Sequence[Opening]:
+        """Return all sessions that can be opened now, in the environment's own order."""
+        return ()
+
+    def session_key(self) -> str:
+        """Return the key of the present session, empty for the first one."""
+        return ""
+
+    def enter(self, episode: Episode[S], key: str) -> tuple[str, SessionSwitch]:
+        """Make the waiting session ``key`` the present one: its first observation, its number.
+
+        The session that the environment's own schedule had opened goes back to those that wait
+        when nobody has acted in it yet.
+        """
+        raise NotImplementedError(f"{self.name} has no sessions to enter.")
 
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -216,8 +248,8 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         if seed is None:
             seed = int(self.np_random.integers(SEED_RANGE))
         random = EpisodeRandom(seed)
-        world, observation = self.begin(task, random)
-        self._episode = Episode(task, world, random, observation)
+        state, observation = self.begin(task, random)
+        self._episode = Episode(task, state, random, observation)
         return observation, self._info(self._episode)
 
     def step(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
@@ -246,13 +278,25 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         """
         return self._driven(self._ready(action), action)
 
+    def open_session(self, key: str) -> tuple[str, Info]:
+        """Go to a waiting session out of turn: training on a sample of an episode's sessions.
+
+        Raises:
+            UnknownNameError: No session of that key is waiting.
+            EpisodeError: The episode is over.
+        """
+        episode = self._ready("")
+        if key not in (known := [opening.key for opening in self.waiting()]):
+            raise UnknownNameError("session", key, known, self.name)
+        episode.observation, switch = self.enter(episode, key)
+        episode.session, episode.parent_session = switch
+        return episode.observation, self._info(episode)
+
     def render(self) -> str | None:
-        """The transcript so far as text (render mode ``"ansi"``), else None."""
+        """Return the transcript so far as text (render mode ``"ansi"``), else None."""
         if self.render_mode is None:
             return None
         return "".join(self._transcript(self.episode))
-
-    # ------------------------------------------------------------------ state
 
     @property
     def name(self) -> str:
@@ -271,7 +315,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         return self._episode
 
     def fork(self) -> TextEnv[S, P]:
-        """An independent copy at this very state; read-only data stays shared."""
+        """Return an independent copy at this very state; read-only data stays shared."""
         twin: TextEnv[S, P] = object.__new__(type(self))
         state = vars(twin)
         state.update(vars(self))
@@ -280,7 +324,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         if self._stream is not None:
             state["_stream"] = self._stream.fork()
         if (episode := self._episode) is not None:
-            state["_episode"] = episode.fork(self.fork_world(episode.world))
+            state["_episode"] = episode.fork(self.fork_state(episode.state))
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TextEnv[S, P]:
@@ -292,10 +336,8 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         self._stream = None
 
     def digest(self) -> str:
-        """Stable hash of the episode's state, equal in every process."""
+        """Return a stable hash of the episode, equal in every process."""
         return digest_of(self.episode)
-
-    # ------------------------------------------------------------------ inside
 
     def _ready(self, action: str) -> Episode[S]:
         """The running episode, after the checks that concern the caller and not the model."""
@@ -362,7 +404,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         if outcome.status == "running" and episode.turn >= self.max_turns:
             episode.status = "truncated"
         if episode.status == "truncated":
-            for name, value in self.at_limit(episode).items():
+            for name, value in self.truncation_reward(episode).items():
                 terms[name] = terms.get(name, 0.0) + float(value)
         return terms
 
@@ -373,7 +415,7 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
             "turns": float(episode.turn),
             "invalid_actions": float(episode.invalid_actions),
         }
-        own.update((name, float(value)) for name, value in self.measure(episode).items())
+        own.update((name, float(value)) for name, value in self.metrics(episode).items())
         return own
 
     def _broken(self, episode: Episode[S], action: str, fault: EnvFault) -> FiveTuple:
@@ -384,6 +426,12 @@ class TextEnv(SeededEnv, SessionDoor[S], Generic[S, P], metaclass=WorldType):
         episode.status = "env_error"
         episode.observation = f"The environment broke: {fault}"
         return episode.observation, 0.0, False, True, self._info(episode)
+
+    def _info(self, episode: Episode[S], *reported: Any) -> Info:
+        info = episode.info(*reported) if reported else episode.info({}, {})
+        if details := self.details(episode):
+            info.update(cast("Info", details))
+        return info
 
     def _transcript(self, episode: Episode[S]) -> Iterator[str]:
         yield self.instructions

@@ -10,6 +10,7 @@ import gymnasium as gym
 from .api import TextEnv
 from .episode import Info, Maybe, Opening
 from .errors import BadValueError, UnknownNameError
+from .settings import check_integer
 from .spaces import Utf8Text
 
 SEPARATOR = "\n[...]\n"
@@ -54,11 +55,7 @@ class AsSessions(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructorArg
                 "so there is nothing to cut; use it as it is."
             )
         for name, value in (("window", window), ("carry", carry)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise BadValueError(
-                    f"AsSessions: {name} is {value!r}; expected an integer of at least 1, a "
-                    "number of turns."
-                )
+            check_integer(name, value, "AsSessions", min=1)
         most = inner.observation_space.max_chars, inner.action_space.max_chars
         self.observation_space = Utf8Text(most[0] + len(separator) + carry * sum(most))
         self._world = inner

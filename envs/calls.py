@@ -1,9 +1,11 @@
-"""Driving worlds that ask questions: one at a time, or the questions of many copies together."""
+"""Driving environments that ask questions: one at a time, or those of many copies together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
+
+import gymnasium as gym
 
 from .episode import Call, Outcome
 from .errors import BadValueError, EnvFault
@@ -13,7 +15,7 @@ Server = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 def served_at_once(played: Generator[Call, Any, Outcome]) -> Outcome:
-    """Drive a world's generator, serving every call by itself."""
+    """Drive an environment's generator, serving every call by itself."""
     turn = answered(played)
     reply: Any = None
     while True:
@@ -83,3 +85,14 @@ def drive_together(turns: Sequence[Generator[Call, Any, R]]) -> list[R]:
                 served = [fault] * len(asked)
             replies.update((place, reply) for (place, _), reply in zip(asked, served, strict=True))
     return results
+
+
+async def call_env(env: gym.Env[Any, Any], do: Callable[[], R]) -> R:
+    """Run a step or a reset of ``env``, in a thread when it may wait for something outside.
+
+    So the event loop stays free meanwhile.
+    """
+    import asyncio  # it brings ssl along, which few environments need
+
+    blocking = getattr(env.unwrapped, "blocking", False)
+    return await asyncio.to_thread(do) if blocking else do()

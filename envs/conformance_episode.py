@@ -81,7 +81,7 @@ def answer_is_hidden(lab: Lab) -> str | None:
     for task in lab.tasks(lab.world):
         observation, _ = lab.env.reset(seed=1, options=_options(task))
         prompt = f"{lab.world.instructions}{observation}"
-        for secret in lab.world.secrets(lab.world.episode):
+        for secret in lab.world.hidden_answers(lab.world.episode):
             told += 1
             if re.search(rf"(?<!\w){re.escape(secret)}(?!\w)", prompt, re.IGNORECASE):
                 raise Broken(f"task {task.id!r}: the secret {secret!r} stands in the first prompt")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from .forking import Shared
 from .tasks import SPLITS, Task, numbered
 
 _RETRIES = 8
@@ -25,7 +26,7 @@ class Worded(Protocol):
 P = TypeVar("P", bound=Worded)
 
 
-class DrawnTasks(Generic[P]):
+class DrawnTasks(Shared, Generic[P]):
     """A task source whose payload at an index depends on the seed, the split and the index alone.
 
     Dev and test hold no text twice where there are enough of them.
@@ -43,9 +44,6 @@ class DrawnTasks(Generic[P]):
     @abstractmethod
     def draw(self, pool: int, random: np.random.Generator) -> P:
         """A payload of split number ``pool``."""
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> DrawnTasks[P]:
-        return self
 
     def sizes(self) -> Mapping[str, int | None]:
         """None for train, the fixed number for the others."""

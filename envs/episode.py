@@ -1,11 +1,13 @@
-"""What one episode is made of: its state, what an action did to it, and what is reported."""
+"""What one episode is made of: its state, its steps and outcomes, what is reported, who acts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypedDict, TypeVar, cast
+
+import gymnasium as gym
 
 from .randomness import EpisodeRandom
 from .tasks import Task
@@ -30,7 +32,15 @@ class Info(TypedDict):
     metrics: dict[str, float]  # filled at the end of the episode, empty before
     session: int  # which context the returned observation belongs to
     parent_session: int | None  # the session that asked for it; None for the first
-    verdict: Verdict | None  # the rule judge on the turn just taken, where the world can know
+    verdict: Verdict | None  # the rule judge on the turn just taken, where the environment can know
+
+
+class Policy(Protocol):
+    """Anything that answers an environment's present observation with an action."""
+
+    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
+        """Return the next action."""
+        ...
 
 
 class Maybe(int):
@@ -56,7 +66,7 @@ class Opening(NamedTuple):
     Attributes:
         key: Unique in the episode.
         observation: Its first observation.
-        score: How promising the world's own schedule takes it to be.
+        score: How promising the environment's own schedule takes it to be.
         layer: How many sessions deep it hangs: 1 below the first session.
     """
 
@@ -70,12 +80,12 @@ class Outcome(NamedTuple):
     """What one action did; made by the class methods.
 
     Attributes:
-        observation: The answer of the world.
+        observation: The answer of the environment.
         status: ``running`` when the episode goes on, else the task's verdict, or ``truncated``
-            when a limit of the world's own was reached.
+            when a limit of the environment's own was reached.
         terms: Named parts of the reward.
         valid: False when the action could not be read.
-        verdict: The rule judge's +1, 0 or -1 on this turn, None where the world cannot know.
+        verdict: The rule judge's +1, 0 or -1 on this turn, None where the environment cannot know.
         session: Set when ``observation`` belongs to another context.
     """
 
@@ -127,7 +137,7 @@ class Outcome(NamedTuple):
     def truncated(
         cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
     ) -> Outcome:
-        """A limit of the world's own was reached, beside that of turns."""
+        """A limit of the environment's own was reached, beside that of turns."""
         return cls(observation, "truncated", terms, True, verdict)
 
 
@@ -171,7 +181,7 @@ class Episode(Generic[S]):
     """
 
     task: Task[Any]
-    world: S
+    state: S
     random: EpisodeRandom
     observation: str
     turn: int = 0
@@ -182,11 +192,11 @@ class Episode(Generic[S]):
     total_reward: float = 0.0
     steps: list[Step] = field(default_factory=list)
 
-    def fork(self, world: S) -> Episode[S]:
-        """A copy around ``world``, itself a copy of this episode's world."""
+    def fork(self, state: S) -> Episode[S]:
+        """Return a copy around ``state``, itself a copy of this episode's state."""
         return Episode(
             self.task,
-            world,
+            state,
             self.random.fork(),
             self.observation,
             self.turn,

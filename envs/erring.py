@@ -1,4 +1,4 @@
-"""What scripted experts share: they err as often as they are told to."""
+"""Scripted experts with a configurable error rate."""
 
 from __future__ import annotations
 

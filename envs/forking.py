@@ -1,9 +1,12 @@
-"""Fork an environment at its present state, through whatever wrappers stand around it."""
+"""Fork an environment at its present state, through whatever wrappers stand around it.
+
+What is read-only and too large to be copied derives from :class:`Shared`.
+"""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Self
 
 import gymnasium as gym
 
@@ -11,6 +14,15 @@ from .api import TextEnv
 from .errors import BadValueError
 
 _SHARED = (str, int, float, bool, bytes, type(None))
+
+
+class Shared:
+    """Read-only data that forks and deep copies share instead of copying it."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
 
 def fork(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:

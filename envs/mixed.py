@@ -1,14 +1,12 @@
-"""MixedTasks-v0: tasks of several worlds in one stream, in given shares."""
+"""MixedTasks-v0: tasks of several environments in one stream, in given shares."""
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 
 from .api import Policy, TextEnv
 from .episode import Episode, Opening, Play, SessionSwitch
@@ -16,6 +14,7 @@ from .errors import BadValueError
 from .mixed_source import MixedSource
 from .randomness import EpisodeRandom
 from .registry import find_world
+from .settings import check_number
 from .spaces import Utf8Text
 from .tasks import Task
 
@@ -26,7 +25,7 @@ SIZES = ("full", "micro")
 
 
 class MixedTasks(TextEnv[Any, Any]):
-    """Train on several worlds at once, as TARL mixes maths problems into tool use.
+    """Train on several environments at once, as TARL mixes maths problems into tool use.
 
     Description:
         Every task belongs to one of the members, and its episode is played by that member's own
@@ -120,29 +119,29 @@ class MixedTasks(TextEnv[Any, Any]):
         """What the member does."""
         return self._of(episode.task).play(episode, action)
 
-    def measure(self, episode: Episode[Any]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Any]) -> Mapping[str, float]:
         """The member's measures."""
-        return self._of(episode.task).measure(episode)
+        return self._of(episode.task).metrics(episode)
 
-    def at_limit(self, episode: Episode[Any]) -> Mapping[str, float]:
+    def truncation_reward(self, episode: Episode[Any]) -> Mapping[str, float]:
         """The member's reward terms of a truncated episode."""
-        return self._of(episode.task).at_limit(episode)
+        return self._of(episode.task).truncation_reward(episode)
 
-    def fork_world(self, world: Any) -> Any:
+    def fork_state(self, state: Any) -> Any:
         """The member's copy of its state."""
-        return self._present.fork_world(world)
+        return self._present.fork_state(state)
 
-    def secrets(self, episode: Episode[Any]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Any]) -> Sequence[str]:
         """The member's secrets."""
-        return self._of(episode.task).secrets(episode)
+        return self._of(episode.task).hidden_answers(episode)
 
     def details(self, episode: Episode[Any]) -> Mapping[str, Any]:
         """The member's own keys."""
         return self._of(episode.task).details(episode)
 
-    def account(self, episode: Episode[Any]) -> Mapping[str, Any]:
+    def debug_info(self, episode: Episode[Any]) -> Mapping[str, Any]:
         """The member's own account."""
-        return self._of(episode.task).account(episode)
+        return self._of(episode.task).debug_info(episode)
 
     def legal_actions(self) -> list[str] | None:
         """The member's."""
@@ -221,15 +220,7 @@ def _entries(members: object) -> list[tuple[str, dict[str, Any], float]]:
         if not isinstance(env_id, str) or not isinstance(settings, Mapping):
             raise _bad(f"a member is {row!r}")
         find_world(env_id)
-        if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)):
-            raise BadValueError(
-                f"MixedTasks: the weight of {env_id} is {weight!r}; expected a number."
-            )
-        if not 0 < weight < math.inf:
-            raise BadValueError(
-                f"MixedTasks: the weight of {env_id} is {weight}; expected a number above 0. A "
-                "member that should not come is left out."
-            )
+        check_number(f"the weight of {env_id}", weight, "MixedTasks", above=0)
         found.append((env_id, dict(settings), float(weight)))
     return found
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import BadValueError
+from .forking import Shared
 from .search_qa.mixture import MOST_TASKS, Mixture
 from .tasks import SPLITS, Task, TaskSource
 
@@ -17,7 +18,7 @@ LEAST_TASKS = 100_000
 """Tasks of a split in which some source has no end; more where a finite source needs them."""
 
 
-class MixedSource:
+class MixedSource(Shared):
     """Tasks of several sources, each called ``source name/its own id``.
 
     In train, and in any split that has no end in some source, the shares are the weights; a finite
@@ -46,9 +47,6 @@ class MixedSource:
             if sizes:
                 self._names[split] = tuple(sizes)
                 self._mixtures[split] = self._mixed(split, sizes)
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> MixedSource:
-        return self
 
     def sizes(self) -> Mapping[str, int | None]:
         """Tasks per split."""

@@ -1,11 +1,20 @@
-"""Random streams that belong to an environment or an episode, made only when first used."""
+"""Random streams of environments and episodes, made only when first used, and derived seeds.
+
+Gymnasium seeds a generator at every seeded reset, which costs more than most resets of these
+environments, and copying one costs more than a fork may; :class:`SeededEnv` therefore offers
+gymnasium's seeding interface over a generator that is made only when somebody draws.
+"""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+import operator
+from typing import Any, cast
 
+import gymnasium as gym
 import numpy as np
+
+from .errors import BadValueError
 
 EPISODE_KEY = (1,)
 """Keeps an episode's stream apart from the stream of an environment seeded with the same number."""
@@ -15,7 +24,7 @@ class EpisodeRandom:
     """A numpy generator that costs nothing to carry or to fork until somebody draws from it.
 
     Seeding PCG64 takes several microseconds and copying a generator more; most episodes of most
-    worlds never draw. So the generator is made at the first draw, and a fork carries only its
+    environments never draw. So the generator is made at the first draw, and a fork carries only its
     position.
 
     Args:
@@ -75,3 +84,60 @@ class GivenRandom:
     def fork(self) -> GivenRandom:
         """An independent copy that will draw the same numbers."""
         return GivenRandom(copy.deepcopy(self.generator))
+
+
+class SeededEnv(gym.Env[str, str]):
+    """A gymnasium environment whose generator is lazy; otherwise it behaves as gymnasium's."""
+
+    _stream: EpisodeRandom | GivenRandom | None = None
+
+    def seed_stream(self, seed: Any) -> int:
+        """Start the environment's generator anew.
+
+        Args:
+            seed: A non-negative integer of any integer type.
+
+        Returns:
+            The seed as a Python int.
+
+        Raises:
+            BadValueError: Anything else.
+        """
+        try:
+            number = operator.index(seed)
+        except TypeError:
+            number = -1
+        if number < 0:
+            where = self.spec.id if self.spec is not None else type(self).__name__
+            raise BadValueError(f"{where}: seed is {seed!r}; expected an integer from 0.")
+        self._stream = EpisodeRandom(number, key=())
+        return number
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """The environment's own generator: draws tasks and the seeds of unseeded episodes."""
+        if self._stream is None:
+            entropy = np.random.SeedSequence().entropy
+            self._stream = EpisodeRandom(cast("int", entropy), key=())
+        return self._stream.generator
+
+    @np_random.setter
+    def np_random(self, value: np.random.Generator) -> None:
+        self._stream = GivenRandom(value)
+
+    @property
+    def np_random_seed(self) -> int:
+        """The seed of :attr:`np_random`, -1 when the generator was set from outside."""
+        if self._stream is None:
+            _ = self.np_random
+        return cast("EpisodeRandom", self._stream).seed
+
+    @property
+    def _np_random(self) -> np.random.Generator | None:  # pyright: ignore
+        return None if self._stream is None else self._stream.generator
+
+
+def derive_seed(*words: int) -> int:
+    """Return a seed in [0, 2**31) made of several integers; neighbours get unrelated seeds."""
+    entropy = [word % 2**64 for word in words]
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0]) >> 1

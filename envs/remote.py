@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from .episode import Info, Maybe
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
-from .registry import find_world, registered_as
+from .randomness import SeededEnv
+from .registry import find_world
 from .remote_client import SeasonClient
-from .seeding import SeededEnv
 from .spaces import Utf8Text
 
 CLIENT = ("server", "token", "season", "timeout_s")
@@ -167,10 +167,11 @@ class RemoteEnv(SeededEnv):
         return observation, 0.0, False, True, self._info
 
 
-def remote_env(world: type, settings: Mapping[str, Any]) -> RemoteEnv:
+def remote_env(env_id: str, world: Any, settings: Mapping[str, Any]) -> RemoteEnv:
     """The remote twin of a world.
 
     Args:
+        env_id: Its id.
         world: Its class.
         settings: What ``gym.make`` was given: the client's settings and the world's.
 
@@ -187,7 +188,7 @@ def remote_env(world: type, settings: Mapping[str, Any]) -> RemoteEnv:
     render_mode = own.pop("render_mode", None)
     ways = {name: settings[name] for name in CLIENT if name in settings}
     client = SeasonClient(ways.pop("server"), ways.pop("token", None), **ways)
-    return RemoteEnv(registered_as(world), client, own, render_mode)
+    return RemoteEnv(env_id, client, own, render_mode)
 
 
 def _cell_of(env_id: str, settings: Mapping[str, Any], season: Mapping[str, Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 
 from .disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
 from .errors import BadValueError, EnvFault
+from .forking import Shared
 
 _DENSE_SHARE = 8
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -91,7 +92,7 @@ class Corpus(NamedTuple):
     texts: Sequence[str]
 
 
-class Bm25:
+class Bm25(Shared):
     """BM25 (Lucene variant, k1 1.5, b 0.75) over titles and texts, by bm25s's precomputed scores.
 
     Equal scores keep the order of the corpus, so results are the same in every process. Read-only
@@ -130,9 +131,6 @@ class Bm25:
 
     def __len__(self) -> int:
         return len(self.corpus.texts)
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Bm25:
-        return self
 
     def __reduce__(self) -> Any:
         if self.reload is None:

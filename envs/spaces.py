@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from .errors import BadValueError
+from .settings import check_integer
 
 _SAMPLE_ALPHABET = (
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,?!<>/\n-äßéñ漢字"
@@ -33,10 +34,7 @@ class Utf8Text(gym.Space[str]):
     def __init__(
         self, max_chars: int = 100_000, seed: int | np.random.Generator | None = None
     ) -> None:
-        if isinstance(max_chars, bool) or not isinstance(max_chars, int) or max_chars < 1:
-            raise BadValueError(
-                f"Utf8Text: max_chars is {max_chars!r}; expected an integer of at least 1."
-            )
+        check_integer("max_chars", max_chars, "Utf8Text", min=1)
         self.max_chars = max_chars
         super().__init__(dtype=str, seed=seed)
 

@@ -27,7 +27,7 @@ class Task(Generic[P]):
         id: Unique within its source, e.g. ``"dev/12"`` or the id of a dataset's row.
         split: The split that it belongs to.
         index: Its place in the split, from 0.
-        payload: What the world needs to play it (a frozen dataclass).
+        payload: What the environment needs to play it (a frozen dataclass).
         dataset: The data set that it is from; empty where tasks are from no file.
     """
 

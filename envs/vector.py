@@ -18,6 +18,7 @@ from .calls import drive_together
 from .episode import Info
 from .errors import BadValueError, EpisodeError
 from .registry import all_ids
+from .settings import check_integer
 
 Texts = tuple[str, ...]
 Bools = npt.NDArray[np.bool_]
@@ -55,10 +56,7 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
     """
 
     def __init__(self, env: TextEnv[Any, Any], num_envs: int) -> None:
-        if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
-            raise BadValueError(
-                f"TextVectorEnv: num_envs is {num_envs!r}; expected an integer of at least 1."
-            )
+        check_integer("num_envs", num_envs, "TextVectorEnv", min=1)
         if not isinstance(env, TextEnv):
             raise BadValueError(
                 f"TextVectorEnv: {type(env).__name__} is not a bare TextEnv; wrapped environments "

@@ -50,7 +50,7 @@ class Letters(TextEnv[LetterWorld, str]):
         return LetterWorld(task.payload), f"{'so ' * self.padding}{task.payload}: "
 
     def play(self, episode: Episode[LetterWorld], action: str) -> Outcome:
-        if self.broken and episode.world.word == self.broken:
+        if self.broken and episode.state.word == self.broken:
             raise EnvFault("the letter counter is broken")
         share = sum(c in "aeiou" for c in action) / max(1, len(action))
         terms = {"vowels": share, "length": 0.0}
@@ -61,7 +61,7 @@ class Letters(TextEnv[LetterWorld, str]):
             return done("", terms)
         return Outcome.move("\nagain: ", terms)
 
-    def measure(self, episode: Episode[LetterWorld]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[LetterWorld]) -> Mapping[str, float]:
         return {"hops": float(1 + episode.task.index % 2)}
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Any:

@@ -14,13 +14,14 @@ import numpy as np
 from ...envs.api import Policy
 from ...envs.errors import BadValueError
 from ...envs.forking import fork
+from ...envs.randomness import derive_seed
 from ...envs.tasks import split_size
 from ..scripted import closed, text_env
 from .edits import Change, edited, other_action
 from .position import Position
 from .records import Pair
 from .search import Planner, Tools, started
-from .trajectory import Attempt, derived_seed
+from .trajectory import Attempt
 
 Player = Callable[[gym.Env[Any, Any], int], Awaitable[Attempt]]
 """Plays the episode that an environment has just begun; the number is its seed."""
@@ -148,12 +149,12 @@ class Maker:
         return pairs
 
     async def _of_task(self, split: str, task: int) -> list[Pair]:
-        seed = derived_seed(self.settings.seed, task)
+        seed = derive_seed(self.settings.seed, task)
         begun = await started(fork(self.env), seed, split, task)
         attempts: list[Attempt] = []
         for number, player in enumerate(self.players):
             for again in range(self.settings.tries):
-                attempts.append(await player(fork(begun), derived_seed(seed, number, again)))
+                attempts.append(await player(fork(begun), derive_seed(seed, number, again)))
         rng = np.random.default_rng([seed, 4])
         found = self._contrasts(attempts, rng) + await self._edits(begun, attempts, rng)
         name = f"{text_env(begun).name}/{text_env(begun).episode.task.id}"

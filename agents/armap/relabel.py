@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...envs.errors import BadValueError
+from ...envs.randomness import derive_seed
 from ..prompting.text_model import Message, TextModel
-from .trajectory import Attempt, derived_seed
+from .trajectory import Attempt
 
 PROMPT = (
     "An agent acted in a text environment. Its whole trajectory is shown below. Write the task "
@@ -49,7 +50,7 @@ class Relabeller:
             [Message("user", text)] if self._chat else text,
             stop=() if self._chat else ("\n\n",),
             max_tokens=self._max_tokens,
-            seed=derived_seed(self._seed),
+            seed=derive_seed(self._seed),
         )
         said = done.text.strip()
         return f"{said}\n" if said else trajectory.instruction

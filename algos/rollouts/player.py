@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -19,13 +19,12 @@ from ...agents.engine import Completion, Engine, Request, Sampling
 from ...agents.render import Renderer
 from ...agents.scripted import text_env
 from ...envs.api import Status, TextEnv
+from ...envs.calls import call_env
 from ...envs.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
 from ...envs.forking import fork
 from ..contracts import Rollout, Start
 from ..forest import ROOT, Edge, Group, Ids, Tree, Turn, last_token_reward
 from .seeds import seed_at
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -165,7 +164,7 @@ class Player:
         """
         env = fork(self.env)
         options = {"split": start.split, "task": start.task}
-        observation, info = await _call(env, lambda: env.reset(seed=start.seed, options=options))
+        observation, info = await call_env(env, lambda: env.reset(seed=start.seed, options=options))
         first = Context([], self.renderer.open(text_env(env).instructions, observation))
         if len(first.obs_ids) >= self.max_context:
             raise ContextFullError(
@@ -215,7 +214,7 @@ class Player:
         """Take the action that ``done`` holds, whoever wrote it."""
         context, version = seat.now, self.engine.version
         action = self.renderer.action(context.given + done.ids.tolist())
-        observation, reward, _, _, info = await _call(seat.env, lambda: seat.env.step(action))
+        observation, reward, _, _, info = await call_env(seat.env, lambda: seat.env.step(action))
         seat.turns += 1
         if info["status"] == "env_error":
             self.fault = observation
@@ -351,7 +350,7 @@ def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float]
     """
     episode = world.episode
     try:
-        own = world.measure(episode)
+        own = world.metrics(episode)
     except EnvFault:
         return "env_error", ()
     return "truncated", (
@@ -365,12 +364,7 @@ def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float]
 
 def _account(world: TextEnv[Any, Any]) -> Mapping[str, Any]:
     episode = world.episode
-    return {} if episode.status == "env_error" else dict(world.account(episode))
-
-
-async def _call(env: gym.Env[Any, Any], do: Callable[[], T]) -> T:
-    """Run a step or reset; one that may wait for the outside world leaves the loop free."""
-    return await asyncio.to_thread(do) if text_env(env).blocking else do()
+    return {} if episode.status == "env_error" else dict(world.debug_info(episode))
 
 
 def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:

@@ -48,7 +48,7 @@ def score_requests(crawler: LinearCrawler, env: Any, requests: int) -> Values:
     values: dict[str, dict[str, float]] = {name: {} for name in Crawling.measures}
     for task in range(requests):
         crawler.crawl(env, task, {"split": "dev", "task": task})
-        metrics = env.measure(env.episode)
+        metrics = env.metrics(env.episode)
         unit = f"dev/{task}"
         values["recall"][unit] = float(metrics["crawler_recall"])
         values["actions"][unit] = float(metrics["all_actions"])

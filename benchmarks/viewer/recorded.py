@@ -106,7 +106,7 @@ def _accounts(episode: Transcript) -> tuple[list[dict[str, Any]], str]:
             if world.episode.observation != step.observation:
                 return [], f"Task {episode.task_id}: turn {number} plays differently here."
             env.step(step.action)
-            accounts.append(dict(world.account(world.episode)))
+            accounts.append(dict(world.debug_info(world.episode)))
     except TurngymError as error:
         return [], f"Crawls are not shown: {error}"
     return accounts, ""

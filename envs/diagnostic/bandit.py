@@ -54,19 +54,19 @@ class Bandit(TextEnv[Machine, str]):
     def play(self, episode: Episode[Machine], action: str) -> Outcome:
         """Pull an arm; an action that cannot be read has used the only turn."""
         arm = chosen(action, self.letters)
-        if arm == episode.world.best:
+        if arm == episode.state.best:
             return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
         text = "\n" if arm else expected(self.letters)
         done = Outcome.failed(text, {"outcome": 0.0}, verdict=-1)
         return done._replace(valid=arm is not None)
 
-    def fork_world(self, world: Machine) -> Machine:
+    def fork_state(self, state: Machine) -> Machine:
         """The state never changes, so copies share it."""
-        return world
+        return state
 
-    def secrets(self, episode: Episode[Machine]) -> tuple[str, ...]:
+    def hidden_answers(self, episode: Episode[Machine]) -> tuple[str, ...]:
         """The arm, where the rules do not list the arms."""
-        return () if self.instructions else (episode.world.best,)
+        return () if self.instructions else (episode.state.best,)
 
     def legal_actions(self) -> list[str]:
         """The arms."""
@@ -74,4 +74,4 @@ class Bandit(TextEnv[Machine, str]):
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Pulls the arm that pays."""
-        return LetterExpert(lambda env: env.episode.world.best, self.letters, mistakes, seed)
+        return LetterExpert(lambda env: env.episode.state.best, self.letters, mistakes, seed)

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import gymnasium as gym
 import numpy as np
 
-from ..errors import BadValueError, UnknownNameError
+from ..errors import UnknownNameError
 from ..tasks import SPLITS, Task
 
 P = TypeVar("P")
@@ -72,16 +72,6 @@ def check_size(size: str, where: str) -> bool:
     if size not in SIZES:
         raise UnknownNameError("size", size, SIZES, where)
     return size == "micro"
-
-
-def check_count(name: str, value: int, least: int, most: int, where: str) -> None:
-    """Refuse a setting outside its range.
-
-    Raises:
-        BadValueError: It is.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadValueError(f"{where}: {name} is {value!r}; expected {least} to {most}.")
 
 
 class LetterExpert:

@@ -12,8 +12,9 @@ from itertools import product
 
 from ..api import Episode, Outcome, Policy, TextEnv
 from ..randomness import EpisodeRandom
+from ..settings import check_integer
 from ..tasks import Task
-from .common import LetterExpert, Listed, check_count, check_size, chosen, expected
+from .common import LetterExpert, Listed, check_size, chosen, expected
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class Fork(TextEnv[Walk, str]):
     ) -> None:
         micro = check_size(size, "Fork")
         self.walk = (3 if micro else 5) if walk is None else walk
-        check_count("walk", self.walk, 1, 8, "Fork")
+        check_integer("walk", self.walk, "Fork", min=1, max=8)
         if not micro:
             self.instructions = (
                 f"Walk {self.walk} steps; every step is one of the letters a, b, c, d. Then choose "
@@ -61,29 +62,29 @@ class Fork(TextEnv[Walk, str]):
     def play(self, episode: Episode[Walk], action: str) -> Outcome:
         """Walk on, or choose a door at the end of the walk."""
         letter = chosen(action, self.letters)
-        world = episode.world
-        if len(world.steps) < self.walk:
+        state = episode.state
+        if len(state.steps) < self.walk:
             if letter is None:
                 return Outcome.unreadable(expected(self.letters), verdict=-1)
-            world.steps += letter
-            return Outcome.move("\ndoor:" if len(world.steps) == self.walk else "\n:", verdict=0)
-        if letter == self.good_door(world):
+            state.steps += letter
+            return Outcome.move("\ndoor:" if len(state.steps) == self.walk else "\n:", verdict=0)
+        if letter == self.good_door(state):
             return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
         done = Outcome.failed("\n", {"outcome": 0.0}, verdict=-1)
         return done._replace(valid=letter is not None)
 
-    def good_door(self, world: Walk) -> str:
+    def good_door(self, state: Walk) -> str:
         """The good door of the room that a walk leads to: the letters' places, added up."""
-        total = sum(self.letters.index(letter) for letter in world.steps)
+        total = sum(self.letters.index(letter) for letter in state.steps)
         return self.letters[(total + 1) % len(self.letters)]
 
-    def at_door(self, world: Walk) -> bool:
+    def at_door(self, state: Walk) -> bool:
         """True where the next letter decides."""
-        return len(world.steps) == self.walk
+        return len(state.steps) == self.walk
 
-    def fork_world(self, world: Walk) -> Walk:
+    def fork_state(self, state: Walk) -> Walk:
         """Copy the walk."""
-        return Walk(world.steps)
+        return Walk(state.steps)
 
     def legal_actions(self) -> list[str]:
         """The letters."""
@@ -94,5 +95,5 @@ class Fork(TextEnv[Walk, str]):
         return LetterExpert(self._best, self.letters, mistakes, seed)
 
     def _best(self, env: Fork) -> str:
-        world = env.episode.world
-        return self.good_door(world) if self.at_door(world) else self.letters[0]
+        state = env.episode.state
+        return self.good_door(state) if self.at_door(state) else self.letters[0]

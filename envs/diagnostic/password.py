@@ -11,8 +11,9 @@ from itertools import product
 
 from ..api import Episode, Outcome, Policy, TextEnv
 from ..randomness import EpisodeRandom
+from ..settings import check_integer
 from ..tasks import Task
-from .common import LetterExpert, Listed, check_count, check_size, chosen, expected
+from .common import LetterExpert, Listed, check_size, chosen, expected
 
 CODE = "bacabcbaccab"
 """The letters that open the doors, door by door: the same in all tasks, never shown."""
@@ -46,7 +47,7 @@ class Password(TextEnv[Doors, str]):
     ) -> None:
         micro = check_size(size, "Password")
         count = (3 if micro else 6) if doors is None else doors
-        check_count("doors", count, 1, len(CODE), "Password")
+        check_integer("doors", count, "Password", min=1, max=len(CODE))
         self.code = CODE[:count]
         if not micro:
             self.instructions = (
@@ -64,11 +65,11 @@ class Password(TextEnv[Doors, str]):
     def play(self, episode: Episode[Doors], action: str) -> Outcome:
         """Write a letter; one that cannot be read counts as a wrong one."""
         letter = chosen(action, self.letters)
-        world = episode.world
-        right = self.code[len(world.written)]
-        world.written.append(letter or "")
+        state = episode.state
+        right = self.code[len(state.written)]
+        state.written.append(letter or "")
         verdict = 1 if letter == right else -1
-        if len(world.written) < len(self.code):
+        if len(state.written) < len(self.code):
             if letter is None:
                 return Outcome.unreadable(expected(self.letters), verdict=verdict)
             return Outcome.move("\nnext:", verdict=verdict)
@@ -78,18 +79,18 @@ class Password(TextEnv[Doors, str]):
 
     def share(self, episode: Episode[Doors]) -> float:
         """Share of right letters."""
-        hits = sum(a == b for a, b in zip(self.code, episode.world.written, strict=False))
+        hits = sum(a == b for a, b in zip(self.code, episode.state.written, strict=False))
         return hits / len(self.code)
 
-    def measure(self, episode: Episode[Doors]) -> dict[str, float]:
+    def metrics(self, episode: Episode[Doors]) -> dict[str, float]:
         """Share of right letters."""
         return {"right": self.share(episode)}
 
-    def fork_world(self, world: Doors) -> Doors:
+    def fork_state(self, state: Doors) -> Doors:
         """Copy the letters."""
-        return Doors(list(world.written))
+        return Doors(list(state.written))
 
-    def secrets(self, episode: Episode[Doors]) -> tuple[str, ...]:  # noqa: ARG002
+    def hidden_answers(self, episode: Episode[Doors]) -> tuple[str, ...]:  # noqa: ARG002
         """The password."""
         return (self.code,)
 
@@ -100,5 +101,5 @@ class Password(TextEnv[Doors, str]):
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Knows the password."""
         return LetterExpert(
-            lambda env: self.code[len(env.episode.world.written)], self.letters, mistakes, seed
+            lambda env: self.code[len(env.episode.state.written)], self.letters, mistakes, seed
         )

@@ -11,8 +11,9 @@ from itertools import product
 
 from ..api import Episode, Outcome, Policy, TextEnv
 from ..randomness import EpisodeRandom
+from ..settings import check_integer
 from ..tasks import Task
-from .common import LetterExpert, Listed, check_count, check_size, chosen, expected
+from .common import LetterExpert, Listed, check_size, chosen, expected
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class Recall(TextEnv[Memory, str]):
     ) -> None:
         micro = check_size(size, "Recall")
         wait = (2 if micro else 4) if delay is None else delay
-        check_count("delay", wait, 1, 6, "Recall")
+        check_integer("delay", wait, "Recall", min=1, max=6)
         if not micro:
             self.instructions = (
                 "Remember the first letter. Signs follow; answer each with any of the letters a, "
@@ -62,21 +63,21 @@ class Recall(TextEnv[Memory, str]):
     def play(self, episode: Episode[Memory], action: str) -> Outcome:
         """Any letter goes on until the question; there only the first one is right."""
         letter = chosen(action, self.letters)
-        world = episode.world
-        if episode.turn <= len(world.noise):
+        state = episode.state
+        if episode.turn <= len(state.noise):
             if letter is None:
                 return Outcome.unreadable(expected(self.letters), verdict=-1)
-            if episode.turn == len(world.noise):
-                return Outcome.move(f"\n{world.noise[-1]} ?", verdict=0)
-            return Outcome.move(f"\n{world.noise[episode.turn - 1]}:", verdict=0)
-        if letter == world.letter:
+            if episode.turn == len(state.noise):
+                return Outcome.move(f"\n{state.noise[-1]} ?", verdict=0)
+            return Outcome.move(f"\n{state.noise[episode.turn - 1]}:", verdict=0)
+        if letter == state.letter:
             return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
         done = Outcome.failed("\n", {"outcome": 0.0}, verdict=-1)
         return done._replace(valid=letter is not None)
 
-    def fork_world(self, world: Memory) -> Memory:
+    def fork_state(self, state: Memory) -> Memory:
         """The state never changes, so copies share it."""
-        return world
+        return state
 
     def legal_actions(self) -> list[str]:
         """The letters."""
@@ -84,4 +85,4 @@ class Recall(TextEnv[Memory, str]):
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Repeats the letter all the time."""
-        return LetterExpert(lambda env: env.episode.world.letter, self.letters, mistakes, seed)
+        return LetterExpert(lambda env: env.episode.state.letter, self.letters, mistakes, seed)

@@ -85,80 +85,80 @@ class Spawn(TextEnv[Boxes, Inside]):
         inside = {"": "".join(letter for letter, _ in task.payload)}
         for letter, inner in task.payload:
             inside |= {letter: inner, **({letter + inner: ""} if inner else {})}
-        world = Boxes(inside)
-        return world, world.label("")
+        state = Boxes(inside)
+        return state, state.label("")
 
     def play(self, episode: Episode[Boxes], action: str) -> Outcome:
         """Ask, take or stop; the end of a session opens the next one that waits."""
-        world, letter = episode.world, chosen(action, self.letters)
-        world.acted += 1
-        world.asked_now = None
-        wanted = world.wanted(world.here) or STOP
+        state, letter = episode.state, chosen(action, self.letters)
+        state.acted += 1
+        state.asked_now = None
+        wanted = state.wanted(state.here) or STOP
         terms: dict[str, float] = {}
         if letter == TAKE and TAKE in wanted:
-            world.taken.append(world.here)
-            terms = {"coin": 1 / (len(world.inside) - 1) + COST}
+            state.taken.append(state.here)
+            terms = {"coin": 1 / (len(state.inside) - 1) + COST}
         elif letter is not None and letter != STOP:
             terms = {"cost": -COST}
-            self._ask(world, world.here + letter)
-        if letter == STOP or world.acted >= len(self.boxes):
-            after = self._next(world)
+            self._ask(state, state.here + letter)
+        if letter == STOP or state.acted >= len(self.boxes):
+            after = self._next(state)
         else:
             after = Outcome.move("\n:" if letter else expected(self.letters))
         verdict = 1 if letter and letter in wanted else -1
         return after._replace(terms=terms, verdict=verdict, valid=letter is not None)
 
-    def _ask(self, world: Boxes, key: str) -> None:
-        if key[-1] != TAKE and key not in world.asked and len(key) <= 2:
-            world.asked.append(key)
-            world.waiting.append(key)
-            world.asked_now = key
+    def _ask(self, state: Boxes, key: str) -> None:
+        if key[-1] != TAKE and key not in state.asked and len(key) <= 2:
+            state.asked.append(key)
+            state.waiting.append(key)
+            state.asked_now = key
 
-    def _next(self, world: Boxes) -> Outcome:
-        if world.waiting:
-            text, switch = self._go(world, world.waiting.pop(0))
+    def _next(self, state: Boxes) -> Outcome:
+        if state.waiting:
+            text, switch = self._go(state, state.waiting.pop(0))
             return Outcome.move(text, session=switch)
-        all_taken = len(world.taken) == len(world.inside) - 1
+        all_taken = len(state.taken) == len(state.inside) - 1
         return (Outcome.solved if all_taken else Outcome.failed)("\n", {})
 
-    def _go(self, world: Boxes, key: str) -> tuple[str, SessionSwitch]:
-        world.here, world.acted = key, 0
-        number = world.numbers.setdefault(key, len(world.numbers))
-        return world.label(key), SessionSwitch(number, world.numbers[key[:-1]])
+    def _go(self, state: Boxes, key: str) -> tuple[str, SessionSwitch]:
+        state.here, state.acted = key, 0
+        number = state.numbers.setdefault(key, len(state.numbers))
+        return state.label(key), SessionSwitch(number, state.numbers[key[:-1]])
 
     def asked(self) -> Sequence[Opening]:
         """The box that the last action asked for."""
-        world = self.episode.world
-        over = world.asked_now is None or self.episode.status != "running"
-        return () if over else self._openings([world.asked_now or ""])
+        state = self.episode.state
+        over = state.asked_now is None or self.episode.status != "running"
+        return () if over else self._openings([state.asked_now or ""])
 
     def waiting(self) -> Sequence[Opening]:
         """Boxes that nobody has acted in, the present one first."""
-        world = self.episode.world
-        fresh = [world.here] if world.here and not world.acted else []
-        return self._openings(fresh + world.waiting)
+        state = self.episode.state
+        fresh = [state.here] if state.here and not state.acted else []
+        return self._openings(fresh + state.waiting)
 
     def _openings(self, keys: Sequence[str]) -> list[Opening]:
-        world = self.episode.world
-        return [Opening(k, world.label(k), float(k in world.inside), len(k)) for k in keys]
+        state = self.episode.state
+        return [Opening(k, state.label(k), float(k in state.inside), len(k)) for k in keys]
 
     def session_key(self) -> str:
         """The present box."""
-        return self.episode.world.here
+        return self.episode.state.here
 
     def enter(self, episode: Episode[Boxes], key: str) -> tuple[str, SessionSwitch]:
         """Open a waiting box; the present one waits again if untouched, else it is closed."""
-        world = episode.world
-        if world.here and not world.acted:
-            world.waiting.insert(0, world.here)
-        world.waiting.remove(key)
-        return self._go(world, key)
+        state = episode.state
+        if state.here and not state.acted:
+            state.waiting.insert(0, state.here)
+        state.waiting.remove(key)
+        return self._go(state, key)
 
-    def measure(self, episode: Episode[Boxes]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Boxes]) -> Mapping[str, float]:
         """Share of the coins, and how many boxes were asked for."""
-        world = episode.world
-        coins = len(world.taken) / (len(world.inside) - 1)
-        return {"coins": coins, "asked": float(len(world.asked))}
+        state = episode.state
+        coins = len(state.taken) / (len(state.inside) - 1)
+        return {"coins": coins, "asked": float(len(state.asked))}
 
     def legal_actions(self) -> list[str]:
         """The letters."""
@@ -168,7 +168,7 @@ class Spawn(TextEnv[Boxes, Inside]):
         """Does what the labels say, then stops."""
 
         def best(env: Spawn) -> str:
-            return (env.episode.world.wanted(env.episode.world.here) or STOP)[0]
+            return (env.episode.state.wanted(env.episode.state.here) or STOP)[0]
 
         return LetterExpert(best, self.letters, mistakes, seed)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 
-from ..api import NO_TERMS, Episode, Outcome, Policy, TextEnv
+from ..api import TextEnv
+from ..episode import NO_TERMS, Episode, Outcome
 from ..errors import BadValueError
 from ..randomness import EpisodeRandom
 from ..tasks import Task
@@ -27,6 +26,7 @@ from .arithmetic import (
 )
 from .puzzles import Puzzle, check_size, generated, read_puzzles
 from .reading import Answer, Step, Unread, read_action
+from .state import Desk
 
 RULES = """\
 Make 24 out of the four numbers with +, -, * and /. Use each number exactly once.
@@ -39,20 +39,6 @@ An answer ends the game. Only the last line of what you write counts.
 """
 HOW = "Write a step like 3 + 5 = 8, or answer: and an expression of all four numbers."
 HOW_SHORT = "Write a step like 3 + 5 = 8."
-
-
-@dataclass(slots=True)
-class Desk:
-    """The episode's state: the numbers that are left, and counts of what was tried."""
-
-    left: tuple[Fraction, ...]
-    steps: int = 0
-    refused: int = 0
-    answered: bool = False
-
-    def digest(self) -> str:
-        """Text that names the state."""
-        return f"{listed(self.left)}|{self.steps}|{self.refused}|{self.answered}"
 
 
 class Game24(TextEnv[Desk, Puzzle]):
@@ -117,7 +103,7 @@ class Game24(TextEnv[Desk, Puzzle]):
 
     def play(self, episode: Episode[Desk], action: str) -> Outcome:
         """Take a step, grade an answer, or say what is wrong."""
-        desk: Desk = episode.world
+        desk: Desk = episode.state
         try:
             read = read_action(action)
         except Unread as fault:
@@ -130,18 +116,18 @@ class Game24(TextEnv[Desk, Puzzle]):
             return Outcome.move(f"{fault} {self._shown(desk)}", verdict=-1)
         return self._stepped(desk, Move(read.left, read.operator, read.right, read.result))
 
-    def fork_world(self, world: Desk) -> Desk:
+    def fork_state(self, state: Desk) -> Desk:
         """A copy; its fields are immutable."""
-        return Desk(world.left, world.steps, world.refused, world.answered)
+        return Desk(state.left, state.steps, state.refused, state.answered)
 
-    def secrets(self, episode: Episode[Desk]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Desk]) -> Sequence[str]:
         """The expert's answer."""
         numbers = numbers_of(episode.task.payload.numbers)
         return (expression_of(numbers, solution(numbers)),)
 
-    def measure(self, episode: Episode[Desk]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Desk]) -> Mapping[str, float]:
         """Steps taken, steps refused, and whether it ended with an answer."""
-        desk = episode.world
+        desk = episode.state
         return {
             "steps": float(desk.steps),
             "refused": float(desk.refused),
@@ -150,21 +136,7 @@ class Game24(TextEnv[Desk, Puzzle]):
 
     def legal_actions(self) -> list[str]:
         """Every operation on two of the numbers that are left."""
-        return [str(move) for move in moves(self.episode.world.left)]
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Takes steps that lead to 24; answers at once where steps no longer do.
-
-        Args:
-            mistakes: Probability per action of a mistake, of one of four kinds at random: a result
-                that is made up, a number that is not there, a step in no readable form, an answer
-                that leaves a number out (which ends the episode). See
-                :mod:`turngym.envs.game24.expert`.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
+        return [str(move) for move in moves(self.episode.state.left)]
 
     def _shown(self, desk: Desk) -> str:
         return f"{listed(desk.left)}\n" if self.micro else f"Left: {listed(desk.left)}\n"

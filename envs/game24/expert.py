@@ -23,7 +23,13 @@ _SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "by"}
 
 
 class Expert(Erring):
-    """A policy for :class:`Game24`; see :meth:`Game24.expert`."""
+    """A policy for :class:`Game24`: steps that lead to 24, or an answer where steps no longer do.
+
+    Args:
+        mistakes: Probability per action of a mistake, of one of :data:`KINDS` at random; an answer
+            that leaves a number out ends the episode.
+        seed: Seed of the mistakes.
+    """
 
     def __call__(
         self,
@@ -31,9 +37,9 @@ class Expert(Erring):
         observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
-        """The next action of the episode in ``env``."""
+        """Return the next action of the episode in ``env``."""
         episode = cast("Game24", env.unwrapped).episode
-        given, left = numbers_of(episode.task.payload.numbers), episode.world.left
+        given, left = numbers_of(episode.task.payload.numbers), episode.state.left
         if self.errs():
             kind = KINDS[int(self._rng.integers(len(KINDS)))]
             return mistake(kind, given, left, self._rng)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..disk_cache import cached_arrays, source_digest
 from ..errors import BadValueError, DataError, UnknownNameError
+from ..forking import Shared
 from ..tasks import SPLITS, Task
 from .arithmetic import numbers_of, plainly, reachable
 
@@ -36,7 +36,7 @@ class Puzzle:
         return " ".join(map(str, self.numbers))
 
 
-class Puzzles:
+class Puzzles(Shared):
     """Puzzles per split; the id of a task is its split and its numbers.
 
     Args:
@@ -49,9 +49,6 @@ class Puzzles:
             split: {f"{split}/{puzzle}".replace(" ", "-"): i for i, puzzle in enumerate(puzzles)}
             for split, puzzles in self._splits.items()
         }
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Puzzles:
-        return self
 
     def sizes(self) -> Mapping[str, int | None]:
         """Number of puzzles per split."""

@@ -12,11 +12,12 @@ such rows are refused, or left out with ``skip_unreadable=True``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadValueError, DataError, UnknownNameError
+from ..forking import Shared
 from ..rows import (
     Rows,
     as_object,
@@ -30,14 +31,45 @@ from ..rows import (
     text_of,
     without_mark,
 )
-from ..tasks import SPLITS
+from ..tasks import SPLITS, Task
 from .grading import Grader
 from .problem import Problem
-from .source import GivenProblems
 
 ENDINGS = (".json", ".jsonl")
 Data = str | Path | Mapping[str, str | Path]
 """What the setting ``data`` takes."""
+
+
+class GivenProblems(Shared):
+    """Problems that somebody has, per split.
+
+    Args:
+        splits: (id, problem) rows by split, ids unique in all of them.
+        left_out: Rows that were left out because nothing here can grade them.
+    """
+
+    def __init__(
+        self, splits: Mapping[str, Sequence[tuple[str, Problem]]], left_out: int = 0
+    ) -> None:
+        self._splits = {split: tuple(rows) for split, rows in splits.items()}
+        self._places = {
+            split: {row_id: i for i, (row_id, _) in enumerate(rows)}
+            for split, rows in self._splits.items()
+        }
+        self.left_out = left_out
+
+    def sizes(self) -> Mapping[str, int | None]:
+        """Tasks per split."""
+        return {split: len(rows) for split, rows in self._splits.items()}
+
+    def task(self, split: str, index: int) -> Task[Problem]:
+        """The problem at ``index``."""
+        row_id, problem = self._splits[split][index]
+        return Task(row_id, split, index, problem)
+
+    def index_of(self, split: str, task_id: str) -> int | None:
+        """Place of the task with this id."""
+        return self._places[split].get(task_id)
 
 
 def load_problems(data: Data, grader: Grader, skip_unreadable: bool = False) -> GivenProblems:

@@ -3,34 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..api import Policy, TextEnv
+from ..api import TextEnv
 from ..episode import Episode, Outcome, Verdict
 from ..errors import BadValueError, UnknownNameError
-from ..grammar import Tagged
+from ..grammar import Tagged, TagGrammar
 from ..randomness import EpisodeRandom
 from ..self_corrections import response_measures
+from ..settings import check_integer
 from ..tasks import Task
 from .arithmetic import equations
-from .data import Data, load_problems
-from .generator import MOST_STEPS, SCALES, TOPICS, TRAPS, Generator
+from .data import Data, GivenProblems, load_problems
+from .generator import (
+    MOST_STEPS,
+    SCALES,
+    TOPICS,
+    TRAPS,
+    GeneratedProblems,
+    Generator,
+    generated_problems,
+)
 from .grading import make_grader
 from .problem import Problem
-from .source import GeneratedProblems, GivenProblems, generated_problems
-from .text import GO_ON, ONE_TURN, PROMPTS, TURNS, first_observation, reminder
+from .state import MathState
 
+ONE_TURN = TagGrammar({"answer": "number"})
+TURNS = TagGrammar({"step": "one sum", "answer": "number"})
+GO_ON = "\n"
+"""What is shown after a step."""
+_RULES = (
+    "Solve the problem. Read it to the end first: some numbers may not matter, units may change, "
+    "and 'fewer than' may stand on either side. Write down every sum with its result, check it, "
+    "and take back what turns out to be wrong. "
+)
+_ANSWER = (
+    "Finish with the number alone between <answer> and </answer>: an integer, a decimal or a "
+    "fraction, exact and not rounded. The first answer counts. "
+)
+PROMPTS: Mapping[str, Mapping[bool, str]] = {
+    "plain": {
+        False: f"{_RULES}{_ANSWER}",
+        True: (
+            f"{_RULES}Write one sum at a time between <step> and </step>; each is a turn of its "
+            f"own, and your turns are limited. {_ANSWER}"
+        ),
+    },
+    "none": {False: "", True: ""},
+}
+"""By name, then by whether steps are turns."""
 _MICRO_STEPS = (1, 2)
-
-
-@dataclass(slots=True)
-class MathState:
-    """What an episode of MathWord has come to."""
-
-    reached: tuple[int, ...] = ()  # steps of the plan whose results were written
-    answer: str | None = None
 
 
 class MathWord(TextEnv[MathState, Problem]):
@@ -125,7 +148,7 @@ class MathWord(TextEnv[MathState, Problem]):
 
     def begin(self, task: Task[Problem], random: EpisodeRandom) -> tuple[MathState, str]:  # noqa: ARG002
         """The problem; nothing has been worked out yet."""
-        return MathState(), first_observation(task.payload.text)
+        return MathState(), f"Problem: {task.payload.text}\n"
 
     def play(self, episode: Episode[MathState], action: str) -> Outcome:
         """A step, the answer, or a reminder of how to write them."""
@@ -134,8 +157,11 @@ class MathWord(TextEnv[MathState, Problem]):
             if not self.in_turns:  # the one reply holds no answer
                 failed = Outcome.failed("", {"outcome": 0.0}, verdict=-1)
                 return failed._replace(valid=False)
-            return Outcome.unreadable(reminder(self.grammar), verdict=-1)
-        state, problem = episode.world, episode.task.payload
+            reminder = (
+                f"\nThis holds neither a step nor an answer. Write {self.grammar.expected}.\n"
+            )
+            return Outcome.unreadable(reminder, verdict=-1)
+        state, problem = episode.state, episode.task.payload
         if read.tag == "step":
             return Outcome.move(GO_ON, verdict=_judged(state, problem, read.content))
         state.answer = read.content
@@ -143,15 +169,15 @@ class MathWord(TextEnv[MathState, Problem]):
             return Outcome.solved("", {"outcome": 1.0}, verdict=1)
         return Outcome.failed("", {"outcome": 0.0}, verdict=-1)
 
-    def fork_world(self, world: MathState) -> MathState:
+    def fork_state(self, state: MathState) -> MathState:
         """A copy; its fields are immutable."""
-        return MathState(world.reached, world.answer)
+        return MathState(state.reached, state.answer)
 
-    def secrets(self, episode: Episode[MathState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[MathState]) -> Sequence[str]:
         """The answer of a generated problem; a user's own may well state theirs."""
         return (episode.task.payload.answer,) if episode.task.payload.plan else ()
 
-    def measure(self, episode: Episode[MathState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[MathState]) -> Mapping[str, float]:
         """Length of the replies, self-corrections, whether there was an answer, the plan's steps.
 
         ``false_sums`` is the share of the written sums that do not hold, 0 where there is none.
@@ -159,25 +185,12 @@ class MathWord(TextEnv[MathState, Problem]):
         said = [step.action for step in episode.steps]
         sums = [holds for text in said for holds, _ in equations(text)]
         metrics = response_measures(said)
-        metrics["answered"] = float(episode.world.answer is not None)
+        metrics["answered"] = float(episode.state.answer is not None)
         metrics["sums"] = float(len(sums))
         metrics["false_sums"] = 1.0 - sum(sums) / len(sums) if sums else 0.0
         if plan := episode.task.payload.plan:
             metrics["steps"] = float(len(plan))
         return metrics
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Writes the plan's sums one by one, then the answer; of a user's problems the answer.
-
-        Args:
-            mistakes: Probability per sum of a wrong one: another sign, or a result that is a
-                little off. A third of them is taken back at once ("Wait, …"), the others are
-                carried on.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
 
 
 def _judged(state: MathState, problem: Problem, said: str) -> Verdict:
@@ -203,9 +216,7 @@ def _generated(
         raise UnknownNameError("size", size, SCALES, "MathWord")
     micro = size == "micro"
     known = tuple(name for name, topic in TOPICS.items() if topic.micro or not micro)
-    seed = 0 if world_seed is None else world_seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadValueError(f"MathWord: world_seed is {seed!r}; expected an integer from 0.")
+    seed = 0 if world_seed is None else check_integer("world_seed", world_seed, "MathWord", min=0)
     generator = Generator(
         size=size,
         steps=_steps(steps, micro),
@@ -220,10 +231,7 @@ def _steps(steps: int | Sequence[int] | None, micro: bool) -> tuple[int, ...]:
         return _MICRO_STEPS if micro else tuple(range(1, MOST_STEPS + 1))
     given = steps if isinstance(steps, Sequence) else [steps]
     for n in given:
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_STEPS:
-            raise BadValueError(
-                f"MathWord: steps is {steps!r}; expected numbers from 1 to {MOST_STEPS}."
-            )
+        check_integer("steps", n, "MathWord", min=1, max=MOST_STEPS)
     if not given:
         raise BadValueError("MathWord: steps is empty; expected at least one number.")
     return tuple(sorted(set(given)))

@@ -23,7 +23,15 @@ _OTHER_SIGN = {"+": "-", "-": "+", "*": "+", "/": "*"}
 
 
 class Expert(Erring):
-    """A policy for :class:`MathWord`; see :meth:`MathWord.expert`."""
+    """A policy for :class:`MathWord`: the plan's sums one by one, then the answer.
+
+    To a user's problems, which have no plan, it only gives the answer.
+
+    Args:
+        mistakes: Probability per sum of a wrong one: another sign, or a result that is a little
+            off. A third of them is taken back at once ("Wait, …"), the others are carried on.
+        seed: Seed of the mistakes.
+    """
 
     def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
         super().__init__(mistakes, seed)
@@ -35,7 +43,7 @@ class Expert(Erring):
         observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
         info: Mapping[str, Any],
     ) -> str:
-        """The next action of the episode in ``env``."""
+        """Return the next action of the episode in ``env``."""
         world = cast("MathWord", env.unwrapped)
         problem: Problem = world.episode.task.payload
         if not problem.plan:

@@ -7,9 +7,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from ..drawn_tasks import DrawnTasks
+from ..errors import BadValueError
 from .links import FULL, KINDS, MICRO, Dice, Draw, Link, Scale, Topic
 from .problem import Problem, SolvingStep
 from .quantities import show
@@ -25,6 +29,8 @@ MOST_STEPS = 6
 _SHARES = (6, 8, 10)
 """Of ten contents, the first six are train, the next two dev, the last test."""
 _TRIES = 2000
+EVAL_TASKS = 500
+"""Problems of the dev and of the test split."""
 _EXTRA_SHARE = 0.4
 _NAMES: Sequence[str] = (
     "Ana", "Ben", "Eva", "Tom", "Lia", "Max", "Ida", "Leo", "Mia", "Jon", "Zoe", "Sam", "Amy",
@@ -186,3 +192,39 @@ def _sensible(value: Fraction, topic: Topic, cap: int) -> bool:
     if not 0 < value <= cap:
         return False
     return value.denominator == 1 or (not topic.whole and 1000 % value.denominator == 0)
+
+
+class GeneratedProblems(DrawnTasks[Problem]):
+    """Problems drawn at random: train has no end, dev and test have 500 each.
+
+    The problem at an index depends on the generator's settings, the seed, the split and the index
+    alone. No two splits share a problem, not even with other names in it.
+    """
+
+    def __init__(self, generator: Generator, seed: int) -> None:
+        super().__init__(seed, EVAL_TASKS)
+        self.generator = generator
+
+    def __reduce__(self) -> Any:
+        return generated_problems, (self.generator, self.seed)
+
+    def draw(self, pool: int, random: np.random.Generator) -> Problem:
+        """A problem of split number ``pool``.
+
+        Raises:
+            BadValueError: No problem fits the settings.
+        """
+        problem = self.generator.draw(pool, random)
+        if problem is None:
+            raise BadValueError(
+                f"MathWord: no problem fits steps={self.generator.steps}, topics="
+                f"{self.generator.topics}, traps={self.generator.traps} in size "
+                f"{self.generator.size!r}; allow more of them."
+            )
+        return problem
+
+
+@lru_cache(maxsize=32)
+def generated_problems(generator: Generator, seed: int) -> GeneratedProblems:
+    """The source of these settings, one per process."""
+    return GeneratedProblems(generator, seed)

@@ -40,7 +40,7 @@ class CrawlPolicy:
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
         """The next action, or the rest of the session."""
         world: PaperCrawler = env.unwrapped  # pyright: ignore[reportAssignmentType]
-        crawl, request = world.episode.world, world.episode.task.payload
+        crawl, request = world.episode.state, world.episode.task.payload
         paper = world.library.find(crawl.here) if crawl.here else None
         if paper is None:
             args = self.queries(world, request)
@@ -95,7 +95,8 @@ class Expert(CrawlPolicy):
     """Knows the labels: opens the sections whose new papers are worth more than they cost.
 
     Args:
-        mistakes: Probability of opening another section, and of leaving out a scripted query.
+        mistakes: Probability of opening another section, and of leaving out a scripted query. 0.1
+            is PaSa's rule for imitation data (section 4.1 of the paper).
         seed: Of the mistakes.
     """
 
@@ -110,7 +111,7 @@ class Expert(CrawlPolicy):
 
     def sections(self, env: PaperCrawler, request: Request, paper: Paper) -> Iterable[str]:
         """Those that pay, in their order, and mistakes."""
-        desk, seen, opened = env.desk, set(env.episode.world.queue), []
+        desk, seen, opened = env.desk, set(env.episode.state.queue), []
         for name in paper.sections:
             papers = [p for p in desk.section(request, paper, name) if p.id not in seen]
             scores = desk.selector.probabilities([Judged(request, p) for p in papers])

@@ -6,11 +6,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..api import Policy, TextEnv
-from ..episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
+from ..api import TextEnv
+from ..episode import Call, Episode, Opening, Outcome, Policy, SessionSwitch, Verdict
 from ..randomness import EpisodeRandom
 from ..tasks import Task
-from .baselines import BASELINES, Expert
+from .baselines import BASELINES
 from .crawl import Agenda, Crawl, Record
 from .desk import Desk
 from .grammar import ALL_STOPS, MARKERS, STOPS, Move
@@ -203,7 +203,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
 
     def play(self, episode: Episode[Crawl], action: str) -> Generator[Call, Any, Outcome]:
         """Carry out the actions of the text, and open the next session where this one ends."""
-        crawl, request = episode.world, episode.task.payload
+        crawl, request = episode.state, episode.task.payload
         plan = make_plan(self.rules, crawl, action)
         crawl.ended, crawl.acting = "", crawl.here
         records: list[Record] = []
@@ -220,7 +220,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         return Record(move, "beyond the session's cap: not carried out", cost, 0, (), 0, -cost)
 
     def _after(self, episode: Episode[Crawl], at_limit: bool) -> Outcome:
-        crawl = episode.world
+        crawl = episode.state
         found = sum(record.relevant for record in crawl.last)
         terms = {
             "found": self.rules.alpha * found,
@@ -257,7 +257,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         return text + "\n"
 
     def _open(self, episode: Episode[Crawl], paper: str) -> tuple[str, SessionSwitch]:
-        crawl = episode.world
+        crawl = episode.state
         self.agenda.open(crawl, paper)
         text = self.expand_prompt(episode.task.payload, paper)
         return text, SessionSwitch(crawl.number, crawl.parent(paper))
@@ -270,9 +270,9 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         """With what the session of a paper begins."""
         return self.prompts.expand(request, self.outlines[paper_id])
 
-    def fork_world(self, world: Crawl) -> Crawl:
+    def fork_state(self, state: Crawl) -> Crawl:
         """A copy of the queue and the schedule; papers are shared."""
-        return world.fork()
+        return state.fork()
 
     # ------------------------------------------------------------------ sessions
 
@@ -281,24 +281,24 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         episode = self.episode
         if episode.status != "running":
             return ()
-        new = (paper for record in episode.world.last for paper, _ in record.new)
-        return self._openings(p for p in new if self.agenda.can_open(episode.world, p))
+        new = (paper for record in episode.state.last for paper, _ in record.new)
+        return self._openings(p for p in new if self.agenda.can_open(episode.state, p))
 
     def waiting(self) -> Sequence[Opening]:
         """Sessions that can be opened, in the schedule's order."""
-        return self._openings(self.agenda.openable(self.episode.world))
+        return self._openings(self.agenda.openable(self.episode.state))
 
     def session_key(self) -> str:
         """Id of the present session's paper."""
-        return self.episode.world.here
+        return self.episode.state.here
 
     def enter(self, episode: Episode[Crawl], key: str) -> tuple[str, SessionSwitch]:
         """Open a waiting session; the present one waits again if nobody has acted in it."""
-        self.agenda.enter(episode.world, key)
+        self.agenda.enter(episode.state, key)
         return self._open(episode, key)
 
     def _openings(self, papers: Any) -> list[Opening]:
-        crawl, request = self.episode.world, self.episode.task.payload
+        crawl, request = self.episode.state, self.episode.task.payload
         return [
             Opening(p, self.expand_prompt(request, p), found.score, found.depth + 1)
             for p in papers
@@ -311,15 +311,15 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         """``crawl``: what the last step did, see :class:`CrawlInfo`."""
         return {"crawl": crawl_info(self, episode)}
 
-    def account(self, episode: Episode[Crawl]) -> Mapping[str, Any]:
+    def debug_info(self, episode: Episode[Crawl]) -> Mapping[str, Any]:
         """``crawl``: papers and scores by title, see :class:`CrawlAccount`."""
         return {"crawl": crawl_account(self, episode)}
 
-    def measure(self, episode: Episode[Crawl]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Crawl]) -> Mapping[str, float]:
         """PaSa's measures, see :func:`~turngym.envs.paper_crawler.measures.crawl_measures`."""
-        return crawl_measures(episode.world, episode.task.payload, self.library.find)
+        return crawl_measures(episode.state, episode.task.payload, self.library.find)
 
-    def secrets(self, episode: Episode[Crawl]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Crawl]) -> Sequence[str]:
         """Titles of the answers; none for real requests, some of which name one."""
         if self.crawled.size is None:
             return ()
@@ -328,26 +328,18 @@ class PaperCrawler(TextEnv[Crawl, Request]):
 
     def valid_args(self) -> list[str]:
         """Names of the present paper's sections that were not opened in this session."""
-        crawl = self.episode.world
+        crawl = self.episode.state
         paper = self.library.find(crawl.here) if crawl.here else None
         return [name for name in paper.sections if name not in crawl.said] if paper else []
 
     def legal_actions(self) -> list[str]:
         """The request itself as a query, or the paper's sections; and to stop."""
-        crawl = self.episode.world
+        crawl = self.episode.state
         args = self.valid_args() if crawl.here else [self.episode.task.payload.text]
         whole = self.rules.granularity == "session"
         end = STOPS[crawl.kind] if whole else ""
         actions = [f"{MARKERS[crawl.kind]} {arg}\n{end}" for arg in args if "[" not in arg]
         return [*actions, STOPS[crawl.kind]]
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Scripted queries, then the sections that bring relevant papers.
-
-        It knows the labels, and opens other sections with probability ``mistakes`` (0.1 is PaSa's
-        rule for imitation data, section 4.1 of the paper).
-        """
-        return Expert(mistakes=mistakes, seed=seed)
 
     def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
         """Scripted policies that read no labels, by name."""

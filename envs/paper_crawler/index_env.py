@@ -106,7 +106,7 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
 
     def text(self, action: int) -> str:
         """What the inner environment is told."""
-        kind, args = self.inner.episode.world.kind, self.args()
+        kind, args = self.inner.episode.state.kind, self.args()
         if action == STOP:
             return STOPS[kind]
         known = action <= len(args)
@@ -115,7 +115,7 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
     def args(self) -> list[str]:
         """Arguments that can be chosen, those that were taken included."""
         world = self.inner
-        crawl = world.episode.world
+        crawl = world.episode.state
         if world.episode.status != "running":
             return []
         if not crawl.here:
@@ -125,7 +125,7 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
 
     def observe(self) -> Choices:
         """The present state as arrays."""
-        world, crawl, args = self.inner, self.inner.episode.world, self.args()
+        world, crawl, args = self.inner, self.inner.episode.state, self.args()
         request = world.episode.task.payload.text
         choices = np.zeros((self.n_max, len(CHOICE_FEATURES)), dtype=np.float32)
         mask = np.zeros(self.n_max + 1, dtype=np.int8)

@@ -64,7 +64,7 @@ class CrawlInfo(TypedDict):
 
 def crawl_info(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlInfo:
     """The report on the state after the last step."""
-    crawl, request = episode.world, episode.task.payload
+    crawl, request = episode.state, episode.task.payload
     paper = crawl.acting
     parent = crawl.parent(paper)
     return {
@@ -110,7 +110,7 @@ class DeedAccount(TypedDict):
 
 
 class CrawlAccount(TypedDict):
-    """What :meth:`PaperCrawler.account` tells of a crawl's last step."""
+    """What :meth:`PaperCrawler.debug_info` tells of a crawl's last step."""
 
     request: str
     answers: int
@@ -125,7 +125,7 @@ class CrawlAccount(TypedDict):
 
 def crawl_account(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlAccount:
     """The last step for a reader: titles, and which papers are answers."""
-    crawl, request = episode.world, episode.task.payload
+    crawl, request = episode.state, episode.task.payload
     answers = frozenset(request.answers)
 
     def title(paper: str) -> str:
@@ -189,7 +189,7 @@ def _action(env: PaperCrawler, episode: Episode[Crawl], record: Record) -> Actio
 
 
 def _spawned(env: PaperCrawler, episode: Episode[Crawl], paper: str, score: float) -> SpawnInfo:
-    crawl = episode.world
+    crawl = episode.state
     can = episode.status == "running" and env.agenda.can_open(crawl, paper)
     return {
         "paper_id": paper,

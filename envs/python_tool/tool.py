@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import BadValueError, EnvFault
+from ..settings import check_integer, check_number
 from . import protections
 from .process import Ended, Limits, run_closed_off
 
@@ -63,10 +64,10 @@ class PythonTool:
     allow_weaker: bool = False
 
     def __post_init__(self) -> None:
-        _check("timeout_s", self.timeout_s, (int, float), 0.1, 3600)
-        _check("memory_mb", self.memory_mb, int, 64, 1 << 20)
-        _check("disk_mb", self.disk_mb, int, 1, 1 << 10)
-        _check("max_output_chars", self.max_output_chars, int, 100, 500_000)
+        check_number("timeout_s", self.timeout_s, "PythonTool", min=0.1, max=3600)
+        check_integer("memory_mb", self.memory_mb, "PythonTool", min=64, max=1 << 20)
+        check_integer("disk_mb", self.disk_mb, "PythonTool", min=1, max=1 << 10)
+        check_integer("max_output_chars", self.max_output_chars, "PythonTool", min=100, max=500_000)
         if not isinstance(self.allow_weaker, bool):
             raise BadValueError(
                 f"PythonTool: allow_weaker is {self.allow_weaker!r}; expected True or False."
@@ -142,13 +143,3 @@ def _read(output: bytearray) -> str:
 
 def _signal(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-
-
-def _check(
-    name: str, value: object, kind: type | tuple[type, ...], least: float, most: float
-) -> None:
-    if isinstance(value, bool) or not isinstance(value, kind) or not least <= value <= most:  # pyright: ignore
-        what = "an integer" if kind is int else "a number"
-        raise BadValueError(
-            f"PythonTool: {name} is {value!r}; expected {what} from {least:g} to {most:g}."
-        )

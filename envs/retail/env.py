@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import Policy, TextEnv
+from ..api import TextEnv
 from ..episode import Call, Episode, Outcome, Play, Verdict
 from ..errors import BadValueError
 from ..grammar import ToolCall, Unreadable
@@ -179,27 +179,27 @@ class Retail(TextEnv[RetailState, RetailTask]):
             return Outcome.unreadable(f"Tool: {call.message}\n", verdict=0)
         assert isinstance(call, ToolCall)
         text, verdict = called(episode, self.knowledge, call, action, tracks=self.tracks)
-        state = episode.world
+        state = episode.state
         if state.transferred and self.knowledge.tools.semantics.name == "tau1":
             state.mind.end = "transfer"
             return self._ended(episode, action, f"Tool: {text}\n", verdict)
         return Outcome.move(f"Tool: {text}\n", verdict=verdict)
 
     def _said(self, episode: Episode[RetailState], message: str) -> Play:
-        state, scenario = episode.world, episode.task.payload.scenario or _NOBODY
+        state, scenario = episode.state, episode.task.payload.scenario or _NOBODY
         if self.customer.blocking:
             return self._asked(episode, message)
         turn = self.customer.reply(scenario, state.mind, message, state.events)
         return self._answered(episode, message, turn)
 
     def _asked(self, episode: Episode[RetailState], message: str) -> Generator[Call, Any, Outcome]:
-        state, scenario = episode.world, episode.task.payload.scenario or _NOBODY
+        state, scenario = episode.state, episode.task.payload.scenario or _NOBODY
         ask = Ask(self.customer, scenario, state.mind.fork(), message, state.events)
         turn, state.mind = yield Call(serve_replies, ask)
         return self._answered(episode, message, turn)
 
     def _answered(self, episode: Episode[RetailState], message: str, turn: UserTurn) -> Outcome:
-        state = episode.world
+        state = episode.state
         verdict = talked(episode, message, tracks=self.tracks)
         state.events = ()
         if turn.end:
@@ -228,7 +228,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         messages = [] if self.tracks and not task.outputs else spoken(episode, action)
         return scored(
             task,
-            episode.world,
+            episode.state,
             self.knowledge.right(episode.task.id, task),
             messages,
             tracks=self.tracks,
@@ -244,14 +244,14 @@ class Retail(TextEnv[RetailState, RetailTask]):
         speak = getattr(self.channel, "sound", None)
         if speak is None:
             raise BadValueError("Retail: there is no sound; expected channel='speech'.")
-        state = self.episode.world
+        state = self.episode.state
         return speak(state.words, state.mind.key, state.mind.turn)
 
-    def fork_world(self, world: RetailState) -> RetailState:
+    def fork_state(self, state: RetailState) -> RetailState:
         """A copy; records, scenario and words are shared."""
-        return world.fork()
+        return state.fork()
 
-    def secrets(self, episode: Episode[RetailState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[RetailState]) -> Sequence[str]:
         """The customer's user id, and the items that the wishes mean."""
         scenario = episode.task.payload.scenario
         if scenario is None:
@@ -260,9 +260,9 @@ class Retail(TextEnv[RetailState, RetailTask]):
         items = () if shown else [w.new_id for g in scenario.goals for w in g.wants if w.new_id]
         return (scenario.identity.user_id, *items)
 
-    def measure(self, episode: Episode[RetailState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[RetailState]) -> Mapping[str, float]:
         """The parts of the success, the tier, and what was done."""
-        state, task = episode.world, episode.task.payload
+        state, task = episode.state, episode.task.payload
         over = bool(state.mind.end)
         score = self.score(episode) if over else Score(*([False] * 5))
         found = {
@@ -291,18 +291,6 @@ class Retail(TextEnv[RetailState, RetailTask]):
         from .expert import sensible_actions
 
         return sensible_actions(self)
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Knows the customer's wishes: asks, reads, proposes, writes, answers, denies.
-
-        Args:
-            mistakes: Probability per action of a plausible wrong one: a wrong record, an idle
-                message, a wrong proposal, a wrong denial, a change without a yes.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
 
 
 def _nobody() -> Any:

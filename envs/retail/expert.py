@@ -31,7 +31,13 @@ _ASKED = {
 
 
 class Expert(Erring):
-    """A policy for :class:`Retail`; see :meth:`Retail.expert`."""
+    """A policy for :class:`Retail` that knows the customer's wishes.
+
+    Args:
+        mistakes: Probability per action of a plausible wrong one: a wrong record, an idle message,
+            a wrong proposal, a wrong denial, a change without a yes.
+        seed: Seed of the mistakes.
+    """
 
     def __call__(
         self,
@@ -67,7 +73,7 @@ class _Plan:
         self.env = env
         self.micro = env.knowledge.size == "micro"
         self.task = env.episode.task.payload
-        self.state: RetailState = env.episode.world
+        self.state: RetailState = env.episode.state
         assert self.task.scenario is not None
         self.scenario = self.task.scenario
         self.mind = self.state.mind
@@ -255,7 +261,7 @@ def _spoiled(goal: Goal, order_id: str) -> Goal:
 
 def sensible_actions(env: Retail) -> list[str]:
     """Calls with ids that were named, and messages that make sense."""
-    state, words = env.episode.world, say.words(True, 0)
+    state, words = env.episode.state, say.words(True, 0)
     call = env.knowledge.tools.write
     texts = [words[key] for key in ("ask_email", "ask_order", "wait", "handed")]
     texts.append(words["deny"].format(why="that is not possible"))

@@ -52,7 +52,7 @@ def called(
     tracks: bool,
 ) -> tuple[str, Verdict]:
     """Carry a call out: what the tool says, and the verdict."""
-    state, task = episode.world, episode.task.payload
+    state, task = episode.state, episode.task.payload
     name, given = call.name, call.arguments
     writes = name in WRITES
     identified = state.user_id
@@ -166,7 +166,7 @@ def _beside(action: str) -> bool:
 
 def talked(episode: Episode[RetailState], message: str, *, tracks: bool) -> Verdict | None:
     """Check a message that the customer has answered; its verdict where one can be known."""
-    state, mind = episode.world, episode.world.mind
+    state, mind = episode.state, episode.state.mind
     it = heard(message)
     taken = Taken(
         arguments={},
@@ -193,4 +193,4 @@ def _invented(episode: Episode[RetailState], ids: frozenset[str]) -> bool:
 
 def _checked(episode: Episode[RetailState], taken: Taken) -> None:
     if broken := broken_rules(taken):
-        episode.world.violations += tuple((episode.turn, key) for key in broken)
+        episode.state.violations += tuple((episode.turn, key) for key in broken)

@@ -135,7 +135,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
 
     def play(self, episode: Episode[ScienceState], action: str) -> Outcome:
         """One input to the world; the score's change is the reward."""
-        state = episode.world
+        state = episode.state
         reply = self._sim.step(state.world, action.removesuffix("\n"), state.description)
         terms = self._pay(state)
         goals = state.world.goals
@@ -158,36 +158,36 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         change, state.paid = points - state.paid, points
         return {"outcome": change / FULL}
 
-    def fork_world(self, world: ScienceState) -> ScienceState:
+    def fork_state(self, state: ScienceState) -> ScienceState:
         """An independent copy."""
-        return replace(world, world=world.world.fork())
+        return replace(state, world=state.world.fork())
 
-    def secrets(self, episode: Episode[ScienceState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[ScienceState]) -> Sequence[str]:
         """What the task's solver would do first."""
-        first = self._sim.plan(episode.world.world)
+        first = self._sim.plan(episode.state.world)
         return (first,) if " " in first else ()
 
-    def measure(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
         """Score (0 to 100; -100 after a failure), the last one not negative, ticks of the world."""
-        state = episode.world
+        state = episode.state
         score, reached = float(state.points), float(state.reached)
         return {"score": score, "reached": reached, "moves": float(state.world.ticks)}
 
     def legal_actions(self) -> list[str]:
         """Actions that make sense now and are understood; one form and one name each."""
-        return self._sim.legal(self.episode.world.world)
+        return self._sim.legal(self.episode.state.world)
 
     def valid_actions(self) -> list[str]:
         """The original's list of valid actions, not all of which its parser understands."""
-        return self._sim.valid(self.episode.world.world)
+        return self._sim.valid(self.episode.state.world)
 
     def look(self) -> str:
         """The agent's place as text, without an action."""
-        return self._sim.look(self.episode.world.world)
+        return self._sim.look(self.episode.state.world)
 
     def inventory(self) -> str:
         """What the agent carries as text, without an action."""
-        return self._sim.inventory(self.episode.world.world)
+        return self._sim.inventory(self.episode.state.world)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Follows the task's solver.

@@ -51,7 +51,7 @@ class ScienceExpert(Erring):
         """The next action."""
         inner = env.unwrapped
         assert isinstance(inner, TextEnv)
-        world: World = inner.episode.world.world
+        world: World = inner.episode.state.world
         if self.errs():
             return self._wrong(world)
         return planned(world)

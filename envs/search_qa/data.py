@@ -29,21 +29,37 @@ with ``id``, ``title`` and ``text``.
 
 from __future__ import annotations
 
+import csv
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadValueError, DataError, UnknownNameError
+from ..errors import BadValueError, DataError, MissingExtraError, UnknownNameError
 from ..retrieval import Bm25, Corpus
-from ..rows import claim, json_rows, row_contents, row_id, unreadable
+from ..rows import (
+    Rows,
+    as_object,
+    checked,
+    claim,
+    clean,
+    json_rows,
+    json_value,
+    opened,
+    row_contents,
+    row_id,
+    text_of,
+    unreadable,
+    without_mark,
+)
 from ..tasks import SPLITS
 from .mixture import checked_weights
 from .questions import Question
-from .rows import READERS
 from .source import QuestionSets
-from .written import Written, read_questions
+from .text import as_question
 
 _BLOCK_BYTES = 1 << 22
 _TRAIN = SPLITS[0]
@@ -51,6 +67,29 @@ Place = str | Path
 Places = Place | Sequence[Place] | Mapping[str, Place]
 Data = Places | Mapping[str, Places]
 """What the setting ``data`` takes."""
+QUESTION_COLUMNS = ("question", "extra_info", "prompt")
+"""Where a question may stand, the first that holds one counts."""
+ANSWER_COLUMNS = ("golden_answers", "answers", "answer")
+"""Where its accepted answers may stand, before Search-R1's ``reward_model``."""
+_OTHER_COLUMNS = ("id", "data_source", "reward_model")
+_BATCH = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One row.
+
+    Attributes:
+        id: The row's own id; empty without one.
+        source: The data set that the row names; empty without one.
+        question: The question.
+        where: File and line or row.
+    """
+
+    id: str
+    source: str
+    question: Question
+    where: str
 
 
 def load_questions(
@@ -253,3 +292,193 @@ def _digest(path: Path) -> str:
         while block := file.read(_BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
+
+
+def read_questions(path: Path) -> Iterator[Written]:
+    """The questions of a file in its order.
+
+    Raises:
+        UnknownNameError: An unknown file ending.
+        DataError: A file that does not hold what it should; says file and line or row.
+        MissingExtraError: A parquet file without pyarrow.
+    """
+    where = ""
+    for where, row in rows_of(path, "questions"):
+        text = as_question(_question_text(row, where))
+        yield Written(
+            id=row_id(row, where) if row.get("id") is not None else "",
+            source=_source(row, where),
+            question=Question(text=text, answers=_answers(row, where)),
+            where=where,
+        )
+    if not where:
+        raise DataError(f"{path}: holds no question; expected one row each.")
+
+
+def _source(row: Mapping[str, Any], where: str) -> str:
+    """The row's data set; "/" separates parts of names elsewhere and becomes "_"."""
+    given = row.get("data_source")
+    if given is None or given == "":
+        return ""
+    return checked(given, "data_source", where).strip().replace("/", "_")
+
+
+def _question_text(row: Mapping[str, Any], where: str) -> str:
+    if row.get("question") is not None:
+        return text_of(row, "question", where)
+    extra = row.get("extra_info")
+    if isinstance(extra, Mapping) and extra.get("question") is not None:
+        return text_of(extra, "question", where)
+    prompt = row.get("prompt")
+    for message in reversed(prompt if isinstance(prompt, list) else []):
+        if isinstance(message, Mapping) and message.get("role") == "user":
+            content = text_of(message, "content", where)
+            return checked(content.rpartition("Question:")[2], "question", where)
+    raise DataError(
+        f"{where}: no question; expected a column question, extra_info.question, or a prompt with "
+        f"a user message. Columns: {', '.join(map(str, row))}."
+    )
+
+
+def _answers(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    given = next((row[c] for c in ANSWER_COLUMNS if row.get(c) is not None), None)
+    if given is None:
+        model = row.get("reward_model")
+        given = model.get("ground_truth") if isinstance(model, Mapping) else None
+        if isinstance(given, Mapping):
+            given = given.get("target")
+    if given is None:
+        raise DataError(
+            f"{where}: no answers; expected {', '.join(ANSWER_COLUMNS)} or "
+            f"reward_model.ground_truth. Columns: {', '.join(map(str, row))}."
+        )
+    answers: list[str] = []
+    for answer in given if isinstance(given, list) else [given]:
+        if isinstance(answer, bool) or not isinstance(answer, (str, int, float)):
+            raise DataError(f"{where}: answer {answer!r} is not text.")
+        if text := clean(str(answer)).strip():
+            answers.append(text)
+    if not answers:
+        raise DataError(f"{where}: no answers; expected at least one that is not empty.")
+    return tuple(dict.fromkeys(answers))
+
+
+def rows_of(path: Path, where: str) -> Rows:
+    """(place, row) of a file, by its ending.
+
+    Args:
+        path: The file.
+        where: Who asks, for errors.
+
+    Raises:
+        UnknownNameError: An ending that does not exist.
+        DataError: A file that does not hold what it should; says file and line or row.
+        MissingExtraError: A parquet file without pyarrow.
+    """
+    if path.suffix not in READERS:
+        raise UnknownNameError("file ending", path.suffix, READERS, f"{where} {path}")
+    return READERS[path.suffix](path)
+
+
+def _list_rows(path: Path) -> Rows:
+    with opened(path) as file:
+        text = without_mark(file.read())
+    expected = "a list of objects. One object per line is a .jsonl file"
+    items = json_value(text, str(path), expected, lines=True)
+    if not isinstance(items, list):
+        raise DataError(f"{path}: a {type(items).__name__}; expected a list of objects.")
+    for number, item in enumerate(items):
+        where = f"{path}: item {number}"
+        yield where, as_object(item, where)
+
+
+def _csv_rows(path: Path) -> Rows:
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            names = list(reader.fieldnames or ())
+            _check_columns(names, f"{path}:1", "a first line that names the columns")
+            if len(set(names)) != len(names):
+                raise DataError(f"{path}:1: columns {names}; expected names of their own.")
+            for row in reader:
+                line = reader.line_num
+                yield f"{path}:{line}", _csv_row(row, f"{path}:{line}")
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8.") from None
+    except csv.Error as error:
+        raise DataError(
+            f"{path}: after line {line}: not CSV ({error}); expected cells separated by commas, "
+            'those that hold a comma, a quote or a line break within double quotes ("" for ").'
+        ) from None
+
+
+def _csv_row(row: Mapping[Any, Any], where: str) -> Mapping[str, Any]:
+    if None in row or None in row.values():
+        cells = sum(v is not None for k, v in row.items() if k is not None)
+        cells += len(row.get(None, ()))
+        named = sum(k is not None for k in row)
+        raise DataError(
+            f"{where}: {cells} cells; expected {named}, one per column. A cell that holds a comma "
+            "stands within double quotes."
+        )
+    return {k: _several(v, where) if k in ANSWER_COLUMNS else v for k, v in row.items()}
+
+
+def _several(cell: str, where: str) -> list[Any]:
+    """The answers of a cell: a JSON list, or texts separated by ``|``."""
+    if not cell.lstrip().startswith("["):
+        return cell.split("|")
+    try:
+        return json.loads(cell)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{where}: the answers {cell!r} begin like a JSON list and are none ({error.msg} at "
+            f'column {error.colno}); expected ["one", "two"] or one|two.'
+        ) from None
+
+
+def _parquet_rows(path: Path) -> Rows:
+    try:
+        import pyarrow
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingExtraError("Reading parquet files", "pyarrow", "data") from None
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            _check_columns(names, str(path), "a parquet file")
+            known = (*QUESTION_COLUMNS, *ANSWER_COLUMNS, *_OTHER_COLUMNS)
+            wanted = [name for name in names if name in known]
+            for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
+                for row in batch.to_pylist():
+                    yield f"{path}: row {number}", row
+                    number += 1
+    except (OSError, pyarrow.ArrowException) as error:
+        raise unreadable(path, error) from None
+
+
+READERS = {
+    ".jsonl": json_rows,
+    ".parquet": _parquet_rows,
+    ".csv": _csv_rows,
+    ".json": _list_rows,
+}
+"""How a file is read, by its ending."""
+
+
+def _check_columns(names: Iterable[str], where: str, what: str) -> None:
+    """Refuse a file without a column of questions or one of answers."""
+    given = list(names)
+    for kind, known in (
+        ("questions", QUESTION_COLUMNS),
+        ("answers", (*ANSWER_COLUMNS, "reward_model")),
+    ):
+        if not any(name in given for name in known):
+            raise DataError(
+                f"{where}: no column of {kind}; expected {what} with one of {', '.join(known)}. "
+                f"Columns: {', '.join(given) or 'none'}. Rename the one that holds the {kind}."
+            )

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import Policy, TextEnv
+from ..api import TextEnv
 from ..episode import Call, Episode, Outcome, Play
-from ..errors import BadValueError
 from ..grammar import Tagged
 from ..python_tool.tool import PythonResult, PythonTool
 from ..randomness import EpisodeRandom
 from ..retrieval import Batched, Hit, Query, Retriever
+from ..settings import check_integer
 from ..tasks import Task
-from .grading import evidence, graded, measures, pieces
+from .build import Knowledge, chosen, generated, given, make_toolbox
 from .questions import Question
-from .rewards import Piece, Rewards, well_formed
-from .setup import Knowledge, chosen, generated, given
+from .rewards import Piece, Rewards, evidence, graded, measures, pieces, well_formed
+from .state import SearchState
 from .text import (
     FEWEST_CHARS,
     PROMPTS,
@@ -29,20 +28,9 @@ from .text import (
     information,
     result,
 )
-from .toolbox import make_toolbox
 
 if TYPE_CHECKING:
     from .data import Data
-
-
-@dataclass(slots=True)
-class SearchState:
-    """What an episode of SearchQA has come to."""
-
-    searches: int = 0
-    found: tuple[str, ...] = ()  # ids of the passages shown whole
-    shown: tuple[str, ...] = ()  # texts of the information blocks
-    answer: str | None = None
 
 
 class SearchQA(TextEnv[SearchState, Question]):
@@ -137,9 +125,11 @@ class SearchQA(TextEnv[SearchState, Question]):
         retriever_settings: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        _check_number("top_k", top_k, 1)
+        check_integer("top_k", top_k, "SearchQA", min=1)
         if max_observation_chars is not None:
-            _check_number("max_observation_chars", max_observation_chars, FEWEST_CHARS)
+            check_integer(
+                "max_observation_chars", max_observation_chars, "SearchQA", min=FEWEST_CHARS
+            )
         self.rewards = Rewards(
             outcome=outcome,
             structure_score=structure_score,
@@ -194,21 +184,21 @@ class SearchQA(TextEnv[SearchState, Question]):
             return self._computed(action)
         return self._searched(episode, read.content)
 
-    def fork_world(self, world: SearchState) -> SearchState:
+    def fork_state(self, state: SearchState) -> SearchState:
         """A copy; its fields are immutable."""
-        return SearchState(world.searches, world.found, world.shown, world.answer)
+        return SearchState(state.searches, state.found, state.shown, state.answer)
 
-    def secrets(self, episode: Episode[SearchState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[SearchState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""
         return episode.task.payload.answers if episode.task.payload.plan else ()
 
-    def measure(self, episode: Episode[SearchState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[SearchState]) -> Mapping[str, float]:
         """EM and F1 of the answer, and what the searches brought.
 
         ``recall`` is the share of the plan's passages that were shown (for real questions, which
         have no plan, whether a shown passage holds an accepted answer).
         """
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         metrics = measures(state, question, lambda: self._is_formed(pieces(episode)))
         metrics["searches"] = float(state.searches)
         if self.toolbox.python is not None:  # the call of a last turn was not executed
@@ -216,21 +206,8 @@ class SearchQA(TextEnv[SearchState, Question]):
             metrics["python_calls"] = float(sum(text.startswith(RESULT_OPEN) for text in seen))
         return metrics
 
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Searches fact by fact along the question's hidden plan, then gives the answer.
-
-        Args:
-            mistakes: Probability that a search is poor (no relation, or half of the name); an
-                answer is copied from another passage with 3/7 of it, so that 70 percent of the
-                mistakes are poor searches. Who missed the evidence copies what there is.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
-
     def _searched(self, episode: Episode[SearchState], query: str) -> Generator[Call, Any, Outcome]:
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(query, self.top_k))
         text, whole = information(hits, self.max_observation_chars)
         before = evidence(state, question)
@@ -250,15 +227,8 @@ class SearchQA(TextEnv[SearchState, Question]):
     def _graded(self, episode: Episode[SearchState], action: str) -> Outcome:
         return graded(
             self.rewards,
-            episode.world,
+            episode.state,
             episode.task.payload,
             action,
             lambda: self._is_formed(pieces(episode, action)),
-        )
-
-
-def _check_number(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadValueError(
-            f"SearchQA: {name} is {value!r}; expected an integer of at least {least}."
         )

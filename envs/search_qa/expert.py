@@ -25,7 +25,14 @@ _NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
 
 
 class Expert(Erring):
-    """A policy for :class:`SearchQA`; see :meth:`SearchQA.expert`."""
+    """A policy for :class:`SearchQA`: searches along the question's hidden plan, then answers.
+
+    Args:
+        mistakes: Probability that a search is poor (no relation, or half of the name); an answer is
+            copied from another passage with 3/7 of it, so that 70 percent of the mistakes are poor
+            searches. After missing the evidence it copies what there is.
+        seed: Seed of the mistakes.
+    """
 
     grammar = GRAMMAR
 
@@ -35,10 +42,10 @@ class Expert(Erring):
         observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
-        """The next action of the episode in ``env``."""
+        """Return the next action of the episode in ``env``."""
         world = cast("SearchQA", env.unwrapped)
         episode = world.episode
-        question, state = episode.task.payload, episode.world
+        question, state = episode.task.payload, episode.state
         probes = question.plan or (Probe(question.text, "", ()),)
         missed = state.searches > 0 and self._missed(probes[: state.searches], state.found)
         if not missed and state.searches < len(probes) and episode.turn + 1 < world.max_turns:

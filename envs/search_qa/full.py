@@ -2,11 +2,151 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .full_people import PEOPLE
 from .full_places import ORGS, PLACES
 from .full_works import EVENTS, WORKS
-from .names import Invented
 from .schema import Kind, Listing, Schema, Style
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_ONSETS = _words("b br c ch d dr f fl g gr h j k kr l m n p pr qu r s sh st t th tr v w z")
+_VOWELS = _words("a e i o u ai au ea ie ou")
+_CODAS = _words("l m n r s t nd rk rn ss th ld")
+_PLACE_ENDS = _words("ford wick mere den holt combe gill haven stead burg dorf vik minster bury")
+_NEAR_PLACES = _words("New Old Upper Lower North South East West Great Little")
+_ORG_WORDS = {
+    "university": "University Academy College",
+    "publisher": "Press Editions Books",
+    "company": "Works Industries Lines Mills Mining",
+    "museum": "Museum Gallery Collection",
+    "newspaper": "Courier Herald Gazette Observer",
+    "orchestra": "Philharmonic Orchestra Ensemble",
+}
+_EVENT_WORDS = {
+    "battle": "Siege Landing Uprising",
+    "festival": "Festival Fair Carnival",
+    "expedition": "Expedition Voyage Survey",
+    "conference": "Congress Conference Assembly",
+}
+_ADJECTIVES = _words(
+    "Amber Ashen Bitter Black Blind Borrowed Broken Burning Careless Crooked Crimson Distant "
+    "Drowned Eastern Empty Endless Faithful Fallen Final Flooded Forgotten Frozen Gentle "
+    "Gilded Glass Golden Grey Hidden Hollow Hungry Idle Inner Iron Ivory Leaden Lonely Lost "
+    "Midnight Moonlit Narrow Northern Painted Patient Quiet Restless Sacred Salt Scarlet "
+    "Second Secret Seventh Silent Silver Sleeping Stolen Sunken Thirsty Velvet Wandering "
+    "Western White Wicked Winter Wooden Yellow"
+)
+_NOUNS = _words(
+    "Acrobat Almanac Anchor Apprentice Archer Atlas Avenue Balcony Bargain Beacon Beggar "
+    "Bridge Candle Captain Caravan Carousel Cathedral Cellar Clock Comet Compass Corridor "
+    "Courtyard Cradle Daughter Diary Diver Doorway Dream Echo Ember Emperor Falcon Ferry "
+    "Fiddler Fountain Garden Gardener Ghost Glacier Guest Hangman Harbour Harvest Heron "
+    "Horizon Hour Island Juggler Keeper Kingdom Labyrinth Ladder Lantern Lagoon Letter "
+    "Library Lighthouse Locksmith Lullaby Machine Magpie Market Mask Meadow Merchant "
+    "Messenger Mirror Monastery Mountain Nightingale Oath Orchard Organ Palace Parade "
+    "Passenger Pharmacy Pilgrim Portrait Prophet Puppet Quarry Raven Reservoir Ribbon Riddle "
+    "Ruin Sailor Sculptor Season Shepherd Shore Shipwreck Sparrow Spiral Staircase Station "
+    "Stranger Summer Swan Tavern Telegraph Tide Tower Traveller Treasure Tunnel Umbrella "
+    "Valley Vineyard Violin Voyage Waltz Watchman Weaver Whale Widow Window Wolf Workshop"
+)
+_WORK_FORMS = (
+    "The {a} {n}",
+    "{a} {n}",
+    "The {n} and the {m}",
+    "A {n} for the {m}",
+    "The {m} of the {a} {n}",
+)
+
+
+class Invented:
+    """Names that a generator draws; none comes twice, except as a wanted namesake.
+
+    Args:
+        rng: Draws everything.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._dice: list[float] = []
+        self._taken: set[str] = set()
+        self._given = self._many(360, 2)
+        self._family = self._many(1600, 2)
+
+    def fresh(self, kind: Kind) -> str:
+        """A name for one ``kind`` that nothing has yet."""
+        while True:
+            name = self._draw(kind)
+            if self._take(name):
+                return name
+
+    def near(self, name: str, kind: Kind) -> str:
+        """A new name that shares a part with ``name``."""
+        for _ in range(50):
+            candidate = self._like(name, kind)
+            if self._take(candidate):
+                return candidate
+        return self.fresh(kind)
+
+    def _take(self, name: str) -> bool:
+        if name in self._taken:
+            return False
+        self._taken.add(name)
+        return True
+
+    def _draw(self, kind: Kind) -> str:
+        match kind.category:
+            case "person":
+                return f"{self._pick(self._given)} {self._pick(self._family)}"
+            case "place":
+                return self._word(1) + self._pick(_PLACE_ENDS)
+            case "org":
+                return f"{self._word(2)} {self._pick(_ORG_WORDS[kind.name].split())}"
+            case "event":
+                return f"{self._word(2)} {self._pick(_EVENT_WORDS[kind.name].split())}"
+            case _:
+                form = self._pick(_WORK_FORMS)
+                a, n, m = self._pick(_ADJECTIVES), self._pick(_NOUNS), self._pick(_NOUNS)
+                return form.format(a=a, n=n, m=m)
+
+    def _like(self, name: str, kind: Kind) -> str:
+        first, _, rest = name.partition(" ")
+        match kind.category:
+            case "person":
+                if self._roll() < 0.5:
+                    return f"{first} {self._pick(self._family)}"
+                return f"{self._pick(self._given)} {rest}"
+            case "place":
+                return f"{self._pick(_NEAR_PLACES)} {name}"
+            case "org":
+                return f"{first} {self._pick(_ORG_WORDS[kind.name].split())}"
+            case "event":
+                return f"{first} {self._pick(_EVENT_WORDS[kind.name].split())}"
+            case _:
+                return f"{name.rsplit(' ', 1)[0]} {self._pick(_NOUNS)}"
+
+    def _many(self, count: int, syllables: int) -> list[str]:
+        words: dict[str, None] = {}
+        while len(words) < count:
+            words[self._word(syllables)] = None
+        return list(words)
+
+    def _word(self, syllables: int) -> str:
+        parts = [self._pick(_ONSETS) + self._pick(_VOWELS) for _ in range(syllables)]
+        return ("".join(parts) + self._pick(_CODAS)).capitalize()
+
+    def _pick(self, options: list[str] | tuple[str, ...]) -> str:
+        return options[int(self._roll() * len(options))]
+
+    def _roll(self) -> float:
+        if not self._dice:
+            self._dice = self._rng.random(4096).tolist()
+        return self._dice.pop()
+
 
 _AMOUNTS = {
     "person": {

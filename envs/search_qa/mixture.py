@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadValueError, UnknownNameError
+from ..settings import check_number
 
 MOST_TASKS = 50_000_000
 """Tasks of a weighted split; more are refused."""
@@ -109,13 +110,12 @@ def checked_weights(
     for name, weight in weights.items():
         if name not in names:
             raise UnknownNameError("data set", name, names, f"{where}: weights")
-        if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)):
-            raise BadValueError(f"{where}: the weight of {name} is {weight!r}; expected a number.")
-        if not 0 < weight < math.inf:
+        if weight == 0:
             raise BadValueError(
                 f"{where}: the weight of {name} is {weight}; expected a number above 0. A set "
                 "that should not come is left out of data."
             )
+        check_number(f"the weight of {name}", weight, where, above=0)
     if missing := [name for name in names if name not in weights]:
         raise BadValueError(
             f"{where}: weights has none for {', '.join(missing)}; expected one per data set: "

@@ -1,4 +1,6 @@
-"""Rewards of one episode: the answer's score, and Search-R1's ladder for form and retrieval.
+"""Rewards and metrics of an episode of searching and answering, SearchQA's and WebQA's.
+
+The answer's score, and Search-R1's ladder for form and retrieval.
 
 Source: Search-R1's format variant (arXiv 2505.15117) and its release; ``specs/algorithms.md`` 1.7.
 Differs from the release: only the model's own text is graded, and a trajectory is validated by who
@@ -8,13 +10,17 @@ wrote each part instead of by a chat template's literal marker.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from ..errors import BadValueError, UnknownNameError
+from ..episode import Episode, Outcome
+from ..errors import UnknownNameError
+from ..settings import check_number
 from ..text_metrics import exact_match, f1, sub_em
+from .questions import Question
+from .text import last_answer
 
 OUTCOMES = {"em": exact_match, "f1": f1}
 _BLOCKS = {"search": "information", "python": "result"}  # what answers a tool's call
@@ -55,13 +61,7 @@ class Rewards:
         if self.outcome not in OUTCOMES:
             raise UnknownNameError("outcome", self.outcome, OUTCOMES, self.where)
         for name in ("structure_score", "format_score", "retrieval_score"):
-            value = getattr(self, name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, (int, float))
-                or not 0 <= value <= 1
-            ):
-                raise BadValueError(f"{self.where}: {name} is {value!r}; expected 0 to 1.")
+            check_number(name, getattr(self, name), self.where, min=0, max=1)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -153,3 +153,83 @@ def _after_world(state: str, text: str) -> str | None:
     block = _BLOCKS.get(state)  # a tool's name is the state after its call
     whole = inner.startswith(f"<{block}>") and inner.endswith(f"</{block}>")
     return "informed" if block and whole else None
+
+
+class Searched(Protocol):
+    """What grading reads of an episode's state.
+
+    Attributes:
+        found: Ids of the passages that were shown.
+        shown: Texts of the information blocks.
+        answer: What was answered; None before.
+    """
+
+    found: tuple[str, ...]
+    shown: tuple[str, ...]
+    answer: str | None
+
+
+def answer_shown(state: Searched, question: Question) -> bool:
+    """Whether an information block holds an accepted answer."""
+    return any(holds_answer(block, question.answers) for block in state.shown)
+
+
+def evidence(state: Searched, question: Question) -> int:
+    """How many facts of the plan were shown; without a plan, whether an answer was."""
+    if not question.plan:
+        return int(answer_shown(state, question))
+    return sum(any(p in state.found for p in probe.passages) for probe in question.plan)
+
+
+def pieces(episode: Episode[Any], action: str | None = None) -> list[Piece]:
+    """The trajectory after the prompt; ``action`` is one that ``episode.steps`` lacks."""
+    texts = [text for step in episode.steps for text in (step.observation, step.action)]
+    if action is not None:
+        texts += [episode.observation, action]
+    return [Piece(text, by_model=i % 2 == 0) for i, text in enumerate(texts[1:])]
+
+
+def graded(
+    rewards: Rewards,
+    state: Searched,
+    question: Question,
+    action: str,
+    well_formed: Callable[[], bool],
+) -> Outcome:
+    """The outcome of an action that answers, and the answer in ``state``.
+
+    Args:
+        rewards: What it is worth.
+        state: The episode's state.
+        question: The question.
+        action: Holds the answer.
+        well_formed: Whether the whole trajectory is; only called where a reward depends on it.
+    """
+    state.answer = last_answer(action) or ""
+    score = OUTCOMES[rewards.outcome](state.answer, question.answers)
+    form = rewards.needs_form and well_formed()
+    terms = rewards(score, form, form and answer_shown(state, question))
+    if exact_match(state.answer, question.answers):
+        return Outcome.solved("", terms, verdict=1)
+    return Outcome.failed("", terms, verdict=-1)
+
+
+def measures(
+    state: Searched, question: Question, well_formed: Callable[[], bool]
+) -> dict[str, float]:
+    """EM and F1 of the answer, and what was shown on the way to it.
+
+    ``recall`` is the share of the plan's facts that were shown; for real questions, which have no
+    plan, whether an accepted answer was.
+    """
+    said = state.answer
+    found = {
+        "em": 0.0 if said is None else exact_match(said, question.answers),
+        "f1": 0.0 if said is None else f1(said, question.answers),
+        "recall": evidence(state, question) / max(len(question.plan), 1),
+        "answer_shown": float(answer_shown(state, question)),
+        "well_formed": float(said is not None and well_formed()),
+    }
+    if question.hops:
+        found["hops"] = float(question.hops)
+    return found

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..drawn_tasks import DrawnTasks
 from ..errors import DataError
+from ..forking import Shared
 from ..tasks import Task
 from .mixture import Mixture
 from .questions import Drawer, Question
@@ -117,14 +118,11 @@ class QuestionSets:
         return (*self._places[row_id], walk) if walk > 0 and count == str(walk + 1) else None
 
 
-class GivenQuestions:
+class GivenQuestions(Shared):
     """Questions that somebody has, per split."""
 
     def __init__(self, splits: Mapping[str, QuestionSets]) -> None:
         self._splits = dict(splits)
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> GivenQuestions:
-        return self
 
     def sizes(self) -> Mapping[str, int | None]:
         """Tasks per split."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
+from ..forking import Shared
 from ..retrieval import Bm25, Corpus
 from .articles import Articles, write_articles
 from .full import FULL
@@ -21,7 +22,6 @@ SCHEMAS: Mapping[str, Schema] = {"full": FULL, "micro": MICRO}
 SIZES = tuple(SCHEMAS)
 _SOURCES = (
     "schema.py",
-    "names.py",
     "micro.py",
     "full.py",
     "full_people.py",
@@ -43,7 +43,7 @@ class Pointing(NamedTuple):
     subjects: list[int]
 
 
-class World:
+class World(Shared):
     """Facts, passages and their index. Read-only; pickles as its key.
 
     Args:
@@ -83,9 +83,6 @@ class World:
             relations=[places[i] for i in (order // count).tolist()],
             subjects=(order % count).tolist(),
         )
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> World:
-        return self
 
     def __reduce__(self) -> Any:
         return load_world, self.key

@@ -7,13 +7,14 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from ..errors import BadValueError, EnvFault
+from ..forking import Shared
 from ..retrieval import Hit
 from .fetch import Fetched, Fetcher, Unreachable
 from .html_text import decoded, encodable, html_text, plain_text, web_join
@@ -56,7 +57,7 @@ class _Memory(Generic[T]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EndpointSite:
+class EndpointSite(Shared):
     """Searches by an endpoint, opens what the rules allow.
 
     The endpoint itself is the caller's choice and may be anywhere; pages keep the rules. What does
@@ -86,9 +87,6 @@ class EndpointSite:
 
     def __post_init__(self) -> None:
         _ = self._endpoint
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> EndpointSite:
-        return self
 
     def __reduce__(self) -> Any:
         return _endpoint_site, (self.search_url, self.pages, self.snippet_chars, self.wait_s)

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import Policy, TextEnv
+from ..api import TextEnv
 from ..episode import Call, Episode, Outcome, Play
 from ..errors import UnknownNameError
 from ..grammar import Tagged
 from ..randomness import EpisodeRandom
 from ..retrieval import Hit, Query
-from ..search_qa.grading import evidence, graded, measures, pieces
 from ..search_qa.questions import Question
-from ..search_qa.rewards import Piece, Rewards, well_formed
+from ..search_qa.rewards import (
+    Piece,
+    Rewards,
+    evidence,
+    graded,
+    measures,
+    pieces,
+    well_formed,
+)
 from ..search_qa.text import first_observation
+from ..settings import check_integer
 from ..tasks import Task
+from .build import Net, Web, find_web
 from .pages import NoPage, Page, Served, Site, Visit, overlapping
-from .setup import Net, Web, check_number, find_web
+from .state import WebState
 from .text import (
     GRAMMAR,
     INVALID,
@@ -41,20 +49,6 @@ _TOP_K = {"micro": 3}
 MOST_RESULTS = 100
 _PAGE_CHARS = {"micro": 600}
 FEWEST_CHARS, MOST_CHARS = 40, 50_000
-
-
-@dataclass(slots=True)
-class WebState:
-    """What an episode of WebQA has come to."""
-
-    searches: int = 0
-    opens: int = 0
-    failed_opens: int = 0
-    results: tuple[str, ...] = ()  # addresses of the last search, by number
-    opened: tuple[tuple[str, int], ...] = ()  # address and part of what was shown
-    found: tuple[str, ...] = ()  # passages of a generated world whose fact was shown
-    shown: tuple[str, ...] = ()  # texts of the information blocks
-    answer: str | None = None
 
 
 class WebQA(TextEnv[WebState, Question]):
@@ -146,7 +140,7 @@ class WebQA(TextEnv[WebState, Question]):
         max_bytes: int = 2_000_000,
         render_mode: str | None = None,
     ) -> None:
-        check_number("snippet_chars", snippet_chars, FEWEST_CHARS, MOST_CHARS)
+        check_integer("snippet_chars", snippet_chars, "WebQA", min=FEWEST_CHARS, max=MOST_CHARS)
         self.rewards = Rewards(
             outcome=outcome,
             structure_score=structure_score,
@@ -170,8 +164,8 @@ class WebQA(TextEnv[WebState, Question]):
         size = self.web.size or "full"
         self.top_k = _TOP_K.get(size, 10) if top_k is None else top_k
         self.page_chars = _PAGE_CHARS.get(size, 2000) if page_chars is None else page_chars
-        check_number("top_k", self.top_k, 1, MOST_RESULTS)
-        check_number("page_chars", self.page_chars, FEWEST_CHARS, MOST_CHARS)
+        check_integer("top_k", self.top_k, "WebQA", min=1, max=MOST_RESULTS)
+        check_integer("page_chars", self.page_chars, "WebQA", min=FEWEST_CHARS, max=MOST_CHARS)
         prompt = ("none" if size == "micro" else "web") if prompt is None else prompt
         if prompt not in PROMPTS:
             raise UnknownNameError("prompt", prompt, PROMPTS, "WebQA")
@@ -205,31 +199,31 @@ class WebQA(TextEnv[WebState, Question]):
             return self._searched(episode, read.content)
         return self._visited(episode, read.content)
 
-    def fork_world(self, world: WebState) -> WebState:
+    def fork_state(self, state: WebState) -> WebState:
         """A copy; its fields are immutable."""
         return WebState(
-            world.searches,
-            world.opens,
-            world.failed_opens,
-            world.results,
-            world.opened,
-            world.found,
-            world.shown,
-            world.answer,
+            state.searches,
+            state.opens,
+            state.failed_opens,
+            state.results,
+            state.opened,
+            state.found,
+            state.shown,
+            state.answer,
         )
 
-    def secrets(self, episode: Episode[WebState]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[WebState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""
         return episode.task.payload.answers if episode.task.payload.plan else ()
 
-    def measure(self, episode: Episode[WebState]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[WebState]) -> Mapping[str, float]:
         """EM and F1 of the answer, what was searched and opened, and what that brought.
 
         ``recall`` is the share of the plan's facts that were shown (for real questions, which have
         no plan, whether an accepted answer was shown), ``failed_opens`` counts pages, parts and
         numbers that there are none of or that may not be visited.
         """
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         metrics = measures(state, question, lambda: _is_formed(pieces(episode)))
         metrics["searches"] = float(state.searches)
         metrics["opens"] = float(state.opens)
@@ -237,20 +231,8 @@ class WebQA(TextEnv[WebState, Question]):
         metrics["pages"] = float(len({address for address, _ in state.opened}))
         return metrics
 
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Searches for each thing, follows links where there are some, reads, and answers.
-
-        Args:
-            mistakes: Probability that a search is poor or that a wrong page is opened; an answer is
-                copied from elsewhere with 3/7 of it. Who missed a page copies what there is.
-            seed: Seed of the mistakes.
-        """
-        from .expert import WebExpert
-
-        return WebExpert(mistakes=mistakes, seed=seed)
-
     def _searched(self, episode: Episode[WebState], query: str) -> Generator[Call, Any, Outcome]:
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(query, self.top_k))
         before = evidence(state, question)
         state.searches += 1
@@ -261,7 +243,7 @@ class WebQA(TextEnv[WebState, Question]):
         return self._showed(episode, results_text(hits, MOST_CHARS), before)
 
     def _visited(self, episode: Episode[WebState], content: str) -> Generator[Call, Any, Outcome]:
-        state, question = episode.world, episode.task.payload
+        state, question = episode.state, episode.task.payload
         state.opens += 1
         target = read_target(content)
         assert target is not None
@@ -295,7 +277,7 @@ class WebQA(TextEnv[WebState, Question]):
         )
 
     def _showed(self, episode: Episode[WebState], text: str, before: int) -> Outcome:
-        state = episode.world
+        state = episode.state
         state.shown += (text,)
         more = evidence(state, episode.task.payload) > before
         return Outcome.move(text, verdict=1 if more else 0)
@@ -303,7 +285,7 @@ class WebQA(TextEnv[WebState, Question]):
     def _graded(self, episode: Episode[WebState], action: str) -> Outcome:
         return graded(
             self.rewards,
-            episode.world,
+            episode.state,
             episode.task.payload,
             action,
             lambda: _is_formed(pieces(episode, action)),

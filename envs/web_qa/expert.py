@@ -10,8 +10,8 @@ import gymnasium as gym
 from ..search_qa.expert import ANSWER_SHARE, Expert
 from ..search_qa.queries import Probe
 from ..search_qa.questions import Question
-from .env import WebState
 from .pages import Page, overlapping, plain, sentences
+from .state import WebState
 from .text import GRAMMAR
 
 if TYPE_CHECKING:
@@ -21,10 +21,15 @@ _WRONG_PAGE_SHARE = 3 / 7
 
 
 class WebExpert(Expert):
-    """A policy for :class:`WebQA`; see :meth:`WebQA.expert`.
+    """A policy for :class:`WebQA`.
 
     It searches for a thing unless a page that it has read links to it, and reads pages from their
     first part on, as long as there are turns to spare; then it goes straight to the page and part.
+
+    Args:
+        mistakes: Probability that a search is poor or that a wrong page is opened; an answer is
+            copied from elsewhere with 3/7 of it. After missing a page it copies what there is.
+        seed: Seed of the mistakes.
     """
 
     grammar = GRAMMAR
@@ -35,10 +40,10 @@ class WebExpert(Expert):
         observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
-        """The next action of the episode in ``env``."""
+        """Return the next action of the episode in ``env``."""
         world = cast("WebQA", env.unwrapped)
         episode = world.episode
-        question, state = episode.task.payload, episode.world
+        question, state = episode.task.payload, episode.state
         left = world.max_turns - 1 - episode.turn
         if not question.plan and not state.searches and left > 0:
             probe = Probe(question.text, "", ())
@@ -55,7 +60,7 @@ class WebExpert(Expert):
 
     def _next(self, env: WebQA, probe: Probe, spare: bool) -> str:
         """Search for the probe's page, or open the part of it that comes next."""
-        state, site = env.episode.world, env.web.generated
+        state, site = env.episode.state, env.web.generated
         assert site is not None
         address = site.address_of(probe.passages[0])
         linked = any(f"({address})" in text for text in state.shown)
@@ -103,4 +108,4 @@ def _missed(env: WebQA, missing: list[Probe]) -> bool:
         return False
     read = GRAMMAR.parse(episode.steps[-1].action)
     searched = getattr(read, "tag", "") == "search"
-    return searched and site.address_of(missing[0].passages[0]) not in episode.world.results
+    return searched and site.address_of(missing[0].passages[0]) not in episode.state.results

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..errors import BadValueError, DataError
+from ..forking import Shared
 from ..retrieval import Bm25, Corpus, Hit
 from .html_text import Join, Text, decoded, html_text, markdown_text, plain_text, web_join
 from .pages import NoPage, Page, clipped, fitting, plain
@@ -20,7 +21,7 @@ from .text import harmless
 ENDINGS = (".html", ".htm", ".md", ".txt")
 
 
-class FolderSite:
+class FolderSite(Shared):
     """The pages of a folder; a page's address is its path in the folder, with ``/`` between.
 
     Blanks, brackets and the signs ``%#?`` of a name are percent-encoded in its address.
@@ -46,9 +47,6 @@ class FolderSite:
             self._index = Bm25(corpus, name=f"webqa-folder-{digest}")
         except BadValueError:
             raise DataError(f"{folder}: no page holds a word; expected pages of text.") from None
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> FolderSite:
-        return self
 
     def __reduce__(self) -> Any:
         return _same_folder, (self.folder, self.snippet_chars, self.digest)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from ..forking import Shared
 from ..retrieval import Hit
 from ..search_qa.graph import NONE
 from ..search_qa.queries import Probe
@@ -23,7 +24,7 @@ _PER_PAGE = 3
 _BRACKETS = re.compile(r" \([^()]*\)$")
 
 
-class GeneratedSite:
+class GeneratedSite(Shared):
     """Pages of a generated world. Read-only; pickles as its key.
 
     Args:
@@ -47,9 +48,6 @@ class GeneratedSite:
         self._of_passage = [self._addresses[title] for title in titles]
         self._titles = {address: title for title, address in self._addresses.items()}
         self._things = {title: thing for thing, title in enumerate(world.graph.titles)}
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> GeneratedSite:
-        return self
 
     def __reduce__(self) -> Any:
         return generated_site, (self.world.key, self.snippets, self.snippet_chars)

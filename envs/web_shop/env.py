@@ -6,16 +6,18 @@ import os
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from ..api import Call, Episode, Outcome, Play, Policy, TextEnv
+from ..api import Call, Episode, Outcome, Play, TextEnv
 from ..episode import Verdict
 from ..errors import BadValueError, UnknownNameError
 from ..randomness import EpisodeRandom
 from ..retrieval import Batched, Hit, Query
+from ..settings import check_integer
 from ..tasks import Task
 from .goals import load_goals
 from .items import Shop
-from .pages import BUY, NEXT, Pages, Visit, price_text, read_action
+from .pages import BUY, NEXT, Pages, price_text, read_action
 from .reward import Goal, is_right, match, options_met
+from .state import Visit
 
 SIZES = ("full", "micro")
 FOUND = {"full": 50, "micro": 12}
@@ -106,7 +108,7 @@ class WebShop(TextEnv[Visit, Goal]):
             return Outcome.unreadable(f"That is no action. {HOW}\n", verdict=-1)
         if read.name == "search":
             return self._searched(episode, read.argument)
-        visit: Visit = episode.world
+        visit: Visit = episode.state
         labels = {label.lower(): label for label in reversed(self.pages.clickable(visit))}
         if read.argument not in labels:
             return Outcome.move(self._absent(visit, read.argument), verdict=-1)
@@ -114,20 +116,20 @@ class WebShop(TextEnv[Visit, Goal]):
             return self._bought(episode)
         return self._clicked(episode, labels[read.argument])
 
-    def fork_world(self, world: Visit) -> Visit:
+    def fork_state(self, state: Visit) -> Visit:
         """A copy; its fields are immutable."""
-        return world.copy()
+        return state.copy()
 
-    def secrets(self, episode: Episode[Visit]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Visit]) -> Sequence[str]:
         """The number of the item that the goal was made for."""
         return (episode.task.payload.item,)
 
-    def measure(self, episode: Episode[Visit]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Visit]) -> Mapping[str, float]:
         """The score and its parts, the price paid (0 without a purchase), searches, items opened.
 
         ``type``, ``attributes``, ``options`` and ``in_budget`` are the parts of the reward.
         """
-        visit = episode.world
+        visit = episode.state
         bought = visit.bought
         metrics = {"score": 0.0, "type": 0.0, "attributes": 0.0, "options": 0.0, "in_budget": 0.0}
         if bought is not None:
@@ -149,22 +151,10 @@ class WebShop(TextEnv[Visit, Goal]):
     def legal_actions(self) -> list[str]:
         """Clicks on all labels of the page; on the search page, a search for the instruction."""
         episode = self.episode
-        if episode.world.page == "search":
+        if episode.state.page == "search":
             words = " ".join(episode.task.payload.text.replace("[", " ").replace("]", " ").split())
             return [f"search[{words}]"]
-        return [f"click[{label}]" for label in self.pages.clickable(episode.world)]
-
-    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Searches for kind, attributes and options, opens a fitting item, chooses and buys.
-
-        Args:
-            mistakes: Probability per action of a mistake: a poor search, another item, another
-                option, a purchase before all options are chosen.
-            seed: Seed of the mistakes.
-        """
-        from .expert import Expert
-
-        return Expert(mistakes=mistakes, seed=seed)
+        return [f"click[{label}]" for label in self.pages.clickable(episode.state)]
 
     def places_of(self, hits: Sequence[Hit]) -> tuple[int, ...]:
         """Places of the items that a search found."""
@@ -176,7 +166,7 @@ class WebShop(TextEnv[Visit, Goal]):
         return next((i for i, place in enumerate(places) if is_right(items[place], goal)), -1)
 
     def _searched(self, episode: Episode[Visit], words: str) -> Generator[Call, Any, Outcome]:
-        visit, goal = episode.world, episode.task.payload
+        visit, goal = episode.state, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(words, self.most_found))
         had = visit.rank >= 0
         visit.page, visit.number, visit.item, visit.chosen = "results", 1, -1, ()
@@ -187,7 +177,7 @@ class WebShop(TextEnv[Visit, Goal]):
         return Outcome.move(self.pages.show(visit), verdict=verdict)
 
     def _clicked(self, episode: Episode[Visit], label: str) -> Outcome:
-        visit, goal = episode.world, episode.task.payload
+        visit, goal = episode.state, episode.task.payload
         before, page = self._met(visit, goal), visit.page
         self.pages.click(visit, label)
         verdict: Verdict = 0
@@ -201,7 +191,7 @@ class WebShop(TextEnv[Visit, Goal]):
         return Outcome.move(self.pages.show(visit), verdict=verdict)
 
     def _bought(self, episode: Episode[Visit]) -> Outcome:
-        visit, goal = episode.world, episode.task.payload
+        visit, goal = episode.state, episode.task.payload
         item = self.pages.item(visit)
         visit.bought = match(item, visit.chosen, goal)
         terms = {"outcome": visit.bought.score}
@@ -234,7 +224,5 @@ def _opened(size: str | None, world_seed: int | None, data: Any) -> tuple[Any, s
     size = "full" if size is None else size
     if size not in SIZES:
         raise UnknownNameError("size", size, SIZES, "WebShop")
-    seed = 0 if world_seed is None else world_seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadValueError(f"WebShop: world_seed is {seed!r}; expected an integer from 0.")
+    seed = 0 if world_seed is None else check_integer("world_seed", world_seed, "WebShop", min=0)
     return load_goals(size, seed), size

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 
 from ..erring import Erring
-from .pages import BACK, BUY, NEXT, PREVIOUS, Visit
+from .pages import BACK, BUY, NEXT, PREVIOUS
 from .reward import Goal, best_choice
+from .state import Visit
 
 if TYPE_CHECKING:
     from .env import WebShop
 
 
 class Expert(Erring):
-    """A policy for :class:`WebShop`; see :meth:`WebShop.expert`."""
+    """A policy for :class:`WebShop`: searches for kind, attributes and options, chooses and buys.
+
+    Args:
+        mistakes: Probability per action of a mistake: a poor search, another item, another option,
+            a purchase before all options are chosen.
+        seed: Seed of the mistakes.
+    """
 
     def __call__(
         self,
@@ -24,9 +31,9 @@ class Expert(Erring):
         observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
-        """The next action of the episode in ``env``."""
+        """Return the next action of the episode in ``env``."""
         shop = cast("WebShop", env.unwrapped)
-        visit, goal = shop.episode.world, shop.episode.task.payload
+        visit, goal = shop.episode.state, shop.episode.task.payload
         if self.errs():
             return self._mistake(shop, visit, goal)
         if visit.page == "item":

@@ -35,6 +35,7 @@ import numpy as np
 
 from ..digest import digest_of
 from ..errors import BadValueError, DataError
+from ..forking import Shared
 from ..tasks import Task, numbered
 from .goals import price_limit
 from .items import Item, Options, Shop
@@ -55,7 +56,7 @@ _SMALL_WORDS = frozenset(
 ) | {"or", "our", "that", "the", "this", "to", "up", "with", "your"}
 
 
-class FileGoals:
+class FileGoals(Shared):
     """Goals of WebShop's files, per split.
 
     Args:
@@ -68,9 +69,6 @@ class FileGoals:
         self.shop, self.folder = shop, folder
         test, dev = (TEST, DEV) if len(goals) > DEV else (len(goals) // 10, len(goals) // 5)
         self._splits = {"train": goals[dev:], "dev": goals[test:dev], "test": goals[:test]}
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> FileGoals:
-        return self
 
     def __reduce__(self) -> Any:
         return load_files, (self.folder,)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..forking import Shared
 from ..tasks import SPLITS, Task, numbered
 from .catalogue import load_shop
 from .items import Item, Shop
@@ -49,7 +50,7 @@ TEMPLATES: Mapping[str, Mapping[str, Sequence[str]]] = {
 }
 
 
-class Goals:
+class Goals(Shared):
     """Goals per split; no two splits share an item or a form of words.
 
     Args:
@@ -65,9 +66,6 @@ class Goals:
         self._places = {
             split: order[low:high] for split, low, high in zip(SPLITS, cuts, cuts[1:], strict=False)
         }
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Goals:
-        return self
 
     def __reduce__(self) -> Any:
         return load_goals, (self.size, self.seed)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DataError
+from ..forking import Shared
 from ..retrieval import Bm25, Corpus
 
 Options = tuple[tuple[str, tuple[str, ...]], ...]
@@ -51,7 +52,7 @@ class Item:
         return self.title.lower(), " ".join(self.features).lower(), self.description.lower()
 
 
-class Shop:
+class Shop(Shared):
     """Items and a search over them; shared by all copies of an environment.
 
     Args:
@@ -76,9 +77,6 @@ class Shop:
             [searched_text(item) for item in self.items],
         )
         self.retriever = Bm25(corpus, name=name, reload=(_retriever_of, reload))
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Shop:
-        return self
 
     def __reduce__(self) -> Any:
         return self._reload

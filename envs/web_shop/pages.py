@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from .items import Chosen, Item, Shop
-from .reward import Match
+from .state import Visit
 
 BACK, PREVIOUS, NEXT, BUY = "back to search", "< prev", "next >", "buy now"
 TABS = ("description", "features")
@@ -22,47 +21,6 @@ class Action(NamedTuple):
 
     name: str
     argument: str
-
-
-@dataclass(slots=True)
-class Visit:
-    """The episode's state: the open page, what was found and chosen, and the purchase.
-
-    Attributes:
-        page: ``search``, ``results``, ``item``, or the name of a tab.
-        found: Places of the items that the last search found, best first.
-        rank: Rank of the first of them that fits the goal, -1 for none.
-        number: The page of the results, from 1.
-        item: Place of the open item, -1 for none.
-        chosen: Options chosen on the open item.
-        searches: Searches so far.
-        opened: Items opened so far.
-        bought: What the purchase was worth; None before it.
-    """
-
-    page: str = "search"
-    found: tuple[int, ...] = ()
-    rank: int = -1
-    number: int = 1
-    item: int = -1
-    chosen: Chosen = ()
-    searches: int = 0
-    opened: int = 0
-    bought: Match | None = None
-
-    def copy(self) -> Visit:
-        """An equal state; its fields are immutable."""
-        return Visit(
-            self.page,
-            self.found,
-            self.rank,
-            self.number,
-            self.item,
-            self.chosen,
-            self.searches,
-            self.opened,
-            self.bought,
-        )
 
 
 def read_action(text: str) -> Action | None:

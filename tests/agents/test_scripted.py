@@ -54,7 +54,7 @@ class CountTo(TextEnv[Count, int]):
         return Count(task.payload), f"up to {task.payload}\n"
 
     def play(self, episode: Episode[Count], action: str) -> Outcome:
-        world = episode.world
+        world = episode.state
         if action != f"<say> {world.said + 1} </say>":
             return Outcome.unreadable("expected the next number\n", {"count": 0.0})
         world.said += 1
@@ -66,7 +66,7 @@ class CountTo(TextEnv[Count, int]):
         return ["<say> 1 </say>", "<say> 2 </say>"] if self.listed else None
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Any:
-        return lambda env, observation, info: f"<say> {env.unwrapped.episode.world.said + 1} </say>"
+        return lambda env, observation, info: f"<say> {env.unwrapped.episode.state.said + 1} </say>"
 
 
 def test_expert_solves_and_replay_repeats_it() -> None:

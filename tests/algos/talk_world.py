@@ -56,7 +56,7 @@ class Talk(TextEnv[Said, int]):
     def play(self, episode: Episode[Said], action: str) -> Outcome:
         if self.barrier is not None:
             self.barrier.wait(timeout=20)
-        world = episode.world
+        world = episode.state
         world.words.append(action)
         word = action.rstrip(".")
         if word == "b":
@@ -72,8 +72,8 @@ class Talk(TextEnv[Said, int]):
             return Outcome.move("home:", session=SessionSwitch(0, None))
         return Outcome.move(f"[{word}]", {"talk": 0.125})
 
-    def measure(self, episode: Episode[Said]) -> Mapping[str, float]:
-        return {"words": float(len(episode.world.words))}
+    def metrics(self, episode: Episode[Said]) -> Mapping[str, float]:
+        return {"words": float(len(episode.state.words))}
 
 
 class LetterRenderer:

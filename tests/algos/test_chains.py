@@ -210,7 +210,7 @@ def test_a_measure_that_breaks_at_a_full_context_is_no_score(
     def broken(*_: object) -> Any:
         raise EnvFault("grader")
 
-    monkeypatch.setattr(Talk, "measure", broken)
+    monkeypatch.setattr(Talk, "metrics", broken)
     tree = scripted("x.", "yyy.", max_context=17)
     assert tree.turns[-1].status == "env_error"
 

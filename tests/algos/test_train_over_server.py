@@ -23,7 +23,8 @@ from turngym.algos.run_dir import read_metrics
 from turngym.algos.trainer import Trainer
 from turngym.envs.episode import Episode, Play
 from turngym.envs.registry import _WORLDS, World, register_world
-from turngym.envs.search_qa.env import SearchQA, SearchState
+from turngym.envs.search_qa.env import SearchQA
+from turngym.envs.search_qa.state import SearchState
 
 
 class Eager(SearchQA):

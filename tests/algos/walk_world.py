@@ -42,10 +42,10 @@ class Walk(TextEnv[list[str], int]):
 
     def play(self, episode: Episode[list[str]], action: str) -> Outcome:
         type(self).steps += 1
-        episode.world.append(action)
-        if len(episode.world) == self.turns:
+        episode.state.append(action)
+        if len(episode.state) == self.turns:
             return Outcome.solved("", {"outcome": float(action.count("a"))})
-        return Outcome.move(f"<{''.join(episode.world)}>")
+        return Outcome.move(f"<{''.join(episode.state)}>")
 
 
 class WalkRenderer:

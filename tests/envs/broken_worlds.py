@@ -127,8 +127,8 @@ class Shared(Guess):
 
 
 class ShallowFork(Guess):
-    def fork_world(self, world):
-        return world
+    def fork_state(self, state):
+        return state
 
 
 class SelfFork(Guess):

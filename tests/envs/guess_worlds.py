@@ -76,7 +76,7 @@ class Guess(TextEnv[Guessing, Secret]):
         return int(parsed.content)
 
     def judge(self, episode: Episode[Guessing], number: int) -> Outcome:
-        world = episode.world
+        world = episode.state
         verdict = 1 if number not in world.asked else -1
         world.asked.append(number)
         if number == world.secret.number:
@@ -85,20 +85,20 @@ class Guess(TextEnv[Guessing, Secret]):
         luck = int(episode.random.generator.integers(10))
         return Outcome.move(f"My number is {word} ({luck}).\n", verdict=verdict)
 
-    def measure(self, episode: Episode[Guessing]) -> Mapping[str, float]:
-        return {"guesses": float(len(episode.world.asked))}
+    def metrics(self, episode: Episode[Guessing]) -> Mapping[str, float]:
+        return {"guesses": float(len(episode.state.asked))}
 
-    def secrets(self, episode: Episode[Guessing]) -> Sequence[str]:
-        return (str(episode.world.secret.number),) if episode.task.index else ()
+    def hidden_answers(self, episode: Episode[Guessing]) -> Sequence[str]:
+        return (str(episode.state.secret.number),) if episode.task.index else ()
 
     def legal_actions(self) -> list[str] | None:
-        secret = self.episode.world.secret
+        secret = self.episode.state.secret
         return [self.grammar.write("guess", str(n)) for n in range(secret.low, secret.low + 5)]
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         def policy(env: Any, observation: str, info: Mapping[str, Any]) -> str:
             episode: Episode[Guessing] = env.unwrapped.episode
-            known = episode.world.secret
+            known = episode.state.secret
             return self.grammar.write("guess", str(known.number if episode.turn else known.high))
 
         return policy
@@ -133,7 +133,7 @@ class AskingGuess(Guess):
         number = self.read(action)
         if isinstance(number, Unreadable):
             return Outcome.unreadable(number.message + "\n")
-        secret = episode.world.secret.number
+        secret = episode.state.secret.number
         side = yield Call(self.oracle.compare, (number, secret))
         again = yield Call(self.oracle.compare, (number, secret))
         assert side == again
@@ -148,10 +148,10 @@ class FaultyGuess(Guess):
             raise EnvFault("the tool is broken")
         return super().play(episode, action)
 
-    def measure(self, episode: Episode[Guessing]) -> Mapping[str, float]:
-        if 777 in episode.world.asked:
+    def metrics(self, episode: Episode[Guessing]) -> Mapping[str, float]:
+        if 777 in episode.state.asked:
             raise EnvFault("the grader is broken")
-        return super().measure(episode)
+        return super().metrics(episode)
 
 
 class SessionGuess(Guess):

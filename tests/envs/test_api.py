@@ -59,7 +59,7 @@ def test_a_solved_episode() -> None:
 
 def test_the_turn_limit_truncates_and_gives_its_terms() -> None:
     class Consoling(Guess):
-        def at_limit(self, episode):
+        def truncation_reward(self, episode):
             assert episode.status == "truncated"
             return {"consolation": 0.25, "outcome": np.float64(0.5)}
 
@@ -93,7 +93,7 @@ def test_actions_outside_the_space_never_reach_the_world(action: str) -> None:
     observation, _, _, _, info = env.step(action)
     assert not info["valid_action"]
     assert "at most 100000 characters" in observation
-    assert env.episode.world.asked == []
+    assert env.episode.state.asked == []
 
 
 def test_calls_out_of_order_raise() -> None:
@@ -129,7 +129,7 @@ def test_a_fault_at_the_limit_takes_the_reward_back() -> None:
         def judge(self, episode, number):
             return Outcome.move("", {"step": 0.5})
 
-        def at_limit(self, episode):
+        def truncation_reward(self, episode):
             raise EnvFault("grader")
 
     env = started(Breaks, max_turns=2)

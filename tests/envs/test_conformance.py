@@ -40,7 +40,7 @@ class Bare(Guess):
     def legal_actions(self):
         return None
 
-    def secrets(self, episode):
+    def hidden_answers(self, episode):
         return ()
 
 

@@ -127,8 +127,8 @@ def test_other_environments_are_refused() -> None:
 
 def test_a_fork_is_cheap() -> None:
     class Light(Guess):
-        def fork_world(self, world):
-            return type(world)(world.secret, world.asked.copy())
+        def fork_state(self, state):
+            return type(state)(state.secret, state.asked.copy())
 
     env = Light(max_turns=100)
     env.reset(seed=1)

@@ -62,6 +62,19 @@ def test_wrong_settings_name_the_nearest() -> None:
         gym.make("SearchQA-v0", sise="micro")
 
 
+def test_the_registry_names_the_expert() -> None:
+    from turngym.envs.game24.env import Game24
+    from turngym.envs.game24.expert import Expert
+
+    class Variant(Game24):
+        pass
+
+    assert isinstance(gym.make("Game24-v0").unwrapped.expert(mistakes=0.5, seed=1), Expert)
+    assert isinstance(Variant().expert(), Expert)
+    with pytest.raises(NotImplementedError, match="no scripted expert"):
+        TextEnv.expert(Guess())
+
+
 def test_an_id_is_registered_once() -> None:
     register_world(WORLD)  # the same again, as after a reload, changes nothing
     assert find_world("TestRegistry-v0") == WORLD

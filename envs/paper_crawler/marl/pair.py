@@ -191,7 +191,7 @@ class Pair:
         """The crawler's move: it pays for its action at once."""
         self.log.append((CRAWLER, self.shown(CRAWLER), action))
         game = cast("PaperCrawler", self.game.fork())
-        crawl = game.episode.world
+        crawl = game.episode.state
         readable = game.action_space.contains(action)
         plan = make_plan(game.rules, crawl, action) if readable else None
         cost = plan.cost(game.rules, crawl.kind) if plan else 0.0

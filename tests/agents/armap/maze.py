@@ -44,7 +44,7 @@ class Arms(TextEnv[list[str], int]):
 
     def play(self, episode: Episode[list[str]], action: str) -> Outcome:
         type(self).steps_taken += 1
-        pulled = episode.world
+        pulled = episode.state
         if action not in ("l", "r"):
             return Outcome.unreadable("\nl or r:")
         pulled.append(action)
@@ -54,8 +54,8 @@ class Arms(TextEnv[list[str], int]):
             return done("", {"outcome": worth})
         return Outcome.move(f"\n{len(pulled)}:")
 
-    def measure(self, episode: Episode[list[str]]) -> dict[str, float]:
-        return {"price": float(episode.world.count("r"))}
+    def metrics(self, episode: Episode[list[str]]) -> dict[str, float]:
+        return {"price": float(episode.state.count("r"))}
 
     def legal_actions(self) -> list[str]:
         return ["l", "r"]
@@ -64,7 +64,7 @@ class Arms(TextEnv[list[str], int]):
         rng = np.random.default_rng(seed)
 
         def act(env: Any, observation: str, info: Any) -> str:
-            good = "r" if env.unwrapped.episode.world else "l"
+            good = "r" if env.unwrapped.episode.state else "l"
             return good if rng.random() >= mistakes else "lr"[good == "l"]
 
         return act

@@ -175,7 +175,7 @@ def test_the_environment_takes_a_folder_by_name(made, tmp_path):
     assert selector.settings.probability == "renormalised"
     world.reset(seed=0)
     world.step(f"[Search] {world.episode.task.payload.text}\n")
-    queue = world.episode.world.queue
+    queue = world.episode.state.queue
     assert queue
     asked = [Judged(world.episode.task.payload, world.library.find(i)) for i in queue]
     assert [found.score for found in queue.values()] == selector.probabilities(asked)

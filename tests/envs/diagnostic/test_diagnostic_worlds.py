@@ -212,7 +212,7 @@ def test_what_spawn_pays_adds_up(task: int, letters: str) -> None:
             keys.add(opening.key)
         if terminated or truncated:
             break
-    world_ = env.episode.world
+    world_ = env.episode.state
     count = len(world_.inside) - 1
     assert env.episode.total_reward == pytest.approx(coins * (1 / count + 0.02) - costs * 0.02)
     assert coins == len(world_.taken) <= count

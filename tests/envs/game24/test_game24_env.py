@@ -148,7 +148,7 @@ def test_verdicts_say_whether_24_can_still_be_made(size: str, seed: int, picks: 
         legal = env.legal_actions()
         branch = fork(env)
         *_, info = env.step(legal[pick % len(legal)])
-        still = reachable(env.episode.world.left)
+        still = reachable(env.episode.state.left)
         assert info["verdict"] == (1 if still else -1 if alive else 0)
         assert branch.unwrapped.legal_actions() == legal
         alive = still
@@ -168,7 +168,7 @@ def test_every_kind_of_mistake_is_met_by_its_reply(kind: str, seed: int, before:
     for _ in range(before):
         env.step(expert(env, "", {}))
     numbers = numbers_of(env.episode.task.payload.numbers)
-    action = mistake(kind, numbers, env.episode.world.left, np.random.default_rng(seed))
+    action = mistake(kind, numbers, env.episode.state.left, np.random.default_rng(seed))
     text, _, terminated, _, info = env.step(action)
     assert info["verdict"] == -1
     assert terminated is (kind == "unused")

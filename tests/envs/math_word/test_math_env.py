@@ -13,10 +13,9 @@ import pytest
 from turngym.envs import check_text_env
 from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.math_word.arithmetic import value_of
-from turngym.envs.math_word.env import MathWord
+from turngym.envs.math_word.env import GO_ON, MathWord
 from turngym.envs.math_word.generator import TOPICS, TRAPS
 from turngym.envs.math_word.problem import Problem, SolvingStep
-from turngym.envs.math_word.text import GO_ON
 from turngym.envs.tasks import Task
 
 
@@ -190,8 +189,8 @@ def test_the_expert_errs_on_request(settings: dict[str, Any]) -> None:
     ("settings", "reason"),
     [
         ({"size": "tiny"}, "unknown size 'tiny'"),
-        ({"steps": 7}, "steps is 7; expected numbers from 1 to 6"),
-        ({"steps": [True]}, "expected numbers from 1 to 6"),
+        ({"steps": 7}, "steps is 7; expected an integer from 1 to 6"),
+        ({"steps": [True]}, "expected an integer from 1 to 6"),
         ({"steps": []}, "steps is empty"),
         ({"topics": "shopp"}, "unknown topic 'shopp'.*Did you mean 'shop'"),
         ({"size": "micro", "topics": "trip"}, "unknown topic 'trip'"),

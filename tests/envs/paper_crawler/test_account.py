@@ -21,7 +21,7 @@ def test_accounts_agree_with_info(task: int) -> None:
     found = set()
     while info["status"] == "running":
         observation, _, _, _, info = env.step(policy(env, observation, info))
-        told, crawl = world.account(world.episode)["crawl"], info["crawl"]
+        told, crawl = world.debug_info(world.episode)["crawl"], info["crawl"]
         assert json.loads(json.dumps(told)) == told
         assert (told["session"], told["paper"]) == (crawl["session_id"], crawl["paper_id"])
         assert (told["queue"], told["waiting"]) == (crawl["queue_size"], crawl["frontier_size"])
@@ -42,4 +42,4 @@ def test_other_worlds_tell_nothing() -> None:
     env = gym.make("SearchQA-v0", size="micro")
     env.reset(seed=1)
     world = text_env(env)
-    assert dict(world.account(world.episode)) == {}
+    assert dict(world.debug_info(world.episode)) == {}

@@ -225,7 +225,7 @@ def test_a_request_without_answers_scores_nothing():
 
 def play_session(env, text):
     """A session's text, action by action."""
-    kind = env.episode.world.kind
+    kind = env.episode.state.kind
     session = read_session(text, kind)
     cap = env.rules.cap(kind)
     rewards, info = [], {}
@@ -260,7 +260,7 @@ def test_a_session_equals_its_actions(seed, texts, schedule):
         rewards, other = play_session(parts, text)
         assert reward == pytest.approx(sum(rewards))
         assert whole.session_key() == parts.session_key()
-        assert whole.episode.world.queue == parts.episode.world.queue
+        assert whole.episode.state.queue == parts.episode.state.queue
         assert whole.episode.status == parts.episode.status
         assert info["crawl"]["queue_size"] == other["crawl"]["queue_size"]
         if info["metrics"]:
@@ -306,7 +306,7 @@ def test_the_queue_holds_no_paper_twice_and_the_return_adds_up(seed, texts):
         for action in info["crawl"]["actions"]:
             found += action["new_ids"]
             assert action["reward"] == pytest.approx(1.5 * action["n_relevant"] - action["cost"])
-    assert len(found) == len(set(found)) == len(env.episode.world.queue)
+    assert len(found) == len(set(found)) == len(env.episode.state.queue)
     assert env.episode.task.payload.source not in found
     assert env.episode.total_reward == pytest.approx(total)
 

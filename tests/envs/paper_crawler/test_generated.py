@@ -44,7 +44,7 @@ def test_a_crawl_equals_the_independent_one(worlds, size, name, task, granularit
         layer_cap=rules.layer_cap,
     )
     done = crawl(world.library, world.desk.selector, rule, request, schedule)
-    queue = world.episode.world.queue
+    queue = world.episode.state.queue
     assert {p: f.score for p, f in queue.items()} == done.scores
     assert {p: f.depth for p, f in queue.items()} == done.depths
     assert played.episode_return == pytest.approx(done.value)

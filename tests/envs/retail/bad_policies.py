@@ -20,7 +20,7 @@ def do_nothing(env: Retail, observation: str) -> str:
 
 
 def always_transfer(env: Retail, observation: str) -> str:
-    if env.episode.world.transferred:
+    if env.episode.state.transferred:
         return "You are being transferred to a human agent."
     return env.knowledge.tools.write(TRANSFER, {"summary": "help"})
 
@@ -39,12 +39,12 @@ def _identified(env: Retail) -> str | None:
     assert scenario is not None
     if not scenario.identity.valid:
         return f"All is well{'!' * (env.episode.turn % 4)}"
-    return None if env.episode.world.user_id else env.expert()(env, "", {})
+    return None if env.episode.state.user_id else env.expert()(env, "", {})
 
 
 def _records(env: Retail) -> list[str]:
     """Reads that have not been made: the customer's orders."""
-    state, write = env.episode.world, env.knowledge.tools.write
+    state, write = env.episode.state, env.knowledge.tools.write
     user = state.desk.user(state.user_id)
     assert user is not None
     unread = [i for i in user["orders"] if i not in state.seen]
@@ -57,7 +57,7 @@ def first_option(env: Retail, observation: str) -> str:
         return step
     if left := _records(env):
         return left[0]
-    state, write = env.episode.world, env.knowledge.tools.write
+    state, write = env.episode.state, env.knowledge.tools.write
     user = state.desk.user(state.user_id)
     assert user is not None
     order_id = user["orders"][0]
@@ -82,7 +82,7 @@ def list_everything(env: Retail, observation: str) -> str:
         return step
     if left := _records(env):
         return left[0]
-    state = env.episode.world
+    state = env.episode.state
     user = state.desk.user(state.user_id)
     assert user is not None
     orders = [state.desk.order(i) for i in user["orders"]]
@@ -92,7 +92,7 @@ def list_everything(env: Retail, observation: str) -> str:
 
 def without_confirmation(env: Retail, observation: str) -> str:
     """The expert, but it writes before anybody said yes."""
-    state = env.episode.world
+    state = env.episode.state
     scenario = env.episode.task.payload.scenario
     assert scenario is not None
     goal = active(scenario, state.mind, state.mind.at)
@@ -110,7 +110,7 @@ def without_confirmation(env: Retail, observation: str) -> str:
 def wrong_twin(env: Retail, observation: str) -> str:
     """The expert, but every write goes to another order or another item than was agreed."""
     action = env.expert()(env, observation, {})
-    state = env.episode.world
+    state = env.episode.state
     scenario = env.episode.task.payload.scenario
     assert scenario is not None
     goal = active(scenario, state.mind, state.mind.at)
@@ -125,7 +125,7 @@ def wrong_twin(env: Retail, observation: str) -> str:
 
 def _spoiled(env: Retail, goal: Any) -> str:
     """A write on the first other order that takes one."""
-    state, tools = env.episode.world, env.knowledge.tools
+    state, tools = env.episode.state, env.knowledge.tools
     for order in state.desk.shop.orders.values():
         if order["order_id"] == goal.order_id or order["order_id"] in state.desk.orders:
             continue

@@ -188,7 +188,7 @@ def test_every_scored_rule_costs_the_success() -> None:
     }
     for key, changed in broken.items():
         info = replay(FULL, task, changed)
-        assert key in {rule for _, rule in FULL.episode.world.violations}
+        assert key in {rule for _, rule in FULL.episode.state.violations}
         assert (info["metrics"]["policy"], info["status"]) == (0.0, "failed")
         assert info["metrics"]["data"] == 1.0
     loose = Retail(policy=False)
@@ -197,9 +197,9 @@ def test_every_scored_rule_costs_the_success() -> None:
 
 def test_looking_before_finding_out_who_breaks_a_rule() -> None:
     FULL.reset(seed=0, options={"split": "dev", "task": 0})
-    order = next(iter(FULL.episode.world.desk.shop.orders))
+    order = next(iter(FULL.episode.state.desk.shop.orders))
     FULL.step(FULL.knowledge.tools.write("get_order_details", {"order_id": order}))
-    assert FULL.episode.world.violations == ((1, "identify_first"),)
+    assert FULL.episode.state.violations == ((1, "identify_first"),)
 
 
 def test_rules_are_text_and_data() -> None:

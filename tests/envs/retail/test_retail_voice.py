@@ -63,7 +63,7 @@ def test_only_the_sound_reaches_the_assistant() -> None:
     env = Retail(size="micro", channel=Speech(Beep(), Spoken(slips=0)))
     observation, _ = env.reset(seed=0, options={"task": 0})
     assert observation.startswith("Customer: <speech ")
-    words = env.episode.world.words
+    words = env.episode.state.words
     assert words not in observation
     sound = env.sound()
     assert sound.rate == 8000

@@ -108,11 +108,11 @@ def test_salt_water_step_by_step() -> None:
 def test_unreadable_inputs_cost_a_turn_and_nothing_else() -> None:
     env = make()
     env.reset(options={"task": "boil/0"})
-    before = env.episode.world.world.digest()
+    before = env.episode.state.world.digest()
     observation, reward, *_, info = env.step("boil the water, please")
     assert observation == "\nNo known action matches that input.\n\n> "
     assert (reward, info["valid_action"], info["turn"]) == (0.0, False, 1)
-    assert env.episode.world.world.digest() == before
+    assert env.episode.state.world.digest() == before
 
 
 def test_endless_waiting_is_truncated() -> None:
@@ -185,7 +185,7 @@ def test_the_micro_world_is_small() -> None:
     assert {env.source.task("dev", i).payload.task for i in range(93)} <= set(MICRO_TASKS)
     observation, _ = env.reset(options={"split": "dev", "task": 0})
     assert len(env.instructions + observation) < 600
-    assert sorted(env.episode.world.world.places) == ["bathroom", "kitchen", "outside"]
+    assert sorted(env.episode.state.world.places) == ["bathroom", "kitchen", "outside"]
 
 
 def test_a_bad_probability_of_mistakes() -> None:

@@ -123,7 +123,7 @@ def test_numbers_are_those_of_the_last_search() -> None:
     said, _, _, _, info = env.step("<open> 4 </open>")
     assert "There is no result 4: the last search has 3 results." in said
     assert info["valid_action"]
-    assert env.episode.world.failed_opens == 2
+    assert env.episode.state.failed_opens == 2
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_fork_goes_its_own_way_and_a_replay_is_the_same() -> None:
     assert first == second
     twin.step("<open> 2 </open>")
     assert twin.digest() != env.digest()
-    assert len(env.episode.world.opened) == 1
+    assert len(env.episode.state.opened) == 1
     again = pickle.loads(pickle.dumps(env))
     assert again.digest() == env.digest()
     assert again.web.site is env.web.site

@@ -78,7 +78,7 @@ def test_verdicts_on_options_and_purchases() -> None:
     assert branch.step("click[buy now]")[4]["verdict"] == 1
     env.step("click[< prev]")  # leaving an item drops its options
     env.step("click[BGU]")
-    assert env.episode.world.chosen == ()
+    assert env.episode.state.chosen == ()
     assert env.step("click[buy now]")[4]["verdict"] == -1
 
 
@@ -142,7 +142,7 @@ def test_every_walk_agrees_with_its_pages(size: str, seed: int, picks: list[int]
     env = WebShop(size=size)
     text, _ = env.reset(seed=seed)
     for pick in picks:
-        labels = env.pages.clickable(env.episode.world)
+        labels = env.pages.clickable(env.episode.state)
         assert all(f"[{label}]" in text for label in labels)
         legal = env.legal_actions()
         action = legal[pick % len(legal)]
@@ -162,11 +162,11 @@ def test_paging_shows_every_result_once() -> None:
     env = WebShop(max_turns=20)
     env.reset(seed=5)
     env.step("search[lamp]")
-    found = env.episode.world.found
-    listed = list(env.pages.listed(env.episode.world))
+    found = env.episode.state.found
+    listed = list(env.pages.listed(env.episode.state))
     while NEXT in env.legal_actions()[1] + env.legal_actions()[2]:
         env.step(f"click[{NEXT}]")
-        listed += env.pages.listed(env.episode.world)
+        listed += env.pages.listed(env.episode.state)
     assert len(found) == 50
     assert tuple(listed) == found
 
@@ -181,7 +181,7 @@ def test_an_option_too_many_earns_nothing() -> None:
             break
     env.step(f"search[{item.title}]")
     place = env.shop.places[goal.item]
-    while place not in env.pages.listed(env.episode.world):
+    while place not in env.pages.listed(env.episode.state):
         env.step(f"click[{NEXT}]")
     env.step(f"click[{item.id.lower()}]")
     asked = dict(best_choice(item, goal))

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from turngym.envs.web_shop.catalogue import load_shop, shelves
 from turngym.envs.web_shop.goals import SPLITS, TEMPLATES, load_goals, price_limit
 from turngym.envs.web_shop.items import Item
-from turngym.envs.web_shop.matching import similarity, token_set_ratio
 from turngym.envs.web_shop.reward import (
     NO_LIMIT,
     Goal,
@@ -23,6 +22,8 @@ from turngym.envs.web_shop.reward import (
     is_right,
     match,
     options_met,
+    similarity,
+    token_set_ratio,
     type_match,
 )
 from turngym.envs.web_shop.words import LANGUAGES

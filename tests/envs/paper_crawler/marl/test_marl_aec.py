@@ -74,7 +74,7 @@ def test_a_batch_is_one_turn_with_a_line_for_each_paper():
     assert [f"Question {n}\n" in text for n in (1, 2, 3, 4)] == [True, True, True, False]
     assert env.instructions["selector"].startswith("Answer every numbered question")
     env.step("2: True 0.8\n1: False\n3: no")
-    found = env.game.episode.world.queue
+    found = env.game.episode.state.queue
     assert [found[p].score for p in ("p3", "p4", "p6")] == [0.0, 0.8, 0.0]
     assert env.infos["selector"]["invalid_decisions"] == 1
     assert env.infos["selector"]["valid_action"] is False

@@ -92,7 +92,7 @@ def test_the_crawler_idles_until_the_last_papers_of_a_session_are_decided():
     assert rewards["crawler"] == 1.5  # its text was ignored and cost nothing
     assert "Title: start here" in observations["crawler"]["text"]
     assert infos["crawler"]["idle"] is False
-    assert env.game.episode.world.actions == 1
+    assert env.game.episode.state.actions == 1
 
 
 def test_the_last_papers_are_decided_before_both_end():
@@ -122,7 +122,7 @@ def test_a_limit_of_turns_ends_the_episode_before_the_next_action():
     _, rewards, _, truncated, _ = step(env, "[Search] more", decided(env, table))
     assert truncated == {"crawler": True, "selector": True}
     assert rewards["crawler"] == 1.5  # the search that came too late costs nothing
-    assert env.game.episode.world.actions == 1
+    assert env.game.episode.state.actions == 1
 
 
 def test_a_copy_goes_on_as_the_original():

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadValueError, UnknownNameError
+from ..search_qa.build import generated
 from ..search_qa.questions import Question
-from ..search_qa.setup import generated
 from ..search_qa.source import GivenQuestions
+from ..settings import check_integer, check_number
 from ..tasks import TaskSource
 from .generated import SNIPPETS, GeneratedSite, generated_site
 from .pages import Site
@@ -50,14 +50,8 @@ class Net:
     max_bytes: int
 
     def __post_init__(self) -> None:
-        seconds = self.timeout_s
-        if (
-            isinstance(seconds, bool)
-            or not isinstance(seconds, (int, float))
-            or not 0 < seconds < math.inf
-        ):
-            raise BadValueError(f"WebQA: timeout_s is {seconds!r}; expected a number above 0.")
-        check_number("max_bytes", self.max_bytes, 1, MOST_BYTES)
+        check_number("timeout_s", self.timeout_s, "WebQA", above=0)
+        check_integer("max_bytes", self.max_bytes, "WebQA", min=1, max=MOST_BYTES)
 
 
 def find_web(
@@ -109,18 +103,6 @@ def find_web(
         assert site is not None
         pages = site
     return Web(size=None, source=source, site=pages, generated=None)
-
-
-def check_number(name: str, value: object, least: int, most: int) -> None:
-    """Refuse what is no integer from ``least`` to ``most``.
-
-    Raises:
-        BadValueError: It is none.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadValueError(
-            f"WebQA: {name} is {value!r}; expected an integer from {least} to {most:,}."
-        )
 
 
 def _made(made: Mapping[str, Any], snippet_chars: int) -> Web:

@@ -1,4 +1,4 @@
-"""From settings to knowledge: which questions, over which passages, by which retriever."""
+"""From settings to what an environment is made of: questions, passages, retriever, tools."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadValueError, UnknownNameError
+from ..grammar import TagGrammar
+from ..python_tool.tool import PythonTool
 from ..retrieval import Retriever
+from ..settings import check_integer, check_number, check_settings
 from ..tasks import TaskSource
 from .questions import KINDS, MAX_HOPS, Question, possible_kinds
 from .source import GivenQuestions, generated_questions
+from .text import BOTH_GRAMMAR, BOTH_INVALID, GRAMMAR, INVALID, PROMPTS
 from .world import SIZES, World, load_world
 
 if TYPE_CHECKING:
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 _HOPS = {"full": (1, 2, 3, 4), "micro": (1,)}
 _DISTRACTORS = {"full": 0.2, "micro": 0.0}
 _MOST_DISTRACTORS = 3.0
+TOOLS = ("search", "python")
+BOTH_PROMPT = "search-python"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,20 +85,12 @@ def generated(  # noqa: PLR0913 - the settings of the world
     size = "full" if size is None else size
     if size not in SIZES:
         raise UnknownNameError("size", size, SIZES, where)
-    seed = 0 if world_seed is None else world_seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadValueError(f"{where}: world_seed is {seed!r}; expected an integer from 0.")
+    seed = 0 if world_seed is None else check_integer("world_seed", world_seed, where, min=0)
     near = _DISTRACTORS[size] if distractors is None else distractors
-    if isinstance(near, bool) or not isinstance(near, (int, float)):
-        raise BadValueError(f"{where}: distractors is {near!r}; expected a number.")
-    if not 0 <= near <= _MOST_DISTRACTORS:
-        raise BadValueError(
-            f"{where}: distractors is {near}; expected 0 to {_MOST_DISTRACTORS:g} near misses "
-            "per thing."
-        )
+    near = check_number("distractors", near, where, min=0, max=_MOST_DISTRACTORS)
+    counts = _hop_counts(_HOPS[size] if hops is None else hops, where)
     try:
-        counts = _hop_counts(_HOPS[size] if hops is None else hops)
-        world = load_world(size, seed, float(near))
+        world = load_world(size, seed, near)
         wanted = _kinds(kinds, world, where)
         source = generated_questions(world.key, wanted, counts)
     except BadValueError as fault:
@@ -163,17 +161,11 @@ def _over(corpus: str | Path | Sequence[str | Path]) -> Retriever:
     return load_corpus_index(folders[0])
 
 
-def _hop_counts(hops: int | Sequence[int]) -> tuple[int, ...]:
+def _hop_counts(hops: int | Sequence[int], where: str) -> tuple[int, ...]:
     given: Sequence[object] = hops if isinstance(hops, (list, tuple, range)) else (hops,)
-    counts: set[int] = set()
-    for count in given:
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_HOPS:
-            raise BadValueError(
-                f"hops is {hops!r}; expected a number from 1 to {MAX_HOPS}, or several."
-            )
-        counts.add(count)
+    counts = {check_integer("hops", count, where, min=1, max=MAX_HOPS) for count in given}
     if not counts:
-        raise BadValueError("hops is empty; expected at least one number.")
+        raise BadValueError(f"{where}: hops is empty; expected at least one number.")
     return tuple(sorted(counts))
 
 
@@ -193,3 +185,86 @@ def _kinds(kinds: str | Sequence[str] | None, world: World, where: str) -> tuple
     if not wanted:
         raise BadValueError("kinds is empty; expected at least one.")
     return tuple(k for k in KINDS if k in wanted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolbox:
+    """The tools of an environment, and the words that go with them.
+
+    Attributes:
+        names: Names of the tools; each is the tag that calls it.
+        python: Runs code; None without the tool.
+        grammar: How actions are read.
+        invalid: The reply to an action that cannot be read.
+    """
+
+    names: tuple[str, ...]
+    python: PythonTool | None
+    grammar: TagGrammar
+    invalid: str
+
+    def prompt(self, wanted: str | None, size: str | None) -> str:
+        """Name of the prompt: ``wanted``, or the one that suits tools and size.
+
+        Raises:
+            UnknownNameError: There is no such prompt.
+            BadValueError: It explains a tool that is not there.
+        """
+        if wanted is None:
+            if size == "micro":
+                return "none"
+            return "search-r1" if self.python is None else BOTH_PROMPT
+        if wanted not in PROMPTS:
+            raise UnknownNameError("prompt", wanted, PROMPTS, "SearchQA")
+        if wanted == BOTH_PROMPT and self.python is None:
+            raise BadValueError(
+                f"SearchQA: prompt={wanted!r} explains the python tool, but tools is "
+                f"{self.names}; add tools=('search', 'python'), or take another prompt."
+            )
+        return wanted
+
+
+def make_toolbox(
+    tools: str | Sequence[str], python_tool: PythonTool | Mapping[str, Any] | None
+) -> Toolbox:
+    """The tools by name, with the python tool's settings.
+
+    Raises:
+        UnknownNameError: An unknown tool or setting.
+        BadValueError: No search, settings of a tool that is not there, or a value out of range.
+    """
+    wanted = (tools,) if isinstance(tools, str) else tuple(tools)
+    for name in wanted:
+        if name not in TOOLS:
+            raise UnknownNameError("tool", name, TOOLS, "SearchQA")
+    if "search" not in wanted:
+        raise BadValueError(
+            f"SearchQA: tools is {tools!r}; expected 'search' among them, since the answers stand "
+            "in the passages."
+        )
+    if "python" in wanted:
+        return Toolbox(
+            names=TOOLS,
+            python=_python(python_tool),
+            grammar=BOTH_GRAMMAR,
+            invalid=BOTH_INVALID,
+        )
+    if python_tool is not None:
+        raise BadValueError(
+            f"SearchQA: python_tool was given, but tools is {tools!r}; add "
+            "tools=('search', 'python'), or leave python_tool out."
+        )
+    return Toolbox(names=("search",), python=None, grammar=GRAMMAR, invalid=INVALID)
+
+
+def _python(given: PythonTool | Mapping[str, Any] | None) -> PythonTool:
+    if isinstance(given, PythonTool):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise BadValueError(
+            f"SearchQA: python_tool is {given!r}; expected a PythonTool, or its settings: "
+            "{'timeout_s': 5}."
+        )
+    settings = dict(given or {})
+    check_settings(PythonTool, settings)
+    return PythonTool(**settings)
