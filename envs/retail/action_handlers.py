@@ -9,7 +9,7 @@ from typing import Any
 from ..episode import Episode, Verdict
 from ..grammar import ToolCall
 from .customer.interface import Event
-from .customer.parser import parse_message
+from .customer.parser import parse_message, strip_thoughts
 from .customer.scenario import build_call
 from .customer.scripted import active_goal
 from .knowledge import Knowledge
@@ -19,7 +19,6 @@ from .shop.toolset import CLOSE, FINDERS, OPEN, TRANSFER, WRITES
 from .state import RetailState
 from .tasks.payload import RetailTask
 
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _YES = re.compile(r"\b(?:yes|yep|yeah|sure|correct|go ahead|please do|confirm)", re.IGNORECASE)
 _READS = {
     "get_user_details": "user_id",
@@ -27,11 +26,6 @@ _READS = {
     "get_product_details": "product_id",
     "get_item_details": "item_id",
 }
-
-
-def strip_thoughts(action: str) -> str:
-    """Return an action without its thoughts."""
-    return (_THOUGHT.sub("", action) if "<think>" in action else action).strip()
 
 
 def collect_messages(episode: Episode[RetailState], action: str | None) -> list[str]:

@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import EpisodeError, MissingExtraError
 from ..spaces import Utf8Text
 from ..tasks import draw_task
-from .action_handlers import strip_thoughts
 from .customer.interface import END_OF_TOKEN, Event, Mind, UserTurn
+from .customer.parser import strip_thoughts
 from .customer.scenario import Scenario
 from .env import Retail
 from .shop.toolset import CLOSE, OPEN

@@ -12,10 +12,11 @@ from ..errors import BadValueError
 from ..grammar import Unreadable
 from ..randomness import EpisodeRandom
 from ..tasks import Task
-from .action_handlers import check_message, collect_messages, handle_call, strip_thoughts
+from .action_handlers import check_message, collect_messages, handle_call
 from .build import build_customer, build_knowledge
 from .customer.channels import Channel, Waveform, build_channel
 from .customer.interface import ReplyRequest, UserTurn, serve_replies
+from .customer.parser import strip_thoughts
 from .customer.scenario import NOBODY
 from .customer.wording import wording_key
 from .expert import Expert, list_sensible_actions

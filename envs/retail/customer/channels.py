@@ -74,10 +74,8 @@ class Synthesiser(Protocol):
 
 def spell_out(code: str) -> str:
     """Return an id, number or address as it is read out: digits one by one, signs by name."""
-    pieces = re.findall(r"[A-Za-z]+|\d|[^\w]|_", code)
-    text = " ".join(
-        _DIGITS[int(piece)] if piece.isdigit() else _SIGNS.get(piece, piece) for piece in pieces
-    )
+    pieces: list[str] = re.findall(r"[A-Za-z]+|\d|[^\w]|_", code)
+    text = " ".join(_DIGITS[int(p)] if p.isdigit() else _SIGNS.get(p, p) for p in pieces)
     return re.sub(r"(?<=[a-z]) (?=(?:" + "|".join(_DIGITS) + r")\b)", ", ", text)
 
 

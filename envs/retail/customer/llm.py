@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...errors import EnvFault
 from .interface import END_OF_TOKEN, OUT_OF_SCOPE, STOP, TRANSFERRED, Event, Mind, UserTurn
+from .parser import strip_thoughts
 from .scenario import Scenario
 
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _RULES = """You play a customer who talks to a shop's assistant. Stay in this role.
 
 Who you are and what you want:
@@ -94,7 +93,7 @@ class LlmCustomer:
             raise EnvFault(
                 f"the customer's model {self.model!r} did not stop after {self.most_turns} turns"
             )
-        mind.notes += (("user", _THOUGHT.sub("", message).strip()),)
+        mind.notes += (("user", strip_thoughts(message)),)
         return self._next(mind)
 
     def _next(self, mind: Mind) -> UserTurn:
@@ -120,7 +119,7 @@ class LlmCustomer:
                 "max_tokens": self.max_tokens,
             }
         )
-        text = " ".join(_THOUGHT.sub("", answer).split())
+        text = " ".join(strip_thoughts(answer).split())
         if not text:
             raise EnvFault(f"the customer's model {self.model!r} gave nothing but thoughts")
         return text
@@ -136,4 +135,4 @@ class LlmCustomer:
             "seed": self.seed,
             "max_tokens": 2000,
         }
-        return "false" not in _THOUGHT.sub("", self.answers.ask(body)).lower()
+        return "false" not in strip_thoughts(self.answers.ask(body)).lower()

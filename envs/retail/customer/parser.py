@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
 from . import lexicon as lex
 
-TOPICS = ("email", "name", "order", "items", "options", "reason", "payment", "address", "more")
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class ParsedMessage:
     def asks(self, topic: str) -> bool:
         """Tell whether the message asks about a topic."""
         return f"ask_{topic}" in self.acts
+
+
+def strip_thoughts(action: str) -> str:
+    """Return an action without its thoughts, also without one that is not closed."""
+    return (_THOUGHT.sub("", action) if "<think>" in action else action).strip()
 
 
 def normalize(text: str) -> str:

@@ -350,7 +350,7 @@ class _Reply:
         self.mark(place)
 
     def answer_denial(self, goal: Goal) -> None:
-        """Insist, accept or contest; or want the fallback."""
+        """Insist, accept or contest a denial, or go over to the fallback."""
         mind, at = self.mind, self.mind.at
         mind.pressed[at] += 1
         pressed = mind.pressed[at]

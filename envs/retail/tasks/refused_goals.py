@@ -35,7 +35,7 @@ def _first_order(draft: Draft, *statuses: str) -> Record | None:
 
 
 def cancel_status(draft: Draft) -> Pair | None:
-    """Cancelling an order that is on its way, arrived or cancelled."""
+    """Draw a cancellation of an order that is on its way, arrived or cancelled."""
     order = _first_order(draft, *_NEVER)
     if order is None:
         return None
@@ -44,7 +44,7 @@ def cancel_status(draft: Draft) -> Pair | None:
 
 
 def cancel_reason(draft: Draft) -> Pair | None:
-    """Cancelling for a reason that does not count, and insisting on it."""
+    """Draw a cancellation for a reason that does not count."""
     good = draft.draw_goal("cancel")
     if good is None:
         return None
@@ -52,12 +52,12 @@ def cancel_reason(draft: Draft) -> Pair | None:
 
 
 def return_status(draft: Draft) -> Pair | None:
-    """Returning something that has not arrived."""
+    """Draw a return of something that has not arrived."""
     return _undelivered(draft, "return")
 
 
 def exchange_status(draft: Draft) -> Pair | None:
-    """Exchanging something that has not arrived."""
+    """Draw an exchange of something that has not arrived."""
     return _undelivered(draft, "exchange")
 
 
@@ -77,7 +77,7 @@ def _undelivered(draft: Draft, intent: str) -> Pair | None:
 
 
 def refund_third(draft: Draft) -> Pair | None:
-    """A refund to a method that is neither the original one nor a gift card."""
+    """Draw a refund to a method that is neither the original one nor a gift card."""
     good = draft.draw_goal("return")
     if good is None:
         return None
@@ -94,7 +94,7 @@ def refund_third(draft: Draft) -> Pair | None:
 
 
 def other_type(draft: Draft) -> Pair | None:
-    """Exchanging something for another kind of product."""
+    """Draw an exchange for another kind of product."""
     good = draft.draw_goal("exchange")
     if good is None:
         return None
@@ -110,7 +110,7 @@ def other_type(draft: Draft) -> Pair | None:
 
 
 def unavailable(draft: Draft) -> Pair | None:
-    """Exchanging something for a variant that is out of stock."""
+    """Draw an exchange for a variant that is out of stock."""
     good = draft.draw_goal("exchange")
     return None if good is None else _pair(want_sold_out(draft, good), good)
 
@@ -138,7 +138,7 @@ def want_sold_out(draft: Draft, good: Goal) -> Goal | None:
 
 
 def gift_low(draft: Draft) -> Pair | None:
-    """Paying an order by a gift card that does not hold enough."""
+    """Draw a payment by a gift card that does not hold enough."""
     for order in draft.draw_orders("pending"):
         good = draft.draw_payment(order)
         amount = order["payment_history"][0]["amount"]
@@ -153,7 +153,7 @@ def gift_low(draft: Draft) -> Pair | None:
 
 
 def split_payment(draft: Draft) -> Pair | None:
-    """Paying an order by two methods."""
+    """Draw a payment by two methods."""
     good = draft.draw_goal("payment")
     if good is None:
         return None
@@ -163,7 +163,7 @@ def split_payment(draft: Draft) -> Pair | None:
 
 
 def partial_cancel(draft: Draft) -> Pair | None:
-    """Cancelling one item of an order."""
+    """Draw a cancellation of one item of an order."""
     for order in draft.draw_orders("pending"):
         lines = draft.single_lines(order)
         if len(lines) > 1:
@@ -176,7 +176,7 @@ def partial_cancel(draft: Draft) -> Pair | None:
 
 
 def other_user(draft: Draft) -> Pair | None:
-    """Cancelling somebody else's order."""
+    """Draw a cancellation of somebody else's order."""
     good = draft.draw_goal("cancel")
     foreign = [
         o["order_id"]
@@ -190,7 +190,7 @@ def other_user(draft: Draft) -> Pair | None:
 
 
 def advice(draft: Draft) -> Pair | None:
-    """Asking for an opinion."""
+    """Draw a request for an opinion."""
     product = draft.pick(list(draft.overlay.shop.products.values()))
     bad = Goal(
         intent="advice",
@@ -206,7 +206,7 @@ def _need_human(about: str, record: str = "") -> Goal:
 
 
 def undo_cancel(draft: Draft) -> Pair | None:
-    """Undoing a cancellation."""
+    """Draw the wish to undo a cancellation."""
     order = _first_order(draft, "cancelled")
     if order is None:
         return None
@@ -216,7 +216,7 @@ def undo_cancel(draft: Draft) -> Pair | None:
 
 
 def lost_parcel(draft: Draft) -> Pair | None:
-    """A parcel that never came."""
+    """Draw a complaint about a parcel that never came."""
     order = _first_order(draft, "delivered", "processed")
     if order is None:
         return None
@@ -228,7 +228,7 @@ def lost_parcel(draft: Draft) -> Pair | None:
 
 
 def foreign_refund(draft: Draft) -> Pair | None:
-    """A refund to a card that is not the customer's."""
+    """Draw a refund to a card that is not the customer's."""
     good = draft.draw_goal("return")
     if good is None:
         return None
@@ -237,13 +237,13 @@ def foreign_refund(draft: Draft) -> Pair | None:
 
 
 def new_email(draft: Draft) -> Pair | None:
-    """Another email address for the account."""
+    """Draw the wish for another email address."""
     bad = _need_human("I want a new email address on my account.", "")
     return _pair(bad, draft.draw_goal("move"))
 
 
 def price_drop(draft: Draft) -> Pair | None:
-    """Money back because the price fell."""
+    """Draw the wish for money back because the price fell."""
     order = _first_order(draft, "delivered", "pending")
     if order is None:
         return None
@@ -255,7 +255,7 @@ def price_drop(draft: Draft) -> Pair | None:
 
 
 def wants_human(draft: Draft) -> Pair | None:
-    """A right denial after which the customer asks for a person."""
+    """Draw a rightly denied wish after which the customer asks for a person."""
     pair = cancel_status(draft)
     if pair is None:
         return None

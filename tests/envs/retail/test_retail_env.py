@@ -242,6 +242,15 @@ def test_tiers_can_be_chosen() -> None:
     assert task.digest == FULL.source.task("dev", FULL.source.index_of("dev", task.id) or 0).digest
 
 
+def test_knowledge_can_be_shared() -> None:
+    env = Retail(data=MICRO.knowledge)
+    assert env.source is MICRO.source
+    assert (env.max_turns, env.instructions) == (MICRO.max_turns, MICRO.instructions)
+    solve(env, 0)
+    with pytest.raises(BadValueError, match="size"):
+        Retail(data=MICRO.knowledge, size="micro")
+
+
 def test_batches_of_the_env() -> None:
     envs = TextVectorEnv(MICRO, 4)
     observations, _ = envs.reset(seed=3)

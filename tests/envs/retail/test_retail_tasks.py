@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -117,6 +118,15 @@ def test_the_expert_solves_every_task_in_time(size: str) -> None:
         for i in range(0, count, 1 + count // 80):
             task_id = env.source.task(split, i).id
             assert plays(env, lambda e, o: e.expert()(e, o, {}), task_id, split) == "solved"
+
+
+def test_an_unsolvable_task_is_no_task() -> None:
+    task = next(t for t in tasks("full", "dev") if t.kind == "cancel")
+    prove = prove_solvable("full", 0, make_shop("full", 0, "dev"))
+    assert prove(task) == task.features["expert_turns"]
+    (goal,) = scenario(task).goals
+    hopeless = replace(scenario(task), goals=(replace(goal, reason="too dear"),))
+    assert prove(replace(task, scenario=hopeless)) is None
 
 
 def test_splits_share_nobody_and_nothing() -> None:
