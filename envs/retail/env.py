@@ -142,9 +142,9 @@ class Retail(TextEnv[RetailState, RetailTask]):
         message = strip_thoughts(action)
         if not message:
             return Outcome.unreadable(f"The message is empty. {_EXPECTED}", verdict=0)
-        state, scenario = episode.world, episode.task.payload.scenario or NOBODY
         if self.customer.blocking:
             return self._wait_for_customer(episode, message)
+        state, scenario = episode.world, episode.task.payload.scenario or NOBODY
         turn = self.customer.reply(scenario, state.mind, message, state.events)
         return self._finish_turn(episode, message, turn)
 

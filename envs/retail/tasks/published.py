@@ -110,7 +110,7 @@ def _read_json(path: Path) -> Any:
 def _read_task_rows(path: Path) -> list[tuple[str, Any]]:
     """Return the rows of a task list, each with its place for error messages."""
     rows = _read_json(path)
-    if not isinstance(rows, list) or not rows:
+    if not isinstance(rows, list):
         raise DataError(f"{path}: expected a list of tasks.")
     return [(f"{path}, task {n}", row) for n, row in enumerate(rows)]
 
@@ -128,6 +128,8 @@ def _load_tau2(folder: Path) -> PublishedTasks:
     shop = _build_shop(folder.name, tables, str(folder / "db.json"), (_load_shop, (folder,)))
     path = folder / "tasks.json"
     tasks = [_parse_tau2(row, shop, where) for where, row in _read_task_rows(path)]
+    if not tasks:
+        raise DataError(f"{path}: expected a list of tasks; it is empty.")
     splits = _read_splits(folder, tasks)
     return PublishedTasks(folder, "tau", shop, splits, _read_rules(folder, "policy.md"))
 
