@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ..envs.errors import UnknownNameError
-from ..envs.retail.files.checkout import export_checkout
-from ..envs.retail.tasks.digests import DIGESTS
-from ..envs.retail.tasks.source import remake
+from ..envs.retail.env import prove_solvable
+from ..envs.retail.tasks.checkout import export_checkout
+from ..envs.retail.tasks.generated import DIGESTS, remake_tasks
 from .retail_options import RetailCommand, RetailExport, RetailTasks
 
 
@@ -35,7 +35,7 @@ def tasks(action: RetailTasks) -> None:
             raise UnknownNameError("split", split, known, "retail tasks")
     table = Table("split", "digest, as published")
     for split in action.split:
-        table.add_row(split, remake(action.size, split))
+        table.add_row(split, remake_tasks(action.size, split, prove_solvable))
     Console().print(table)
 
 

@@ -17,8 +17,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from turngym.envs import fork
-from turngym.envs.retail.customer.rules import RuleCustomer
-from turngym.envs.retail.env import Retail
+from turngym.envs.retail.customer.scripted import RuleCustomer
+from turngym.envs.retail.env import Retail, prove_solvable
 from turngym.envs.retail.tasks.make import make_tasks
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
@@ -81,7 +81,7 @@ def test_read_an_order(benchmark: BenchmarkFixture) -> None:
     """The commonest call; target 15 microseconds."""
     env = Retail(max_turns=10**9)
     env.reset(seed=0)
-    order = next(iter(env.episode.state.desk.shop.orders))
+    order = next(iter(env.episode.state.overlay.shop.orders))
     action = env.knowledge.tools.write("get_order_details", {"order_id": order})
 
     def start() -> tuple[tuple[()], dict[str, Any]]:
@@ -173,4 +173,4 @@ def test_memory(benchmark: BenchmarkFixture, env: Retail, played: list[list[str]
 
 def test_making_tasks(benchmark: BenchmarkFixture) -> None:
     """The 300 test tasks from nothing, each proved by playing it."""
-    benchmark.pedantic(lambda: make_tasks("full", 0, "test"), rounds=1)
+    benchmark.pedantic(lambda: make_tasks("full", 0, "test", prove_solvable), rounds=1)

@@ -1,4 +1,4 @@
-"""The two-agent view: assistant and customer, both to be learnt, for PettingZoo (AEC)."""
+"""Retail for two agents, assistant and customer, as an AEC environment of PettingZoo."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from ..errors import EpisodeError, MissingExtraError
 from ..spaces import Utf8Text
 from ..tasks import draw_task
+from .customer.interface import END_OF_TOKEN, Event, Mind, UserTurn
+from .customer.parser import strip_thoughts
 from .customer.scenario import Scenario
-from .customer.turns import OUT_OF_SCOPE, STOP, TRANSFERRED, Event, Mind, UserTurn
 from .env import Retail
-from .moves import message_of
 from .shop.toolset import CLOSE, OPEN
 
 try:
@@ -23,7 +23,6 @@ except ImportError as error:
     raise MissingExtraError("Retail for two agents", "pettingzoo", "marl") from error
 
 ASSISTANT, CUSTOMER = "assistant", "customer"
-_ENDS = {STOP: "stop", TRANSFERRED: "transfer", OUT_OF_SCOPE: "out_of_scope"}
 
 
 class Words(str):
@@ -33,7 +32,7 @@ class Words(str):
     dtype = np.dtype(str)
 
 
-class Puppet:
+class ExternalCustomer:
     """A customer whose words come from outside."""
 
     blocking = False
@@ -44,7 +43,7 @@ class Puppet:
         self.words = ""
 
     def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:  # noqa: ARG002
-        """The words that were given."""
+        """Return the words that were given."""
         return Mind(key, 1), UserTurn(self.words)
 
     def reply(
@@ -54,9 +53,9 @@ class Puppet:
         message: str,  # noqa: ARG002
         events: Sequence[Event],  # noqa: ARG002
     ) -> UserTurn:
-        """The words that were given."""
+        """Return the words that were given."""
         mind.turn += 1
-        for token, end in _ENDS.items():
+        for token, end in END_OF_TOKEN.items():
             if token in self.words:
                 mind.end = end
                 return UserTurn(token, end)
@@ -79,8 +78,8 @@ class RetailAEC(AECEnv):
 
     def __init__(self, *, render_mode: str | None = None, **settings: Any) -> None:
         super().__init__()
-        self.puppet = Puppet()
-        self.inner = Retail(customer=self.puppet, render_mode=render_mode, **settings)
+        self.external = ExternalCustomer()
+        self.inner = Retail(customer=self.external, render_mode=render_mode, **settings)
         self.render_mode = render_mode
         self.possible_agents = [ASSISTANT, CUSTOMER]
         space = self.inner.observation_space.max_chars
@@ -90,15 +89,15 @@ class RetailAEC(AECEnv):
         self._rng = np.random.default_rng()
 
     def observation_space(self, agent: str) -> Utf8Text:
-        """Text."""
+        """Return the space of texts."""
         return self._spaces[agent]
 
     def action_space(self, agent: str) -> Utf8Text:
-        """Text."""
+        """Return the space of texts."""
         return self._actions[agent]
 
     def observe(self, agent: str) -> Words:
-        """What an agent was told last; the customer's first observation is their brief."""
+        """Return an agent's last observation; the customer's first one is their brief."""
         return Words(self._seen[agent])
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
@@ -116,7 +115,7 @@ class RetailAEC(AECEnv):
             task = draw_task(source, given.get("split"), self._rng, name)
             given = {"split": task.split, "task": task.id}
         self._options, self._seed = given, int(self._rng.integers(2**31))
-        self.puppet.words = ""
+        self.external.words = ""
         self.inner.reset(seed=self._seed, options=given)
         self.agents = self.possible_agents.copy()
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -130,7 +129,7 @@ class RetailAEC(AECEnv):
         self.agent_selection = CUSTOMER
 
     def step(self, action: Any) -> None:
-        """The present agent's text."""
+        """Play the present agent's text."""
         if not self.agents:
             raise EpisodeError("RetailAEC: step after the end; call reset first.")
         agent = self.agent_selection
@@ -140,30 +139,30 @@ class RetailAEC(AECEnv):
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         if agent == CUSTOMER:
-            self._customer(action)
+            self._act_as_customer(action)
         else:
-            self._assistant(action)
+            self._act_as_assistant(action)
         self._accumulate_rewards()
 
-    def _customer(self, words: str) -> None:
-        self.puppet.words = " ".join(words.split()) or "..."
+    def _act_as_customer(self, words: str) -> None:
+        self.external.words = " ".join(words.split()) or "..."
         if self._begun:
-            self._taken(self._waiting)
+            self._step_env(self._waiting)
         else:
             self._begun = True
             observation, _ = self.inner.reset(seed=self._seed, options=self._options)
             self._seen[ASSISTANT] = observation
         self.agent_selection = ASSISTANT
 
-    def _assistant(self, action: str) -> None:
-        if OPEN in action or CLOSE in action or not message_of(action):
-            self._taken(action)
+    def _act_as_assistant(self, action: str) -> None:
+        if OPEN in action or CLOSE in action or not strip_thoughts(action):
+            self._step_env(action)
             return
         self._waiting = action
-        self._seen[CUSTOMER] = f"{message_of(action)}\n"
+        self._seen[CUSTOMER] = f"{strip_thoughts(action)}\n"
         self.agent_selection = CUSTOMER
 
-    def _taken(self, action: str) -> None:
+    def _step_env(self, action: str) -> None:
         observation, reward, ended, cut, info = self.inner.step(action)
         self._seen[ASSISTANT] = observation
         for agent in self.agents:
@@ -173,8 +172,8 @@ class RetailAEC(AECEnv):
             self.infos[agent] = dict(info)
 
     def render(self) -> str | None:
-        """The transcript."""
+        """Return the transcript."""
         return self.inner.render()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, as nothing is open."""

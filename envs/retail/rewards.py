@@ -1,4 +1,4 @@
-"""When a visit was a success: the shop's state, what was told, how it ended, and by the rules."""
+"""Rewards of a visit: its success at the end, and the judge's verdict on every turn."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .customer.parser import heard
-from .customer.proposals import told_amount
+from ..episode import Verdict
+from .customer.parser import parse_message
+from .customer.proposals import states_amount
 from .customer.scenario import Goal, Scenario
-from .policy import RULES
-from .shop.desk import Changes
+from .shop.overlay import Changes
+from .shop.policy import RULES, AgentStep
+from .shop.toolset import TRANSFER
 from .state import RetailState
 from .tasks.payload import RetailTask
 
@@ -39,11 +41,11 @@ class Score:
 
     @property
     def success(self) -> bool:
-        """Whether all of it holds."""
+        """Tell whether all parts hold."""
         return self.data and self.told and self.ended and self.evidence and self.policy
 
 
-def scored(
+def score_visit(
     task: RetailTask,
     state: RetailState,
     accepted: Sequence[Changes],
@@ -63,38 +65,40 @@ def scored(
         policy: Whether broken rules cost the success.
     """
     scenario = task.scenario
-    told = all(_holds(messages, output) for output in task.outputs)
+    told = all(_is_told(messages, output) for output in task.outputs)
     ended = state.mind.end in ("stop", "transfer") or not tracks
     evidence = True
     if scenario is not None:
-        told = told and _told(scenario, state, messages, tracks)
-        ended = _ended(scenario, state, tracks)
-        evidence = _evidence(scenario, state)
+        told = told and _answers_given(scenario, state, messages, tracks)
+        ended = _ended_rightly(scenario, state, tracks)
+        evidence = _has_evidence(scenario, state)
     broken = policy and any(key in _SCORED for _, key in state.violations)
-    data = any(state.desk.is_at(changes) for changes in accepted)
+    data = any(state.overlay.is_at(changes) for changes in accepted)
     return Score(data, told, ended, evidence, not broken)
 
 
-def _holds(messages: Sequence[str], output: str) -> bool:
-    """Tau-bench's check: part of a message without commas, letters' case aside."""
+def _is_told(messages: Sequence[str], output: str) -> bool:
+    """Make tau-bench's check: part of a message without commas; case does not matter."""
     return any(output.lower() in message.lower().replace(",", "") for message in messages)
 
 
-def _told(scenario: Scenario, state: RetailState, messages: Sequence[str], tracks: bool) -> bool:
+def _answers_given(
+    scenario: Scenario, state: RetailState, messages: Sequence[str], tracks: bool
+) -> bool:
     asked = [(at, goal.last()) for at, goal in enumerate(scenario.goals) if goal.last().ask]
     if tracks:
         return all(state.mind.phase[at] == "done" for at, _ in asked)
-    return all(any(_says(message, goal) for message in messages) for _, goal in asked)
+    return all(any(_gives_answer(message, goal) for message in messages) for _, goal in asked)
 
 
-def _says(message: str, goal: Goal) -> bool:
-    it = heard(message)
+def _gives_answer(message: str, goal: Goal) -> bool:
+    it = parse_message(message)
     if goal.money:
-        return told_amount(it, float(goal.answer))
+        return states_amount(it, float(goal.answer))
     return goal.answer in it.numbers or goal.answer in it.items
 
 
-def _ended(scenario: Scenario, state: RetailState, tracks: bool) -> bool:
+def _ended_rightly(scenario: Scenario, state: RetailState, tracks: bool) -> bool:
     handed = any(goal.last().expect == "transferred" for goal in scenario.goals)
     if state.mind.end != ("transfer" if handed else "stop"):
         return False
@@ -110,8 +114,8 @@ def _ended(scenario: Scenario, state: RetailState, tracks: bool) -> bool:
     return True
 
 
-def _evidence(scenario: Scenario, state: RetailState) -> bool:
-    """Whether whoever was denied or handed over was served as carefully as all others."""
+def _has_evidence(scenario: Scenario, state: RetailState) -> bool:
+    """Tell whether denials and transfers came after the records had been read."""
     refused = [goal for first in scenario.goals for goal in first.stages() if goal.expect != "done"]
     if not refused:
         return True
@@ -127,14 +131,60 @@ def _evidence(scenario: Scenario, state: RetailState) -> bool:
     )
 
 
-def same_call(one: tuple[str, Mapping[str, Any]], two: tuple[str, Mapping[str, Any]]) -> bool:
-    """Whether two writes do the same: pairs of items may stand in any order."""
+def is_same_call(one: tuple[str, Mapping[str, Any]], two: tuple[str, Mapping[str, Any]]) -> bool:
+    """Tell whether two writes do the same; pairs of items may stand in any order."""
     if one[0] != two[0]:
         return False
     a, b = dict(one[1]), dict(two[1])
-    return _pairs(a) == _pairs(b) and a == b
+    return _pop_pairs(a) == _pop_pairs(b) and a == b
 
 
-def _pairs(given: dict[str, Any]) -> list[tuple[str, ...]]:
+def _pop_pairs(given: dict[str, Any]) -> list[tuple[str, ...]]:
     columns = [given.pop(name) for name in _LISTS if name in given]
     return sorted(zip(*columns, strict=False)) if columns else []
+
+
+def _cap_verdict(state: RetailState, verdict: int) -> Verdict:
+    """Return a verdict; of all -1 in an episode only the first counts."""
+    if verdict >= 0:
+        return 1 if verdict else 0
+    if state.blamed:
+        return 0
+    state.blamed = True
+    return -1
+
+
+def judge_call(task: RetailTask, state: RetailState, it: AgentStep, *, fresh: bool) -> Verdict:
+    """Return the verdict on a tool call: +1, 0 or -1, with at most one -1 per episode (TARL).
+
+    Args:
+        task: What was wanted.
+        state: After the call.
+        it: The call.
+        fresh: Whether it read a record of the customer, or found them, for the first time.
+    """
+    if not it.worked:
+        return 0
+    if it.writes:
+        alien = bool(it.owner) and it.owner != it.identified
+        call = (it.tool, it.arguments)
+        wanted = any(is_same_call(call, other) for way in task.accepted for other in way)
+        good = it.confirmed and not alien and wanted
+        return _cap_verdict(state, 1 if good else -1)
+    if it.tool == TRANSFER:
+        return _cap_verdict(state, 1 if it.outside else -1)
+    return 1 if fresh else 0
+
+
+def judge_message(state: RetailState, it: AgentStep, *, moved: bool, gave_in: bool) -> Verdict:
+    """Return the verdict on a message.
+
+    Args:
+        state: After the customer's answer.
+        it: The message.
+        moved: Whether the talk came closer to its end.
+        gave_in: Whether the customer gave up something that could have been done.
+    """
+    if it.invented or gave_in:
+        return _cap_verdict(state, -1)
+    return 1 if moved else 0

@@ -1,4 +1,4 @@
-"""What an episode of the shop has come to."""
+"""The state of an episode in the shop."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .customer.turns import Event, Mind
-from .shop.desk import Desk
+from .customer.interface import Event, Mind
+from .shop.overlay import Overlay
 
 
 @dataclass(slots=True)
@@ -15,21 +15,21 @@ class RetailState:
     """The shop as the episode left it, the customer's mind, and what was done.
 
     Attributes:
-        desk: What was changed.
+        overlay: What was changed in the shop.
         mind: The customer's mind.
-        user_id: Who was found.
-        searches: Searches for somebody that found nobody.
+        user_id: Id of the customer who was found; empty where nobody was.
+        searches: Number of searches that found nobody.
         seen: Ids of records that were read.
         events: What happened since the customer's last turn.
         calls: Successful writes: (tool, arguments, whether the customer had said yes).
         violations: (turn, key of the rule) of every rule that was broken.
-        errors: Tool calls that were refused.
+        errors: Number of tool calls that were refused.
         transferred: Whether the transfer tool was called.
-        blamed: Whether the judge has given its one -1.
+        blamed: Whether the judge has given its one verdict of -1.
         words: The customer's last words.
     """
 
-    desk: Desk
+    overlay: Overlay
     mind: Mind
     user_id: str = ""
     searches: int = 0
@@ -43,9 +43,9 @@ class RetailState:
     words: str = ""
 
     def fork(self) -> RetailState:
-        """An independent copy."""
+        """Return an independent copy."""
         return RetailState(
-            self.desk.fork(),
+            self.overlay.fork(),
             self.mind.fork(),
             self.user_id,
             self.searches,

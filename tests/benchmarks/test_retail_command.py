@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from turngym.benchmarks.cli import main
-from turngym.envs.retail.tasks.digests import DIGESTS
+from turngym.envs.retail.tasks.generated import DIGESTS
 
 
 def test_tasks_are_made_again(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ class Cues:
             self._searches.append(re.compile(_alternation(start)).match)
 
     def search(self, text: str) -> re.Match[str] | None:
-        """The first match of one of the kinds; None where nothing occurs."""
+        """Return the first match of one of the kinds; None where nothing occurs."""
         for search in self._searches:
             if (found := search(text)) is not None:
                 return found

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...errors import EnvFault
+from .interface import END_OF_TOKEN, OUT_OF_SCOPE, STOP, TRANSFERRED, Event, Mind, UserTurn
+from .parser import strip_thoughts
 from .scenario import Scenario
-from .turns import OUT_OF_SCOPE, STOP, TRANSFERRED, Event, Mind, UserTurn
 
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _RULES = """You play a customer who talks to a shop's assistant. Stay in this role.
 
 Who you are and what you want:
@@ -33,14 +32,13 @@ _CHECK = (
     "{talk}\n\nNext message: {text}"
 )
 _GREETING = "Hello! How can I help you today?"
-_ENDS = {STOP: "stop", TRANSFERRED: "transfer", OUT_OF_SCOPE: "out_of_scope"}
 
 
 class Answers(Protocol):
     """Anything that answers a chat request; see :class:`~.chat.ChatEndpoint`."""
 
     def ask(self, body: dict[str, Any]) -> str:
-        """The text of the answer; raises :class:`EnvFault` where there is none."""
+        """Return the text of the answer; raise :class:`EnvFault` where there is none."""
         ...
 
 
@@ -56,7 +54,7 @@ class LlmCustomer:
         model: Its name.
         temperature: Of its sampling.
         seed: Sent along, with the episode's own number added.
-        max_tokens: Most tokens of a message.
+        max_tokens: Maximum number of tokens of a message.
         checks: How often a message may be drawn again that the model itself finds amiss.
         most_turns: Messages after which a customer who never stops is taken to be broken.
     """
@@ -74,7 +72,7 @@ class LlmCustomer:
     plays_prose = True
 
     def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:  # noqa: ARG002
-        """The first message, after a greeting."""
+        """Return the first message, after a greeting."""
         rules = _RULES.format(brief=brief, stop=STOP, transfer=TRANSFERRED, out=OUT_OF_SCOPE)
         mind = Mind(key, 1, notes=(("system", rules), ("user", _GREETING)))
         turn = self._next(mind)
@@ -89,30 +87,30 @@ class LlmCustomer:
         message: str,
         events: Sequence[Event],  # noqa: ARG002 - a model sees no tools
     ) -> UserTurn:
-        """The next message."""
+        """Return the next message."""
         mind.turn += 1
         if mind.turn > self.most_turns:
             raise EnvFault(
                 f"the customer's model {self.model!r} did not stop after {self.most_turns} turns"
             )
-        mind.notes += (("user", _THOUGHT.sub("", message).strip()),)
+        mind.notes += (("user", strip_thoughts(message)),)
         return self._next(mind)
 
     def _next(self, mind: Mind) -> UserTurn:
         text = ""
         for tried in range(self.checks + 1):
-            text = self._drawn(mind, tried)
-            if tried == self.checks or self._fine(mind, text):
+            text = self._draw(mind, tried)
+            if tried == self.checks or self._keeps_role(mind, text):
                 break
         mind.notes += (("assistant", text),)
-        for token, end in _ENDS.items():
+        for token, end in END_OF_TOKEN.items():
             if token in text:
                 mind.end = end
                 return UserTurn(token, end, (end,))
         return UserTurn(text)
 
-    def _drawn(self, mind: Mind, tried: int) -> str:
-        said = self.answers.ask(
+    def _draw(self, mind: Mind, tried: int) -> str:
+        answer = self.answers.ask(
             {
                 "model": self.model,
                 "messages": [{"role": role, "content": text} for role, text in mind.notes],
@@ -121,12 +119,12 @@ class LlmCustomer:
                 "max_tokens": self.max_tokens,
             }
         )
-        text = " ".join(_THOUGHT.sub("", said).split())
+        text = " ".join(strip_thoughts(answer).split())
         if not text:
             raise EnvFault(f"the customer's model {self.model!r} gave nothing but thoughts")
         return text
 
-    def _fine(self, mind: Mind, text: str) -> bool:
+    def _keeps_role(self, mind: Mind, text: str) -> bool:
         (_, rules), *talk = mind.notes
         shown = "\n".join(f"{'Customer' if r == 'assistant' else 'Agent'}: {t}" for r, t in talk)
         question = _CHECK.format(rules=rules, talk=shown, text=text)
@@ -137,4 +135,4 @@ class LlmCustomer:
             "seed": self.seed,
             "max_tokens": 2000,
         }
-        return "false" not in _THOUGHT.sub("", self.answers.ask(body)).lower()
+        return "false" not in strip_thoughts(self.answers.ask(body)).lower()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
 from . import lexicon as lex
 
-TOPICS = ("email", "name", "order", "items", "options", "reason", "payment", "address", "more")
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What was understood of one message.
+class ParsedMessage:
+    """What the customer understood of one message.
 
     Attributes:
         text: The message in lower case, without marks, thoughts and commas in numbers.
@@ -33,12 +34,17 @@ class Heard:
     numbers: frozenset[str]
 
     def asks(self, topic: str) -> bool:
-        """Whether the message asks for something."""
+        """Tell whether the message asks about a topic."""
         return f"ask_{topic}" in self.acts
 
 
-def normalised(text: str) -> str:
-    """Lower case, without thoughts, marks of emphasis and commas in numbers."""
+def strip_thoughts(action: str) -> str:
+    """Return an action without its thoughts, also without one that is not closed."""
+    return (_THOUGHT.sub("", action) if "<think>" in action else action).strip()
+
+
+def normalize(text: str) -> str:
+    """Return the text in lower case without thoughts, emphasis and commas in numbers."""
     text = text.lower()
     if "<think>" in text:
         text = lex.THINKING.sub(" ", text)
@@ -52,15 +58,15 @@ def normalised(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def heard(message: str) -> Heard:
-    """Read a message."""
-    text = normalised(message)
+def parse_message(message: str) -> ParsedMessage:
+    """Parse a message into its dialogue acts, ids and numbers."""
+    text = normalize(message)
     acts: set[str] = set()
     verb = any(pattern.search(text) for pattern in lex.VERBS.values())
     for sentence in lex.SENTENCE.split(text):
         if sentence:
-            _sentence(sentence, verb, acts)
-    if "propose" in acts and "deny" in acts and not _both(text):
+            _add_acts(sentence, verb, acts)
+    if "propose" in acts and "deny" in acts and not _offers_more(text):
         acts.discard("propose")
     orders, items, methods = (
         frozenset(p.findall(text)) for p in (lex.ORDER_ID, lex.ITEM_ID, lex.METHOD_ID)
@@ -70,18 +76,19 @@ def heard(message: str) -> Heard:
         acts.add("inform" if numbers or orders or items or len(text) > 60 else "unparsed")
     elif numbers or orders or items:
         acts.add("inform")
-    return Heard(text, frozenset(acts), orders, items, methods, numbers)
+    return ParsedMessage(text, frozenset(acts), orders, items, methods, numbers)
 
 
-def _both(text: str) -> bool:
-    """Whether a message that denies something also proposes something else."""
+def _offers_more(text: str) -> bool:
+    """Tell whether a message that denies something also proposes something else."""
     return bool(lex.OFFER.search(text) or " but " in text or "however" in text)
 
 
-def _sentence(sentence: str, verb: bool, acts: set[str]) -> None:
+def _add_acts(sentence: str, verb: bool, acts: set[str]) -> None:
+    """Add the acts of one sentence; ``verb`` tells whether the message names a change."""
     asking = lex.ASKING.search(sentence) is not None
     confirming = lex.CONFIRM.search(sentence) is not None
-    asked = _asked(sentence, confirming) if asking else ()
+    asked = _find_topics(sentence, confirming) if asking else ()
     acts.update(asked)
     if confirming and not (set(asked) - {"ask_more"}):
         if verb:
@@ -115,9 +122,9 @@ _ASKED = (
 )
 
 
-def _asked(sentence: str, confirming: bool) -> tuple[str, ...]:
-    """What a question is about; one that asks for a yes is about nothing else."""
-    if confirming and _plainly_confirms(sentence):
+def _find_topics(sentence: str, confirming: bool) -> tuple[str, ...]:
+    """Return what a question is about; one that asks for a yes is about nothing else."""
+    if confirming and _asks_only_for_yes(sentence):
         return ()
     if lex.REMINDER.search(sentence):
         return ()
@@ -133,7 +140,7 @@ def _asked(sentence: str, confirming: bool) -> tuple[str, ...]:
     return tuple(found)
 
 
-_SLOT_CONFIRM = (
+_SLOT_PHRASES = (
     "the reason",
     "your reason",
     "which",
@@ -159,6 +166,6 @@ _SLOT_CONFIRM = (
 )
 
 
-def _plainly_confirms(sentence: str) -> bool:
-    """Whether a sentence with a word of confirmation asks for a yes and for no slot."""
-    return not any(words in sentence for words in _SLOT_CONFIRM)
+def _asks_only_for_yes(sentence: str) -> bool:
+    """Tell whether a sentence with a word of confirmation asks for a yes and for no slot."""
+    return not any(words in sentence for words in _SLOT_PHRASES)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from . import lexicon as lex
-from .parser import Heard
+from .parser import ParsedMessage
 from .scenario import Goal, Want
 
 Strictness = Literal["lenient", "standard", "strict"]
 STRICTNESS = ("lenient", "standard", "strict")
 
 
-class Compared(NamedTuple):
+class ProposalFit(NamedTuple):
     """How a proposal fits.
 
     Attributes:
@@ -24,26 +24,32 @@ class Compared(NamedTuple):
     slot: str = ""
 
 
-RIGHT = Compared("right")
+RIGHT = ProposalFit("right")
 
 
-def compared(goal: Goal, heard: Heard, known: frozenset[str], strictness: Strictness) -> Compared:
+def compare_proposal(
+    goal: Goal, message: ParsedMessage, known: frozenset[str], strictness: Strictness
+) -> ProposalFit:
     """Compare a proposal with what the customer wants.
 
     Args:
         goal: The present goal.
-        heard: The message that proposes.
+        message: The message that proposes.
         known: Orders that any open goal is about.
         strictness: How much a yes asks for.
     """
-    if goal.intent not in lex.VERBS or not lex.VERBS[goal.intent].search(heard.text):
-        return Compared("other")
-    checks = [_order(goal, heard, known)]
+    if goal.intent not in lex.VERBS or not lex.VERBS[goal.intent].search(message.text):
+        return ProposalFit("other")
+    checks = [_check_order(goal, message, known)]
     if strictness != "lenient":
-        checks += [_items(goal, heard), _wants(goal, heard), _reason(goal, heard)]
-        checks += [_method(goal, heard), _address(goal, heard)]
+        checks += [
+            _check_items(goal, message),
+            _check_wants(goal, message),
+            _check_reason(goal, message),
+        ]
+        checks += [_check_method(goal, message), _check_address(goal, message)]
     if goal.limit is not None or (strictness == "strict" and goal.intent in ("exchange", "modify")):
-        checks.append(_value(goal, heard))
+        checks.append(_check_value(goal, message))
     for fit in ("wrong", "missing"):
         for check in checks:
             if check.fit == fit:
@@ -51,59 +57,59 @@ def compared(goal: Goal, heard: Heard, known: frozenset[str], strictness: Strict
     return RIGHT
 
 
-def told_amount(heard: Heard, value: float) -> bool:
-    """Whether a message holds this amount."""
-    return any(abs(float(number) - abs(value)) < 0.005 for number in heard.numbers)
+def states_amount(message: ParsedMessage, value: float) -> bool:
+    """Tell whether a message states this amount."""
+    return any(abs(float(number) - abs(value)) < 0.005 for number in message.numbers)
 
 
-def _order(goal: Goal, heard: Heard, known: frozenset[str]) -> Compared:
+def _check_order(goal: Goal, message: ParsedMessage, known: frozenset[str]) -> ProposalFit:
     if not goal.order_id:
         return RIGHT
     wanted = goal.order_id.lower()
-    if heard.orders - known - {wanted}:
-        return Compared("wrong", "order")
-    if wanted in heard.orders:
+    if message.orders - known - {wanted}:
+        return ProposalFit("wrong", "order")
+    if wanted in message.orders:
         return RIGHT
-    return Compared("wrong" if heard.orders else "missing", "order")
+    return ProposalFit("wrong" if message.orders else "missing", "order")
 
 
-def _items(goal: Goal, heard: Heard) -> Compared:
+def _check_items(goal: Goal, message: ParsedMessage) -> ProposalFit:
     if not goal.wants:
         return RIGHT
     fine = {w.item_id for w in goal.wants} | {w.new_id for w in goal.wants}
     length = len(goal.wants[0].item_id)
-    if any(len(item) == length for item in heard.items - fine):
-        return Compared("wrong", "items" if goal.intent == "return" else "wants")
-    if any(name.lower() in heard.text for name in goal.others) and not lex.EXCEPT.search(
-        heard.text
+    if any(len(item) == length for item in message.items - fine):
+        return ProposalFit("wrong", "items" if goal.intent == "return" else "wants")
+    if any(name.lower() in message.text for name in goal.others) and not lex.EXCEPT.search(
+        message.text
     ):
-        return Compared("wrong", "items")
+        return ProposalFit("wrong", "items")
     for want in goal.wants:
-        if want.item_id not in heard.items and want.name.lower() not in heard.text:
-            return Compared("missing", "items")
+        if want.item_id not in message.items and want.name.lower() not in message.text:
+            return ProposalFit("missing", "items")
     return RIGHT
 
 
-def _wants(goal: Goal, heard: Heard) -> Compared:
+def _check_wants(goal: Goal, message: ParsedMessage) -> ProposalFit:
     if goal.intent not in ("exchange", "modify"):
         return RIGHT
     for want in goal.wants:
-        if want.new_id and want.new_id in heard.items:
+        if want.new_id and want.new_id in message.items:
             continue
-        part = _part(want, goal, heard.text)
-        if not all(value.lower() in part for value in _changed(want).values()):
-            return Compared("missing", "wants")
+        part = _text_about(want, goal, message.text)
+        if not all(value.lower() in part for value in _changed_options(want).values()):
+            return ProposalFit("missing", "wants")
     return RIGHT
 
 
-def _changed(want: Want) -> dict[str, str]:
-    """Options that the new item has and the old one has not."""
+def _changed_options(want: Want) -> dict[str, str]:
+    """Return the options that the new item has and the old one has not."""
     new = want.new_options or want.set
     return {key: value for key, value in new.items() if want.options.get(key) != value}
 
 
-def _part(want: Want, goal: Goal, text: str) -> str:
-    """What is said after a line's product, up to the next one's."""
+def _text_about(want: Want, goal: Goal, text: str) -> str:
+    """Return what is said after a line's product, up to the next one's."""
     if len(goal.wants) == 1 or (start := text.find(want.name.lower())) < 0:
         return text
     ends = [
@@ -114,37 +120,37 @@ def _part(want: Want, goal: Goal, text: str) -> str:
     return text[start : min(ends)] if ends else text[start:]
 
 
-def _reason(goal: Goal, heard: Heard) -> Compared:
+def _check_reason(goal: Goal, message: ParsedMessage) -> ProposalFit:
     if goal.intent != "cancel":
         return RIGHT
-    named = [reason for reason, pattern in lex.REASONS.items() if pattern.search(heard.text)]
+    named = [reason for reason, pattern in lex.REASONS.items() if pattern.search(message.text)]
     if named == [goal.reason]:
         return RIGHT
-    return Compared("wrong" if named else "missing", "reason")
+    return ProposalFit("wrong" if named else "missing", "reason")
 
 
-def _method(goal: Goal, heard: Heard) -> Compared:
+def _check_method(goal: Goal, message: ParsedMessage) -> ProposalFit:
     if goal.intent not in ("return", "exchange", "modify", "payment"):
         return RIGHT
-    text = heard.text
+    text = message.text
     if not goal.method:
         general = "gift card" in text or "paypal" in text or "card" in text or "payment" in text
-        return RIGHT if heard.methods or general else Compared("missing", "method")
-    if any(key in text for key in goal.method_keys) or goal.method in heard.methods:
+        return RIGHT if message.methods or general else ProposalFit("missing", "method")
+    if any(key in text for key in goal.method_keys) or goal.method in message.methods:
         return RIGHT
-    return Compared("wrong" if heard.methods else "missing", "method")
+    return ProposalFit("wrong" if message.methods else "missing", "method")
 
 
-def _address(goal: Goal, heard: Heard) -> Compared:
+def _check_address(goal: Goal, message: ParsedMessage) -> ProposalFit:
     if not goal.address:
         return RIGHT
-    street = goal.address["address1"].lower() in heard.text
-    if street and goal.address["zip"] in heard.text:
+    street = goal.address["address1"].lower() in message.text
+    if street and goal.address["zip"] in message.text:
         return RIGHT
-    return Compared("missing" if not street else "wrong", "address")
+    return ProposalFit("missing" if not street else "wrong", "address")
 
 
-def _value(goal: Goal, heard: Heard) -> Compared:
-    if told_amount(heard, goal.value):
+def _check_value(goal: Goal, message: ParsedMessage) -> ProposalFit:
+    if states_amount(message, goal.value):
         return RIGHT
-    return Compared("wrong" if heard.numbers else "missing", "value")
+    return ProposalFit("wrong" if message.numbers else "missing", "value")

@@ -94,7 +94,7 @@ class Goal:
         deny: Why it must be denied.
         record: The order or user id that must have been read before a denial.
         insist: How often the customer insists after a denial.
-        limit: Most that the price difference or total may be; None for any.
+        limit: Maximum of the price difference or total; None for any.
         value: What it truly is.
         fallback: What is wanted instead, after ``switch``.
         switch: ``"denied"``, ``"limit"`` (the value is above the limit) or ``"mind"`` (changed at
@@ -129,11 +129,11 @@ class Goal:
 
     @property
     def tool(self) -> str:
-        """The write that fulfils it; empty where none does."""
+        """Return the tool that fulfils the goal; empty where none does."""
         return WRITE_OF.get(self.intent, "")
 
     def stages(self) -> list[Goal]:
-        """The goal, its fallback, the fallback's fallback."""
+        """Return the goal, its fallback, the fallback's fallback and so on."""
         found, goal = [], self
         while goal is not None:
             found.append(goal)
@@ -141,7 +141,7 @@ class Goal:
         return found
 
     def last(self) -> Goal:
-        """What it comes to in the end."""
+        """Return what is wanted in the end, when all fallbacks were taken."""
         return self.stages()[-1]
 
 
@@ -194,7 +194,7 @@ class Persona:
 
     @property
     def slots(self) -> int:
-        """Most facts in one message."""
+        """Return the maximum number of facts in one message."""
         return {"terse": 1, "plain": 3, "chatty": 4}[self.verbosity]
 
 
@@ -215,21 +215,27 @@ class Scenario:
     opening: bool = False
 
 
+NOBODY = Scenario(
+    identity=Identity(user_id="", first="", last="", code="", email=""),
+    persona=Persona(),
+    goals=(Goal(intent="other", about=""),),
+)
+"""Stands for the scenario of a task that only prose describes."""
 _SCENARIO: TypeAdapter[Scenario] = TypeAdapter(Scenario)
 
 
 def scenario_json(scenario: Scenario) -> Any:
-    """A scenario as plain data."""
+    """Return a scenario as plain data."""
     return _SCENARIO.dump_python(scenario, mode="json", exclude_defaults=True)
 
 
 def read_scenario(data: Any) -> Scenario:
-    """Inverse of :func:`scenario_json`."""
+    """Return the scenario that :func:`scenario_json` wrote."""
     return _SCENARIO.validate_python(data)
 
 
-def call_of(goal: Goal, user_id: str, method: str) -> tuple[str, dict[str, Any]]:
-    """The write that fulfils a goal: tool and arguments.
+def build_call(goal: Goal, user_id: str, method: str) -> tuple[str, dict[str, Any]]:
+    """Return the write that fulfils a goal: tool and arguments.
 
     Args:
         goal: A goal whose intent has a tool.

@@ -1,4 +1,4 @@
-"""What customers say: templates per act, chosen by the episode, the turn and the act alone."""
+"""How customers speak: templates per act, chosen by the episode, the turn and the act alone."""
 
 from __future__ import annotations
 
@@ -30,50 +30,51 @@ _ENDINGS = (
 )
 
 
-def key_of(seed: int, task_id: str) -> int:
-    """The number that all of an episode's wording comes from."""
+def wording_key(seed: int, task_id: str) -> int:
+    """Return the number that all of an episode's wording is chosen by."""
     return zlib.crc32(f"{seed}/{task_id}".encode())
 
 
 def _number(key: int, turn: int, act: str) -> int:
+    """Return a number that is the same for the same episode, turn and act."""
     return zlib.crc32(f"{key}.{turn}.{act}".encode())
 
 
 @lru_cache(maxsize=8192)
-def expanded(pattern: str) -> tuple[str, ...]:
-    """Every text of a pattern with ``[one|other]`` choices."""
+def expand_pattern(pattern: str) -> tuple[str, ...]:
+    """Return every text of a pattern with ``[one|other]`` choices."""
     found = _CHOICE.search(pattern)
     if found is None:
         return (pattern,)
     head, tail = pattern[: found.start()], pattern[found.end() :]
     return tuple(
-        text for choice in found[1].split("|") for text in expanded(f"{head}{choice}{tail}")
+        text for choice in found[1].split("|") for text in expand_pattern(f"{head}{choice}{tail}")
     )
 
 
 @lru_cache(maxsize=1024)
-def templates(act: str, style: str) -> tuple[str, ...]:
-    """The templates of an act: ``"plain"``, ``"held_out"`` or ``"terse"``."""
+def list_templates(act: str, style: str) -> tuple[str, ...]:
+    """Return the templates of an act: ``"plain"``, ``"held_out"`` or ``"terse"``."""
     table = {"plain": PLAIN, "held_out": HELD_OUT, "terse": TERSE}[style]
-    return tuple(text for pattern in table[act] for text in expanded(pattern))
+    return tuple(text for pattern in table[act] for text in expand_pattern(pattern))
 
 
-def said(key: int, turn: int, act: str, style: str, slots: Mapping[str, str]) -> str:
-    """One act in words.
+def word_act(key: int, turn: int, act: str, style: str, slots: Mapping[str, str]) -> str:
+    """Return one act in words.
 
     Args:
-        key: What :func:`key_of` gave.
+        key: What :func:`wording_key` returned.
         turn: The customer's turn.
         act: What is said.
-        style: See :func:`templates`.
+        style: See :func:`list_templates`.
         slots: What stands in the braces.
     """
-    options = templates(act, style)
+    options = list_templates(act, style)
     return options[_number(key, turn, act) % len(options)].format_map(slots)
 
 
-def rambled(key: int, turn: int, text: str) -> str:
-    """The same with what talkative people add."""
+def add_fillers(key: int, turn: int, text: str) -> str:
+    """Add what talkative people say besides."""
     number = _number(key, turn, "ramble")
     filler = _FILLERS[number % len(_FILLERS)]
     ending = _ENDINGS[(number >> 8) % len(_ENDINGS)]
@@ -84,13 +85,13 @@ def rambled(key: int, turn: int, text: str) -> str:
     return f"{filler}{start}{ending}"
 
 
-def curt(text: str) -> str:
-    """The same without please and thanks."""
+def drop_politeness(text: str) -> str:
+    """Remove please and thanks."""
     return _POLITE.sub("", text) or text
 
 
-def mistyped(key: int, turn: int, text: str, share: float) -> str:
-    """The same with neighbouring letters of some words swapped; ids and numbers stay whole."""
+def add_typos(key: int, turn: int, text: str, share: float) -> str:
+    """Swap neighbouring letters in a share of the words; ids and numbers stay whole."""
     words = text.split(" ")
     for at, word in enumerate(words):
         number = _number(key, turn, f"typo{at}")

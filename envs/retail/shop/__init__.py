@@ -1,1 +1,1 @@
-"""The shop: tables, the overlay that an episode writes to, and the tools."""
+"""The shop: its tables, the overlay that an episode writes to, the tools and the policy."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ProductType:
     """A product type.
 
     Attributes:
@@ -20,16 +20,18 @@ class Kind:
     options: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def _read(table: str) -> tuple[Kind, ...]:
+def _parse_table(table: str) -> tuple[ProductType, ...]:
     kinds = []
     for line in table.strip().splitlines():
         name, price, options = line.split("|")
         read = (option.split(":") for option in options.split(";"))
-        kinds.append(Kind(name, float(price), tuple((key, tuple(v.split(","))) for key, v in read)))
+        kinds.append(
+            ProductType(name, float(price), tuple((key, tuple(v.split(","))) for key, v in read))
+        )
     return tuple(kinds)
 
 
-FULL = _read("""
+FULL = _parse_table("""
 Air Fryer|129|color:black,white,red;capacity:3 litre,5 litre,7 litre;control:dial,touchscreen
 Alarm Clock|34|color:silver,teal,ivory;display:analog,digital;power source:mains,batteries
 Backpack|82|color:navy,olive,grey,maroon;volume:18 litre,26 litre,34 litre;material:canvas,nylon
@@ -82,7 +84,7 @@ Wall Clock|43|diameter:25 cm,30 cm,40 cm;color:white,black,copper;numbers:roman,
 Yoga Block|17|material:cork,foam,wood;color:grey,teal,plum;pack:single pack,double pack
 """)
 
-MICRO = _read("""
+MICRO = _parse_table("""
 cup|6|color:red,blue,black;size:small,large
 hat|12|color:red,blue,black;size:small,large
 lamp|30|color:red,white,black;size:small,large

@@ -1,4 +1,4 @@
-"""Why a tool refuses: one reason each, with the words that the agent reads."""
+"""Why a tool refuses a call: every reason, with the message that the agent reads."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ TAU2 = Semantics(
 MODES = {"strict": STRICT, "tau": TAU2, "tau1": TAU1}
 
 
-def semantics(mode: str) -> Semantics:
-    """The semantics of a mode.
+def get_semantics(mode: str) -> Semantics:
+    """Return the semantics of a mode.
 
     Raises:
         UnknownNameError: There is no such mode.

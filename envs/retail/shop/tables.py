@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 from ...digest import digest_of
 
@@ -14,19 +14,23 @@ Table = dict[str, Record]
 View = Callable[[Record], Any]
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False).encode
+to_json = json.JSONEncoder(ensure_ascii=False).encode
+"""Write a value as the tools show it."""
 
 
-def written(value: Any) -> str:
-    """A value as the tools write it."""
-    return _ENCODER(value)
+class Shared:
+    """Read-only data: forks and copies of an environment hold the same object."""
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
+        return self
 
 
-def _whole(record: Record) -> Any:
+def show_all(record: Record) -> Any:
+    """Return the whole record: what the tools show of an order, unless a shop says otherwise."""
     return record
 
 
-class Shop:
+class Shop(Shared):
     """Products, customers and orders, with indexes and the JSON of every record once written.
 
     Args:
@@ -36,6 +40,11 @@ class Shop:
         orders: Order records by id.
         origin: Function and arguments that make the shop again in another process.
         view: What a tool shows of an order.
+
+    Attributes:
+        variants: The variants of all products by item id.
+        product_of: The product id of each item id.
+        product_types: JSON of the product names with their ids, sorted by name.
     """
 
     def __init__(
@@ -46,7 +55,7 @@ class Shop:
         orders: Table,
         *,
         origin: tuple[Callable[..., Shop], tuple[Any, ...]],
-        view: View = _whole,
+        view: View = show_all,
     ) -> None:
         self.name = name
         self.products = products
@@ -67,49 +76,36 @@ class Shop:
             key = (name_of["first_name"].lower(), name_of["last_name"].lower(), place["zip"])
             self._by_email.setdefault(user["email"].lower(), user_id)
             self._by_name.setdefault(key, user_id)
-        self._types = written(
-            {
-                p["name"]: i
-                for p, i in sorted(
-                    ((p, i) for i, p in products.items()), key=lambda pair: pair[0]["name"]
-                )
-            }
-        )
+        ids = {product["name"]: product_id for product_id, product in products.items()}
+        self.product_types = to_json(dict(sorted(ids.items())))
         self._json: dict[tuple[str, str], str] = {}
         self._origin = origin
         self._digest = ""
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Shop:
-        return self
 
     def __reduce__(self) -> Any:
         return self._origin
 
     def digest(self) -> str:
-        """Stable hash of the tables."""
+        """Return a stable hash of the tables."""
         if not self._digest:
             self._digest = digest_of((self.name, self.products, self.users, self.orders))
         return self._digest
 
     def by_email(self, email: str) -> str | None:
-        """The customer with this address in the first tables, letters' case aside."""
+        """Return the id of the customer who had this address at first; case does not matter."""
         return self._by_email.get(email.lower())
 
     def by_name(self, first: str, last: str, code: str) -> str | None:
-        """The customer of this name and zip code in the first tables."""
+        """Return the id of the customer who had this name and zip code at first."""
         return self._by_name.get((first.lower(), last.lower(), code))
 
-    def product_types(self) -> str:
-        """JSON: product name to product id, by name."""
-        return self._types
-
-    def text(self, kind: str, key: str, record: Record) -> str:
-        """JSON of an unchanged record; written once."""
+    def record_json(self, kind: str, key: str, record: Record) -> str:
+        """Return the JSON of an unchanged record, which is written once."""
         place = (kind, key)
         if (known := self._json.get(place)) is None:
-            known = self._json[place] = written(self.shown(kind, record))
+            known = self._json[place] = to_json(self.visible_part(kind, record))
         return known
 
-    def shown(self, kind: str, record: Record) -> Any:
-        """What the tools show of a record."""
+    def visible_part(self, kind: str, record: Record) -> Any:
+        """Return what the tools show of a record."""
         return self.view(record) if kind == "order" else record

@@ -1,4 +1,4 @@
-"""The seventeen tools under one roof: schemas, reading of actions, calls."""
+"""The seventeen tools together: their schemas, and how an action is parsed and executed."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any, NamedTuple
 
 from ...grammar import ToolCall, ToolGrammar, Unreadable
 from ...tools import Tool, make_tool
-from . import reads, writes
-from .desk import Desk
+from . import read_tools, write_tools
+from .overlay import Overlay
 from .refusals import Refused
 from .semantics import MODES, Semantics
-from .tables import Record, written
+from .tables import Record, Shared, to_json
 
 _READS = (
-    reads.find_user_id_by_email,
-    reads.find_user_id_by_name_zip,
-    reads.get_user_details,
-    reads.get_order_details,
-    reads.get_product_details,
-    reads.get_item_details,
-    reads.list_all_product_types,
-    reads.calculate,
-    reads.think,
-    reads.transfer_to_human_agents,
+    read_tools.find_user_id_by_email,
+    read_tools.find_user_id_by_name_zip,
+    read_tools.get_user_details,
+    read_tools.get_order_details,
+    read_tools.get_product_details,
+    read_tools.get_item_details,
+    read_tools.list_all_product_types,
+    read_tools.calculate,
+    read_tools.think,
+    read_tools.transfer_to_human_agents,
 )
 _WRITES = (
-    writes.cancel_pending_order,
-    writes.modify_pending_order_address,
-    writes.modify_pending_order_items,
-    writes.modify_pending_order_payment,
-    writes.modify_user_address,
-    writes.return_delivered_order_items,
-    writes.exchange_delivered_order_items,
+    write_tools.cancel_pending_order,
+    write_tools.modify_pending_order_address,
+    write_tools.modify_pending_order_items,
+    write_tools.modify_pending_order_payment,
+    write_tools.modify_user_address,
+    write_tools.return_delivered_order_items,
+    write_tools.exchange_delivered_order_items,
 )
 WRITES = frozenset(tool.__name__ for tool in _WRITES)
 """Names of the tools that change something."""
@@ -52,7 +52,7 @@ OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 
 class Result(NamedTuple):
-    """What a tool said.
+    """What a tool returned.
 
     Attributes:
         text: The words for the agent.
@@ -63,7 +63,7 @@ class Result(NamedTuple):
     refused: str = ""
 
 
-class Toolset:
+class Toolset(Shared):
     """The tools of one mode; read-only and shared.
 
     Args:
@@ -73,8 +73,8 @@ class Toolset:
 
     def __init__(self, semantics: Semantics, names: tuple[str, ...] | None = None) -> None:
         self.semantics = semantics
-        made = [(f, make_tool(f, given=("desk",))) for f in _READS]
-        made += [(f, make_tool(f, given=("desk", "semantics"))) for f in _WRITES]
+        made = [(f, make_tool(f, given=("overlay",))) for f in _READS]
+        made += [(f, make_tool(f, given=("overlay", "semantics"))) for f in _WRITES]
         kept = [
             (function, tool)
             for function, tool in made
@@ -91,32 +91,29 @@ class Toolset:
             for name, tool in self.tools.items()
         }
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Toolset:
-        return self
-
     def __reduce__(self) -> Any:
-        return toolset, (self.semantics.name, tuple(self.tools))
+        return get_toolset, (self.semantics.name, tuple(self.tools))
 
     @property
     def schemas(self) -> tuple[Mapping[str, Any], ...]:
-        """JSON Schemas, in the OpenAI function form."""
+        """Return the JSON Schemas of the tools in the form of OpenAI functions."""
         return tuple(tool.schema for tool in self.tools.values())
 
-    def read(self, action: str) -> ToolCall | Unreadable:
-        """The call in an action that holds ``<tool_call>``; equal to the grammar's reading."""
+    def parse(self, action: str) -> ToolCall | Unreadable:
+        """Return the call in an action with ``<tool_call>``, exactly as the grammar parses it."""
         start = action.find(OPEN)
         stop = action.find(CLOSE, start)
         if 0 <= start < stop:
             try:
-                call = _decoded(action[start + len(OPEN) : stop])
+                call = _decode_json(action[start + len(OPEN) : stop])
             except (ValueError, RecursionError):
                 call = None
-            if type(call) is dict and self._plain(call):
+            if type(call) is dict and self._is_plain(call):
                 return ToolCall(call["name"], call.get("arguments", {}))
         return self.grammar.parse(action)
 
-    def _plain(self, call: dict[str, Any]) -> bool:
-        """Whether a call is right beyond doubt; all else is for the grammar, which teaches."""
+    def _is_plain(self, call: dict[str, Any]) -> bool:
+        """Tell whether a call is plainly valid; all others go to the grammar for its messages."""
         name, given = call.get("name"), call.get("arguments", {})
         if len(call) > 2 or type(name) is not str or (len(call) == 2 and "arguments" not in call):
             return False
@@ -129,40 +126,40 @@ class Toolset:
                 return False
             if kind is list and not all(type(item) is str for item in value):
                 return False
-        return _encodable(given)
+        return _is_ascii(given)
 
-    def call(self, desk: Desk, name: str, arguments: Mapping[str, Any]) -> Result:
-        """Call a tool with arguments that were read."""
+    def call(self, overlay: Overlay, name: str, arguments: Mapping[str, Any]) -> Result:
+        """Call a tool with parsed arguments."""
         try:
-            said = self.done(desk, name, arguments)
+            output = self.execute(overlay, name, arguments)
         except Refused as refused:
             return Result(f"Error: {refused}", refused.reason)
-        if isinstance(said, str):
-            return Result(said)
+        if isinstance(output, str):
+            return Result(output)
         kind = "user" if name == "modify_user_address" else "order"
-        return Result(written(desk.shop.shown(kind, said)))
+        return Result(to_json(overlay.shop.visible_part(kind, output)))
 
-    def done(self, desk: Desk, name: str, arguments: Mapping[str, Any]) -> str | Record:
-        """What a tool gives: the words of a read, the record that a write changed.
+    def execute(self, overlay: Overlay, name: str, arguments: Mapping[str, Any]) -> str | Record:
+        """Return what a tool gives: the text of a read, the record that a write changed.
 
         Raises:
-            Refused: It changes nothing.
+            Refused: The call is refused and changes nothing.
         """
         if name in WRITES:
-            return self._functions[name](desk, self.semantics, **arguments)
-        return self._functions[name](desk, **arguments)
+            return self._functions[name](overlay, self.semantics, **arguments)
+        return self._functions[name](overlay, **arguments)
 
     def write(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """The action that :meth:`read` reads as this call."""
+        """Return the action that :meth:`parse` reads as this call."""
         return self.grammar.write(name, **arguments)
 
 
-_decoded = json.JSONDecoder().decode
-"""What ``json.loads`` comes to for text, without its options."""
+_decode_json = json.JSONDecoder().decode
+"""Does what ``json.loads`` does for text, without looking at its options."""
 
 
-def _encodable(given: Mapping[str, Any]) -> bool:
-    """False where a lone surrogate came out of an escape; the grammar refuses such texts."""
+def _is_ascii(given: Mapping[str, Any]) -> bool:
+    """Return False where an escape may have made a lone surrogate, which the grammar refuses."""
     for value in given.values():
         for text in value if type(value) is list else (value,):
             if not text.isascii():
@@ -171,6 +168,6 @@ def _encodable(given: Mapping[str, Any]) -> bool:
 
 
 @lru_cache(maxsize=16)
-def toolset(mode: str, names: tuple[str, ...] | None = None) -> Toolset:
-    """The tools of a mode; made once per process."""
+def get_toolset(mode: str, names: tuple[str, ...] | None = None) -> Toolset:
+    """Return the tools of a mode, which are made once per process."""
     return Toolset(MODES[mode], names)

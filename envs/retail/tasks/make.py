@@ -1,32 +1,30 @@
-"""Tasks made from a seed: drawn, checked by playing them, numbered; the same seed, the same bytes.
+"""Make tasks from a seed: draw, check by playing, number them; the same seed, the same bytes.
 
-A drawn visit is kept only when its writes can be carried out, none of them is superfluous, its
-preferences mean one final state (or the listed ones), and the scripted assistant solves it within
-the turn limit while doing nothing does not.
+A drawn visit becomes a task only when its writes can be carried out, none of them is superfluous,
+its preferences mean one final state (or the listed ones), and the scripted assistant solves it
+within the turn limit while doing nothing does not.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import Any
 
 import numpy as np
 
 from ...digest import digest_of
-from ..customer.scenario import Goal, Scenario, call_of
-from ..shop.build import SPLITS, make_shop
-from ..shop.desk import Desk
+from ..customer.scenario import Goal, Scenario, Want, build_call
+from ..customer.scenario_text import write_brief
+from ..shop.generate import SPLITS, make_shop
+from ..shop.overlay import Overlay
 from ..shop.tables import Shop
-from ..shop.toolset import MICRO, Toolset, toolset
-from . import plan as plans
-from .goals import Draft, refund_methods
-from .payload import Call, RetailTask, after, task_json
-from .preferences import fitting
-from .prose import brief
-from .proving import Proof
+from ..shop.toolset import MICRO, Toolset, get_toolset
+from . import visit_plans as plans
+from .feasible_goals import Draft, refund_methods
+from .payload import Call, RetailTask, apply_calls, task_json
+from .preferences import find_matching
 
 COUNTS = {
     "full": {"train": 3000, "dev": 200, "test": 300, "hard": 100},
@@ -48,58 +46,65 @@ _SHARES = {
 }
 _REFUSED = {"full": 0.36, "micro": 0.5}
 """Share of tiers 1 and 2 that come as a refused visit and its feasible twin."""
-_MOST_TRIES = 400
-_MOST_WAYS = 16
+_MAX_TRIES = 400
+_MAX_WAYS = 16
+
+
+Proof = Callable[[RetailTask], int | None]
+"""Returns the turns that the scripted assistant takes; None for a task that is not fair."""
+BuildProof = Callable[[str, int, Shop], Proof]
+"""Builds the proof for the tasks of a size, a seed and a shop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class DraftedTask:
     """A task and its number within its pair (0, or 1 for the twin)."""
 
     task: RetailTask
     pair: int = -1
 
 
-def make_tasks(size: str, world_seed: int, split: str) -> list[RetailTask]:
-    """All tasks of a split, in order.
+def make_tasks(size: str, world_seed: int, split: str, proof: BuildProof) -> list[RetailTask]:
+    """Make all tasks of a split, in order.
 
     Args:
         size: ``"full"`` or ``"micro"``.
         world_seed: Seed of the shops and tasks.
         split: ``"train"``, ``"dev"``, ``"test"`` or ``"hard"``.
+        proof: Builds the check that tasks of the shop can be solved.
     """
-    return _Maker(size, world_seed, split).all()
+    return _TaskMaker(size, world_seed, split, proof).make_all()
 
 
 def tasks_digest(tasks: list[RetailTask]) -> str:
-    """Stable hash of tasks, equal in every process and on every machine."""
+    """Return a stable hash of tasks, equal in every process and on every machine."""
     return digest_of([json.dumps(task_json(task), sort_keys=True) for task in tasks])
 
 
 def task_id(split: str, index: int) -> str:
-    """The id of a generated task."""
+    """Return the id of a generated task."""
     return f"{split}/{index}"
 
 
-class _Maker:
-    def __init__(self, size: str, world_seed: int, split: str) -> None:
+class _TaskMaker:
+    def __init__(self, size: str, world_seed: int, split: str, proof: BuildProof) -> None:
         self.size, self.split = size, split
         self.micro = size == "micro"
         self.shop: Shop = make_shop(size, world_seed, split)
-        self.tools: Toolset = toolset("strict", MICRO if self.micro else None)
+        self.tools: Toolset = get_toolset("strict", MICRO if self.micro else None)
         number = SPLITS.index(split)
         self.rng = np.random.default_rng((world_seed, number, len(size), 7))
-        self.proof = Proof(size, world_seed, self.shop)
+        self.prove = proof(size, world_seed, self.shop)
         self.users = [user_id for user_id, user in self.shop.users.items() if user["orders"]]
         self.briefs: set[str] = set()
         self.kinds = plans.MICRO_REFUSALS if self.micro else plans.REFUSALS
         self.refused = 0
 
-    def all(self) -> list[RetailTask]:
+    def make_all(self) -> list[RetailTask]:
         count = COUNTS[self.size][self.split]
-        made: list[Made] = []
+        made: list[DraftedTask] = []
         for tier, share in enumerate(_SHARES[self.size][self.split], start=1):
-            made += self.tier(tier, round(count * share))
+            made += self.make_tier(tier, round(count * share))
         order = self.rng.permutation(len(made[:count])).tolist()
         place = {at: n for n, at in enumerate(order)}
         tasks = []
@@ -110,8 +115,8 @@ class _Maker:
             tasks.append(replace(one.task, twin=twin))
         return tasks
 
-    def tier(self, tier: int, count: int) -> list[Made]:
-        made: list[Made] = []
+    def make_tier(self, tier: int, count: int) -> list[DraftedTask]:
+        made: list[DraftedTask] = []
         refused = int(count * _REFUSED[self.size] / 2) if tier <= 2 else 0
         for _ in range(refused):
             made += self.draw(tier, refused=True)
@@ -119,31 +124,33 @@ class _Maker:
             made += self.draw(tier, refused=False)
         return made[:count]
 
-    def draw(self, tier: int, *, refused: bool) -> list[Made]:
-        for _ in range(_MOST_TRIES):
+    def draw(self, tier: int, *, refused: bool) -> list[DraftedTask]:
+        for _ in range(_MAX_TRIES):
             user_id = self.users[int(self.rng.integers(len(self.users)))]
-            draft = Draft(Desk(self.shop), user_id, self.rng, micro=self.micro)
+            draft = Draft(Overlay(self.shop), user_id, self.rng, micro=self.micro)
             if refused:
-                plan = plans.refusal(draft, self.tools, self.kinds[self.refused % len(self.kinds)])
+                plan = plans.plan_refusal(
+                    draft, self.tools, self.kinds[self.refused % len(self.kinds)]
+                )
             else:
                 plan = plans.TIERS[tier](draft, self.tools)
             if plan is None:
                 continue
-            found = list(self.visits(draft, plan, tier))
+            found = list(self.draw_visits(draft, plan, tier))
             briefs = {task.brief for task in found}
             if found and len(briefs) == (2 if refused else 1):
                 self.briefs |= briefs
                 self.refused += refused
-                return [Made(task, n if refused else -1) for n, task in enumerate(found)]
-        raise RuntimeError(f"no visit of tier {tier} in {_MOST_TRIES} tries ({self.split})")
+                return [DraftedTask(task, n if refused else -1) for n, task in enumerate(found)]
+        raise RuntimeError(f"found no visit of tier {tier} in {_MAX_TRIES} tries ({self.split})")
 
-    def visits(self, draft: Draft, plan: plans.Plan, tier: int) -> Iterator[RetailTask]:
-        """The visit, and its twin where it has one; nothing where a check fails."""
+    def draw_visits(self, draft: Draft, plan: plans.VisitPlan, tier: int) -> Iterator[RetailTask]:
+        """Yield the visit, and its twin where it has one; stop where a check fails."""
         if tier == 2 and plan.twin is not None and not self.micro and draft.chance(0.5):
-            plan.goals = [plans.lost_number(draft, plan.goals[0])]
-            plan.twin = plans.lost_number(draft, plan.twin)
-        who = plans.identity(draft, plan, tier)
-        manner = plans.persona(draft, tier, held_out=self.split in ("test", "hard"))
+            plan.goals = [plans.lose_number(draft, plan.goals[0])]
+            plan.twin = plans.lose_number(draft, plan.twin)
+        who = plans.draw_identity(draft, plan, tier)
+        manner = plans.draw_persona(draft, tier, held_out=self.split in ("test", "hard"))
         scenario = Scenario(
             identity=who, persona=manner, goals=tuple(plan.goals), opening=plan.given
         )
@@ -155,16 +162,16 @@ class _Maker:
                 (f"{plan.kind}_twin", replace(scenario, identity=found, goals=(plan.twin,)))
             )
         for kind, one in both:
-            task = self.checked(one, tier, kind)
+            task = self.check(one, tier, kind)
             if task is None:
                 return
             yield task
 
-    def checked(self, scenario: Scenario, tier: int, kind: str) -> RetailTask | None:
-        accepted = self.ways(scenario)
-        if accepted is None or not self.minimal(accepted[0]) or not self.unique(scenario):
+    def check(self, scenario: Scenario, tier: int, kind: str) -> RetailTask | None:
+        accepted = self.find_accepted(scenario)
+        if accepted is None or not self.is_minimal(accepted[0]) or not self.is_unique(scenario):
             return None
-        text = brief(scenario)
+        text = write_brief(scenario)
         if text in self.briefs:
             return None
         task = RetailTask(
@@ -175,13 +182,13 @@ class _Maker:
             brief=text,
             accepted=accepted,
         )
-        turns = self.proof.turns(task)
+        turns = self.prove(task)
         if turns is None:
             return None
-        return replace(task, features=features(task, turns))
+        return replace(task, features=count_features(task, turns))
 
-    def ways(self, scenario: Scenario) -> tuple[tuple[Call, ...], ...] | None:
-        """The accepted sequences of writes; None where the first cannot be carried out."""
+    def find_accepted(self, scenario: Scenario) -> tuple[tuple[Call, ...], ...] | None:
+        """Return the accepted sequences of writes; None where one cannot be carried out."""
         if not scenario.identity.valid:
             return ((),)
         user_id = scenario.identity.user_id
@@ -190,46 +197,46 @@ class _Maker:
             goal = first.last()
             over = goal.limit is not None and goal.value > goal.limit
             if goal.expect == "done" and goal.tool and not over:
-                methods = self.methods(goal, user_id)
-                options.append([call_of(goal, user_id, method) for method in methods])
-        found = tuple(islice(product(*options), _MOST_WAYS))
-        desk = Desk(self.shop)
-        fine = all(after(desk, self.tools, way) is not None for way in found)
+                methods = self.accepted_methods(goal, user_id)
+                options.append([build_call(goal, user_id, method) for method in methods])
+        found = tuple(islice(product(*options), _MAX_WAYS))
+        overlay = Overlay(self.shop)
+        fine = all(apply_calls(overlay, self.tools, way) is not None for way in found)
         return found if fine else None
 
-    def methods(self, goal: Goal, user_id: str) -> list[str]:
-        """Methods that a goal without preference accepts."""
+    def accepted_methods(self, goal: Goal, user_id: str) -> list[str]:
+        """Return the payment methods that a goal accepts."""
         order = self.shop.orders.get(goal.order_id)
         if goal.method or order is None or goal.intent != "return":
             return [goal.method]
         return refund_methods(self.shop.users[user_id], order)
 
-    def minimal(self, way: tuple[Call, ...]) -> bool:
-        """Whether leaving any write out gives another state, or none."""
-        desk = Desk(self.shop)
-        end = after(desk, self.tools, way)
+    def is_minimal(self, way: tuple[Call, ...]) -> bool:
+        """Tell whether leaving any write out gives another state, or none."""
+        overlay = Overlay(self.shop)
+        end = apply_calls(overlay, self.tools, way)
         assert end is not None
         wanted = end.changes()
         for at in range(len(way)):
-            other = after(desk, self.tools, (*way[:at], *way[at + 1 :]))
+            other = apply_calls(overlay, self.tools, (*way[:at], *way[at + 1 :]))
             if other is not None and other.is_at(wanted):
                 return False
         return True
 
-    def unique(self, scenario: Scenario) -> bool:
-        """Whether every preference means exactly the item that is expected."""
+    def is_unique(self, scenario: Scenario) -> bool:
+        """Tell whether every preference means exactly the item that is expected."""
         stages = [goal for first in scenario.goals for goal in first.stages()]
         meant = [g for g in stages if g.expect == "done" and g.intent in ("exchange", "modify")]
-        return all(self.means(want) for goal in meant for want in goal.wants)
+        return all(self.means_one(want) for goal in meant for want in goal.wants)
 
-    def means(self, want: Any) -> bool:
+    def means_one(self, want: Want) -> bool:
         product = self.shop.products[self.shop.product_of[want.item_id]]
-        found = fitting(want, list(product["variants"].values()))
+        found = find_matching(want, list(product["variants"].values()))
         return [v["item_id"] for v in found] == [want.new_id]
 
 
-def features(task: RetailTask, turns: int) -> dict[str, float]:
-    """Counts that describe a task's difficulty."""
+def count_features(task: RetailTask, turns: int) -> dict[str, float]:
+    """Return counts that describe a task's difficulty."""
     assert task.scenario is not None
     stages: list[Goal] = [g for first in task.scenario.goals for g in first.stages()]
     return {

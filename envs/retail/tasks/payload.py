@@ -8,7 +8,7 @@ from typing import Any
 
 from ...digest import digest_of
 from ..customer.scenario import Scenario, read_scenario, scenario_json
-from ..shop.desk import Desk
+from ..shop.overlay import Overlay
 from ..shop.refusals import Refused
 from ..shop.toolset import Toolset
 
@@ -48,7 +48,7 @@ class RetailTask:
     _digest: list[str] = field(default_factory=list, repr=False, compare=False)
 
     def digest(self) -> str:
-        """Stable hash of the task; taken once."""
+        """Return a stable hash of the task, which is computed once."""
         if not self._digest:
             parts = (getattr(self, f.name) for f in fields(self) if f.name != "_digest")
             self._digest.append(digest_of(tuple(parts)))
@@ -56,7 +56,7 @@ class RetailTask:
 
 
 def task_json(task: RetailTask) -> dict[str, Any]:
-    """A generated task as plain data."""
+    """Return a generated task as plain data."""
     return {
         "shop": task.shop,
         "tier": task.tier,
@@ -70,7 +70,7 @@ def task_json(task: RetailTask) -> dict[str, Any]:
 
 
 def read_task(data: Mapping[str, Any]) -> RetailTask:
-    """Inverse of :func:`task_json`."""
+    """Return the task that :func:`task_json` wrote."""
     scenario = data["scenario"]
     return RetailTask(
         shop=data["shop"],
@@ -84,20 +84,20 @@ def read_task(data: Mapping[str, Any]) -> RetailTask:
     )
 
 
-def after(desk: Desk, tools: Toolset, calls: tuple[Call, ...]) -> Desk | None:
-    """A copy of the desk after some writes; None where one of them is refused."""
-    twin = desk.fork()
+def apply_calls(overlay: Overlay, tools: Toolset, calls: tuple[Call, ...]) -> Overlay | None:
+    """Return a copy of the overlay after some writes; None where one of them is refused."""
+    twin = overlay.fork()
     try:
         for name, given in calls:
-            tools.done(twin, name, given)
+            tools.execute(twin, name, given)
     except Refused:
         return None
     return twin
 
 
-def replayed(desk: Desk, tools: Toolset, calls: tuple[Call, ...]) -> Desk:
-    """A copy of the desk after published actions, of which refused ones change nothing."""
-    twin = desk.fork()
+def replay_gold(overlay: Overlay, tools: Toolset, calls: tuple[Call, ...]) -> Overlay:
+    """Return a copy of the overlay after published calls, of which refused ones do nothing."""
+    twin = overlay.fork()
     for name, given in calls:
         if name in tools.tools:
             tools.call(twin, name, given)

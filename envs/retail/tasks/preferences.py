@@ -12,8 +12,8 @@ from ..customer.scenario import Want
 from ..shop.tables import Record
 
 
-def fitting(want: Want, variants: Sequence[Record]) -> list[Record]:
-    """The available variants that satisfy a preference; ties of a superlative give several."""
+def find_matching(want: Want, variants: Sequence[Record]) -> list[Record]:
+    """Return the available variants that satisfy a preference; a tie gives several."""
     found = [
         v
         for v in variants
@@ -37,12 +37,12 @@ def _satisfies(options: dict[str, str], want: Want) -> bool:
     )
 
 
-def preference(
+def draw_preference(
     line: Record, target: Record, variants: Sequence[Record], rng: np.random.Generator
 ) -> Want | None:
-    """A preference that means exactly ``target``; None where no short one does.
+    """Draw a preference that means exactly ``target``; return None where no short one does.
 
-    The style is drawn: the same with one option changed, a few options, a superlative, a negation.
+    The style is drawn too: the same but for some options, a few options, a superlative, a negation.
     """
     base = Want(
         item_id=line["item_id"],
@@ -54,17 +54,10 @@ def preference(
     styles = [_same_but, _partial, _superlative, _negation]
     for at in rng.permutation(len(styles)).tolist():
         for want in styles[at](base, target, variants):
-            found = fitting(want, variants)
+            found = find_matching(want, variants)
             if len(found) == 1 and found[0]["item_id"] == target["item_id"]:
                 return want
-    return next(
-        (
-            want
-            for want in _partial(base, target, variants)
-            if [v["item_id"] for v in fitting(want, variants)] == [target["item_id"]]
-        ),
-        None,
-    )
+    return None
 
 
 def _same_but(base: Want, target: Record, _: Sequence[Record]) -> list[Want]:

@@ -2,101 +2,79 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..customer.scenario import Goal
-from .goals import Draft
+from .feasible_goals import Draft
 
 
-def question(draft: Draft, about: Goal | None) -> Goal | None:
-    """A question about what a goal comes to, or about an order, a balance or a product.
+def draw_question(draft: Draft, about: Goal | None) -> Goal | None:
+    """Draw a question about what a goal comes to, or about an order, a balance or a product.
 
     Args:
         draft: The visit, at the state that the answer is about.
         about: A goal that was just reached, if any.
     """
-    makers = [_balance, _total, _tracking, _count]
     if about is not None and about.intent == "return":
-        makers = [_refund]
-    elif about is not None and about.intent in ("exchange", "modify") and draft.chance(0.6):
-        makers = [_difference]
+        return _ask_refund(draft, about)
+    if about is not None and about.intent in ("exchange", "modify") and draft.chance(0.6):
+        return _ask_amount("What is the exact price difference for that?", abs(about.value))
+    makers = (_ask_balance, _ask_total, _ask_tracking, _ask_stock)
     for at in draft.rng.permutation(len(makers)).tolist():
-        if (goal := makers[at](draft, about)) is not None:
+        if (goal := makers[at](draft)) is not None:
             return goal
     return None
 
 
-def _refund(draft: Draft, about: Goal | None) -> Goal | None:
-    assert about is not None
-    order = draft.desk.order(about.order_id)
+def _ask_amount(ask: str, amount: float, **fields: Any) -> Goal:
+    return Goal(intent="info", ask=ask, answer=f"{amount:.2f}", money=True, **fields)
+
+
+def _ask_refund(draft: Draft, about: Goal) -> Goal:
+    order = draft.overlay.order(about.order_id)
     assert order is not None
     prices = {line["item_id"]: line["price"] for line in order["items"]}
     total = sum(prices[want.item_id] for want in about.wants)
-    return Goal(
-        intent="info",
-        ask="How much money will I get back for the return?",
-        answer=f"{total:.2f}",
-        money=True,
-    )
+    return _ask_amount("How much money will I get back for the return?", total)
 
 
-def _difference(draft: Draft, about: Goal | None) -> Goal | None:  # noqa: ARG001 - called alike
-    assert about is not None
-    return Goal(
-        intent="info",
-        ask="What is the exact price difference for that?",
-        answer=f"{abs(about.value):.2f}",
-        money=True,
-    )
-
-
-def _balance(draft: Draft, about: Goal | None) -> Goal | None:  # noqa: ARG001 - called alike
+def _ask_balance(draft: Draft) -> Goal | None:
     cards = [m for m in draft.user["payment_methods"].values() if m["source"] == "gift_card"]
     if len(cards) != 1:
         return None
-    return Goal(
-        intent="info",
-        ask="What is the balance of my gift card now?",
-        answer=f"{cards[0]['balance']:.2f}",
-        money=True,
-        record=draft.user_id,
-    )
+    words = "What is the balance of my gift card now?"
+    return _ask_amount(words, cards[0]["balance"], record=draft.user_id)
 
 
-def _total(draft: Draft, about: Goal | None) -> Goal | None:  # noqa: ARG001 - called alike
-    orders = draft.orders("pending", "delivered", "processed", fresh=False)
+def _ask_total(draft: Draft) -> Goal | None:
+    orders = draft.draw_orders("pending", "delivered", "processed", fresh=False)
     if not orders:
         return None
-    order = orders[0]
-    return Goal(
-        intent="info",
-        order_id=order["order_id"],
-        ask=f"How much did I pay for order {order['order_id']} when I placed it?",
-        answer=f"{order['payment_history'][0]['amount']:.2f}",
-        money=True,
-        record=order["order_id"],
-    )
+    order_id, paid = orders[0]["order_id"], orders[0]["payment_history"][0]["amount"]
+    words = f"How much did I pay for order {order_id} when I placed it?"
+    return _ask_amount(words, paid, order_id=order_id, record=order_id)
 
 
-def _tracking(draft: Draft, about: Goal | None) -> Goal | None:  # noqa: ARG001 - called alike
-    orders = draft.orders("delivered", "processed", fresh=False)
+def _ask_tracking(draft: Draft) -> Goal | None:
+    orders = draft.draw_orders("delivered", "processed", fresh=False)
     if not orders:
         return None
-    order = orders[0]
+    order_id = orders[0]["order_id"]
     return Goal(
         intent="info",
-        order_id=order["order_id"],
-        ask=f"What is the tracking number of order {order['order_id']}?",
-        answer=order["fulfillments"][0]["tracking_id"][0],
-        record=order["order_id"],
+        order_id=order_id,
+        ask=f"What is the tracking number of order {order_id}?",
+        answer=orders[0]["fulfillments"][0]["tracking_id"][0],
+        record=order_id,
     )
 
 
-def _count(draft: Draft, about: Goal | None) -> Goal | None:  # noqa: ARG001 - called alike
-    product = draft.pick(list(draft.desk.shop.products.values()))
+def _ask_stock(draft: Draft) -> Goal:
+    product = draft.pick(list(draft.overlay.shop.products.values()))
     available = sum(v["available"] for v in product["variants"].values())
-    name = product["name"].lower()
     return Goal(
         intent="info",
-        ask=f"How many different variants of the {name} can I order right now?",
+        ask=f"How many different variants of the {product['name'].lower()} can I order right now?",
         answer=str(available),
         record=product["product_id"],
     )

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from turngym.envs.retail.customer.rules import active
-from turngym.envs.retail.customer.scenario import call_of
+from turngym.envs.retail.customer.scenario import build_call
+from turngym.envs.retail.customer.scripted import active_goal
 from turngym.envs.retail.env import Retail
-from turngym.envs.retail.shop.money import original_method
+from turngym.envs.retail.shop.payments import original_method
 from turngym.envs.retail.shop.toolset import TRANSFER
 
 Bad = Callable[[Retail, str], str]
@@ -45,7 +45,7 @@ def _identified(env: Retail) -> str | None:
 def _records(env: Retail) -> list[str]:
     """Reads that have not been made: the customer's orders."""
     state, write = env.episode.state, env.knowledge.tools.write
-    user = state.desk.user(state.user_id)
+    user = state.overlay.user(state.user_id)
     assert user is not None
     unread = [i for i in user["orders"] if i not in state.seen]
     return [write("get_order_details", {"order_id": i}) for i in unread]
@@ -58,10 +58,10 @@ def first_option(env: Retail, observation: str) -> str:
     if left := _records(env):
         return left[0]
     state, write = env.episode.state, env.knowledge.tools.write
-    user = state.desk.user(state.user_id)
+    user = state.overlay.user(state.user_id)
     assert user is not None
     order_id = user["orders"][0]
-    order = state.desk.order(order_id)
+    order = state.overlay.order(order_id)
     assert order is not None
     method = next(iter(user["payment_methods"]))
     item = order["items"][0]["item_id"]
@@ -83,10 +83,10 @@ def list_everything(env: Retail, observation: str) -> str:
     if left := _records(env):
         return left[0]
     state = env.episode.state
-    user = state.desk.user(state.user_id)
+    user = state.overlay.user(state.user_id)
     assert user is not None
-    orders = [state.desk.order(i) for i in user["orders"]]
-    items = [state.desk.shop.variants[x["item_id"]] for o in orders if o for x in o["items"]]
+    orders = [state.overlay.order(i) for i in user["orders"]]
+    items = [state.overlay.shop.variants[x["item_id"]] for o in orders if o for x in o["items"]]
     return f"{env.episode.turn}. I know: {json.dumps([user, orders, items])}"
 
 
@@ -95,13 +95,13 @@ def without_confirmation(env: Retail, observation: str) -> str:
     state = env.episode.state
     scenario = env.episode.task.payload.scenario
     assert scenario is not None
-    goal = active(scenario, state.mind, state.mind.at)
+    goal = active_goal(scenario, state.mind)
     known = bool(state.user_id) and goal.tool in env.knowledge.tools.tools
     done = any(event.tool == goal.tool for event in state.events)
     if known and not done and not state.errors and goal.expect != "transferred":
-        order = state.desk.order(goal.order_id)
+        order = state.overlay.order(goal.order_id)
         method = "" if order is None else original_method(order)
-        return env.knowledge.tools.write(*call_of(goal, state.user_id, method))
+        return env.knowledge.tools.write(*build_call(goal, state.user_id, method))
     if state.errors and goal.expect == "denied":
         return f"It has been done{'!' * (env.episode.turn % 3 + 1)}"
     return env.expert()(env, observation, {})
@@ -113,7 +113,7 @@ def wrong_twin(env: Retail, observation: str) -> str:
     state = env.episode.state
     scenario = env.episode.task.payload.scenario
     assert scenario is not None
-    goal = active(scenario, state.mind, state.mind.at)
+    goal = active_goal(scenario, state.mind)
     if goal.expect == "denied" and "<tool_call>" not in action and state.user_id:
         return _spoiled(env, goal) if not state.calls else "Done. Anything else?"
     if '"name": "find' in action or '"name": "get' in action or "<tool_call>" not in action:
@@ -126,8 +126,8 @@ def wrong_twin(env: Retail, observation: str) -> str:
 def _spoiled(env: Retail, goal: Any) -> str:
     """A write on the first other order that takes one."""
     state, tools = env.episode.state, env.knowledge.tools
-    for order in state.desk.shop.orders.values():
-        if order["order_id"] == goal.order_id or order["order_id"] in state.desk.orders:
+    for order in state.overlay.shop.orders.values():
+        if order["order_id"] == goal.order_id or order["order_id"] in state.overlay.orders:
             continue
         if order["status"] == "pending":
             given = {"order_id": order["order_id"], "reason": "no longer needed"}

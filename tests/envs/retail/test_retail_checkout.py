@@ -10,7 +10,7 @@ from tiny_shop import tiny
 
 from turngym.envs.errors import DataError
 from turngym.envs.retail.env import Retail
-from turngym.envs.retail.files.checkout import export_checkout
+from turngym.envs.retail.tasks.checkout import export_checkout
 
 LIST = """
 from tau_bench.types import Action, Task

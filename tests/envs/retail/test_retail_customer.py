@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from utterances import HELD_OUT
 
-from turngym.envs.retail.customer.parser import heard
-from turngym.envs.retail.customer.rules import RuleCustomer
+from turngym.envs.retail.customer.interface import STOP, TRANSFERRED, Event
+from turngym.envs.retail.customer.parser import parse_message
 from turngym.envs.retail.customer.scenario import (
     Goal,
     Identity,
@@ -20,10 +20,11 @@ from turngym.envs.retail.customer.scenario import (
     read_scenario,
     scenario_json,
 )
+from turngym.envs.retail.customer.scripted import RuleCustomer
 from turngym.envs.retail.customer.templates import HELD_OUT as HELD_OUT_WORDS
 from turngym.envs.retail.customer.templates import PLAIN, TERSE
-from turngym.envs.retail.customer.turns import STOP, TRANSFERRED, Event
-from turngym.envs.retail.customer.wording import curt, mistyped, templates
+from turngym.envs.retail.customer.wording import add_typos, drop_politeness, list_templates
+from turngym.envs.retail.env import prove_solvable
 from turngym.envs.retail.tasks.make import make_tasks
 
 WHO = Identity(user_id="ada_1", first="Ada", last="Lee", code="12345", email="ada@mail.com")
@@ -83,14 +84,14 @@ class Talk:
 
 
 def test_recall_on_messages_written_without_the_lexicon() -> None:
-    missed = [(text, act) for text, act in HELD_OUT if act not in heard(text).acts]
+    missed = [(text, act) for text, act in HELD_OUT if act not in parse_message(text).acts]
     assert len(HELD_OUT) >= 100
     assert 1 - len(missed) / len(HELD_OUT) >= 0.95, missed
 
 
 def test_no_yes_is_heard_where_nothing_is_proposed() -> None:
     quiet = [text for text, act in HELD_OUT if act not in ("propose", "offer")]
-    assert sum("propose" in heard(text).acts for text in quiet) / len(quiet) <= 0.05
+    assert sum("propose" in parse_message(text).acts for text in quiet) / len(quiet) <= 0.05
 
 
 def test_the_opening_is_a_headline() -> None:
@@ -270,7 +271,7 @@ SENTENCE = re.compile(r"[#@]|\d{3,}")
 
 def test_nothing_unasked_is_told() -> None:
     """P10: opening and idle replies hold no id, no address, no number; unknown facts never come."""
-    for task in make_tasks("full", 0, "dev")[:120]:
+    for task in make_tasks("full", 0, "dev", prove_solvable)[:120]:
         scenario = task.scenario
         assert scenario
         who = scenario.identity
@@ -300,7 +301,7 @@ def test_nothing_unasked_is_told() -> None:
 def test_there_are_at_least_eight_templates_per_act_and_others_held_out() -> None:
     assert set(PLAIN) == set(HELD_OUT_WORDS) == set(TERSE)
     for act in PLAIN:
-        plain, held_out = templates(act, "plain"), templates(act, "held_out")
+        plain, held_out = list_templates(act, "plain"), list_templates(act, "held_out")
         assert len(set(plain)) >= 8, act
         assert len(held_out) >= 2
         assert set(plain).isdisjoint(held_out)
@@ -315,8 +316,11 @@ def test_equal_seeds_give_equal_words_and_others_do_not() -> None:
 
 
 def test_some_are_curt_and_some_name_two_things_at_once() -> None:
-    assert curt("Yes, please.") == "Yes."
-    assert curt("Thanks. I want to cancel an order, please.") == "I want to cancel an order."
+    assert drop_politeness("Yes, please.") == "Yes."
+    assert (
+        drop_politeness("Thanks. I want to cancel an order, please.")
+        == "I want to cancel an order."
+    )
     polite = [Talk(RETURN, polite=p)("Which items, and which payment?") for p in (True, False)]
     assert polite[0] == polite[1]
     both = Talk(CANCEL, replace(RETURN, together=True)).first
@@ -326,7 +330,7 @@ def test_some_are_curt_and_some_name_two_things_at_once() -> None:
 
 def test_typing_errors_leave_ids_whole() -> None:
     text = "please cancel order #W1234567 because nobody needs anything"
-    noisy = mistyped(3, 1, text, 0.9)
+    noisy = add_typos(3, 1, text, 0.9)
     assert noisy != text
     assert "#W1234567" in noisy
     assert sorted(noisy) == sorted(text)

@@ -1,22 +1,19 @@
-"""Retail-v0 as a world: reward, rules, verdicts, forks, channels, settings."""
+"""Retail-v0 as an environment: reward, rules, verdicts, forks, channels, settings."""
 
 from __future__ import annotations
 
 import json
 import pickle
-from itertools import combinations
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 from bad_policies import BAD, Bad, applies, plays
 
 from turngym.envs import all_ids, check_text_env, fork
 from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.retail.env import Retail
-from turngym.envs.retail.policy import RULES, policy_text
-from turngym.envs.retail.repeats import by_tier, pass_at_k, pass_hat_k
+from turngym.envs.retail.shop.policy import RULES, write_policy
 from turngym.envs.retail.shop.toolset import WRITES
 from turngym.envs.vector import TextVectorEnv
 
@@ -51,7 +48,7 @@ def is_write(action: str) -> bool:
     return action.startswith("<tool_call>") and call_in(action)["name"] in WRITES
 
 
-def test_the_full_world_keeps_every_law() -> None:
+def test_the_full_env_keeps_every_law() -> None:
     assert "Retail-v0" in all_ids()
     report = check_text_env("Retail-v0", size="full", tasks_checked=6)
     assert set(report.skipped) == {"legal actions are valid"}
@@ -197,14 +194,14 @@ def test_every_scored_rule_costs_the_success() -> None:
 
 def test_looking_before_finding_out_who_breaks_a_rule() -> None:
     FULL.reset(seed=0, options={"split": "dev", "task": 0})
-    order = next(iter(FULL.episode.state.desk.shop.orders))
+    order = next(iter(FULL.episode.state.overlay.shop.orders))
     FULL.step(FULL.knowledge.tools.write("get_order_details", {"order_id": order}))
     assert FULL.episode.state.violations == ((1, "identify_first"),)
 
 
 def test_rules_are_text_and_data() -> None:
     assert len({rule.key for rule in RULES}) == len(RULES)
-    assert all(rule.text in policy_text() for rule in RULES)
+    assert all(rule.text in write_policy() for rule in RULES)
     assert all(rule.text in FULL.instructions for rule in RULES)
     assert "exchange_delivered_order_items(" in FULL.instructions
 
@@ -234,21 +231,6 @@ def test_metrics_name_the_parts_and_the_tier() -> None:
     assert all(metrics[part] == 1.0 for part in parts)
     assert metrics["tier"] == task.tier
     assert metrics["writes"] == task.features["writes"]
-    assert by_tier([metrics, {**metrics, "success": 0.0}]) == {task.tier: (0.5, 2)}
-
-
-def test_pass_hat_k_counts_subsets() -> None:
-    """P15."""
-    rng = np.random.default_rng(0)
-    trials = {f"t{i}": [bool(b) for b in rng.integers(2, size=6)] for i in range(9)}
-    for k in range(1, 7):
-        subsets = {t: list(combinations(done, k)) for t, done in trials.items()}
-        hat = np.mean([np.mean([all(s) for s in some]) for some in subsets.values()])
-        at = np.mean([np.mean([any(s) for s in some]) for some in subsets.values()])
-        assert pass_hat_k(trials, k) == pytest.approx(hat)
-        assert pass_at_k(trials, k) == pytest.approx(at)
-    with pytest.raises(BadValueError, match="1 to 6"):
-        pass_hat_k(trials, 7)
 
 
 def test_tiers_can_be_chosen() -> None:
@@ -260,7 +242,16 @@ def test_tiers_can_be_chosen() -> None:
     assert task.digest == FULL.source.task("dev", FULL.source.index_of("dev", task.id) or 0).digest
 
 
-def test_batches_of_the_world() -> None:
+def test_knowledge_can_be_shared() -> None:
+    env = Retail(data=MICRO.knowledge)
+    assert env.source is MICRO.source
+    assert (env.max_turns, env.instructions) == (MICRO.max_turns, MICRO.instructions)
+    solve(env, 0)
+    with pytest.raises(BadValueError, match="size"):
+        Retail(data=MICRO.knowledge, size="micro")
+
+
+def test_batches_of_the_env() -> None:
     envs = TextVectorEnv(MICRO, 4)
     observations, _ = envs.reset(seed=3)
     experts = [env.expert() for env in envs.envs]

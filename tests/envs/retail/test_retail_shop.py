@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from tiny_shop import ADDRESS, REFUSALS, SHOP
 
 from turngym.envs.errors import UnknownNameError
-from turngym.envs.retail.shop.build import SPLITS, make_shop
-from turngym.envs.retail.shop.calculator import computed
-from turngym.envs.retail.shop.desk import Desk
-from turngym.envs.retail.shop.money import original_method
+from turngym.envs.retail.shop.generate import SPLITS, make_shop
+from turngym.envs.retail.shop.overlay import Overlay
+from turngym.envs.retail.shop.payments import original_method
+from turngym.envs.retail.shop.read_tools import evaluate_expression
 from turngym.envs.retail.shop.refusals import REASONS, Refused
-from turngym.envs.retail.shop.semantics import semantics
+from turngym.envs.retail.shop.semantics import get_semantics
 from turngym.envs.retail.shop.tables import Shop
-from turngym.envs.retail.shop.toolset import WRITES, toolset
+from turngym.envs.retail.shop.toolset import WRITES, get_toolset
 
 
-def run(desk: Desk, name: str, mode: str = "strict", **given: Any) -> str:
+def run(overlay: Overlay, name: str, mode: str = "strict", **given: Any) -> str:
     """What a tool says; the reason where it refuses."""
-    result = toolset(mode).call(desk, name, given)
+    result = get_toolset(mode).call(overlay, name, given)
     return result.refused or result.text
 
 
@@ -32,43 +32,43 @@ def run(desk: Desk, name: str, mode: str = "strict", **given: Any) -> str:
 def test_every_refusal_names_its_reason_and_changes_nothing(
     reason: str, name: str, arguments: dict[str, Any]
 ) -> None:
-    desk = Desk(SHOP)
-    result = toolset("strict").call(desk, name, arguments)
+    overlay = Overlay(SHOP)
+    result = get_toolset("strict").call(overlay, name, arguments)
     assert result.refused == reason
     assert result.text.startswith("Error: ")
-    assert desk.changes() == {}
+    assert overlay.changes() == {}
 
 
 def test_every_reason_is_reached() -> None:
-    desk = Desk(SHOP)
-    run(desk, "modify_pending_order_payment", order_id="#W4", payment_method_id="paypal_1")
+    overlay = Overlay(SHOP)
+    run(overlay, "modify_pending_order_payment", order_id="#W4", payment_method_id="paypal_1")
     again = run(
-        desk, "modify_pending_order_payment", order_id="#W4", payment_method_id="gift_card_1"
+        overlay, "modify_pending_order_payment", order_id="#W4", payment_method_id="gift_card_1"
     )
     assert again == "history"
     assert {"history", *(reason for reason, *_ in REFUSALS)} == set(REASONS)
 
 
 def test_there_are_seventeen_tools_and_sixteen_in_each_published_mode() -> None:
-    assert [len(toolset(mode).tools) for mode in ("strict", "tau", "tau1")] == [17, 16, 16]
+    assert [len(get_toolset(mode).tools) for mode in ("strict", "tau", "tau1")] == [17, 16, 16]
     assert len(WRITES) == 7
     with pytest.raises(UnknownNameError, match="Did you mean 'strict'"):
-        semantics("strickt")
+        get_semantics("strickt")
 
 
 def test_a_cancellation_refunds_what_is_still_paid_and_upstreams_refunds_every_entry() -> None:
     found = {}
     for mode in ("strict", "tau"):
-        desk = Desk(SHOP)
+        overlay = Overlay(SHOP)
         run(
-            desk,
+            overlay,
             "modify_pending_order_payment",
             mode,
             order_id="#W4",
             payment_method_id="gift_card_1",
         )
-        run(desk, "cancel_pending_order", mode, order_id="#W4", reason="no longer needed")
-        order, user = desk.order("#W4"), desk.user("ada")
+        run(overlay, "cancel_pending_order", mode, order_id="#W4", reason="no longer needed")
+        order, user = overlay.order("#W4"), overlay.user("ada")
         assert order
         assert user
         history = [
@@ -91,9 +91,9 @@ def test_a_cancellation_refunds_what_is_still_paid_and_upstreams_refunds_every_e
 )
 def test_changing_two_items(mode: str, new: str, prices: list[float]) -> None:
     """Swapping two: strict resolves lines first, tau1 hits one line twice; tau2 misprices."""
-    desk = Desk(SHOP)
+    overlay = Overlay(SHOP)
     run(
-        desk,
+        overlay,
         "modify_pending_order_items",
         mode,
         order_id="#W1",
@@ -101,7 +101,7 @@ def test_changing_two_items(mode: str, new: str, prices: list[float]) -> None:
         new_item_ids=list(new),
         payment_method_id="paypal_1",
     )
-    order = desk.order("#W1")
+    order = overlay.order("#W1")
     assert order
     assert order["status"] == "pending (item modified)"
     assert [line["price"] for line in order["items"]][:2] == prices
@@ -113,27 +113,27 @@ def test_an_order_with_changed_items_is_closed_but_for_tau2s_address() -> None:
         ("tau1", "not_pending_modify"),
         ("tau", None),
     ):
-        desk = Desk(SHOP)
+        overlay = Overlay(SHOP)
         change = {"item_ids": ["1"], "new_item_ids": ["2"], "payment_method_id": "gift_card_1"}
-        run(desk, "modify_pending_order_items", mode, order_id="#W4", **change)
-        said = run(desk, "modify_pending_order_address", mode, order_id="#W4", **ADDRESS)
+        run(overlay, "modify_pending_order_items", mode, order_id="#W4", **change)
+        said = run(overlay, "modify_pending_order_address", mode, order_id="#W4", **ADDRESS)
         assert (said == text) is (text is not None)
         assert (
-            run(desk, "cancel_pending_order", mode, order_id="#W4", reason="no longer needed")
+            run(overlay, "cancel_pending_order", mode, order_id="#W4", reason="no longer needed")
             == "not_pending_cancel"
         )
-        user = desk.user("ada")
+        user = overlay.user("ada")
         assert user
         assert user["payment_methods"]["gift_card_1"]["balance"] == 17.5
 
 
 def test_a_changed_address_is_found_by_its_new_zip_only() -> None:
-    desk = Desk(SHOP)
+    overlay = Overlay(SHOP)
     who = {"first_name": "ADA", "last_name": "lee"}
-    assert run(desk, "find_user_id_by_name_zip", zip="zip", **who) == "ada"
-    run(desk, "modify_user_address", user_id="ada", **ADDRESS)
-    assert run(desk, "find_user_id_by_name_zip", zip="zip", **who) == "user_unknown"
-    assert run(desk, "find_user_id_by_name_zip", zip="x", **who) == "ada"
+    assert run(overlay, "find_user_id_by_name_zip", zip="zip", **who) == "ada"
+    run(overlay, "modify_user_address", user_id="ada", **ADDRESS)
+    assert run(overlay, "find_user_id_by_name_zip", zip="zip", **who) == "user_unknown"
+    assert run(overlay, "find_user_id_by_name_zip", zip="x", **who) == "ada"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_changed_address_is_found_by_its_new_zip_only() -> None:
     ],
 )
 def test_the_calculator(expression: str, value: str) -> None:
-    assert computed(expression) == value
+    assert evaluate_expression(expression) == value
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ def test_the_calculator(expression: str, value: str) -> None:
 )
 def test_the_calculator_does_not_hang(bomb: str) -> None:
     with pytest.raises(Refused):
-        computed(bomb)
+        evaluate_expression(bomb)
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="<>"), max_size=8)
 VALUES = st.one_of(TEXTS, st.lists(TEXTS, max_size=3), st.integers(), st.none(), st.booleans())
 CALLS = st.fixed_dictionaries(
-    {"name": st.sampled_from([*toolset("strict").tools, "no_tool", "cancel_order"])},
+    {"name": st.sampled_from([*get_toolset("strict").tools, "no_tool", "cancel_order"])},
     optional={
         "arguments": st.dictionaries(
             st.sampled_from(
@@ -177,9 +177,9 @@ CALLS = st.fixed_dictionaries(
 @settings(max_examples=150, deadline=None)
 @given(CALLS, st.sampled_from(["{}", " {} ", "text {} text", "{}{}", "{"]))
 def test_quick_reading_equals_the_grammars(call: dict[str, Any], form: str) -> None:
-    tools = toolset("strict")
+    tools = get_toolset("strict")
     text = form.replace("{}", f"<tool_call>{json.dumps(call)}</tool_call>")
-    assert tools.read(text) == tools.grammar.parse(text)
+    assert tools.parse(text) == tools.grammar.parse(text)
 
 
 def test_shops_are_made_alike_and_share_nothing_between_splits() -> None:
@@ -227,7 +227,7 @@ def random_calls(
             "new_item_ids": [new],
             **dict.fromkeys(ADDRESS, str(int(rng.integers(3)))),
         }
-        wanted = toolset("strict").tools[name].parameters["properties"]
+        wanted = get_toolset("strict").tools[name].parameters["properties"]
         calls.append((name, {key: every[key] for key in wanted}))
     return calls
 
@@ -236,17 +236,17 @@ def random_calls(
 def test_random_traces_conserve_what_must_be_conserved(seed: int) -> None:
     """Money in the history adds up, gift cards stay above 0, an order ends once, goods stay."""
     shop = make_shop("micro", 3, "train")
-    before, desk, rng = shop.digest(), Desk(shop), np.random.default_rng(seed)
+    before, overlay, rng = shop.digest(), Overlay(shop), np.random.default_rng(seed)
     for name, arguments in random_calls(shop, rng, 60):
-        toolset("strict").call(desk, name, arguments)
-        for order in desk.orders.values():
+        get_toolset("strict").call(overlay, name, arguments)
+        for order in overlay.orders.values():
             paid = sum(
                 e["amount"] * (1 if e["transaction_type"] == "payment" else -1)
                 for e in order["payment_history"]
             )
             total = sum(line["price"] for line in order["items"])
             assert paid == pytest.approx(0.0 if order["status"] == "cancelled" else total)
-        for user in desk.users.values():
+        for user in overlay.users.values():
             balances = [m.get("balance", 0) for m in user["payment_methods"].values()]
             assert min(balances) >= 0
     shop._digest = ""
@@ -260,11 +260,11 @@ def test_comparing_touched_records_equals_comparing_everything(seed: int) -> Non
     calls = random_calls(shop, rng, 8)
     desks = []
     for part in (calls, calls[:4], calls[::-1], calls + calls, []):
-        desk = Desk(shop)
+        overlay = Overlay(shop)
         for name, arguments in part:
-            toolset("strict").call(desk, name, arguments)
-        desks.append(desk)
-    digests = [desk.full_digest() for desk in desks]
+            get_toolset("strict").call(overlay, name, arguments)
+        desks.append(overlay)
+    digests = [overlay.full_digest() for overlay in desks]
     for one, first in zip(desks, digests, strict=True):
         for two, second in zip(desks, digests, strict=True):
             same = first == second

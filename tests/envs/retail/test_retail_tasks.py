@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,16 +15,15 @@ from bad_policies import plays
 
 from turngym.envs.errors import DataError
 from turngym.envs.retail.customer.scenario import Scenario
-from turngym.envs.retail.env import Retail
-from turngym.envs.retail.shop.build import SPLITS, make_shop
-from turngym.envs.retail.shop.desk import Desk
-from turngym.envs.retail.shop.toolset import toolset
-from turngym.envs.retail.tasks import source
-from turngym.envs.retail.tasks.digests import DIGESTS
+from turngym.envs.retail.env import Retail, prove_solvable
+from turngym.envs.retail.shop.generate import SPLITS, make_shop
+from turngym.envs.retail.shop.overlay import Overlay
+from turngym.envs.retail.shop.toolset import get_toolset
+from turngym.envs.retail.tasks.generated import DIGESTS, remake_tasks
 from turngym.envs.retail.tasks.make import COUNTS, make_tasks, tasks_digest
-from turngym.envs.retail.tasks.payload import RetailTask, after, read_task, task_json
-from turngym.envs.retail.tasks.plan import REFUSALS
-from turngym.envs.retail.tasks.preferences import fitting
+from turngym.envs.retail.tasks.payload import RetailTask, apply_calls, read_task, task_json
+from turngym.envs.retail.tasks.preferences import find_matching
+from turngym.envs.retail.tasks.visit_plans import REFUSALS
 
 SIZES = ("full", "micro")
 ENVS = {size: Retail(size=size) for size in SIZES}
@@ -49,15 +50,16 @@ def test_tasks_have_the_published_digests(size: str, split: str) -> None:
 
 
 def test_tasks_are_made_again_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert source.remake("full", "dev") == DIGESTS["full"]["dev"]
+    assert remake_tasks("full", "dev", prove_solvable) == DIGESTS["full"]["dev"]
     monkeypatch.setitem(DIGESTS["micro"], "dev", "other")
     with pytest.raises(DataError, match="expected other"):
-        source.remake("micro", "dev")
+        remake_tasks("micro", "dev", prove_solvable)
 
 
 PROBE = """
+from turngym.envs.retail.env import prove_solvable
 from turngym.envs.retail.tasks.make import make_tasks, tasks_digest
-print(tasks_digest(make_tasks("micro", 5, "dev")))
+print(tasks_digest(make_tasks("micro", 5, "dev", prove_solvable)))
 """
 
 
@@ -67,9 +69,9 @@ def test_another_process_makes_the_same_tasks() -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={"PYTHONHASHSEED": "77", "PATH": ""},
+        env={**os.environ, "PYTHONHASHSEED": "77"},
     )
-    assert done.stdout.strip() == tasks_digest(make_tasks("micro", 5, "dev"))
+    assert done.stdout.strip() == tasks_digest(make_tasks("micro", 5, "dev", prove_solvable))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -81,14 +83,14 @@ def test_a_task_survives_json(size: str) -> None:
 @pytest.mark.parametrize("split", ["dev", "test", "hard"])
 def test_gold_replays_without_errors_and_every_write_counts(split: str) -> None:
     """P2, and minimality."""
-    tools = toolset("strict")
+    tools = get_toolset("strict")
     for task in tasks("full", split):
-        desk = Desk(make_shop("full", 0, split))
+        overlay = Overlay(make_shop("full", 0, split))
         for way in task.accepted:
-            end = after(desk, tools, way)
+            end = apply_calls(overlay, tools, way)
             assert end is not None
             for at in range(len(way)):
-                less = after(desk, tools, (*way[:at], *way[at + 1 :]))
+                less = apply_calls(overlay, tools, (*way[:at], *way[at + 1 :]))
                 assert less is None or not less.is_at(end.changes())
 
 
@@ -101,7 +103,7 @@ def test_every_preference_means_one_item(split: str) -> None:
             if goal.intent in ("exchange", "modify") and goal.expect == "done":
                 for want in goal.wants:
                     product = shop.products[shop.product_of[want.item_id]]
-                    found = fitting(want, list(product["variants"].values()))
+                    found = find_matching(want, list(product["variants"].values()))
                     assert [v["item_id"] for v in found] == [want.new_id]
                     checked += 1
     assert checked > 30
@@ -116,6 +118,15 @@ def test_the_expert_solves_every_task_in_time(size: str) -> None:
         for i in range(0, count, 1 + count // 80):
             task_id = env.source.task(split, i).id
             assert plays(env, lambda e, o: e.expert()(e, o, {}), task_id, split) == "solved"
+
+
+def test_an_unsolvable_task_is_no_task() -> None:
+    task = next(t for t in tasks("full", "dev") if t.kind == "cancel")
+    prove = prove_solvable("full", 0, make_shop("full", 0, "dev"))
+    assert prove(task) == task.features["expert_turns"]
+    (goal,) = scenario(task).goals
+    hopeless = replace(scenario(task), goals=(replace(goal, reason="too dear"),))
+    assert prove(replace(task, scenario=hopeless)) is None
 
 
 def test_splits_share_nobody_and_nothing() -> None:
@@ -184,5 +195,5 @@ def test_a_customer_without_preference_accepts_every_allowed_method() -> None:
     assert len(several) >= 5
     env = ENVS["full"]
     for task in several[:5]:
-        ends = env.knowledge.right(task.brief, task)
+        ends = env.knowledge.find_right_states(task.brief, task)
         assert len({str(end) for end in ends}) == len(ends)

@@ -11,7 +11,7 @@ Changes = Mapping[tuple[str, str], Record]
 """Records that differ from the shop's, by ("order" or "user", id)."""
 
 
-class Desk:
+class Overlay:
     """A shop as one episode sees it; changed records are kept here, all others in the shop.
 
     Attributes:
@@ -33,19 +33,19 @@ class Desk:
         self.orders = {} if orders is None else orders
 
     def order(self, order_id: str) -> Record | None:
-        """The order as it is now."""
+        """Return the order as it is now; None where there is none."""
         return self.orders.get(order_id) or self.shop.orders.get(order_id)
 
     def user(self, user_id: str) -> Record | None:
-        """The customer as they are now."""
+        """Return the customer as they are now; None where there is none."""
         return self.users.get(user_id) or self.shop.users.get(user_id)
 
-    def fork(self) -> Desk:
-        """An independent copy; records are shared, nobody changes them in place."""
-        return Desk(self.shop, self.users.copy(), self.orders.copy())
+    def fork(self) -> Overlay:
+        """Return an independent copy; records are shared, as nobody changes them in place."""
+        return Overlay(self.shop, self.users.copy(), self.orders.copy())
 
     def changes(self) -> dict[tuple[str, str], Record]:
-        """What differs from the shop; a record written back as it was is no change."""
+        """Return what differs from the shop; a record written back as it was is no change."""
         found: dict[tuple[str, str], Record] = {}
         for order_id, record in self.orders.items():
             if record != self.shop.orders[order_id]:
@@ -56,7 +56,7 @@ class Desk:
         return found
 
     def is_at(self, wanted: Changes) -> bool:
-        """Whether exactly the wanted records differ, in the wanted way."""
+        """Tell whether exactly the wanted records differ, in the wanted way."""
         orders, users = self.orders, self.users
         for (kind, key), record in wanted.items():
             if (orders if kind == "order" else users).get(key) != record:
@@ -66,11 +66,11 @@ class Desk:
         ) and all(("user", i) in wanted or r == self.shop.users[i] for i, r in users.items())
 
     def digest(self) -> str:
-        """Stable hash of the shop's name and what was changed."""
+        """Return a stable hash of the shop's name and of what was changed."""
         return digest_of((self.shop.name, self.users, self.orders))
 
     def full_digest(self) -> str:
-        """Stable hash of the whole state, every record in it: slow, for checks."""
+        """Return a stable hash of all records, changed or not: slow, for checks."""
         return digest_of(
             (
                 self.shop.products,

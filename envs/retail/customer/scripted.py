@@ -1,4 +1,4 @@
-"""The customer by rules: deterministic, quick, and not to be talked over.
+"""Scripted customers: one that plays any scenario by rules, and a stub for tasks in prose.
 
 The rules, in order: who is asked for something known gives exactly that; a complete and right
 proposal gets a yes, a wrong one the slot corrected, an incomplete one a question; a denial is
@@ -11,26 +11,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from . import phrases
-from .parser import Heard, heard
-from .proposals import Compared, Strictness, compared, told_amount
+from .interface import STOP, TRANSFERRED, Event, Mind, UserTurn
+from .parser import ParsedMessage, parse_message
+from .proposals import ProposalFit, Strictness, compare_proposal, states_amount
 from .scenario import SLOTS_OF, Goal, Identity, Scenario
-from .turns import STOP, TRANSFERRED, Event, Mind, UserTurn
-from .wording import curt, mistyped, rambled, said
+from .scenario_text import fill_slots
+from .wording import add_fillers, add_typos, drop_politeness, word_act
 
 PATIENCE_TURNS = 6
 """Turns without progress that anybody bears."""
-MOST_NUMBERS = 4
+MAX_NUMBERS = 4
 """Numbers in a message that still answers a question."""
-_SAME = 3
+_MAX_REPEATS = 3
 _ENDED = ("done", "denied", "transferred", "dropped", "claimed", "untold", "wrongly_denied")
 _TRANSFER_TOOL = "transfer_to_human_agents"
 _ASKS = ("order", "items", "options", "payment", "reason", "address")
 _SLOT_OF = {"options": "wants", "payment": "method"}
 
 
-def active(scenario: Scenario, mind: Mind, at: int) -> Goal:
-    """The goal at a place, after the fallbacks that were taken."""
+def active_goal(scenario: Scenario, mind: Mind, at: int | None = None) -> Goal:
+    """Return the present goal, or the one at a place, after the fallbacks that were taken."""
+    at = mind.at if at is None else at
     goal = scenario.goals[at]
     for _ in range(mind.stage[at]):
         assert goal.fallback is not None
@@ -53,10 +54,10 @@ class RuleCustomer:
     blocking: bool = False
 
     def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:  # noqa: ARG002
-        """The first goal in headlines, or all of it where the scenario says so."""
+        """Return the first goal in headlines, or all of it where the scenario says so."""
         mind = Mind(key, len(scenario.goals))
-        talk = _Talk(scenario, mind, self)
-        goal = active(scenario, mind, 0)
+        talk = _Reply(scenario, mind, self)
+        goal = active_goal(scenario, mind)
         talk.say(f"open_{goal.intent}", goal)
         for other in scenario.goals[1:]:
             if not other.together:
@@ -68,18 +69,18 @@ class RuleCustomer:
                     talk.give(slot, goal)
         if scenario.identity.volunteers:
             talk.identify("email")
-        return mind, UserTurn(talk.text(most=9), "", tuple(talk.acts))
+        return mind, UserTurn(talk.text(max_parts=9), "", tuple(talk.acts))
 
     def reply(
         self, scenario: Scenario, mind: Mind, message: str, events: Sequence[Event]
     ) -> UserTurn:
-        """Answer a message of the assistant."""
+        """Return the answer to a message of the assistant."""
         mind.turn += 1
-        return _Talk(scenario, mind, self).answer(heard(message), message, events)
+        return _Reply(scenario, mind, self).answer(parse_message(message), message, events)
 
 
-class _Talk:
-    """One turn of the customer."""
+class _Reply:
+    """One turn of the customer in the making."""
 
     __slots__ = ("acts", "customer", "mind", "parts", "progress", "scenario")
 
@@ -89,76 +90,72 @@ class _Talk:
         self.acts: list[str] = []
         self.progress = False
 
-    # ---------------------------------------------------------------- speaking
-
     def say(self, act: str, goal: Goal, **more: str) -> None:
         persona = self.scenario.persona
         terse = persona.verbosity == "terse"
         style = "terse" if terse else "held_out" if persona.held_out else "plain"
-        slots = {**phrases.slots(goal), **more}
-        self.parts.append(said(self.mind.key, self.mind.turn, act, style, slots))
+        slots = {**fill_slots(goal), **more}
+        self.parts.append(word_act(self.mind.key, self.mind.turn, act, style, slots))
         self.acts.append(act)
 
-    def text(self, most: int = 2) -> str:
+    def text(self, max_parts: int = 2) -> str:
         persona, mind = self.scenario.persona, self.mind
-        text = " ".join(self.parts[:most])
+        text = " ".join(self.parts[:max_parts])
         if not persona.polite:
-            text = curt(text)
+            text = drop_politeness(text)
         if persona.verbosity == "chatty":
-            text = rambled(mind.key, mind.turn, text)
+            text = add_fillers(mind.key, mind.turn, text)
         if persona.noise:
-            text = mistyped(mind.key, mind.turn, text, persona.noise)
+            text = add_typos(mind.key, mind.turn, text, persona.noise)
         return text
 
-    def ended(self, end: str, token: str = STOP) -> UserTurn:
+    def end(self, end: str, token: str = STOP) -> UserTurn:
         self.mind.end = end
         return UserTurn(token, end, (end,))
 
-    # ---------------------------------------------------------------- the turn
-
-    def answer(self, it: Heard, message: str, events: Sequence[Event]) -> UserTurn:
+    def answer(self, it: ParsedMessage, message: str, events: Sequence[Event]) -> UserTurn:
         mind = self.mind
         mind.repeats = mind.repeats + 1 if message == mind.last else 0
         mind.last = message
-        written = self.note(events)
+        written = self.note_writes(events)
         if any(event.tool == _TRANSFER_TOOL and event.ok for event in events):
-            return self.transferred("transferred")
+            return self.transfer("transferred")
         if "transfer" in it.acts and not it.acts & {"propose", "deny"}:
-            return self.transferred("claimed")
-        if mind.repeats + 1 >= _SAME:
-            return self.ended("gave_up")
+            return self.transfer("claimed")
+        if mind.repeats + 1 >= _MAX_REPEATS:
+            return self.end("gave_up")
         identity = it.asks("email") or it.asks("name")
         if identity:
-            self.identity(it)
-        goal = active(self.scenario, mind, mind.at)
+            self.answer_identity(it)
+        goal = active_goal(self.scenario, mind)
         if mind.phase[mind.at] not in _ENDED:
-            self.about(goal, it, written, identity)
+            self.pursue(goal, it, written, identity)
         if (turn := self.move_on()) is not None:
             return turn
-        return self.closed(it)
+        return self.close(it)
 
-    def closed(self, it: Heard) -> UserTurn:
-        """The words of this turn; a customer who got nowhere says again what they want."""
+    def close(self, it: ParsedMessage) -> UserTurn:
+        """Finish the turn; a customer who got nowhere says again what they want."""
         mind = self.mind
         mind.idle = 0 if self.progress else mind.idle + 1
         if mind.idle >= self.customer.patience_turns:
-            return self.ended("gave_up")
+            return self.end("gave_up")
         if not self.parts:
-            goal = active(self.scenario, mind, mind.at)
+            goal = active_goal(self.scenario, mind)
             if goal.intent in SLOTS_OF:
                 self.say("sorry" if "unparsed" in it.acts else "again", goal)
             else:
                 self.say("again_say", goal)
         return UserTurn(self.text(), "", tuple(self.acts))
 
-    def note(self, events: Sequence[Event]) -> bool:
-        """Note the writes that happened; whether the present goal's was among them."""
+    def note_writes(self, events: Sequence[Event]) -> bool:
+        """Note the writes that happened and tell whether the present goal's was among them."""
         mind, now = self.mind, False
         for event in events:
             if not event.ok:
                 continue
             for at in range(mind.goals):
-                goal = active(self.scenario, mind, at)
+                goal = active_goal(self.scenario, mind, at)
                 fits = goal.tool == event.tool and event.order_id in (goal.order_id, "")
                 if fits and mind.phase[at] in ("open", "agreed"):
                     if at == mind.at:
@@ -168,19 +165,19 @@ class _Talk:
                     break
         return now
 
-    def transferred(self, kind: str) -> UserTurn:
+    def transfer(self, kind: str) -> UserTurn:
         mind = self.mind
         for at in range(mind.goals):
             if mind.phase[at] not in _ENDED:
-                wanted = active(self.scenario, mind, at).expect == "transferred"
+                wanted = active_goal(self.scenario, mind, at).expect == "transferred"
                 if not wanted or kind == "claimed":
                     mind.phase[at] = "wrongly_denied"
                 else:
                     mind.phase[at] = "transferred"
-        return self.ended("transfer", TRANSFERRED)
+        return self.end("transfer", TRANSFERRED)
 
     def move_on(self) -> UserTurn | None:
-        """After a goal's end the next one, or the stop token alone."""
+        """Begin the next goal after one has ended; return the stop token after the last."""
         mind = self.mind
         if mind.phase[mind.at] not in _ENDED:
             return None
@@ -188,26 +185,24 @@ class _Talk:
             mind.at += 1
         if mind.at == mind.goals:
             mind.at -= 1
-            return self.ended("stop")
-        goal = active(self.scenario, mind, mind.at)
+            return self.end("stop")
+        goal = active_goal(self.scenario, mind)
         self.say("next" if goal.intent in SLOTS_OF else "next_say", goal)
         mind.doubted = False
         self.progress = True
         return None
 
-    # ---------------------------------------------------------------- identity
-
-    def identity(self, it: Heard) -> None:
+    def answer_identity(self, it: ParsedMessage) -> None:
         who = self.scenario.identity
         if it.asks("email") and who.knows_email:
             self.identify("email")
         elif it.asks("name") and who.knows_name:
             self.identify("name")
         else:
-            self.unknown(it, who)
+            self.offer_other_identity(it, who)
 
-    def unknown(self, it: Heard, who: Identity) -> None:
-        """The other route, offered once."""
+    def offer_other_identity(self, it: ParsedMessage, who: Identity) -> None:
+        """Offer the other way of being identified, once."""
         wanted = "email" if it.asks("email") else "name"
         if f"no_{wanted}" in self.mind.given or not (who.knows_email or who.knows_name):
             self.say("no_identity", self.scenario.goals[0])
@@ -226,26 +221,24 @@ class _Talk:
             self.mind.given |= {what}
             self.progress = True
 
-    # ---------------------------------------------------------------- the present goal
-
-    def about(self, goal: Goal, it: Heard, written: bool, identity: bool) -> None:
+    def pursue(self, goal: Goal, it: ParsedMessage, written: bool, identity: bool) -> None:
         mind = self.mind
         if written:
-            self.phase("done")
+            self.set_phase("done")
             return
-        asked = self.slots(goal, it)
-        if goal.ask and self.told(goal, it):
+        asked = self.answer_slots(goal, it)
+        if goal.ask and self.settle_question(goal, it):
             return
-        if "propose" in it.acts and self.proposed(goal, it):
+        if "propose" in it.acts and self.answer_proposal(goal, it):
             return
         if it.acts & {"deny", "unavailable"} and not asked and not identity:
-            self.denied(goal)
+            self.answer_denial(goal)
         elif "done" in it.acts and mind.phase[mind.at] == "agreed" and not asked:
-            self.claimed(goal)
+            self.doubt(goal)
         elif "ask_confirm" in it.acts and mind.phase[mind.at] == "agreed":
             self.say("yes", goal)
 
-    def slots(self, goal: Goal, it: Heard) -> bool:
+    def answer_slots(self, goal: Goal, it: ParsedMessage) -> bool:
         """Give the slots that were asked for, as many as this customer names at once."""
         wanted = [_SLOT_OF.get(topic, topic) for topic in _ASKS if it.asks(topic)]
         uses = SLOTS_OF.get(goal.intent, ())
@@ -271,37 +264,38 @@ class _Talk:
             self.say(slot, goal)
         self.mark(f"{mind.at}.{mind.stage[mind.at]}.{slot}")
 
-    def phase(self, name: str) -> None:
+    def set_phase(self, name: str) -> None:
         self.mind.phase[self.mind.at] = name
         self.progress = True
 
-    def told(self, goal: Goal, it: Heard) -> bool:
-        """Whether a question was settled."""
+    def settle_question(self, goal: Goal, it: ParsedMessage) -> bool:
+        """Tell whether a question was settled."""
         if goal.money:
-            value = told_amount(it, float(goal.answer))
+            value = states_amount(it, float(goal.answer))
         elif goal.answer.isdigit():
             value = goal.answer in it.numbers or goal.answer in it.items
         else:
             value = goal.answer.lower() in it.text
         if not value:
             if it.acts & {"deny"}:
-                self.denied(goal)
+                self.answer_denial(goal)
             return False
-        if len(it.numbers) > MOST_NUMBERS:
+        if len(it.numbers) > MAX_NUMBERS:
             self.say("too_many", goal)
             return True
-        self.phase("done")
+        self.set_phase("done")
         return True
 
-    def proposed(self, goal: Goal, it: Heard) -> bool:
+    def answer_proposal(self, goal: Goal, it: ParsedMessage) -> bool:
         """Answer a proposal; False where it is none of this goal's and may be a denial."""
         mind = self.mind
         known = frozenset(
             other.order_id.lower()
             for at in range(mind.goals)
-            if mind.phase[at] not in _ENDED and (other := active(self.scenario, mind, at)).order_id
+            if mind.phase[at] not in _ENDED
+            and (other := active_goal(self.scenario, mind, at)).order_id
         )
-        fit = compared(goal, it, known, self.customer.strictness)
+        fit = compare_proposal(goal, it, known, self.customer.strictness)
         if fit.fit == "other":
             if it.acts & {"deny", "unavailable", "ask_more"}:
                 return False
@@ -320,7 +314,7 @@ class _Talk:
         elif goal.limit is not None and goal.value > goal.limit:
             self.say("above_limit", goal)
             if goal.fallback is None:
-                self.phase("dropped")
+                self.set_phase("dropped")
             else:
                 self.switch("fallback", goal)
         else:
@@ -328,7 +322,7 @@ class _Talk:
             place = (mind.at, mind.stage[mind.at])
             if place not in mind.granted:
                 mind.granted |= {place}
-                self.phase("agreed")
+                self.set_phase("agreed")
 
     def switch(self, act: str, goal: Goal) -> None:
         """Want the fallback from here on."""
@@ -343,9 +337,9 @@ class _Talk:
             slot = next((s for s in ("wants", "address", "method", "reason") if s in uses), "")
             if slot:
                 self.give(slot, new)
-        self.phase("open")
+        self.set_phase("open")
 
-    def correct(self, goal: Goal, fit: Compared) -> None:
+    def correct(self, goal: Goal, fit: ProposalFit) -> None:
         slot = fit.slot
         unsaid = slot == "method" and not goal.method
         if fit.fit == "missing" or unsaid or (slot == "items" and not goal.wants):
@@ -355,8 +349,8 @@ class _Talk:
         place = f"{self.mind.at}.{self.mind.stage[self.mind.at]}.{slot}.corrected"
         self.mark(place)
 
-    def denied(self, goal: Goal) -> None:
-        """Insist, accept or contest; or want the fallback."""
+    def answer_denial(self, goal: Goal) -> None:
+        """Insist, accept or contest a denial, or go over to the fallback."""
         mind, at = self.mind, self.mind.at
         mind.pressed[at] += 1
         pressed = mind.pressed[at]
@@ -368,28 +362,58 @@ class _Talk:
                 if goal.fallback.intent in SLOTS_OF:
                     self.switch("fallback", goal)
                 else:
-                    self.human(goal)
+                    self.ask_for_human(goal)
             else:
                 self.say("accept", goal)
-                self.phase("denied")
+                self.set_phase("denied")
         elif pressed <= self.scenario.persona.patience:
             self.say("contest" if goal.expect == "done" else "insist", goal)
         else:
-            self.phase("wrongly_denied")
+            self.set_phase("wrongly_denied")
 
-    def human(self, goal: Goal) -> None:
+    def ask_for_human(self, goal: Goal) -> None:
         """Ask for what the fallback says, in its own words."""
         mind = self.mind
         assert goal.fallback is not None
         mind.stage[mind.at] += 1
         mind.pressed[mind.at] = 0
         self.say("next_say", goal.fallback)
-        self.phase("open")
+        self.set_phase("open")
 
-    def claimed(self, goal: Goal) -> None:
-        """The assistant says done, and nothing happened: ask once."""
+    def doubt(self, goal: Goal) -> None:
+        """Ask once whether it went through: the assistant says so, and nothing happened."""
         if self.mind.doubted:
-            self.phase("claimed")
+            self.set_phase("claimed")
         else:
             self.mind.doubted = True
             self.say("went_through", goal)
+
+
+class Listener:
+    """Tells the whole instruction at once and stops at the assistant's first message.
+
+    It is a stub: nothing is asked and nothing confirmed, so the score is about the shop's state
+    and the words of one message alone.
+    """
+
+    blocking = False
+    tracks = False
+    plays_prose = True
+
+    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:  # noqa: ARG002
+        """Return the instruction."""
+        return Mind(key, 1), UserTurn(brief)
+
+    def reply(
+        self,
+        scenario: Scenario,  # noqa: ARG002 - one answer fits all
+        mind: Mind,
+        message: str,
+        events: Sequence[Event],
+    ) -> UserTurn:
+        """End the conversation."""
+        mind.turn += 1
+        mind.last = message
+        handed = any(event.tool == _TRANSFER_TOOL for event in events)
+        mind.end = "transfer" if handed else "stop"
+        return UserTurn(TRANSFERRED if handed else STOP, mind.end)

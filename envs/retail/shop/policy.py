@@ -1,4 +1,4 @@
-"""The shop's rules for its assistant: as text, and as data that a step can be checked against."""
+"""The shop's policy for its assistant: as text, and as rules that every step is checked by."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .customer import lexicon as lex
-from .shop.toolset import TRANSFER
+from ..customer import lexicon as lex
+from .toolset import TRANSFER
 
 _ADVICE = re.compile(
     r"\bi (?:personally |would )?(?:recommend|suggest)|\bin my opinion\b|\bthe "
@@ -18,7 +18,7 @@ _ADVICE = re.compile(
 
 
 @dataclass(slots=True, kw_only=True)
-class Taken:
+class AgentStep:
     """One step of the assistant, as the rules see it.
 
     Attributes:
@@ -65,12 +65,12 @@ class Rule:
 
     key: str
     text: str
-    broken: Callable[[Taken], bool]
+    broken: Callable[[AgentStep], bool]
     scored: bool = False
     of: str = "call"
 
 
-def _is_private(it: Taken) -> bool:
+def _is_private(it: AgentStep) -> bool:
     return it.writes or it.tool in ("get_user_details", "get_order_details")
 
 
@@ -161,8 +161,8 @@ _RULES_OF = {
 }
 
 
-def broken_rules(it: Taken) -> list[str]:
-    """Keys of the rules that a step breaks, in the order of :data:`RULES`."""
+def find_broken_rules(it: AgentStep) -> list[str]:
+    """Return the keys of the rules that a step breaks, in the order of :data:`RULES`."""
     if not it.tool:
         step = "message"
     elif it.writes:
@@ -214,13 +214,13 @@ _MICRO = (
 )
 
 
-def policy_text() -> str:
-    """The rules in words."""
+def write_policy() -> str:
+    """Return the rules in words."""
     return _TEXT.format(rules="\n".join(f"- {rule.text}" for rule in RULES))
 
 
-def instructions(usages: Mapping[str, str], *, micro: bool, rules: str = "") -> str:
-    """The rules and the tools in words.
+def write_instructions(usages: Mapping[str, str], *, micro: bool, rules: str = "") -> str:
+    """Return the rules and the tools in words.
 
     Args:
         usages: What each tool does, by its call in one line.
@@ -230,4 +230,4 @@ def instructions(usages: Mapping[str, str], *, micro: bool, rules: str = "") -> 
     if micro:
         return _MICRO
     tools = "\n".join(f"- {usage}: {about}" for usage, about in usages.items())
-    return (rules or policy_text()) + _FORMAT.format(tools=tools)
+    return (rules or write_policy()) + _FORMAT.format(tools=tools)

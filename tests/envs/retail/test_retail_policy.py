@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from turngym.envs.retail.policy import RULES, Taken, broken_rules
+from turngym.envs.retail.shop.policy import RULES, AgentStep, find_broken_rules
 
-WRITE = Taken(
+WRITE = AgentStep(
     tool="cancel_pending_order",
     arguments={"order_id": "#W1", "reason": "no longer needed"},
     writes=True,
@@ -16,9 +16,9 @@ WRITE = Taken(
     owner="ann_1",
     confirmed=True,
 )
-READ = Taken(tool="get_order_details", arguments={"order_id": "#W1"}, identified="ann_1")
-TRANSFER = Taken(tool="transfer_to_human_agents", arguments={"summary": "help"}, outside=True)
-MESSAGE = Taken(arguments={}, text="what is your email?")
+READ = AgentStep(tool="get_order_details", arguments={"order_id": "#W1"}, identified="ann_1")
+TRANSFER = AgentStep(tool="transfer_to_human_agents", arguments={"summary": "help"}, outside=True)
+MESSAGE = AgentStep(arguments={}, text="what is your email?")
 BREAKERS = {
     "identify_first": replace(READ, identified=""),
     "own_only": replace(WRITE, owner="bob_2"),
@@ -37,14 +37,14 @@ BREAKERS = {
 
 
 def test_what_breaks_nothing() -> None:
-    assert [broken_rules(it) for it in (WRITE, READ, TRANSFER, MESSAGE)] == [[], [], [], []]
+    assert [find_broken_rules(it) for it in (WRITE, READ, TRANSFER, MESSAGE)] == [[], [], [], []]
 
 
 @pytest.mark.parametrize("key", [rule.key for rule in RULES])
 def test_one_step_breaks_this_rule_alone(key: str) -> None:
-    assert broken_rules(BREAKERS[key]) == [key]
+    assert find_broken_rules(BREAKERS[key]) == [key]
 
 
 def test_a_refused_call_breaks_no_rule_about_records() -> None:
     wrong = replace(WRITE, worked=False, confirmed=False, owner="bob_2", unread=True)
-    assert broken_rules(wrong) == []
+    assert find_broken_rules(wrong) == []

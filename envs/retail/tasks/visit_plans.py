@@ -1,68 +1,70 @@
-"""Plans of the five tiers: which goals a visit has, and who comes."""
+"""Plans of visits in five tiers: which goals a visit has, and who comes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ..customer.scenario import Goal, Identity, Persona, call_of
-from ..shop.money import original_method
+from ..customer.scenario import Goal, Identity, Persona, build_call
+from ..shop.payments import original_method
 from ..shop.toolset import Toolset
-from .goals import Draft
-from .questions import question
-from .refused import DENIALS, TRANSFERS, out_of_stock
+from .feasible_goals import Draft
+from .questions import draw_question
+from .refused_goals import DENIALS, TRANSFERS, want_sold_out
 
-WRITES = ("cancel", "return", "exchange", "modify", "payment", "ship_to", "move")
+INTENTS = ("cancel", "return", "exchange", "modify", "payment", "ship_to", "move")
 _PATIENCE = {1: (3, 5), 2: (2, 5), 3: (2, 4), 4: (1, 3), 5: (1, 1)}
 _TONES = ("curious", "busy", "cheerful", "blunt", "anxious", "careful", "dreamy", "formal")
 
 
 @dataclass(slots=True)
-class Plan:
+class VisitPlan:
     """The goals of a visit.
 
     Attributes:
         kind: What it is about.
         goals: In order.
         twin: The feasible goal that comes in the place of the refused one; None where none is.
-        stranger: Whether the customer cannot be found.
+        unknown: Whether the customer cannot be found.
         given: Whether ids are given at once.
     """
 
     kind: str
     goals: list[Goal] = field(default_factory=list)
     twin: Goal | None = None
-    stranger: bool = False
+    unknown: bool = False
     given: bool = False
 
 
-def apply(draft: Draft, tools: Toolset, goal: Goal) -> bool:
-    """Carry a goal's write out on the draft's desk; False where it is refused."""
+def apply_goal(draft: Draft, tools: Toolset, goal: Goal) -> bool:
+    """Carry a goal's write out on the draft's overlay; return False where it is refused."""
     last = goal.last()
     if last.expect != "done" or not last.tool:
         return True
     if last.limit is not None and last.value > last.limit:
         return True
-    order = draft.desk.order(last.order_id)
+    order = draft.overlay.order(last.order_id)
     method = "" if order is None else original_method(order)
-    name, given = call_of(last, draft.user_id, method)
-    if tools.call(draft.desk, name, given).refused:
+    name, given = build_call(last, draft.user_id, method)
+    if tools.call(draft.overlay, name, given).refused:
         return False
     draft.used.add(last.order_id or last.intent)
     return True
 
 
-def write(draft: Draft, tools: Toolset, intents: tuple[str, ...], lines: int = 1) -> Goal | None:
-    """A goal of one of the intents, carried out."""
+def draw_applied(
+    draft: Draft, tools: Toolset, intents: tuple[str, ...], lines: int = 1
+) -> Goal | None:
+    """Draw a goal of one of the intents and carry it out."""
     for at in draft.rng.permutation(len(intents)).tolist():
-        goal = draft.goal(intents[at], lines=lines)
-        if goal is not None and apply(draft, tools, goal):
+        goal = draft.draw_goal(intents[at], lines=lines)
+        if goal is not None and apply_goal(draft, tools, goal):
             return goal
     return None
 
 
-def lost_number(draft: Draft, goal: Goal) -> Goal:
-    """The goal of somebody who does not know the order's number, where words can tell it."""
-    order = draft.desk.shop.orders.get(goal.order_id)
+def lose_number(draft: Draft, goal: Goal) -> Goal:
+    """Return the goal of somebody who forgot the order's number, where words can tell it."""
+    order = draft.overlay.shop.orders.get(goal.order_id)
     if order is None or order["user_id"] != draft.user_id:
         return goal
     words = draft.order_words(order)
@@ -72,18 +74,18 @@ def lost_number(draft: Draft, goal: Goal) -> Goal:
     return replace(goal, order_words=words, fallback=after)
 
 
-def with_fallback(draft: Draft, goal: Goal) -> Goal:
-    """The goal after one that cannot be had, where the catalogue has something sold out."""
+def add_refused_wish(draft: Draft, goal: Goal) -> Goal:
+    """Put a wish that must be denied before the goal, where the shop has something sold out."""
     if goal.intent not in ("exchange", "modify") or len(goal.wants) != 1:
         return goal
-    bad = out_of_stock(draft, goal)
+    bad = want_sold_out(draft, goal)
     if bad is None:
         return goal
     return replace(bad, deny="unavailable", fallback=goal, switch="denied")
 
 
-def with_limit(draft: Draft, goal: Goal) -> Goal:
-    """The goal of somebody who pays at most so much; half of the limits hold."""
+def add_limit(draft: Draft, goal: Goal) -> Goal:
+    """Return the goal of somebody who pays at most so much; half of the limits hold."""
     if goal.intent not in ("exchange", "modify") or goal.fallback is not None:
         return goal
     above = draft.chance(0.5)
@@ -91,110 +93,110 @@ def with_limit(draft: Draft, goal: Goal) -> Goal:
     return replace(goal, limit=round(goal.value + (-step if above else step), 2))
 
 
-def tier1(draft: Draft, tools: Toolset) -> Plan | None:
-    """One write, its ids given."""
-    goal = write(draft, tools, ("cancel", "return") if draft.micro else WRITES)
+def plan_tier1(draft: Draft, tools: Toolset) -> VisitPlan | None:
+    """Plan one write whose ids are given."""
+    goal = draw_applied(draft, tools, ("cancel", "return") if draft.micro else INTENTS)
     if goal is None:
         return None
-    return Plan(goal.intent, [replace(goal, ids=True)], given=True)
+    return VisitPlan(goal.intent, [replace(goal, ids=True)], given=True)
 
 
-def tier2(draft: Draft, tools: Toolset) -> Plan | None:
-    """One write whose ids must be looked up, or whose options are told in part."""
-    goal = write(draft, tools, ("cancel", "return") if draft.micro else WRITES, 2)
+def plan_tier2(draft: Draft, tools: Toolset) -> VisitPlan | None:
+    """Plan one write whose ids must be looked up, or whose options are told in part."""
+    goal = draw_applied(draft, tools, ("cancel", "return") if draft.micro else INTENTS, 2)
     if goal is None:
         return None
     if not draft.micro and draft.chance(0.6):
-        goal = lost_number(draft, goal)
-    return Plan(goal.intent, [goal])
+        goal = lose_number(draft, goal)
+    return VisitPlan(goal.intent, [goal])
 
 
-def tier3(draft: Draft, tools: Toolset) -> Plan | None:
-    """Two or three writes, or one and a question; one fallback."""
-    first = write(draft, tools, ("exchange", "modify", "return", "payment"), 2)
+def plan_tier3(draft: Draft, tools: Toolset) -> VisitPlan | None:
+    """Plan two or three writes, or one and a question; one may have a fallback."""
+    first = draw_applied(draft, tools, ("exchange", "modify", "return", "payment"), 2)
     if first is None:
         return None
     goals = [first]
     if draft.chance(0.5):
-        goals.append(question(draft, first) or first)
-    elif (second := write(draft, tools, WRITES)) is not None:
+        goals.append(draw_question(draft, first) or first)
+    elif (second := draw_applied(draft, tools, INTENTS)) is not None:
         goals.append(second)
     if len(goals) < 2 or goals[-1] is first:
         return None
-    if draft.chance(0.3) and (third := write(draft, tools, WRITES)) is not None:
+    if draft.chance(0.3) and (third := draw_applied(draft, tools, INTENTS)) is not None:
         goals.append(third)
-    goals[0] = with_fallback(draft, goals[0])
+    goals[0] = add_refused_wish(draft, goals[0])
     if goals[1].tool and draft.chance(0.3):
         goals[1] = replace(goals[1], together=True)
-    return Plan("several", goals)
+    return VisitPlan("several", goals)
 
 
-def tier4(draft: Draft, tools: Toolset) -> Plan | None:
-    """Three or four goals: an order to be found, a limit, a denial in between."""
+def plan_tier4(draft: Draft, tools: Toolset) -> VisitPlan | None:
+    """Plan three or four goals: an order to be found, a limit, a denial in between."""
     goals: list[Goal] = []
-    first = write(draft, tools, ("exchange", "modify", "return"))
+    first = draw_applied(draft, tools, ("exchange", "modify", "return"))
     if first is None:
         return None
-    goals.append(lost_number(draft, first))
-    refused = refuse(draft, tuple(DENIALS)) if draft.chance(0.5) else None
+    goals.append(lose_number(draft, first))
+    refused = draw_refused(draft, tuple(DENIALS)) if draft.chance(0.5) else None
     if refused is not None:
         goals.append(refused[1])
-    changed = with_limit(draft, draft.goal("exchange") or draft.goal("modify") or first)
-    if changed.limit is not None and apply(draft, tools, changed):
+    changed = add_limit(draft, draft.draw_goal("exchange") or draft.draw_goal("modify") or first)
+    if changed.limit is not None and apply_goal(draft, tools, changed):
         draft.used.add(changed.order_id)
         goals.append(changed)
     while len(goals) < 3:
-        more = write(draft, tools, WRITES)
+        more = draw_applied(draft, tools, INTENTS)
         if more is None:
             return None
         goals.append(more)
-    if draft.chance(0.5) and (asked := question(draft, None)) is not None:
+    if draft.chance(0.5) and (asked := draw_question(draft, None)) is not None:
         goals.append(asked)
-    return Plan("mixed", goals)
+    return VisitPlan("mixed", goals)
 
 
-def tier5(draft: Draft, tools: Toolset) -> Plan | None:
-    """Five or more writes, a change of mind, something that can be done only once."""
+def plan_tier5(draft: Draft, tools: Toolset) -> VisitPlan | None:
+    """Plan five or more writes, a change of mind, something that can be done only once."""
     goals: list[Goal] = []
-    if (cancelled := write(draft, tools, ("cancel",))) is not None:
+    if (cancelled := draw_applied(draft, tools, ("cancel",))) is not None:
         goals.append(cancelled)
-    pending = draft.orders("pending")
+    pending = draft.draw_orders("pending")
     if pending:
-        goals += _all_of(draft, tools, pending[0]["order_id"])
+        goals += _change_all(draft, tools, pending[0]["order_id"])
     for _ in range(6 - len(goals)):
-        more = write(draft, tools, ("exchange", "return", "move", "ship_to", "payment"), 2)
+        more = draw_applied(draft, tools, ("exchange", "return", "move", "ship_to", "payment"), 2)
         if more is not None:
             goals.append(more)
     if len(goals) < 5:
         return None
     at = next((i for i, g in enumerate(goals) if g.intent in ("ship_to", "move")), None)
     if at is not None:
-        wrong = replace(goals[at], address=draft.address(), fallback=goals[at], switch="mind")
+        wrong = replace(goals[at], address=draft.draw_address(), fallback=goals[at], switch="mind")
         goals[at] = wrong
     trap = next((g for g in goals if g.intent in ("exchange", "modify")), None)
     if trap is not None and draft.chance(0.9):
-        goals.append(once_only(trap))
-    return Plan("long", goals)
+        goals.append(repeat_change(trap))
+    return VisitPlan("long", goals)
 
 
-def _all_of(draft: Draft, tools: Toolset, order_id: str) -> list[Goal]:
-    """Address, payment and items of one pending order, in the order that works."""
-    order = draft.desk.order(order_id)
+def _change_all(draft: Draft, tools: Toolset, order_id: str) -> list[Goal]:
+    """Change address, payment and items of one pending order, in the order that works."""
+    order = draft.overlay.order(order_id)
     assert order is not None
-    goals = [Goal(intent="ship_to", order_id=order_id, address=draft.address())]
-    if (paid := draft.payment_in(order)) is not None:
+    goals = [Goal(intent="ship_to", order_id=order_id, address=draft.draw_address())]
+    if (paid := draft.draw_payment(order)) is not None:
         goals.append(paid)
-    kept = [goal for goal in goals if apply(draft, tools, goal)]
-    order = draft.desk.order(order_id)
+    kept = [goal for goal in goals if apply_goal(draft, tools, goal)]
+    order = draft.overlay.order(order_id)
     assert order is not None
-    changed = draft.change_in("modify", order, 2)
-    if changed is not None and apply(draft, tools, changed):
+    changed = draft.draw_change("modify", order, 2)
+    if changed is not None and apply_goal(draft, tools, changed):
         kept.append(changed)
     return kept
 
 
-def once_only(trap: Goal) -> Goal:
-    """A second change of an order that takes only one."""
+def repeat_change(trap: Goal) -> Goal:
+    """Return a second change of an order that takes only one."""
     last = trap.last()
     if last.intent == "modify":
         return Goal(
@@ -218,8 +220,8 @@ def once_only(trap: Goal) -> Goal:
     )
 
 
-def refuse(draft: Draft, names: tuple[str, ...]) -> tuple[str, Goal, Goal] | None:
-    """A goal that must be denied or handed over, with its feasible twin."""
+def draw_refused(draft: Draft, names: tuple[str, ...]) -> tuple[str, Goal, Goal] | None:
+    """Draw a goal that must be denied or handed over, with its kind and its feasible twin."""
     made = {**DENIALS, **TRANSFERS}
     for at in draft.rng.permutation(len(names)).tolist():
         pair = made[names[at]](draft)
@@ -236,8 +238,8 @@ REFUSALS = ("no_identity", *DENIALS, *TRANSFERS)
 MICRO_REFUSALS = ("cancel_status", "return_status", "lost_parcel")
 
 
-def refusal(draft: Draft, tools: Toolset, kind: str) -> Plan | None:
-    """One goal that must be denied or handed over, and the twin that can be reached.
+def plan_refusal(draft: Draft, tools: Toolset, kind: str) -> VisitPlan | None:
+    """Plan one goal that must be denied or handed over, and the twin that can be reached.
 
     Args:
         draft: The visit.
@@ -245,24 +247,24 @@ def refusal(draft: Draft, tools: Toolset, kind: str) -> Plan | None:
         kind: Why it is refused, one of :data:`REFUSALS`.
     """
     if kind == "no_identity":
-        good = write(draft, tools, WRITES)
+        good = draw_applied(draft, tools, INTENTS)
         if good is None:
             return None
         bad = replace(good, expect="denied", deny=kind, fallback=None)
-        return Plan(kind, [bad], good, stranger=True)
-    found = refuse(draft, (kind,))
-    if found is None or not apply(draft, tools, found[2]):
+        return VisitPlan(kind, [bad], good, unknown=True)
+    found = draw_refused(draft, (kind,))
+    if found is None or not apply_goal(draft, tools, found[2]):
         return None
     given = draft.micro and draft.chance(0.5)
-    return Plan(kind, [found[1]], found[2], given=given)
+    return VisitPlan(kind, [found[1]], found[2], given=given)
 
 
-TIERS = {1: tier1, 2: tier2, 3: tier3, 4: tier4, 5: tier5}
+TIERS = {1: plan_tier1, 2: plan_tier2, 3: plan_tier3, 4: plan_tier4, 5: plan_tier5}
 
 
-def identity(draft: Draft, plan: Plan, tier: int) -> Identity:
-    """Who comes, and what they remember of themselves."""
-    user = draft.desk.shop.users[draft.user_id]
+def draw_identity(draft: Draft, plan: VisitPlan, tier: int) -> Identity:
+    """Draw what the customer remembers of themselves."""
+    user = draft.overlay.shop.users[draft.user_id]
     who = Identity(
         user_id=draft.user_id,
         first=user["name"]["first_name"],
@@ -272,7 +274,7 @@ def identity(draft: Draft, plan: Plan, tier: int) -> Identity:
     )
     if draft.micro:
         return replace(who, volunteers=plan.given, knows_name=False)
-    if plan.stranger:
+    if plan.unknown:
         return replace(who, valid=False, email=f"x.{who.email}", code="00000")
     forgets = draft.chance(0.15 + 0.1 * tier)
     return replace(
@@ -283,8 +285,8 @@ def identity(draft: Draft, plan: Plan, tier: int) -> Identity:
     )
 
 
-def persona(draft: Draft, tier: int, *, held_out: bool) -> Persona:
-    """What the customer is like; harder tiers bring people of fewer and of worse words."""
+def draw_persona(draft: Draft, tier: int, *, held_out: bool) -> Persona:
+    """Draw what the customer is like; harder tiers bring people of fewer and of worse words."""
     tone = draft.pick(_TONES)
     if draft.micro:
         return Persona(verbosity="terse", patience=2, tone=(tone,))

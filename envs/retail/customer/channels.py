@@ -1,4 +1,4 @@
-"""The customer by voice: words as they are spoken, and the sound of them."""
+"""How the customer's words reach the assistant: as text, as spoken words, or as sound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from ..errors import BadValueError, EnvFault
+from ...errors import BadValueError, EnvFault, UnknownNameError
 
 _DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _SIGNS = {"@": "at", ".": "dot", "_": "underscore", "#": "hash", "-": "dash"}
@@ -21,7 +21,30 @@ _EMAIL = re.compile(r"[\w.]+@[\w.]+\w")
 _CODE = re.compile(r"#W\d+|\b\w*_\d+\b|\b\d{4,}\b")
 _MONEY = re.compile(r"\$(\d+)\.(\d\d)\b")
 _SLIPS = ("um, ", "uh, ", "well, ", "I mean, ", "you know, ", "er, ")
-_KEPT = 256
+_MAX_SOUNDS = 256
+
+
+class Channel(Protocol):
+    """Carries the customer's words."""
+
+    @property
+    def blocking(self) -> bool:
+        """Tell whether it waits for another program."""
+        ...
+
+    def deliver(self, text: str, key: int, turn: int) -> str:
+        """Return what the assistant reads of ``text``; the same for the same three."""
+        ...
+
+
+class Written:
+    """The words as they are."""
+
+    blocking = False
+
+    def deliver(self, text: str, key: int, turn: int) -> str:  # noqa: ARG002 - nothing is changed
+        """Return the text itself."""
+        return text
 
 
 class Waveform(NamedTuple):
@@ -37,7 +60,7 @@ class Waveform(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """Return how long it lasts."""
         return len(self.samples) / 2 / self.rate
 
 
@@ -45,19 +68,14 @@ class Synthesiser(Protocol):
     """Speaks a text."""
 
     def speak(self, text: str) -> Waveform:
-        """The sound; raises :class:`EnvFault` where there is none."""
+        """Return the sound of a text; raise :class:`EnvFault` where there is none."""
         ...
 
 
-def spelled(code: str) -> str:
-    """An id, number or address as it is read out: digits one by one, signs by name."""
-    parts = []
-    for piece in re.findall(r"[A-Za-z]+|\d|[^\w]|_", code):
-        if piece.isdigit():
-            parts.append(_DIGITS[int(piece)])
-        else:
-            parts.append(_SIGNS.get(piece, piece))
-    text = " ".join(parts)
+def spell_out(code: str) -> str:
+    """Return an id, number or address as it is read out: digits one by one, signs by name."""
+    pieces: list[str] = re.findall(r"[A-Za-z]+|\d|[^\w]|_", code)
+    text = " ".join(_DIGITS[int(p)] if p.isdigit() else _SIGNS.get(p, p) for p in pieces)
     return re.sub(r"(?<=[a-z]) (?=(?:" + "|".join(_DIGITS) + r")\b)", ", ", text)
 
 
@@ -78,24 +96,24 @@ class Spoken:
         if not (0 <= self.slips <= 1 and 0 <= self.noise <= 1):
             raise BadValueError("Spoken: slips and noise must be shares from 0 to 1.")
 
-    def heard(self, text: str, key: int, turn: int) -> str:
-        """The spoken form of a message."""
+    def deliver(self, text: str, key: int, turn: int) -> str:
+        """Return the spoken form of a message."""
         text = _MONEY.sub(lambda m: f"{m[1]} dollars {m[2]}", text)
-        text = _EMAIL.sub(lambda m: spelled(m[0]), text)
-        text = _CODE.sub(lambda m: spelled(m[0]), text)
+        text = _EMAIL.sub(lambda m: spell_out(m[0]), text)
+        text = _CODE.sub(lambda m: spell_out(m[0]), text)
         sentences = re.split(r"(?<=[.!?]) ", text)
         return " ".join(
-            self._slipped(self._lossy(s, key, turn), key, turn, at)
+            self._add_slip(self._drop_letters(s, key, turn), key, turn, at)
             for at, s in enumerate(sentences)
         )
 
-    def _slipped(self, sentence: str, key: int, turn: int, at: int) -> str:
+    def _add_slip(self, sentence: str, key: int, turn: int, at: int) -> str:
         number = zlib.crc32(f"{key}.{turn}.slip{at}".encode())
         if not sentence or number % 1000 >= self.slips * 1000:
             return sentence
         return f"{_SLIPS[(number >> 10) % len(_SLIPS)]}{sentence[:1].lower()}{sentence[1:]}"
 
-    def _lossy(self, sentence: str, key: int, turn: int) -> str:
+    def _drop_letters(self, sentence: str, key: int, turn: int) -> str:
         if not self.noise:
             return sentence
         words = sentence.split(" ")
@@ -135,7 +153,7 @@ class Espeak:
             )
 
     def speak(self, text: str) -> Waveform:
-        """The sound of a text."""
+        """Return the sound of a text."""
         command = [self.program, "--stdout", "-v", self.voice, "-s", str(self.words_per_minute)]
         try:
             done = subprocess.run(
@@ -151,7 +169,7 @@ class Espeak:
 
 
 def read_wave(data: bytes) -> Waveform:
-    """A RIFF/WAVE file of 16-bit mono samples, as a program writes it to a pipe.
+    """Read a RIFF/WAVE file of 16-bit mono samples, as a program writes it to a pipe.
 
     Raises:
         EnvFault: It is something else.
@@ -183,7 +201,7 @@ class Speech:
     ) -> None:
         self.synthesiser = Espeak() if synthesiser is None else synthesiser
         self.spoken = Spoken() if spoken is None else spoken
-        self._kept: OrderedDict[str, Waveform] = OrderedDict()
+        self._sounds: OrderedDict[str, Waveform] = OrderedDict()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Speech:
         return self
@@ -191,17 +209,39 @@ class Speech:
     def __reduce__(self) -> Any:
         return Speech, (self.synthesiser, self.spoken)
 
-    def heard(self, text: str, key: int, turn: int) -> str:
-        """A mark that stands for the sound."""
+    def deliver(self, text: str, key: int, turn: int) -> str:
+        """Return a mark that stands for the sound."""
         sound = self.sound(text, key, turn)
         digest = hashlib.blake2b(sound.samples, digest_size=6).hexdigest()
         return f"<speech {digest} {sound.seconds:.1f} s>"
 
     def sound(self, text: str, key: int, turn: int) -> Waveform:
-        """The sound of a message."""
-        said = self.spoken.heard(text, key, turn)
-        if (known := self._kept.get(said)) is None:
-            known = self._kept[said] = self.synthesiser.speak(said)
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+        """Return the sound of a message."""
+        spoken = self.spoken.deliver(text, key, turn)
+        if (known := self._sounds.get(spoken)) is None:
+            known = self._sounds[spoken] = self.synthesiser.speak(spoken)
+            while len(self._sounds) > _MAX_SOUNDS:
+                self._sounds.popitem(last=False)
         return known
+
+
+CHANNELS = {"text": Written, "spoken": Spoken, "speech": Speech}
+
+
+def build_channel(channel: Any) -> Channel:
+    """Return the channel of a setting.
+
+    Raises:
+        UnknownNameError: An unknown name.
+        BadValueError: Something that is no channel.
+    """
+    if isinstance(channel, str):
+        if channel not in CHANNELS:
+            raise UnknownNameError("channel", channel, CHANNELS, "Retail")
+        return CHANNELS[channel]()
+    if not callable(getattr(channel, "deliver", None)):
+        raise BadValueError(
+            f"Retail: channel is {channel!r}; expected one of {list(CHANNELS)}, or an object with "
+            "deliver(text, key, turn)."
+        )
+    return channel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .customer import phrases
 from .customer.scenario import Goal
+from .customer.scenario_text import describe_address, join_words
 
 _FULL: tuple[Mapping[str, str], ...] = (
     {
@@ -82,56 +82,56 @@ _DID = {
 }
 
 
-def words(micro: bool, key: int) -> Mapping[str, str]:
-    """One assistant's manner of speaking."""
+def choose_phrases(micro: bool, key: int) -> Mapping[str, str]:
+    """Return one assistant's manner of speaking."""
     return _MICRO if micro else _FULL[key % len(_FULL)]
 
 
-def questions(slots: list[str], *, micro: bool) -> str:
-    """A question about one or two slots."""
+def word_questions(slots: list[str], *, micro: bool) -> str:
+    """Return a question about one or two slots."""
     table = _SHORT if micro else _QUESTIONS
     return " and ".join(table[slot] for slot in slots)
 
 
-def did(goal: Goal) -> str:
-    """That a goal's write was made."""
+def report_done(goal: Goal) -> str:
+    """Return that a goal's write was made."""
     return _DID[goal.intent].format(order=goal.order_id)
 
 
-def why(goal: Goal) -> str:
-    """Why a goal is denied."""
+def explain_denial(goal: Goal) -> str:
+    """Return why a goal is denied."""
     return _WHY.get(goal.deny, "that is outside of what I am allowed to do")
 
 
-def denial(manner: Mapping[str, str], reason: str, times: int) -> str:
-    """A denial, in other words each time that the customer insists."""
-    return _AGAIN[times % len(_AGAIN)] + manner["deny"].format(why=reason)
+def word_denial(phrases: Mapping[str, str], reason: str, times: int) -> str:
+    """Return a denial, in other words each time that the customer insists."""
+    return _AGAIN[times % len(_AGAIN)] + phrases["deny"].format(why=reason)
 
 
-def answer(goal: Goal) -> str:
-    """The answer to a question."""
+def word_answer(goal: Goal) -> str:
+    """Return the answer to a question."""
     return f"The answer is ${goal.answer}" if goal.money else f"The answer is {goal.answer}"
 
 
-def plan(goal: Goal, method: str, micro: bool) -> str:
-    """A proposal with all its details."""
+def word_proposal(goal: Goal, method: str, micro: bool) -> str:
+    """Return a proposal with all its details."""
     order = goal.order_id
     if goal.intent == "cancel":
         return f"I will cancel order {order}, reason: {goal.reason}."
     if goal.intent == "return":
-        items = phrases.joined([f"the {w.name.lower()} ({w.item_id})" for w in goal.wants])
+        items = join_words([f"the {w.name.lower()} ({w.item_id})" for w in goal.wants])
         if micro:
             return f"I will return {items} of order {order}, refund to {method}."
         return f"I will return {items} of order {order}, with the refund to {method}."
     if goal.intent in ("exchange", "modify"):
-        return _swap(goal, method)
+        return _word_swap(goal, method)
     if goal.intent == "payment":
         return f"I will change the payment of order {order} to {method}."
     where = "your default address" if goal.intent == "move" else f"the address of order {order}"
-    return f"I will change {where} to {phrases.address(goal)}."
+    return f"I will change {where} to {describe_address(goal)}."
 
 
-def _swap(goal: Goal, method: str) -> str:
+def _word_swap(goal: Goal, method: str) -> str:
     verb = "exchange" if goal.intent == "exchange" else "change"
     parts = [
         f"the {w.name.lower()} ({w.item_id}) to item {w.new_id} "
@@ -141,6 +141,6 @@ def _swap(goal: Goal, method: str) -> str:
     sign = "you pay" if goal.value > 0 else "you get back"
     difference = f"price difference: {sign} ${abs(goal.value):.2f}"
     return (
-        f"In order {goal.order_id} I will {verb} {phrases.joined(parts)}, {difference}, "
+        f"In order {goal.order_id} I will {verb} {join_words(parts)}, {difference}, "
         f"by {method}. Please make sure that every item is named."
     )

@@ -1,4 +1,4 @@
-"""tau-bench's retail files out of a checkout: its Python task lists are read, never run."""
+"""Export tau-bench's retail files from a checkout: its Python task lists are read, never run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import DataError
 
-_PLACE = Path("tau_bench/envs/retail")
+_FOLDER = Path("tau_bench/envs/retail")
 _TABLES = ("users.json", "orders.json", "products.json")
 _SPLITS = ("train", "dev", "test")
 _CALLS = ("Task", "Action")
@@ -31,8 +31,8 @@ def export_checkout(checkout: str | Path, out: str | Path) -> Mapping[str, int]:
         DataError: A file is missing, or a task list is more than literal values.
     """
     source, target = Path(checkout).expanduser(), Path(out).expanduser()
-    folder = source / _PLACE if (source / _PLACE).is_dir() else source
-    lists = {split: _tasks(folder / f"tasks_{split}.py") for split in _SPLITS}
+    folder = source / _FOLDER if (source / _FOLDER).is_dir() else source
+    lists = {split: _read_task_list(folder / f"tasks_{split}.py") for split in _SPLITS}
     for name in _TABLES:
         if not (folder / "data" / name).is_file():
             raise DataError(f"{folder / 'data' / name}: no such file; expected a tau-bench table.")
@@ -46,7 +46,7 @@ def export_checkout(checkout: str | Path, out: str | Path) -> Mapping[str, int]:
     return {split: len(tasks) for split, tasks in lists.items()}
 
 
-def _tasks(path: Path) -> list[Any]:
+def _read_task_list(path: Path) -> list[Any]:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -58,19 +58,19 @@ def _tasks(path: Path) -> list[Any]:
         raise DataError(f"{path}: is no Python: {error}.") from None
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.List):
-            return [_value(item, path) for item in node.value.elts]
+            return [_read_value(item, path) for item in node.value.elts]
     raise DataError(f"{path}: holds no list; expected `TASKS_... = [Task(...), ...]`.")
 
 
-def _value(node: ast.expr, path: Path) -> Any:
-    """A literal; a call of a task's parts is the mapping of its keywords."""
+def _read_value(node: ast.expr, path: Path) -> Any:
+    """Return a literal; the call of a task's part becomes the mapping of its keywords."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CALLS:
-        return {word.arg: _value(word.value, path) for word in node.keywords}
+        return {word.arg: _read_value(word.value, path) for word in node.keywords}
     if isinstance(node, ast.List):
-        return [_value(item, path) for item in node.elts]
+        return [_read_value(item, path) for item in node.elts]
     if isinstance(node, ast.Dict) and all(key is not None for key in node.keys):
         pairs = zip(node.keys, node.values, strict=True)
-        return {ast.literal_eval(key): _value(value, path) for key, value in pairs if key}
+        return {ast.literal_eval(key): _read_value(value, path) for key, value in pairs if key}
     try:
         return ast.literal_eval(node)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A shop made from a seed: catalogue, customers and orders; the same seed gives the same bytes."""
+"""Generate a shop from a seed: products, customers and orders; a seed gives the same bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import UnknownNameError
 from . import goods, people
-from .tables import Record, Shop, Table
+from .tables import Record, Shop, Table, show_all
 
 SPLITS = ("train", "dev", "test", "hard")
 _METHODS = (0.42, 0.38, 0.15, 0.05)
@@ -20,14 +20,14 @@ _SHARES = (0.43, 0.37, 0.10, 0.10)
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class ShopSize:
     """How large a shop is.
 
     Attributes:
         users: Customers.
         orders: Shares of customers with 0, 1, 2, ... orders.
-        lines: Most lines of an order.
-        variants: Fewest and most variants of a product.
+        lines: Maximum number of lines of an order.
+        variants: Minimum and maximum number of variants of a product.
         digits: Digits of product and item ids, of order ids, of method ids.
         available: Share of the variants that are available.
     """
@@ -41,14 +41,14 @@ class Sizes:
 
 
 SIZES = {
-    "full": Sizes(500, (0.06, 0.2, 0.26, 0.22, 0.13, 0.08, 0.05), 5, (5, 20), (10, 7, 7), 0.66),
-    "micro": Sizes(800, (0.0, 0.3, 0.5, 0.2), 2, (4, 6), (4, 4, 4), 0.8),
+    "full": ShopSize(500, (0.06, 0.2, 0.26, 0.22, 0.13, 0.08, 0.05), 5, (5, 20), (10, 7, 7), 0.66),
+    "micro": ShopSize(800, (0.0, 0.3, 0.5, 0.2), 2, (4, 6), (4, 4, 4), 0.8),
 }
 
 
 @lru_cache(maxsize=12)
 def make_shop(size: str, world_seed: int, split: str) -> Shop:
-    """The shop of a split; shops of different splits share no customer, order or item id.
+    """Generate the shop of a split; different splits share no customer, order or item id.
 
     Args:
         size: ``"full"`` or ``"micro"``.
@@ -57,10 +57,10 @@ def make_shop(size: str, world_seed: int, split: str) -> Shop:
     """
     if size not in SIZES:
         raise UnknownNameError("size", size, SIZES, "Retail")
-    return _Builder(size, world_seed, SPLITS.index(split)).shop(split)
+    return _ShopGenerator(size, world_seed, SPLITS.index(split)).shop(split)
 
 
-class _Builder:
+class _ShopGenerator:
     def __init__(self, size: str, seed: int, number: int) -> None:
         self.size, self.seed, self.number = size, seed, number
         self.sizes = SIZES[size]
@@ -77,10 +77,8 @@ class _Builder:
             users,
             orders,
             origin=(make_shop, (self.size, self.seed, split)),
-            view=_short if self.micro else _all,
+            view=_show_briefly if self.micro else show_all,
         )
-
-    # ---------------------------------------------------------------- drawing
 
     def below(self, top: int) -> int:
         return int(self.rng.integers(top))
@@ -97,10 +95,10 @@ class _Builder:
         return len(shares) - 1
 
     def number_id(self, digits: int, prefix: str = "") -> str:
-        """An unused number whose digits add up to this split's rest by division by their count.
+        """Draw an unused number whose digit sum, modulo the number of splits, tells the split.
 
-        So splits share no number, and no single digit tells them apart: what copies the numbers of
-        one split copies those of another.
+        So splits share no number, and no single digit tells them apart: a model that copies the
+        numbers of one split copies those of another.
         """
         low = 10 ** (digits - 1)
         while True:
@@ -109,8 +107,6 @@ class _Builder:
             if sum(map(int, number)) % len(SPLITS) == self.number and text not in self.used:
                 self.used.add(text)
                 return text
-
-    # ---------------------------------------------------------------- catalogue
 
     def products(self) -> Table:
         kinds = goods.MICRO if self.micro else goods.FULL
@@ -121,11 +117,11 @@ class _Builder:
             made[product_id] = {"name": kind.name, "product_id": product_id, "variants": variants}
         return made
 
-    def variants(self, kind: goods.Kind) -> Table:
+    def variants(self, kind: goods.ProductType) -> Table:
         keys = [key for key, _ in kind.options]
         every = list(combinations_of(*(values for _, values in kind.options)))
-        fewest, most = self.sizes.variants
-        count = min(len(every), fewest + self.below(most - fewest + 1))
+        low, high = self.sizes.variants
+        count = min(len(every), low + self.below(high - low + 1))
         chosen = sorted(self.rng.permutation(len(every))[:count].tolist())
         prices: set[float] = set()
         made: Table = {}
@@ -148,10 +144,8 @@ class _Builder:
                 taken.add(price)
                 return max(price, 1.0)
 
-    # ---------------------------------------------------------------- customers
-
     def customers(self, products: Table) -> tuple[Table, Table]:
-        first, last = people.first_names(self.size), people.last_names(self.size)
+        first, last = people.FIRST_NAMES[self.size], people.LAST_NAMES[self.size]
         mine = [
             (a, b)
             for i, a in enumerate(first)
@@ -172,7 +166,7 @@ class _Builder:
     def address(self) -> dict[str, str]:
         city, state, code = self.pick(people.CITIES)
         return {
-            "address1": f"{100 + self.below(900)} {self.pick(people.streets())}",
+            "address1": f"{100 + self.below(900)} {self.pick(people.STREETS)}",
             "address2": f"Suite {100 + self.below(900)}",
             "city": city,
             "country": "USA",
@@ -222,8 +216,6 @@ class _Builder:
             "last_four": f"{self.below(10_000):04d}",
             "id": method_id,
         }
-
-    # ---------------------------------------------------------------- orders
 
     def orders_of(self, user: Record, shelf: list[Any], orders: Table) -> None:
         days = self.rng.permutation(180)
@@ -278,12 +270,8 @@ class _Builder:
         }
 
 
-def _all(record: Record) -> Any:
-    return record
-
-
-def _short(order: Record) -> Any:
-    """What the micro shop's tools show of an order: little, so that a small model can read it."""
+def _show_briefly(order: Record) -> Any:
+    """Return what the micro shop's tools show of an order: little enough for a small model."""
     return {
         "order": order["order_id"],
         "status": order["status"],

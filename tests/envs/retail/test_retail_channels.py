@@ -12,8 +12,15 @@ from typing import Any
 import pytest
 
 from turngym.envs.errors import BadValueError, EnvFault
+from turngym.envs.retail.customer.channels import (
+    Espeak,
+    Speech,
+    Spoken,
+    Waveform,
+    read_wave,
+    spell_out,
+)
 from turngym.envs.retail.env import Retail
-from turngym.envs.retail.speech import Espeak, Speech, Spoken, Waveform, read_wave, spelled
 
 
 @pytest.mark.parametrize(
@@ -25,18 +32,18 @@ from turngym.envs.retail.speech import Espeak, Speech, Spoken, Waveform, read_wa
     ],
 )
 def test_ids_are_spelled(code: str, said: str) -> None:
-    assert spelled(code) == said
+    assert spell_out(code) == said
 
 
 def test_spoken_words_are_the_same_for_the_same_turn_and_carry_no_signs() -> None:
     text = "My email is ada.lee42@example.com. It is order #W1234567, for $12.50, please."
     channel = Spoken(slips=0.8, noise=0.3)
-    heard = channel.heard(text, 5, 2)
-    assert heard == channel.heard(text, 5, 2)
-    assert heard != channel.heard(text, 6, 2)
+    heard = channel.deliver(text, 5, 2)
+    assert heard == channel.deliver(text, 5, 2)
+    assert heard != channel.deliver(text, 6, 2)
     assert "@" not in heard
     assert "1234567" not in heard
-    assert Spoken(slips=0).heard("Yes, please.", 1, 1) == "Yes, please."
+    assert Spoken(slips=0).deliver("Yes, please.", 1, 1) == "Yes, please."
     with pytest.raises(BadValueError, match="shares"):
         Spoken(noise=2)
 
@@ -67,7 +74,7 @@ def test_only_the_sound_reaches_the_assistant() -> None:
     assert words not in observation
     sound = env.sound()
     assert sound.rate == 8000
-    assert sound.samples.startswith(Spoken(slips=0).heard(words, 0, 0)[:4].encode())
+    assert sound.samples.startswith(Spoken(slips=0).deliver(words, 0, 0)[:4].encode())
     twin = pickle.loads(pickle.dumps(env))
     assert twin.sound() == sound
     assert twin.step("What is your email?") == env.step("What is your email?")

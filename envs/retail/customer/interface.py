@@ -1,14 +1,18 @@
-"""What passes between a world and its customer, and what a customer keeps in mind."""
+"""What every customer implements: what it hears and says, and what it keeps in mind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from ...errors import EnvFault
 from .scenario import Scenario
 
 STOP, TRANSFERRED, OUT_OF_SCOPE = "###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"
+END_OF_TOKEN = {STOP: "stop", TRANSFERRED: "transfer", OUT_OF_SCOPE: "out_of_scope"}
+_MAX_THREADS = 16
 
 
 class Event(NamedTuple):
@@ -79,7 +83,7 @@ class Mind:
             self.pressed = [0] * self.goals
 
     def fork(self) -> Mind:
-        """An independent copy."""
+        """Return an independent copy."""
         return Mind(
             self.key,
             self.goals,
@@ -100,19 +104,52 @@ class Mind:
 
 
 class Customer(Protocol):
-    """Any customer: by rules, by a language model, by hand."""
+    """Any customer: scripted, played by a language model, or by hand."""
 
     @property
     def blocking(self) -> bool:
-        """True when a reply waits for another machine."""
+        """Tell whether a reply waits for another machine."""
         ...
 
     def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:
-        """The first words; ``brief`` is the scenario in prose."""
+        """Return the first message; ``brief`` is the scenario in prose."""
         ...
 
     def reply(
         self, scenario: Scenario, mind: Mind, message: str, events: Sequence[Event]
     ) -> UserTurn:
-        """Answer a message; ``mind`` is changed in place."""
+        """Return the answer to a message; ``mind`` is changed in place."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequest:
+    """A message that waits for an answer; ``mind`` is a copy that belongs to this request."""
+
+    customer: Customer
+    scenario: Scenario
+    mind: Mind
+    message: str
+    events: Sequence[Event]
+
+
+def serve_replies(requests: Sequence[ReplyRequest]) -> list[tuple[UserTurn, Mind] | EnvFault]:
+    """Ask blocking customers side by side.
+
+    Returns:
+        The turn and the changed mind for every request, or the fault that it ended with.
+    """
+    if len(requests) == 1:
+        return [_serve_reply(requests[0])]
+    with ThreadPoolExecutor(min(_MAX_THREADS, len(requests))) as pool:
+        return list(pool.map(_serve_reply, requests))
+
+
+def _serve_reply(request: ReplyRequest) -> tuple[UserTurn, Mind] | EnvFault:
+    try:
+        turn = request.customer.reply(
+            request.scenario, request.mind, request.message, request.events
+        )
+    except EnvFault as fault:
+        return fault
+    return turn, request.mind

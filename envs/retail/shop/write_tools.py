@@ -5,48 +5,100 @@ The checks stand in the order in which they are made: the first that fails is wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from .desk import Desk
-from .lines import missing_line, replaced_lines
-from .money import balance, credited, original_method, still_paid
+from .overlay import Overlay
+from .payments import (
+    credit_gift_cards,
+    gift_card_balance,
+    original_method,
+    unrefunded_payments,
+)
 from .refusals import Refused
 from .semantics import Semantics
-from .tables import Record
+from .tables import Record, Table
 
 CANCEL_REASONS = ("no longer needed", "ordered by mistake")
 PENDING, DELIVERED = "pending", "delivered"
 MODIFIED = "pending (item modified)"
 
 
-def _order(desk: Desk, order_id: str) -> Record:
-    if (order := desk.order(order_id)) is None:
-        known = desk.order(f"#{order_id}") is not None
+def _find_order(overlay: Overlay, order_id: str) -> Record:
+    if (order := overlay.order(order_id)) is None:
+        known = overlay.order(f"#{order_id}") is not None
         raise Refused("order_unknown", order_id, hint=" (write the '#')" if known else "")
     return order
 
 
-def _still_pending(order: Record, semantics: Semantics, reason: str) -> None:
+def _check_pending(order: Record, semantics: Semantics, reason: str) -> None:
     status = order["status"]
     if not (PENDING in status if semantics.pending_by_word else status == PENDING):
         raise Refused(reason, status)
 
 
-def _method(desk: Desk, order: Record, method_id: str) -> Record:
-    user = desk.user(order["user_id"])
+def _find_method(overlay: Overlay, order: Record, method_id: str) -> Record:
+    user = overlay.user(order["user_id"])
     if user is None or method_id not in user["payment_methods"]:
         raise Refused("method_unknown", method_id)
     return user["payment_methods"][method_id]
 
 
-def cancel_pending_order(desk: Desk, semantics: Semantics, order_id: str, reason: str) -> Record:
+def _find_missing_item(lines: Sequence[Record], item_ids: Sequence[str]) -> str | None:
+    """Return an item that is named more often than it is ordered; None where all are there."""
+    have = [line["item_id"] for line in lines]
+    for item_id in item_ids:
+        if item_id not in have:
+            return item_id
+    if len(set(item_ids)) != len(item_ids):
+        ordered = Counter(have)
+        for item_id, times in Counter(item_ids).items():
+            if times > ordered[item_id]:
+                return item_id
+    return None
+
+
+def _replace_items(
+    products: Table,
+    lines: Sequence[Record],
+    item_ids: Sequence[str],
+    new_item_ids: Sequence[str],
+    semantics: Semantics,
+) -> list[Record]:
+    """Return the order's lines with each old item changed to its new one."""
+    new = list(lines)
+    product_of = {line["item_id"]: line["product_id"] for line in lines}
+    last = products[product_of[item_ids[-1]]]["variants"][new_item_ids[-1]] if item_ids else {}
+    taken: set[int] = set()
+    for old_id, new_id in zip(item_ids, new_item_ids, strict=True):
+        at = next(
+            i
+            for i, line in enumerate(new if semantics.one_by_one else lines)
+            if line["item_id"] == old_id and (semantics.one_by_one or i not in taken)
+        )
+        taken.add(at)
+        variant = products[product_of[old_id]]["variants"][new_id]
+        if semantics.last_for_all:
+            variant = last
+        new[at] = {
+            **new[at],
+            "item_id": new_id,
+            "price": variant["price"],
+            "options": variant["options"],
+        }
+    return new
+
+
+def cancel_pending_order(
+    overlay: Overlay, semantics: Semantics, order_id: str, reason: str
+) -> Record:
     """Cancel a pending order; the payment is refunded. Ask the customer to confirm first.
 
     Parameters:
         order_id: The order id, with the '#' in front.
         reason: 'no longer needed' or 'ordered by mistake'; nothing else counts.
     """
-    order = _order(desk, order_id)
+    order = _find_order(overlay, order_id)
     if order["status"] != PENDING:
         raise Refused("not_pending_cancel", order["status"])
     if reason not in CANCEL_REASONS:
@@ -55,23 +107,23 @@ def cancel_pending_order(desk: Desk, semantics: Semantics, order_id: str, reason
     if semantics.refund_every_entry:
         refunds = [(entry["payment_method_id"], entry["amount"]) for entry in history]
     else:
-        refunds = still_paid(history)
+        refunds = unrefunded_payments(history)
     entries = [
         {"transaction_type": "refund", "amount": amount, "payment_method_id": method}
         for method, amount in refunds
     ]
-    credited(desk, order["user_id"], refunds)
+    credit_gift_cards(overlay, order["user_id"], refunds)
     changed = {
         **order,
         "payment_history": [*history, *entries],
         "status": "cancelled",
         "cancel_reason": reason,
     }
-    desk.orders[order_id] = changed
+    overlay.orders[order_id] = changed
     return changed
 
 
-def _address(semantics: Semantics, **fields: str) -> dict[str, str]:
+def _check_address(semantics: Semantics, **fields: str) -> dict[str, str]:
     if semantics.filled_addresses:
         for name, value in fields.items():
             if name != "address2" and not value.strip():
@@ -80,7 +132,7 @@ def _address(semantics: Semantics, **fields: str) -> dict[str, str]:
 
 
 def modify_pending_order_address(  # noqa: PLR0913 - the published parameters
-    desk: Desk,
+    overlay: Overlay,
     semantics: Semantics,
     order_id: str,
     address1: str,
@@ -101,9 +153,9 @@ def modify_pending_order_address(  # noqa: PLR0913 - the published parameters
         country: Country, such as 'USA'.
         zip: Zip code.
     """
-    order = _order(desk, order_id)
-    _still_pending(order, semantics, "not_pending_modify")
-    address = _address(
+    order = _find_order(overlay, order_id)
+    _check_pending(order, semantics, "not_pending_modify")
+    address = _check_address(
         semantics,
         address1=address1,
         address2=address2,
@@ -112,12 +164,12 @@ def modify_pending_order_address(  # noqa: PLR0913 - the published parameters
         country=country,
         zip=zip,
     )
-    desk.orders[order_id] = changed = {**order, "address": address}
+    overlay.orders[order_id] = changed = {**order, "address": address}
     return changed
 
 
 def modify_user_address(  # noqa: PLR0913 - the published parameters
-    desk: Desk,
+    overlay: Overlay,
     semantics: Semantics,
     user_id: str,
     address1: str,
@@ -138,9 +190,9 @@ def modify_user_address(  # noqa: PLR0913 - the published parameters
         country: Country, such as 'USA'.
         zip: Zip code.
     """
-    if (user := desk.user(user_id)) is None:
+    if (user := overlay.user(user_id)) is None:
         raise Refused("user_unknown", user_id)
-    address = _address(
+    address = _check_address(
         semantics,
         address1=address1,
         address2=address2,
@@ -149,12 +201,12 @@ def modify_user_address(  # noqa: PLR0913 - the published parameters
         country=country,
         zip=zip,
     )
-    desk.users[user_id] = changed = {**user, "address": address}
+    overlay.users[user_id] = changed = {**user, "address": address}
     return changed
 
 
 def modify_pending_order_payment(
-    desk: Desk, semantics: Semantics, order_id: str, payment_method_id: str
+    overlay: Overlay, semantics: Semantics, order_id: str, payment_method_id: str
 ) -> Record:
     """Pay a pending order by another method. Ask the customer to confirm first.
 
@@ -162,9 +214,9 @@ def modify_pending_order_payment(
         order_id: The order id, with the '#' in front.
         payment_method_id: The new method, from the customer's record.
     """
-    order = _order(desk, order_id)
-    _still_pending(order, semantics, "not_pending_modify")
-    method = _method(desk, order, payment_method_id)
+    order = _find_order(overlay, order_id)
+    _check_pending(order, semantics, "not_pending_modify")
+    method = _find_method(overlay, order, payment_method_id)
     history = order["payment_history"]
     if len(history) != 1 or history[0]["transaction_type"] != "payment":
         raise Refused("history")
@@ -177,16 +229,20 @@ def modify_pending_order_payment(
         {"transaction_type": "payment", "amount": amount, "payment_method_id": payment_method_id},
         {"transaction_type": "refund", "amount": amount, "payment_method_id": old},
     ]
-    credited(desk, order["user_id"], [(payment_method_id, -amount), (old, amount)])
-    desk.orders[order_id] = changed = {**order, "payment_history": [*history, *entries]}
+    credit_gift_cards(overlay, order["user_id"], [(payment_method_id, -amount), (old, amount)])
+    overlay.orders[order_id] = changed = {**order, "payment_history": [*history, *entries]}
     return changed
 
 
-def _pairs(
-    desk: Desk, order: Record, item_ids: Sequence[str], new_item_ids: Sequence[str], differ: bool
+def _price_difference(
+    overlay: Overlay,
+    order: Record,
+    item_ids: Sequence[str],
+    new_item_ids: Sequence[str],
+    differ: bool,
 ) -> float:
-    """Check old and new items; the sum of the price differences, not rounded."""
-    if (missing := missing_line(order["items"], item_ids)) is not None:
+    """Check old and new items and return the sum of the price differences, not rounded."""
+    if (missing := _find_missing_item(order["items"], item_ids)) is not None:
         raise Refused("item_not_ordered", missing)
     if len(item_ids) != len(new_item_ids):
         raise Refused("lengths_differ", len(item_ids), len(new_item_ids))
@@ -195,7 +251,7 @@ def _pairs(
         line = next(line for line in order["items"] if line["item_id"] == old_id)
         if differ and old_id == new_id:
             raise Refused("new_item_same", new_id)
-        variant = desk.shop.products.get(line["product_id"], {}).get("variants", {}).get(new_id)
+        variant = overlay.shop.products.get(line["product_id"], {}).get("variants", {}).get(new_id)
         if variant is None or not variant["available"]:
             raise Refused("new_item_unavailable", new_id)
         difference += variant["price"] - line["price"]
@@ -203,7 +259,7 @@ def _pairs(
 
 
 def modify_pending_order_items(
-    desk: Desk,
+    overlay: Overlay,
     semantics: Semantics,
     order_id: str,
     item_ids: list[str],
@@ -218,11 +274,11 @@ def modify_pending_order_items(
         new_item_ids: What each becomes, in the same order.
         payment_method_id: Pays, or receives, the price difference.
     """
-    order = _order(desk, order_id)
+    order = _find_order(overlay, order_id)
     if order["status"] != PENDING:
         raise Refused("not_pending_modify", order["status"])
-    difference = _pairs(desk, order, item_ids, new_item_ids, semantics.must_differ)
-    method = _method(desk, order, payment_method_id)
+    difference = _price_difference(overlay, order, item_ids, new_item_ids, semantics.must_differ)
+    method = _find_method(overlay, order, payment_method_id)
     if semantics.rounded:
         difference = round(difference, 2)
     if method["source"] == "gift_card" and method["balance"] < difference:
@@ -232,19 +288,21 @@ def modify_pending_order_items(
         "amount": abs(difference),
         "payment_method_id": payment_method_id,
     }
-    credited(desk, order["user_id"], [(payment_method_id, -difference)])
+    credit_gift_cards(overlay, order["user_id"], [(payment_method_id, -difference)])
     changed = {
         **order,
         "payment_history": [*order["payment_history"], entry],
-        "items": replaced_lines(desk.shop, order["items"], item_ids, new_item_ids, semantics),
+        "items": _replace_items(
+            overlay.shop.products, order["items"], item_ids, new_item_ids, semantics
+        ),
         "status": MODIFIED,
     }
-    desk.orders[order_id] = changed
+    overlay.orders[order_id] = changed
     return changed
 
 
 def return_delivered_order_items(
-    desk: Desk,
+    overlay: Overlay,
     semantics: Semantics,  # noqa: ARG001 - tools are called alike
     order_id: str,
     item_ids: list[str],
@@ -257,14 +315,14 @@ def return_delivered_order_items(
         item_ids: Items to return; an item that is ordered twice may be named twice.
         payment_method_id: Receives the refund: the original method or a gift card.
     """
-    order = _order(desk, order_id)
+    order = _find_order(overlay, order_id)
     if order["status"] != DELIVERED:
         raise Refused("not_delivered_return", order["status"])
-    method = _method(desk, order, payment_method_id)
+    method = _find_method(overlay, order, payment_method_id)
     first = original_method(order)
     if method["source"] != "gift_card" and payment_method_id != first:
         raise Refused("refund_method", payment_method_id)
-    if (missing := missing_line(order["items"], item_ids)) is not None:
+    if (missing := _find_missing_item(order["items"], item_ids)) is not None:
         raise Refused("item_not_ordered", missing)
     changed = {
         **order,
@@ -272,12 +330,12 @@ def return_delivered_order_items(
         "return_items": sorted(item_ids),
         "return_payment_method_id": payment_method_id,
     }
-    desk.orders[order_id] = changed
+    overlay.orders[order_id] = changed
     return changed
 
 
 def exchange_delivered_order_items(
-    desk: Desk,
+    overlay: Overlay,
     semantics: Semantics,
     order_id: str,
     item_ids: list[str],
@@ -292,13 +350,15 @@ def exchange_delivered_order_items(
         new_item_ids: What each is exchanged for, in the same order.
         payment_method_id: Pays, or receives, the price difference.
     """
-    order = _order(desk, order_id)
+    order = _find_order(overlay, order_id)
     if order["status"] != DELIVERED:
         raise Refused("not_delivered_exchange", order["status"])
-    exact = _pairs(desk, order, item_ids, new_item_ids, semantics.exchange_must_differ)
+    exact = _price_difference(
+        overlay, order, item_ids, new_item_ids, semantics.exchange_must_differ
+    )
     difference = round(exact, 2)
-    _method(desk, order, payment_method_id)
-    left = balance(desk, order["user_id"], payment_method_id)
+    _find_method(overlay, order, payment_method_id)
+    left = gift_card_balance(overlay, order["user_id"], payment_method_id)
     if left is not None and left < difference:
         raise Refused("balance_exchange", left, difference)
     changed = {
@@ -309,5 +369,5 @@ def exchange_delivered_order_items(
         "exchange_payment_method_id": payment_method_id,
         "exchange_price_difference": difference,
     }
-    desk.orders[order_id] = changed
+    overlay.orders[order_id] = changed
     return changed

@@ -1,1 +1,0 @@
-"""Published task files: tau-bench and tau2."""
