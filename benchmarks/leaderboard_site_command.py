@@ -9,12 +9,12 @@ from rich.markup import escape
 
 from ..algos.progress import reporter
 from ..envs.errors import TurngymError
-from ..leaderboard.board import REFERENCES
-from ..leaderboard.coverage import known_suites
-from ..leaderboard.entry_files import write_entry
-from ..leaderboard.index import entries_folder, entry_folders, index_path, read_index
-from ..leaderboard.limits import ReplayLimits
-from ..leaderboard.suite import Suite
+from ..leaderboard.ranking.board import REFERENCES
+from ..leaderboard.verification.checks import known_suites
+from ..leaderboard.entries_io.files import write_entry
+from ..leaderboard.ranking.index import entries_folder, entry_folders, index_path, read_index
+from ..leaderboard.schema.limits import ReplayLimits
+from ..leaderboard.schema.suite import Suite
 from ..leaderboard.suites import load_suite
 from .leaderboard_site_options import BoardBuild, BoardReveal, BoardSeason, BoardServe, BoardToken
 from .suite_play import reference_manifest, scripted_episodes
@@ -97,7 +97,7 @@ def token(action: BoardToken) -> None:
 
 def season(action: BoardSeason) -> None:
     """Open a season."""
-    from ..leaderboard.season import SeasonTerms, open_season, suite_file
+    from ..leaderboard.suites.sealed import SeasonTerms, open_season, suite_file
     from ..leaderboard.server import ServerSettings
     from ..leaderboard.server.publishing import prepare
 

@@ -8,9 +8,9 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from ..leaderboard.rows import Board, BoardRow
-from ..leaderboard.suite import Suite
-from ..leaderboard.verdict import Estimate, Scores
+from ..leaderboard.schema.board import Board, BoardRow
+from ..leaderboard.schema.suite import Suite
+from ..leaderboard.schema.result import Estimate, Scores
 
 
 def board_table(board: Board) -> Table:

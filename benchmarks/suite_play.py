@@ -12,11 +12,11 @@ from ..agents.scripted import scripted
 from ..algos.progress import Bar
 from ..envs.api import Policy, TextEnv
 from ..envs.errors import ContextFullError
-from ..leaderboard.entry import Episode, Manifest, ModelCard
-from ..leaderboard.packing import manifest_for
-from ..leaderboard.recording import AgentStopped, play_slot, play_suite
-from ..leaderboard.suite import Cell, Slot, Suite
-from ..leaderboard.suite_digests import make_world
+from ..leaderboard.schema.entry import Episode, Manifest, ModelCard
+from ..leaderboard.entries_io.packing import manifest_for
+from ..leaderboard.entries_io.play import AgentStopped, play_slot, play_suite
+from ..leaderboard.schema.suite import Cell, Slot, Suite
+from ..leaderboard.suites.digests import make_world
 
 if TYPE_CHECKING:
     from ..algos.forest import Tree

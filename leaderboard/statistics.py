@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..envs.errors import BadValueError
-from .verdict import Estimate
+from .schema.result import Estimate
 
 RESAMPLES = 2000
 PERMUTATIONS = 9999

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..linear_crawler import LinearCrawler, LinearSettings, linear_world, train_linear
 from .experiments import CrawledArm, Crawling
-from .kept import Tell, Values, run_kept
+from .cached_arms import Tell, Values, run_kept
 from .outcome import ArmRuns
 
 

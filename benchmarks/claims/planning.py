@@ -25,10 +25,10 @@ from ...algos.config import EnvConfig
 from ...algos.evaluate import UNSCORED, EvalSet
 from ...algos.evaluate_planning import Planning as Planned
 from ..machine import prepare
-from ..matrix.column import start_model
+from ..matrix.references import start_model
 from ..matrix.suite import Limits, SuiteEnv
 from .experiments import PlannedArm, Planning
-from .kept import Tell, Values, run_kept
+from .cached_arms import Tell, Values, run_kept
 from .outcome import ArmRuns
 
 PLANNERS: dict[str, Any] = {

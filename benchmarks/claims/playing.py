@@ -21,10 +21,10 @@ from ...algos.playing import play_groups
 from ...algos.rollout_stats import tokens_sampled, turns_taken
 from ...algos.rollouts import Branch, Chains, Expand, Player, seed_at
 from ..machine import prepare
-from ..matrix.column import start_model
+from ..matrix.references import start_model
 from ..matrix.suite import Limits, SuiteEnv
 from .experiments import PlayedArm, Playing
-from .kept import Tell, Values, run_kept
+from .cached_arms import Tell, Values, run_kept
 from .outcome import ArmRuns
 
 ROLLOUTS: dict[str, Any] = {"chains": Chains, "expand": Expand, "branch": Branch}

@@ -12,7 +12,7 @@ from ..matrix.cell import Cell, CellResult
 from ..matrix.executors import Ended, Executor
 from ..matrix.jobs import Job
 from ..matrix.layout import Layout
-from ..matrix.live import View
+from ..matrix.progress_view import View
 from ..matrix.run import run_matrix
 from ..matrix.suite import Limits
 from ..stats import area_under

@@ -84,7 +84,7 @@ def _cell(suite: Suite, cell: Cell, layout: Layout) -> CellResult:
 
 def _column(suite: Suite, env_id: str) -> EnvResult:
     try:
-        from .column import prepare_column
+        from .references import prepare_column
 
         return prepare_column(suite, env_id)
     except (BadValueError, UnknownNameError) as refusal:

@@ -19,7 +19,7 @@ from .seasons import Seasons
 from .settings import ServerSettings
 from .uploads import upload_routes
 from .web import Fault, Gate, with_headers
-from .work import Worker
+from .verifier import Worker
 
 _WAIT = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="3">'

@@ -12,11 +12,11 @@ import tempfile
 from pathlib import Path
 
 from ...envs.errors import DataError
-from ..archive import unpack
-from ..index import Indexed, entries_folder, entry_folders, rebuild
-from ..jail import verify
-from ..season import is_revealed, season_names, suite_file
-from ..verdict import Verdict
+from ..entries_io.archive import unpack
+from ..ranking.index import Indexed, entries_folder, entry_folders, rebuild
+from ..verification.sandbox import verify
+from ..suites.sealed import is_revealed, season_names, suite_file
+from ..schema.result import Verdict
 from .settings import ServerSettings
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from typing import Any
 
 from ...envs.api import TextEnv
 from ...envs.record import link
-from ..recording import storable
-from ..suite import Cell, Slot
+from ..entries_io.play import storable
+from ..schema.suite import Cell, Slot
 from .seasons import PlayedSeason, Seasons
 from .settings import ServerSettings
 from .store import opened

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ...envs.record import link
-from ..entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
-from ..entry_files import write_entry
-from ..forms import Form, filled
-from ..packing import manifest_for
-from ..recording import one_line
-from ..suite import Cell, Slot
+from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
+from ..entries_io.files import write_entry
+from ..schema.base import Form, filled
+from ..entries_io.packing import manifest_for
+from ..entries_io.play import one_line
+from ..schema.suite import Cell, Slot
 from .sealed import started
 from .seasons import PlayedSeason
 from .settings import ServerSettings
@@ -29,7 +29,7 @@ NOT_PLAYED = "the episode was not played"
 
 
 class EntryFields(Form):
-    """What the player says about the entry; see :class:`turngym.leaderboard.entry.Manifest`."""
+    """What the player says about the entry; see :class:`turngym.leaderboard.schema.entry.Manifest`."""
 
     name: Line
     organisation: Line

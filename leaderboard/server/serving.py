@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...envs.errors import MissingExtraError
-from ..index import rebuild
-from ..jail import verify
-from ..season import read_season, reveal
-from ..verdict import Verdict
+from ..ranking.index import rebuild
+from ..verification.sandbox import verify
+from ..suites.sealed import read_season, reveal
+from ..schema.result import Verdict
 from .publishing import all_suite_files
 from .settings import ServerSettings
 

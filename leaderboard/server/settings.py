@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...envs.errors import BadValueError
-from ..limits import ReadLimits, ReplayLimits
+from ..schema.limits import ReadLimits, ReplayLimits
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from .submissions import (
     place_in_queue,
 )
 from .web import Fault, Gate
-from .work import Worker
+from .verifier import Worker
 
 
 def upload_routes(settings: ServerSettings, gate: Gate, worker: Worker) -> APIRouter:

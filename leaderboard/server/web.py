@@ -11,11 +11,11 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from ...envs.errors import DataError
-from ..forms import Form, filled
-from ..limits import ReadLimits
+from ..schema.base import Form, filled
+from ..schema.limits import ReadLimits
 from ..site.rendering import POLICY
-from ..strict_json import strict_json
-from ..verdict import Refused
+from ..schema.untrusted_json import strict_json
+from ..schema.result import Refused
 from .accounts import account_of
 from .rates import Rate
 from .settings import ServerSettings

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..board import boards
-from ..index import Indexed
-from ..rows import Board
-from ..suite import Suite
+from ..ranking.board import boards
+from ..ranking.index import Indexed
+from ..schema.board import Board
+from ..schema.suite import Suite
 from .board_pages import write_board, write_start
 from .entry_pages import write_entry_pages
 from .env_pages import write_environments

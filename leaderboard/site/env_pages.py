@@ -9,12 +9,12 @@ from typing import Any
 
 from ...envs.api import TextEnv
 from ...envs.registry import find_world
-from ..board import reference_of
-from ..entry import ReferenceName
-from ..index import Indexed
-from ..suite import Cell, Suite
-from ..suite_digests import make_world
-from ..verdict import EnvScores
+from ..ranking.board import reference_of
+from ..schema.entry import ReferenceName
+from ..ranking.index import Indexed
+from ..schema.suite import Cell, Suite
+from ..suites.digests import make_world
+from ..schema.result import EnvScores
 from .rendering import Folder, Renderer
 
 

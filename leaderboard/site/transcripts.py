@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...envs.api import TextEnv
-from ..entry import Episode
-from ..suite import Cell
+from ..schema.entry import Episode
+from ..schema.suite import Cell
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import gymnasium as gym
 
 from ...envs.api import TextEnv
 from ...envs.errors import BadValueError, UnknownNameError
-from ..suite import Cell, Suite
+from ..schema.suite import Cell, Suite
 
 WORLDS = (
     "Game24-v0",

@@ -6,8 +6,8 @@ import functools
 from pathlib import Path
 
 from ...envs.errors import DataError, UnknownNameError
-from ..forms import filled
-from ..suite import Suite
+from ..schema.base import filled
+from ..schema.suite import Suite
 
 FOLDER = Path(__file__).parent
 

@@ -11,7 +11,7 @@ pytest.importorskip("jinja2")
 from board_helpers import make_entry, tiny_suite
 
 from turngym.benchmarks.cli import main
-from turngym.leaderboard.season import is_revealed
+from turngym.leaderboard.suites.sealed import is_revealed
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.suites import write_suite

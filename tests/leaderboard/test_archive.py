@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from turngym.leaderboard.archive import unpack
-from turngym.leaderboard.limits import ReadLimits
-from turngym.leaderboard.verdict import Refused
+from turngym.leaderboard.entries_io.archive import unpack
+from turngym.leaderboard.schema.limits import ReadLimits
+from turngym.leaderboard.schema.result import Refused
 
 SMALL = ReadLimits(
     archive_bytes=2**20, total_bytes=3 * 2**20, file_bytes=2 * 2**20, members=20, ratio=50

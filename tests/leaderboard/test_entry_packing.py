@@ -13,11 +13,11 @@ from board_helpers import fields, verdict_of
 from turngym.agents.scripted import scripted
 from turngym.envs.errors import BadValueError, ContextFullError, DataError
 from turngym.envs.record import RecordEpisodes, Transcript, read_transcripts
-from turngym.leaderboard.entry import Episode
-from turngym.leaderboard.entry_files import write_entry
-from turngym.leaderboard.packing import episodes_from, manifest_for
-from turngym.leaderboard.recording import AgentStopped, play_suite, storable
-from turngym.leaderboard.suite import Suite
+from turngym.leaderboard.schema.entry import Episode
+from turngym.leaderboard.entries_io.files import write_entry
+from turngym.leaderboard.entries_io.packing import episodes_from, manifest_for
+from turngym.leaderboard.entries_io.play import AgentStopped, play_suite, storable
+from turngym.leaderboard.schema.suite import Suite
 
 
 def expert(world: Any, seed: int) -> Any:

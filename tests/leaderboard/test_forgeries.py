@@ -14,9 +14,9 @@ from board_helpers import (
     verdict_of,
 )
 
-from turngym.leaderboard.entry_files import EntryFiles, write_signature
-from turngym.leaderboard.signing import new_key, sign
-from turngym.leaderboard.suite import Slot, Suite
+from turngym.leaderboard.entries_io.files import EntryFiles, write_signature
+from turngym.leaderboard.entries_io.signing import new_key, sign
+from turngym.leaderboard.schema.suite import Slot, Suite
 
 
 def test_a_true_entry_is_accepted_with_its_scores(entry: Path, suite: Suite) -> None:
@@ -227,7 +227,7 @@ def test_an_entry_of_the_old_version_stays_true_to_it(good: Path, suite: Suite) 
     """A new version has other seeds; entries of the old one are still judged by the old one."""
     new = tiny_suite(version=2)
     assert new.seed_of(Slot("Fork-v0", 0, 0)) != suite.seed_of(Slot("Fork-v0", 0, 0))
-    from turngym.leaderboard.verify import verify_folder
+    from turngym.leaderboard.verification.verify import verify_folder
 
     verdict = verify_folder(good, {suite.id: suite, new.id: new})
     assert verdict.accepted

@@ -11,12 +11,12 @@ import pytest
 from board_helpers import edit_episodes
 
 from turngym.envs.errors import BadValueError, DataError
-from turngym.leaderboard.index import entries_folder
-from turngym.leaderboard.jail import verify, verify_queue
-from turngym.leaderboard.limits import ReplayLimits
-from turngym.leaderboard.suite import Suite
+from turngym.leaderboard.ranking.index import entries_folder
+from turngym.leaderboard.verification.sandbox import verify, verify_queue
+from turngym.leaderboard.schema.limits import ReplayLimits
+from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.suites import write_suite
-from turngym.leaderboard.verdict import Verdict
+from turngym.leaderboard.schema.result import Verdict
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits are tested on Linux")
 

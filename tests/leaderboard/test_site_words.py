@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turngym.leaderboard.site import words
+from turngym.leaderboard.site import formatting
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from turngym.envs.errors import DataError, UnknownNameError
 from turngym.envs.registry import all_ids
-from turngym.leaderboard.suite import Cell, Slot, Suite
-from turngym.leaderboard.suite_digests import drifts
+from turngym.leaderboard.schema.suite import Cell, Slot, Suite
+from turngym.leaderboard.suites.digests import drifts
 from turngym.leaderboard.suites import DRAFTS, draft, load_suite, suite_ids, write_suite
 
 FROZEN = {

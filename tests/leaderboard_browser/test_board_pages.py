@@ -22,7 +22,7 @@ from site_helpers import EVIL, index_of, make_demo
 from turngym.leaderboard.server import ServerSettings, new_token
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.site import SiteSettings, build_site
-from turngym.leaderboard.suite import Suite
+from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.suites import write_suite
 
 

@@ -15,11 +15,11 @@ pytest.importorskip("jinja2")
 from board_helpers import verdict_of
 from site_helpers import EVIL, index_of, make_demo
 
-from turngym.leaderboard.rows import Board
+from turngym.leaderboard.schema.board import Board
 from turngym.leaderboard.site import SiteSettings, build_site, words
 from turngym.leaderboard.site.charts import curves_of
-from turngym.leaderboard.suite import Suite
-from turngym.leaderboard.verdict import Estimate
+from turngym.leaderboard.schema.suite import Suite
+from turngym.leaderboard.schema.result import Estimate
 
 
 class Links(html.parser.HTMLParser):

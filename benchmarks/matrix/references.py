@@ -17,7 +17,7 @@ from ...envs.errors import BadValueError
 from ..fit import fitted
 from .cell import EnvResult, Tries
 from .suite import BlankStart, NamedStart, Suite, SuiteEnv, TaughtStart
-from .where import this_machine
+from .machine_info import this_machine
 
 REFERENCES = ("expert", "random", "null")
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..envs.errors import DataError
-from .forms import filled
-from .limits import ReadLimits, ReplayLimits
-from .verdict import Reason, Refusal, Verdict
+from ...envs.errors import DataError
+from ..schema.base import filled
+from ..schema.limits import ReadLimits, ReplayLimits
+from ..schema.result import Reason, Refusal, Verdict
 
 Tick = Callable[[int, int], None]
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "TMPDIR", "XDG_CACHE_HOME")
@@ -115,7 +115,7 @@ class _Run:
         kept = {name: os.environ[name] for name in (*_KEPT, _OWN) if name in os.environ}
         calm = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "turngym.leaderboard.worker"],
+            [sys.executable, "-P", "-m", "turngym.leaderboard.verification.sandbox_child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=complaints,

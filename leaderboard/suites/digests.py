@@ -8,11 +8,11 @@ from typing import Any
 
 import gymnasium as gym
 
-from ..envs.api import TextEnv
-from ..envs.digest import digest_of
-from ..envs.errors import BadValueError
-from ..envs.registry import find_world
-from .suite import Cell, Slot, Suite
+from ...envs.api import TextEnv
+from ...envs.digest import digest_of
+from ...envs.errors import BadValueError
+from ...envs.registry import find_world
+from ..schema.suite import Cell, Slot, Suite
 
 Tick = Callable[[int, int], None]
 

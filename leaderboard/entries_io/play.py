@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..envs.api import Policy, TextEnv
-from ..envs.errors import ContextFullError, TurngymError
-from ..envs.record import link
-from .entry import Episode, ErrorKind
-from .suite import Cell, Slot, Suite
-from .suite_digests import make_world
+from ...envs.api import Policy, TextEnv
+from ...envs.errors import ContextFullError, TurngymError
+from ...envs.record import link
+from ..schema.entry import Episode, ErrorKind
+from ..schema.suite import Cell, Slot, Suite
+from ..suites.digests import make_world
 
 MakePolicy = Callable[[TextEnv[Any, Any], int], Policy]
 """Makes the policy of one episode from the world and the episode's seed."""

@@ -1,7 +1,7 @@
-"""The process that replays one entry: takes limits first, then reads what a stranger sent.
+"""The process that replays one entry: takes limits first, then reads what somebody untrusted sent.
 
 Speaks JSON: one request on its input, then lines of progress and a last line with the verdict on
-its output. :mod:`.jail` starts it.
+its output. :mod:`.sandbox` starts it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def main() -> int:
 
 
 def _verdict(request: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
-    from .archive import unpack
-    from .coverage import known_suites
-    from .limits import ReadLimits
-    from .verdict import Refused, Verdict
+    from ..entries_io.archive import unpack
+    from .checks import known_suites
+    from ..schema.limits import ReadLimits
+    from ..schema.result import Refused, Verdict
     from .verify import verify_folder
 
     entry = Path(request["entry"])

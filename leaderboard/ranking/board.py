@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from .entry import BoardName, Budget, Manifest, ReferenceName, Track
+from ..schema.entry import BoardName, Budget, Manifest, ReferenceName, Track
 from .index import Indexed
-from .rows import Board, BoardRow, PairedTest
+from ..schema.board import Board, BoardRow, PairedTest
 from .scoring import task_scores
-from .statistics import sign_flip_p
-from .verdict import Estimate, Scores, Verdict
+from ..statistics import sign_flip_p
+from ..schema.result import Estimate, Scores, Verdict
 
 REFERENCES: tuple[ReferenceName, ...] = ("expert", "random", "null")
 Key = tuple[str, BoardName, Track | None]

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..envs.disk_cache import cache_dir
-from ..envs.errors import DataError
-from ..envs.record import versions
-from .entry import MANIFEST
-from .entry_files import EntryFiles
-from .forms import filled
-from .signing import entry_digest
-from .verdict import Refused, Verdict
+from ...envs.disk_cache import cache_dir
+from ...envs.errors import DataError
+from ...envs.record import versions
+from ..schema.entry import MANIFEST
+from ..entries_io.files import EntryFiles
+from ..schema.base import filled
+from ..entries_io.signing import entry_digest
+from ..schema.result import Refused, Verdict
 
 _VERSION = 1
 _SCHEMA = """
@@ -54,7 +54,7 @@ class Indexed:
 
 def entries_folder() -> Path:
     """The entries that come with the package."""
-    return Path(__file__).parent / "entries"
+    return Path(__file__).parents[1] / "entries"
 
 
 def index_path() -> Path:

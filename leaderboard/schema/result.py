@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from .entry import Manifest
-from .forms import Form
+from .base import Form
 
 Reason = Literal[
     "archive",  # the upload itself: a member, a size, a path, a kind of file

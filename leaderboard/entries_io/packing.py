@@ -6,12 +6,12 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..envs.errors import DataError
-from ..envs.record import Transcript, versions
-from .entry import Episode, ErrorKind, Manifest, PlayedEnv, SuiteRef
-from .forms import made
-from .recording import AgentStopped, one_line, storable, unplayed
-from .suite import Cell, Slot, Suite
+from ...envs.errors import DataError
+from ...envs.record import Transcript, versions
+from ..schema.entry import Episode, ErrorKind, Manifest, PlayedEnv, SuiteRef
+from ..schema.base import made
+from .play import AgentStopped, one_line, storable, unplayed
+from ..schema.suite import Cell, Slot, Suite
 
 
 def manifest_for(suite: Suite, **fields: Any) -> Manifest:

@@ -7,14 +7,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from ..envs.errors import BadValueError, DataError
-from .entry import EPISODES, MANIFEST, SIGNATURE, Episode, Manifest
-from .forms import F, filled
-from .limits import ReadLimits
-from .members import check_file, checked_path
+from ...envs.errors import BadValueError, DataError
+from ..schema.entry import EPISODES, MANIFEST, SIGNATURE, Episode, Manifest
+from ..schema.base import F, filled
+from ..schema.limits import ReadLimits
+from .file_policy import check_file, checked_path
 from .signing import Signature, canonical_bytes
-from .strict_json import strict_json
-from .verdict import refused
+from ..schema.untrusted_json import strict_json
+from ..schema.result import refused
 
 
 class EntryFiles:

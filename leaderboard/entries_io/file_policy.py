@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 
-from .limits import ReadLimits
-from .verdict import refused
+from ..schema.limits import ReadLimits
+from ..schema.result import refused
 
 KINDS = (".json", ".jsonl", ".md", ".safetensors")
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib", ".npy", ".npz", ".dill")

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from .limits import ReadLimits
-from .verdict import refused
+from .result import refused
 
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 STATED = frozenset(

@@ -4,7 +4,7 @@ An entry is a folder::
 
     entry.json              :class:`Manifest`
     episodes/*.jsonl        one :class:`Episode` per line
-    signature.json          optional, see :mod:`turngym.leaderboard.signing`
+    signature.json          optional, see :mod:`turngym.leaderboard.entries_io.signing`
     *.md                    optional notes (a model card)
 """
 
@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from .forms import Form
+from .base import Form
 from .suite import Digest, Key, Slug
 
 MANIFEST, EPISODES, SIGNATURE = "entry.json", "episodes", "signature.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from urllib.parse import quote
 
-from ..verdict import Estimate
+from ..schema.result import Estimate
 
 _KEPT = "\n\t"
 _STRANGE = "\N{SYMBOL FOR SUBSTITUTE}"

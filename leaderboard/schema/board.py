@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .entry import BoardName, Budget, ReferenceName, Track
-from .forms import Form
-from .verdict import Estimate
+from .base import Form
+from .result import Estimate
 
 
 class PairedTest(Form):

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..envs.errors import BadValueError, DataError
+from ...envs.errors import BadValueError, DataError
 
 F = TypeVar("F", bound="Form")
 

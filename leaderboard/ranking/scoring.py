@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from .statistics import bootstrap_mean, pass_all, pass_at, student_mean
-from .suite import Cell, Suite
-from .verdict import EnvScores, EpisodeResult, Scores
+from ..statistics import bootstrap_mean, pass_all, pass_at, student_mean
+from ..schema.suite import Cell, Suite
+from ..schema.result import EnvScores, EpisodeResult, Scores
 
 Value = Callable[[EpisodeResult], float]
 

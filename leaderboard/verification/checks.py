@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ..envs.errors import UnknownNameError
-from .entry import Episode, Manifest, PlayedEnv
-from .suite import Cell, Slot, Suite
-from .suites import load_suite, suite_ids
-from .verdict import refused
+from ...envs.errors import UnknownNameError
+from ..schema.entry import Episode, Manifest, PlayedEnv
+from ..schema.suite import Cell, Slot, Suite
+from ..suites import load_suite, suite_ids
+from ..schema.result import refused
 
 MIN_RUNS = 3
 """Training runs that an entry on the board of algorithms needs."""

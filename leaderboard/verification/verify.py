@@ -1,4 +1,4 @@
-"""Verifies one entry in this process; :mod:`.jail` does it in one with limits."""
+"""Verifies one entry in this process; :mod:`.sandbox` does it in one with limits."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..envs.api import TextEnv
-from ..envs.record import versions
-from .coverage import check_coverage, check_manifest, check_slot, known_suites, suite_of
-from .entry import Manifest
-from .entry_files import EntryFiles
-from .limits import ReadLimits
+from ...envs.api import TextEnv
+from ...envs.record import versions
+from .checks import check_coverage, check_manifest, check_slot, known_suites, suite_of
+from ..schema.entry import Manifest
+from ..entries_io.files import EntryFiles
+from ..schema.limits import ReadLimits
 from .replay import replay_episode
-from .scoring import entry_scores
-from .signing import entry_digest, is_valid
-from .suite import Cell, Slot, Suite
-from .suite_digests import make_world
-from .verdict import EpisodeResult, Refused, Verdict, refused
+from ..ranking.scoring import entry_scores
+from ..entries_io.signing import entry_digest, is_valid
+from ..schema.suite import Cell, Slot, Suite
+from ..suites.digests import make_world
+from ..schema.result import EpisodeResult, Refused, Verdict, refused
 
 Tick = Callable[[int, int], None]
 

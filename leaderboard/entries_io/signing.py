@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ..envs.errors import BadValueError, DataError, MissingExtraError
-from .entry import SIGNATURE
-from .forms import Form
+from ...envs.errors import BadValueError, DataError, MissingExtraError
+from ..schema.entry import SIGNATURE
+from ..schema.base import Form
 
 _HEAD = b"turngym entry 1\n"
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from ..envs.digest import digest_of
-from ..envs.errors import UnknownNameError
-from .forms import Form
+from ...envs.digest import digest_of
+from ...envs.errors import UnknownNameError
+from .base import Form
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -45,7 +45,7 @@ class Cell(Form):
             the custom of the world.
         max_turns: Actions that an episode may take.
         digests: One per task: a hash of rules, task and starting states (see
-            :mod:`turngym.leaderboard.suite_digests`).
+            :mod:`turngym.leaderboard.suites.digests`).
     """
 
     key: Key

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..envs.api import TextEnv
-from ..envs.errors import BadValueError
-from ..envs.record import link
-from .entry import Episode
-from .suite import Cell
-from .verdict import EpisodeResult, refused
+from ...envs.api import TextEnv
+from ...envs.errors import BadValueError
+from ...envs.record import link
+from ..schema.entry import Episode
+from ..schema.suite import Cell
+from ..schema.result import EpisodeResult, refused
 
 NO_SCORE = 0.0
 

@@ -1,0 +1,1 @@
+"""What several environments, agents and tables share that is no environment."""
