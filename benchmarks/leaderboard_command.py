@@ -12,15 +12,15 @@ from rich.markup import escape
 
 from ..algos.progress import Bar, reporter
 from ..envs.errors import DataError, TurngymError, UnknownNameError
-from ..leaderboard.ranking.board import REFERENCES, boards
 from ..leaderboard.entries_io.files import write_entry
-from ..leaderboard.ranking.index import entries_folder, index_path, read_index, rebuild
-from ..leaderboard.verification.sandbox import verify, verify_queue
-from ..leaderboard.schema.limits import ReplayLimits
 from ..leaderboard.entries_io.signing import new_key
-from ..leaderboard.suites.digests import drifts
-from ..leaderboard.suites import load_suite, suite_ids
+from ..leaderboard.ranking.board import REFERENCES, boards
+from ..leaderboard.ranking.index import entries_folder, index_path, read_index, rebuild
+from ..leaderboard.schema.limits import ReplayLimits
 from ..leaderboard.schema.result import Verdict
+from ..leaderboard.suites import load_suite, suite_ids
+from ..leaderboard.suites.digests import drifts
+from ..leaderboard.verification.sandbox import verify, verify_queue
 from .leaderboard_options import (
     BoardIndex,
     BoardKey,

@@ -9,13 +9,13 @@ from rich.markup import escape
 
 from ..algos.progress import reporter
 from ..envs.errors import TurngymError
-from ..leaderboard.ranking.board import REFERENCES
-from ..leaderboard.verification.checks import known_suites
 from ..leaderboard.entries_io.files import write_entry
+from ..leaderboard.ranking.board import REFERENCES
 from ..leaderboard.ranking.index import entries_folder, entry_folders, index_path, read_index
 from ..leaderboard.schema.limits import ReplayLimits
 from ..leaderboard.schema.suite import Suite
 from ..leaderboard.suites import load_suite
+from ..leaderboard.verification.checks import known_suites
 from .leaderboard_site_options import BoardBuild, BoardReveal, BoardSeason, BoardServe, BoardToken
 from .suite_play import reference_manifest, scripted_episodes
 
@@ -97,9 +97,9 @@ def token(action: BoardToken) -> None:
 
 def season(action: BoardSeason) -> None:
     """Open a season."""
-    from ..leaderboard.suites.sealed import SeasonTerms, open_season, suite_file
     from ..leaderboard.server import ServerSettings
     from ..leaderboard.server.publishing import prepare
+    from ..leaderboard.suites.sealed import SeasonTerms, open_season, suite_file
 
     settings = ServerSettings(home=_path(action.home))
     terms = SeasonTerms(session_s=action.session_s, tell_rewards=action.tell_rewards)

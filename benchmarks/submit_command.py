@@ -13,11 +13,11 @@ from ..agents.scripted import scripted_names
 from ..algos.progress import Reporter, reporter
 from ..envs.errors import BadValueError, DataError
 from ..envs.record import read_transcripts
-from ..leaderboard.schema.entry import Budget, Episode, ModelCard, Run, Track
 from ..leaderboard.entries_io.files import EntryFiles, write_entry, write_signature
-from ..leaderboard.schema.base import made
 from ..leaderboard.entries_io.packing import episodes_from, manifest_for
 from ..leaderboard.entries_io.signing import read_key, sign
+from ..leaderboard.schema.base import made
+from ..leaderboard.schema.entry import Budget, Episode, ModelCard, Run, Track
 from ..leaderboard.schema.suite import Suite
 from ..leaderboard.suites import load_suite
 from .leaderboard_options import SubmitCommand

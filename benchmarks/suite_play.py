@@ -12,9 +12,9 @@ from ..agents.scripted import scripted
 from ..algos.progress import Bar
 from ..envs.api import Policy, TextEnv
 from ..envs.errors import ContextFullError
-from ..leaderboard.schema.entry import Episode, Manifest, ModelCard
 from ..leaderboard.entries_io.packing import manifest_for
 from ..leaderboard.entries_io.play import AgentStopped, play_slot, play_suite
+from ..leaderboard.schema.entry import Episode, Manifest, ModelCard
 from ..leaderboard.schema.suite import Cell, Slot, Suite
 from ..leaderboard.suites.digests import make_world
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..linear_crawler import LinearCrawler, LinearSettings, linear_world, train_linear
-from .experiments import CrawledArm, Crawling
 from .cached_arms import Tell, Values, run_kept
+from .experiments import CrawledArm, Crawling
 from .outcome import ArmRuns
 
 

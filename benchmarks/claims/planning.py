@@ -27,8 +27,8 @@ from ...algos.evaluate_planning import Planning as Planned
 from ..machine import prepare
 from ..matrix.references import start_model
 from ..matrix.suite import Limits, SuiteEnv
-from .experiments import PlannedArm, Planning
 from .cached_arms import Tell, Values, run_kept
+from .experiments import PlannedArm, Planning
 from .outcome import ArmRuns
 
 PLANNERS: dict[str, Any] = {

@@ -23,8 +23,8 @@ from ...algos.rollouts import Branch, Chains, Expand, Player, seed_at
 from ..machine import prepare
 from ..matrix.references import start_model
 from ..matrix.suite import Limits, SuiteEnv
-from .experiments import PlayedArm, Playing
 from .cached_arms import Tell, Values, run_kept
+from .experiments import PlayedArm, Playing
 from .outcome import ArmRuns
 
 ROLLOUTS: dict[str, Any] = {"chains": Chains, "expand": Expand, "branch": Branch}

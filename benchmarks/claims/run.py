@@ -8,9 +8,9 @@ from pathlib import Path
 from ...algos.interrupts import terminate_as_interrupt
 from ...envs.errors import BadValueError, TurngymError
 from ..matrix.executors import Executor
+from ..matrix.machine_info import this_machine
 from ..matrix.progress_view import View
 from ..matrix.run import locked
-from ..matrix.machine_info import this_machine
 from .claim import Claim
 from .experiments import MOST_SEEDS, Crawling, Playing, Training
 from .outcome import ArmRuns, Outcome

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...algos.result import Estimate
-from ..stats import (
+from ...envs.utils.statistics import (
+    Estimate,
     Paired,
-    area_under,
     holm,
     improvement,
     interquartile_mean,
     paired,
     pass_all,
-    pass_any,
+    pass_at,
     two_stage,
 )
+from .curves import area_under
 from .results import Results
 
 
@@ -121,7 +121,7 @@ def passes(results: Results, recipe: str, envs: Sequence[str]) -> dict[int, tupl
     """
     found = {}
     for k in range(1, results.suite.trials + 1):
-        some, every = (_passed(results, recipe, envs, k, rule) for rule in (pass_any, pass_all))
+        some, every = (_passed(results, recipe, envs, k, rule) for rule in (pass_at, pass_all))
         if some is not None and every is not None:
             found[k] = (some, every)
     return found
@@ -141,7 +141,7 @@ def _passed(
             assert run.tries is not None
             tasks = [tried for tried in run.tries.by_task("solved").values() if len(tried) >= k]
             if tasks:
-                runs.append(np.mean([rule(len(tried), int(sum(tried)), k) for tried in tasks]))
+                runs.append(np.mean([rule(int(sum(tried)), len(tried), k) for tried in tasks]))
         if runs:
             worlds.append(np.mean(runs))
     return float(np.mean(worlds)) if worlds else None

@@ -16,8 +16,8 @@ from ...algos.run_dir import read_json
 from ...envs.errors import BadValueError
 from ..fit import fitted
 from .cell import EnvResult, Tries
-from .suite import BlankStart, NamedStart, Suite, SuiteEnv, TaughtStart
 from .machine_info import this_machine
+from .suite import BlankStart, NamedStart, Suite, SuiteEnv, TaughtStart
 
 REFERENCES = ("expert", "random", "null")
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...algos.result import Estimate
 from ...envs.errors import MissingExtraError
+from ...envs.utils.statistics import Estimate
 from .cell import CellResult, Machine
 from .costs import Cost, costs
 from .curves import Unit, budget_lines, env_lines

@@ -170,30 +170,6 @@ def two_stage(
     return _percentile_interval(mean, [float(take(row)) for row in drawn])
 
 
-def stratified(
-    strata: Sequence[Sequence[float] | Floats],
-    statistic: Statistic | None = None,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Estimate:
-    """Return a statistic of the strata's means; each stratum is resampled by itself.
-
-    Each stratum (a training seed, say) counts the same, however many values it has.
-
-    Args:
-        strata: Values, one sequence per stratum.
-        statistic: Of the strata's means; left out: their mean.
-        resamples: Bootstrap samples.
-        seed: Of the resampling.
-
-    Raises:
-        BadValueError: No strata, an empty one, or a value that is not finite.
-    """
-    groups = {str(i): [values] for i, values in enumerate(strata)}
-    return two_stage(groups, statistic, resamples, seed)
-
-
 def interquartile_mean(values: Sequence[float] | Floats) -> float:
     """Return the mean of the middle half: a quarter is cut at each end.
 

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from ..schema.limits import MIB, ReadLimits
-from .file_policy import check_kind, check_start, checked_path
 from ..schema.result import refused
+from .file_policy import check_kind, check_start, checked_path
 
 _CHUNK = 64 * 1024
 _END_RECORD, _END_SIZE = b"PK\x05\x06", 22
@@ -106,7 +106,7 @@ def unpack(archive: Path, folder: Path, limits: ReadLimits) -> Path:
         The entry's folder: ``folder``, or the only folder in it.
 
     Raises:
-        Refused: Anything that an entry has no use for; see :mod:`turngym.leaderboard.entries_io.file_policy`.
+        Refused: Anything that an entry has no use for; see :mod:`.file_policy`.
     """
     size = archive.stat().st_size
     if size > limits.archive_bytes:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from ...envs.errors import BadValueError, DataError
-from ..schema.entry import EPISODES, MANIFEST, SIGNATURE, Episode, Manifest
 from ..schema.base import F, filled
+from ..schema.entry import EPISODES, MANIFEST, SIGNATURE, Episode, Manifest
 from ..schema.limits import ReadLimits
+from ..schema.result import refused
+from ..schema.untrusted_json import strict_json
 from .file_policy import check_file, checked_path
 from .signing import Signature, canonical_bytes
-from ..schema.untrusted_json import strict_json
-from ..schema.result import refused
 
 
 class EntryFiles:

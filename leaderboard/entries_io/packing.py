@@ -8,10 +8,10 @@ from typing import Any
 
 from ...envs.errors import DataError
 from ...envs.record import Transcript, versions
-from ..schema.entry import Episode, ErrorKind, Manifest, PlayedEnv, SuiteRef
 from ..schema.base import made
-from .play import AgentStopped, one_line, storable, unplayed
+from ..schema.entry import Episode, ErrorKind, Manifest, PlayedEnv, SuiteRef
 from ..schema.suite import Cell, Slot, Suite
+from .play import AgentStopped, one_line, storable, unplayed
 
 
 def manifest_for(suite: Suite, **fields: Any) -> Manifest:

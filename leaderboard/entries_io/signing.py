@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ...envs.errors import BadValueError, DataError, MissingExtraError
-from ..schema.entry import SIGNATURE
 from ..schema.base import Form
+from ..schema.entry import SIGNATURE
 
 _HEAD = b"turngym entry 1\n"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from ..schema.entry import BoardName, Budget, Manifest, ReferenceName, Track
-from .index import Indexed
+from ...envs.utils.statistics import Estimate, sign_flip_p
 from ..schema.board import Board, BoardRow, PairedTest
+from ..schema.entry import BoardName, Budget, Manifest, ReferenceName, Track
+from ..schema.result import Scores, Verdict
+from .index import Indexed
 from .scoring import task_scores
-from ..statistics import sign_flip_p
-from ..schema.result import Estimate, Scores, Verdict
 
 REFERENCES: tuple[ReferenceName, ...] = ("expert", "random", "null")
 Key = tuple[str, BoardName, Track | None]
@@ -53,7 +53,7 @@ def paired(above: Indexed, below: Indexed) -> PairedTest:
     return PairedTest(
         other=below.entry_id,
         difference=sum(d * w for d, w in zip(differences, weights, strict=True)),
-        p_value=sign_flip_p(differences, weights),
+        p_value=sign_flip_p([d * w for d, w in zip(differences, weights, strict=True)]),
         tasks=len(tasks),
     )
 

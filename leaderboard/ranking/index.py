@@ -12,10 +12,10 @@ from pathlib import Path
 from ...envs.disk_cache import cache_dir
 from ...envs.errors import DataError
 from ...envs.record import versions
-from ..schema.entry import MANIFEST
 from ..entries_io.files import EntryFiles
-from ..schema.base import filled
 from ..entries_io.signing import entry_digest
+from ..schema.base import filled
+from ..schema.entry import MANIFEST
 from ..schema.result import Refused, Verdict
 
 _VERSION = 1

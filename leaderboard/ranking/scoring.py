@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ..statistics import bootstrap_mean, pass_all, pass_at, student_mean
-from ..schema.suite import Cell, Suite
+from ...envs.utils.statistics import bootstrap_mean, pass_all, pass_at, student_mean
 from ..schema.result import EnvScores, EpisodeResult, Scores
+from ..schema.suite import Cell, Suite
 
 Value = Callable[[EpisodeResult], float]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .entry import BoardName, Budget, ReferenceName, Track
+from ...envs.utils.statistics import Estimate
 from .base import Form
-from .result import Estimate
+from .entry import BoardName, Budget, ReferenceName, Track
 
 
 class PairedTest(Form):

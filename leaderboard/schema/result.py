@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .entry import Manifest
+from ...envs.utils.statistics import Estimate
 from .base import Form
+from .entry import Manifest
 
 Reason = Literal[
     "archive",  # the upload itself: a member, a size, a path, a kind of file
@@ -58,14 +59,6 @@ class Refusal(Form):
     turn: int | None = None
     expected: str = ""
     got: str = ""
-
-
-class Estimate(Form):
-    """A mean with its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 class EpisodeResult(Form):

@@ -14,9 +14,9 @@ from pathlib import Path
 from ...envs.errors import DataError
 from ..entries_io.archive import unpack
 from ..ranking.index import Indexed, entries_folder, entry_folders, rebuild
-from ..verification.sandbox import verify
-from ..suites.sealed import is_revealed, season_names, suite_file
 from ..schema.result import Verdict
+from ..suites.sealed import is_revealed, season_names, suite_file
+from ..verification.sandbox import verify
 from .settings import ServerSettings
 
 log = logging.getLogger(__name__)

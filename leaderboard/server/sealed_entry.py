@@ -12,11 +12,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ...envs.record import link
-from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
 from ..entries_io.files import write_entry
-from ..schema.base import Form, filled
 from ..entries_io.packing import manifest_for
 from ..entries_io.play import one_line
+from ..schema.base import Form, filled
+from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
 from ..schema.suite import Cell, Slot
 from .sealed import started
 from .seasons import PlayedSeason
@@ -29,7 +29,7 @@ NOT_PLAYED = "the episode was not played"
 
 
 class EntryFields(Form):
-    """What the player says about the entry; see :class:`turngym.leaderboard.schema.entry.Manifest`."""
+    """What the player says about the entry; see :class:`..schema.entry.Manifest`."""
 
     name: Line
     organisation: Line

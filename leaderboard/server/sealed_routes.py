@@ -12,14 +12,14 @@ from pydantic import Field
 
 from ...envs.errors import UnknownNameError
 from ..schema.base import Form
-from ..suites.sealed import REVEALED, SECRET, is_revealed, read_season, season_names
 from ..site.rendering import Renderer
+from ..suites.sealed import REVEALED, SECRET, is_revealed, read_season, season_names
 from .sealed import SealedPlay
 from .sealed_entry import EntryFields, describe, finish
 from .seasons import PlayedSeason, Seasons
 from .settings import ServerSettings
-from .web import Fault, Gate, form_of
 from .verifier import Worker
+from .web import Fault, Gate, form_of
 
 _SMALL, _LARGE = 64 * 1024, 2 * 2**20
 Name = Annotated[str, Field(min_length=1, max_length=80)]

@@ -10,9 +10,9 @@ from typing import Any
 from ...envs.api import TextEnv
 from ...envs.errors import UnknownNameError
 from ..schema.base import filled
-from ..suites.sealed import Season, is_revealed, read_season, season_names, suite_file
 from ..schema.suite import Cell, Suite
 from ..suites.digests import make_world
+from ..suites.sealed import Season, is_revealed, read_season, season_names, suite_file
 
 
 class PlayedSeason:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ...envs.errors import MissingExtraError
 from ..ranking.index import rebuild
-from ..verification.sandbox import verify
-from ..suites.sealed import read_season, reveal
 from ..schema.result import Verdict
+from ..suites.sealed import read_season, reveal
+from ..verification.sandbox import verify
 from .publishing import all_suite_files
 from .settings import ServerSettings
 

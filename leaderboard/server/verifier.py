@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..verification.sandbox import verify
-from ..suites.sealed import suite_file
 from ..schema.result import Verdict
+from ..suites.sealed import suite_file
+from ..verification.sandbox import verify
 from .publishing import prepare, publish, reindex, write_site
 from .settings import ServerSettings
 from .submissions import Submission, requeue_interrupted, take_next, update

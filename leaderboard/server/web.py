@@ -13,9 +13,9 @@ from fastapi.responses import JSONResponse, Response
 from ...envs.errors import DataError
 from ..schema.base import Form, filled
 from ..schema.limits import ReadLimits
-from ..site.rendering import POLICY
-from ..schema.untrusted_json import strict_json
 from ..schema.result import Refused
+from ..schema.untrusted_json import strict_json
+from ..site.rendering import POLICY
 from .accounts import account_of
 from .rates import Rate
 from .settings import ServerSettings

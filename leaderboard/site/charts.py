@@ -138,8 +138,8 @@ def _marks(rows: Iterable[BoardRow], name: str, across: _Across) -> tuple[Mark, 
         Mark(
             x=across.place(row.used.sampled_tokens),
             y=_up(row.score.mean),
-            high=_up(row.score.high),
-            low=_up(row.score.low),
+            high=_up(row.score.high95),
+            low=_up(row.score.low95),
             row=row,
             runs=tuple(_up(run) for run in row.runs),
         )

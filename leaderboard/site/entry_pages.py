@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...envs.digest import digest_of
-from ..ranking.board import reference_of
 from ..entries_io.files import EntryFiles
+from ..ranking.board import reference_of
 from ..ranking.index import Indexed
+from ..schema.result import EpisodeResult, Verdict
 from ..schema.suite import Suite
 from ..suites.digests import make_world
-from ..schema.result import EpisodeResult, Verdict
 from .rendering import HERE, Folder, Renderer
 from .transcripts import by_task, shown
 

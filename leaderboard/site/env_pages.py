@@ -10,11 +10,11 @@ from typing import Any
 from ...envs.api import TextEnv
 from ...envs.registry import find_world
 from ..ranking.board import reference_of
-from ..schema.entry import ReferenceName
 from ..ranking.index import Indexed
+from ..schema.entry import ReferenceName
+from ..schema.result import EnvScores
 from ..schema.suite import Cell, Suite
 from ..suites.digests import make_world
-from ..schema.result import EnvScores
 from .rendering import Folder, Renderer
 
 

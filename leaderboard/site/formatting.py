@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from urllib.parse import quote
 
-from ..schema.result import Estimate
+from ...envs.utils.statistics import Estimate
 
 _KEPT = "\n\t"
 _STRANGE = "\N{SYMBOL FOR SUBSTITUTE}"
@@ -29,7 +29,7 @@ def percent(share: float) -> str:
 
 def interval(estimate: Estimate) -> str:
     """The interval in hundredths, as ``61.2 to 70.4``."""
-    return f"{percent(estimate.low)} to {percent(estimate.high)}"
+    return f"{percent(estimate.low95)} to {percent(estimate.high95)}"
 
 
 def amount(number: float) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..verification.checks import known_suites
 from ..ranking.index import read_index
+from ..verification.checks import known_suites
 from .build import SiteSettings, build_site
 
 

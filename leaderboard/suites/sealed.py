@@ -21,8 +21,8 @@ from pydantic import Field
 from ...envs.errors import BadValueError, DataError, UnknownNameError
 from ..schema.base import Form, filled, made
 from ..schema.suite import Cell, Digest, Slug, Suite
-from .digests import Tick, make_world, with_digests
 from . import load_suite, write_suite
+from .digests import Tick, make_world, with_digests
 
 _HEAD = b"turngym season 1\n"
 _WORLD_SEEDS, _SUITE_SEEDS, _ENDLESS = 2**31, 2**52, 2**20

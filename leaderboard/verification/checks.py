@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ...envs.errors import UnknownNameError
 from ..schema.entry import Episode, Manifest, PlayedEnv
+from ..schema.result import refused
 from ..schema.suite import Cell, Slot, Suite
 from ..suites import load_suite, suite_ids
-from ..schema.result import refused
 
 MIN_RUNS = 3
 """Training runs that an entry on the board of algorithms needs."""

@@ -8,8 +8,8 @@ from ...envs.api import TextEnv
 from ...envs.errors import BadValueError
 from ...envs.record import link
 from ..schema.entry import Episode
-from ..schema.suite import Cell
 from ..schema.result import EpisodeResult, refused
+from ..schema.suite import Cell
 
 NO_SCORE = 0.0
 

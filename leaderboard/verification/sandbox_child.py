@@ -36,9 +36,9 @@ def main() -> int:
 
 def _verdict(request: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     from ..entries_io.archive import unpack
-    from .checks import known_suites
     from ..schema.limits import ReadLimits
     from ..schema.result import Refused, Verdict
+    from .checks import known_suites
     from .verify import verify_folder
 
     entry = Path(request["entry"])

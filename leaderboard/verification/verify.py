@@ -10,16 +10,16 @@ from typing import Any
 
 from ...envs.api import TextEnv
 from ...envs.record import versions
-from .checks import check_coverage, check_manifest, check_slot, known_suites, suite_of
-from ..schema.entry import Manifest
 from ..entries_io.files import EntryFiles
-from ..schema.limits import ReadLimits
-from .replay import replay_episode
-from ..ranking.scoring import entry_scores
 from ..entries_io.signing import entry_digest, is_valid
+from ..ranking.scoring import entry_scores
+from ..schema.entry import Manifest
+from ..schema.limits import ReadLimits
+from ..schema.result import EpisodeResult, Refused, Verdict, refused
 from ..schema.suite import Cell, Slot, Suite
 from ..suites.digests import make_world
-from ..schema.result import EpisodeResult, Refused, Verdict, refused
+from .checks import check_coverage, check_manifest, check_slot, known_suites, suite_of
+from .replay import replay_episode
 
 Tick = Callable[[int, int], None]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from turngym.agents.scripted import scripted
-from turngym.leaderboard.schema.entry import Manifest
 from turngym.leaderboard.entries_io.files import write_entry
 from turngym.leaderboard.entries_io.packing import manifest_for
 from turngym.leaderboard.entries_io.play import play_suite
+from turngym.leaderboard.schema.entry import Manifest
+from turngym.leaderboard.schema.result import Refusal, Verdict
 from turngym.leaderboard.schema.suite import Cell, Suite
 from turngym.leaderboard.suites.digests import with_digests
-from turngym.leaderboard.schema.result import Refusal, Verdict
 from turngym.leaderboard.verification.verify import verify_folder
 
 Change = Callable[[Any], Any]

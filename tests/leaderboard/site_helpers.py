@@ -7,11 +7,11 @@ from typing import Any
 
 from board_helpers import fields, make_entry, verdict_of
 
-from turngym.leaderboard.schema.entry import Budget, ModelCard, Run, Track
 from turngym.leaderboard.entries_io.files import write_entry
-from turngym.leaderboard.ranking.index import Indexed, entry_folders
 from turngym.leaderboard.entries_io.packing import manifest_for
 from turngym.leaderboard.entries_io.play import AgentStopped, play_suite
+from turngym.leaderboard.ranking.index import Indexed, entry_folders
+from turngym.leaderboard.schema.entry import Budget, ModelCard, Run, Track
 from turngym.leaderboard.schema.suite import Suite
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"

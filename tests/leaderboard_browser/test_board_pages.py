@@ -19,10 +19,10 @@ from board_helpers import edit_episodes, make_entry, tiny_suite
 from server_helpers import Place
 from site_helpers import EVIL, index_of, make_demo
 
+from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.server import ServerSettings, new_token
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.site import SiteSettings, build_site
-from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.suites import write_suite
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from turngym.leaderboard.schema.suite import Cell, Suite
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.app import make_app
-from turngym.leaderboard.schema.suite import Cell, Suite
 from turngym.leaderboard.suites.digests import with_digests
 
 

@@ -21,6 +21,11 @@ from turngym.envs.errors import BadValueError, EnvFault, EpisodeError, UnknownNa
 from turngym.envs.remote import RemoteEnv
 from turngym.envs.remote_client import SeasonClient
 from turngym.leaderboard.ranking.index import read_index
+from turngym.leaderboard.schema.suite import Slot, Suite
+from turngym.leaderboard.server import ServerSettings, new_token, reveal_and_replay
+from turngym.leaderboard.server.app import make_app
+from turngym.leaderboard.suites import load_suite
+from turngym.leaderboard.suites.digests import make_world
 from turngym.leaderboard.suites.sealed import (
     SEALED,
     check_revealed,
@@ -29,11 +34,6 @@ from turngym.leaderboard.suites.sealed import (
     sealed_suite,
     suite_file,
 )
-from turngym.leaderboard.server import ServerSettings, new_token, reveal_and_replay
-from turngym.leaderboard.server.app import make_app
-from turngym.leaderboard.schema.suite import Slot, Suite
-from turngym.leaderboard.suites.digests import make_world
-from turngym.leaderboard.suites import load_suite
 
 
 @contextmanager

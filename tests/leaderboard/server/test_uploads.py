@@ -15,12 +15,12 @@ from board_helpers import edit_episodes
 from server_helpers import Place, wait_for, zipped
 
 from turngym.leaderboard.entries_io.archive import unpack
-from turngym.leaderboard.verification.checks import known_suites
 from turngym.leaderboard.schema.limits import ReadLimits, ReplayLimits
+from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.server import new_token, revoke_tokens
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.submissions import find, take_next, update
-from turngym.leaderboard.schema.result import Verdict
+from turngym.leaderboard.verification.checks import known_suites
 from turngym.leaderboard.verification.verify import verify_folder
 
 

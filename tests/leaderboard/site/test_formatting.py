@@ -1,4 +1,4 @@
-"""Sizes and time spans in words."""
+"""Sizes and time spans in formatting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from turngym.leaderboard.site import formatting
     [(12, "12 bytes"), (1536, "1.5 KiB"), (64 * 2**20, "64 MiB"), (2**30, "1 GiB")],
 )
 def test_memory(size: int, said: str) -> None:
-    assert words.memory(size) == said
+    assert formatting.memory(size) == said
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_memory(size: int, said: str) -> None:
     ],
 )
 def test_lasting(seconds: float, said: str) -> None:
-    assert words.lasting(seconds) == said
+    assert formatting.lasting(seconds) == said

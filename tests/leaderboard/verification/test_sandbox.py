@@ -12,11 +12,11 @@ from board_helpers import edit_episodes
 
 from turngym.envs.errors import BadValueError, DataError
 from turngym.leaderboard.ranking.index import entries_folder
-from turngym.leaderboard.verification.sandbox import verify, verify_queue
 from turngym.leaderboard.schema.limits import ReplayLimits
+from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.suites import write_suite
-from turngym.leaderboard.schema.result import Verdict
+from turngym.leaderboard.verification.sandbox import verify, verify_queue
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits are tested on Linux")
 

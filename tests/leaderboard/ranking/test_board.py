@@ -11,11 +11,11 @@ from board_helpers import edit_episodes, edit_manifest, make_entry, refusal_of, 
 
 from turngym.envs.errors import DataError
 from turngym.leaderboard.ranking.board import boards
-from turngym.leaderboard.schema.entry import Budget, Run, Track
 from turngym.leaderboard.ranking.index import Indexed, read_index, rebuild
 from turngym.leaderboard.schema.board import Board
-from turngym.leaderboard.schema.suite import Suite
+from turngym.leaderboard.schema.entry import Budget, Run, Track
 from turngym.leaderboard.schema.result import Verdict
+from turngym.leaderboard.schema.suite import Suite
 
 TRACK = Track(
     start="starter",

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.leaderboard.schema.limits import ReadLimits
-from turngym.leaderboard.schema.untrusted_json import STATED, strict_json
-from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.schema.result import Refused
+from turngym.leaderboard.schema.suite import Suite
+from turngym.leaderboard.schema.untrusted_json import STATED, strict_json
 from turngym.leaderboard.verification.verify import verify_folder
 
 LIMITS = ReadLimits(line_bytes=20_000, json_depth=6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from math import comb
 
 import numpy as np
@@ -10,24 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import trim_mean
 
-from turngym.benchmarks.stats import (
-    area_under,
+from turngym.envs.errors import BadValueError
+from turngym.envs.utils.statistics import (
+    bootstrap_mean,
     holm,
     improvement,
     interquartile_mean,
     paired,
     pass_all,
-    pass_any,
-    stratified,
+    pass_at,
+    sign_flip_p,
+    student_mean,
     two_stage,
-    value_at,
 )
-from turngym.envs.errors import BadValueError
 
 NUMBER = st.floats(-100, 100)
 SAMPLE = st.lists(NUMBER, min_size=1, max_size=12)
-
-# ---------------------------------------------------------------- means
 
 
 def test_interquartile_mean_by_hand() -> None:
@@ -51,25 +50,25 @@ def test_interquartile_mean_lies_within_and_moves_along(values: list[float], by:
 
 
 def test_intervals_are_the_same_every_time_and_cover_the_mean() -> None:
-    seeds = [[0.0, 1.0, 1.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0, 0.0]]
-    first = stratified(seeds)
-    assert first == stratified(seeds)
+    seeds = {"a": [[0.0, 1.0, 1.0, 0.0, 1.0]], "b": [[1.0, 1.0, 0.0, 0.0, 0.0]]}
+    first = two_stage(seeds)
+    assert first == two_stage(seeds)
     assert first.mean == 0.5
     assert first.low95 < 0.5 < first.high95
 
 
-def test_a_stratum_counts_the_same_however_large() -> None:
-    assert stratified([[1.0] * 100, [0.0]]).mean == 0.5
+def test_a_group_counts_the_same_however_large() -> None:
+    assert two_stage({"a": [[1.0] * 100], "b": [[0.0]]}).mean == 0.5
 
 
 def test_equal_values_have_an_interval_of_no_width() -> None:
-    got = stratified([[2.0, 2.0], [4.0, 4.0, 4.0]])
+    got = two_stage({"a": [[2.0, 2.0]], "b": [[4.0, 4.0, 4.0]]})
     assert (got.mean, got.low95, got.high95) == (3.0, 3.0, 3.0)
 
 
-def test_the_interval_of_one_stratum_is_that_of_its_mean() -> None:
+def test_the_interval_of_one_group_is_that_of_its_mean() -> None:
     values = np.random.default_rng(0).normal(size=200)
-    got = stratified([values])
+    got = two_stage({"a": [values]})
     error = values.std() / np.sqrt(len(values))
     assert got.low95 == pytest.approx(values.mean() - 1.96 * error, abs=0.15 * error)
     assert got.high95 == pytest.approx(values.mean() + 1.96 * error, abs=0.15 * error)
@@ -91,72 +90,6 @@ def test_worlds_are_never_resampled() -> None:
 def test_nothing_to_take_a_mean_of(bad: dict[str, list[list[float]]]) -> None:
     with pytest.raises(BadValueError, match="bootstrap"):
         two_stage(bad)
-
-
-# ---------------------------------------------------------------- pass@k, pass^k
-
-
-def test_passes_by_hand() -> None:
-    assert pass_any(4, 1, 2) == 0.5  # 3 of the 6 pairs hold the solved try
-    assert pass_all(4, 3, 2) == 0.5  # 3 of the 6 pairs are solved
-    assert pass_any(3, 0, 3) == pass_all(3, 2, 3) == 0.0
-    assert pass_any(3, 1, 3) == pass_all(3, 3, 3) == 1.0
-
-
-@given(st.integers(1, 12), st.data())
-def test_passes_are_means_over_all_choices(tries: int, data: st.DataObject) -> None:
-    solved, k = data.draw(st.integers(0, tries)), data.draw(st.integers(1, tries))
-    some, every = pass_any(tries, solved, k), pass_all(tries, solved, k)
-    assert 0 <= every <= solved / tries + 1e-12 <= some + 1e-9 <= 1 + 1e-9
-    # none of k solved is the same as all of k unsolved
-    assert 1 - some == pytest.approx(pass_all(tries, tries - solved, k))
-    assert pass_any(tries, solved, 1) == pytest.approx(solved / tries)
-    assert every == comb(solved, k) / comb(tries, k)
-
-
-@pytest.mark.parametrize("bad", [(3, 4, 1), (3, -1, 1), (3, 1, 0), (3, 1, 4), (0, 0, 1)])
-def test_passes_refuse_what_does_not_fit(bad: tuple[int, int, int]) -> None:
-    for rule in (pass_any, pass_all):
-        with pytest.raises(BadValueError, match="pass@k"):
-            rule(*bad)
-
-
-# ---------------------------------------------------------------- areas
-
-
-def test_areas_by_hand() -> None:
-    assert area_under([0, 10], [0, 1], 10) == 0.5
-    assert area_under([0, 5], [0, 1], 10) == 0.75  # half a budget's ramp, then flat
-    assert area_under([0, 20], [0, 1], 10) == 0.25  # what lies beyond does not count
-    assert area_under([4], [3], 10) == 3
-    assert value_at([0, 10], [0, 1], 2.5) == 0.25
-    assert value_at([0, 5, 5], [0, 1, 3], 5) == 3  # of equal places the last
-
-
-@given(st.lists(st.tuples(st.integers(0, 50), NUMBER), min_size=1, max_size=8), st.integers(1, 60))
-def test_an_area_lies_within_and_a_point_on_the_line_changes_nothing(
-    points: list[tuple[int, float]], limit: int
-) -> None:
-    points = sorted(dict(points).items())
-    xs, ys = [float(x) for x, _ in points], [y for _, y in points]
-    got = area_under(xs, ys, limit)
-    assert min(ys) - 1e-6 <= got <= max(ys) + 1e-6
-    middle = (xs[0] + xs[-1]) / 2 + 0.25
-    more = sorted([*zip(xs, ys, strict=True), (middle, value_at(xs, ys, middle))])
-    again = area_under([x for x, _ in more], [y for _, y in more], limit)
-    assert again == pytest.approx(got, abs=1e-6)
-
-
-def test_no_curves() -> None:
-    with pytest.raises(BadValueError, match="falls"):
-        area_under([1, 0], [0, 0], 1)
-    with pytest.raises(BadValueError, match="as many"):
-        value_at([1, 2], [0], 1)
-    with pytest.raises(BadValueError, match="limit"):
-        area_under([0], [0], 0)
-
-
-# ---------------------------------------------------------------- comparisons
 
 
 def test_paired_by_hand() -> None:
@@ -220,3 +153,100 @@ def test_comparisons_need_both_sides(bad: tuple[list[float], list[float]]) -> No
         paired(*bad)
     with pytest.raises(BadValueError, match="no values"):
         improvement([], [1.0])
+
+
+def test_passes_by_hand() -> None:
+    assert pass_at(1, 4, 2) == 0.5  # 3 of the 6 pairs hold the solved try
+    assert pass_all(3, 4, 2) == 0.5  # 3 of the 6 pairs are solved
+    assert pass_at(0, 3, 3) == pass_all(2, 3, 3) == 0.0
+    assert pass_at(1, 3, 3) == pass_all(3, 3, 3) == 1.0
+
+
+@given(st.integers(1, 12), st.data())
+def test_passes_are_means_over_all_choices(tries: int, data: st.DataObject) -> None:
+    solved, k = data.draw(st.integers(0, tries)), data.draw(st.integers(1, tries))
+    some, every = pass_at(solved, tries, k), pass_all(solved, tries, k)
+    assert 0 <= every <= solved / tries + 1e-12 <= some + 1e-9 <= 1 + 1e-9
+    # none of k solved is the same as all of k unsolved
+    assert 1 - some == pytest.approx(pass_all(tries - solved, tries, k))
+    assert pass_at(solved, tries, 1) == pytest.approx(solved / tries)
+    assert every == comb(solved, k) / comb(tries, k)
+
+
+@pytest.mark.parametrize("bad", [(4, 3, 1), (-1, 3, 1), (1, 3, 0), (1, 3, 4), (0, 0, 1)])
+def test_passes_refuse_what_does_not_fit(bad: tuple[int, int, int]) -> None:
+    for rule in (pass_at, pass_all):
+        with pytest.raises(BadValueError, match="pass@k"):
+            rule(*bad)
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(1, 7).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
+)
+def test_pass_at_and_pass_all_count_every_choice_of_trials(case: tuple[int, int, int]) -> None:
+    n, c, k = case
+    outcomes = [True] * c + [False] * (n - c)
+    choices = list(itertools.combinations(outcomes, k))
+    assert pass_at(c, n, k) == pytest.approx(np.mean([any(chosen) for chosen in choices]))
+    assert pass_all(c, n, k) == pytest.approx(np.mean([all(chosen) for chosen in choices]))
+
+
+def test_pass_at_one_is_the_share() -> None:
+    assert pass_at(3, 4, 1) == pass_all(3, 4, 1) == 0.75
+    assert pass_at(3, 4, 2) == 1.0
+    assert pass_all(3, 4, 2) == 0.5
+
+
+def test_every_world_weighs_the_same() -> None:
+    found = bootstrap_mean([[0.0, 1.0], [1.0] * 100])
+    assert found.mean == 0.75
+    assert (found.low95, found.high95) == (0.5, 1.0)
+
+
+def test_a_bootstrap_interval_is_near_the_normal_one() -> None:
+    values = np.random.default_rng(1).normal(0.5, 0.1, 200)
+    found = bootstrap_mean([values.tolist()])
+    half = 1.96 * values.std() / 200**0.5
+    assert found.mean == pytest.approx(values.mean())
+    assert found.low95 == pytest.approx(values.mean() - half, abs=0.2 * half)
+    assert found.high95 == pytest.approx(values.mean() + half, abs=0.2 * half)
+    assert found == bootstrap_mean([values.tolist()])
+
+
+def test_equal_samples_have_no_width() -> None:
+    assert bootstrap_mean([[1.0, 1.0], [0.5]]).model_dump() == {
+        "mean": 0.75,
+        "low95": 0.75,
+        "high95": 0.75,
+    }
+    for samples in ([], [[1.0], []]):
+        with pytest.raises(BadValueError):
+            bootstrap_mean(samples)
+
+
+def test_students_interval_of_three_runs() -> None:
+    found = student_mean([1.0, 2.0, 3.0])
+    half = 4.302652729911275 / 3**0.5  # t(0.975, 2 degrees), deviation 1
+    assert found.mean == 2.0
+    assert found.high95 - found.mean == pytest.approx(half)
+    assert found.mean - found.low95 == pytest.approx(half)
+    with pytest.raises(BadValueError, match="at least two"):
+        student_mean([1.0])
+
+
+def test_sign_flips_are_counted_exactly_for_few_tasks() -> None:
+    assert sign_flip_p([1.0, 1.0, 1.0, 1.0]) == pytest.approx(2 / 16)
+    assert sign_flip_p([1.0, -1.0, 1.0, -1.0]) == 1.0
+    assert sign_flip_p([0.0] * 4) == 1.0
+    assert sign_flip_p([0.0, 1.0, 0.0, 0.0]) == 1.0
+    assert sign_flip_p([-1.0] * 4) == sign_flip_p([1.0] * 4)
+    assert sign_flip_p([1.0, 1.0, 1.0, 0.0, 0.0]) == pytest.approx(2 / 8)
+
+
+def test_sign_flips_of_many_tasks_agree_with_the_t_test() -> None:
+    from scipy.stats import ttest_1samp
+
+    differences = np.random.default_rng(2).normal(0.2, 1.0, 100)
+    found = sign_flip_p(differences.tolist())
+    assert found == pytest.approx(float(ttest_1samp(differences, 0.0).pvalue), abs=0.02)

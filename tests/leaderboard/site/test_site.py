@@ -15,11 +15,11 @@ pytest.importorskip("jinja2")
 from board_helpers import verdict_of
 from site_helpers import EVIL, index_of, make_demo
 
+from turngym.envs.utils.statistics import Estimate
 from turngym.leaderboard.schema.board import Board
-from turngym.leaderboard.site import SiteSettings, build_site, words
-from turngym.leaderboard.site.charts import curves_of
 from turngym.leaderboard.schema.suite import Suite
-from turngym.leaderboard.schema.result import Estimate
+from turngym.leaderboard.site import SiteSettings, build_site, formatting
+from turngym.leaderboard.site.charts import curves_of
 
 
 class Links(html.parser.HTMLParser):
@@ -97,7 +97,7 @@ def test_the_board_shows_what_was_computed(demo: SiteSettings, suite: Suite) -> 
     rows = index_of(demo.entries.parent, suite)
     expert = next(one for one in rows if one.entry_id == "tiny-v1/expert").verdict.scores
     assert expert is not None
-    assert words.percent(expert.score.mean) in board
+    assert formatting.percent(expert.score.mean) in board
     for word in ("pass@2", "pass^2", "Tool calls", "✓ verified", "data-reference", "Matrix"):
         assert word in board
     algorithms = (demo.out / "boards" / "tiny-v1-algorithms-1.html").read_text()
@@ -162,9 +162,9 @@ def test_a_sealed_suite_tells_no_task(tmp_path: Path, suite: Suite, good: Path) 
     assert not (settings.out / "environments" / "tiny-v1").exists()
 
 
-def test_words() -> None:
-    assert words.plain("a\u202eb\x1b\x00c\td\n") == "a␚b␚␚c\td\n"
-    assert [words.amount(n) for n in (0, 950, 1500, 1_000_000, 7.6e9, 123_456)] == [
+def test_formatting() -> None:
+    assert formatting.plain("a\u202eb\x1b\x00c\td\n") == "a␚b␚␚c\td\n"
+    assert [formatting.amount(n) for n in (0, 950, 1500, 1_000_000, 7.6e9, 123_456)] == [
         "0",
         "950",
         "1.5k",
@@ -172,10 +172,10 @@ def test_words() -> None:
         "7.6B",
         "123k",
     ]
-    assert words.interval(Estimate(mean=0.5, low=0.25, high=0.75)) == "25.0 to 75.0"
-    assert [words.heat(x) for x in (-1, 0, 0.5, 1, 2)] == [0, 0, 10, 20, 20]
-    assert words.place("a b/<c>") == "a%20b/%3Cc%3E"
-    assert [words.probability(p) for p in (0.0001, 0.05)] == ["< 0.001", "0.050"]
+    assert formatting.interval(Estimate(mean=0.5, low95=0.25, high95=0.75)) == "25.0 to 75.0"
+    assert [formatting.heat(x) for x in (-1, 0, 0.5, 1, 2)] == [0, 0, 10, 20, 20]
+    assert formatting.place("a b/<c>") == "a%20b/%3Cc%3E"
+    assert [formatting.probability(p) for p in (0.0001, 0.05)] == ["< 0.001", "0.050"]
 
 
 def test_a_board_of_agents_has_no_curve() -> None:

@@ -13,10 +13,10 @@ from board_helpers import fields, verdict_of
 from turngym.agents.scripted import scripted
 from turngym.envs.errors import BadValueError, ContextFullError, DataError
 from turngym.envs.record import RecordEpisodes, Transcript, read_transcripts
-from turngym.leaderboard.schema.entry import Episode
 from turngym.leaderboard.entries_io.files import write_entry
 from turngym.leaderboard.entries_io.packing import episodes_from, manifest_for
 from turngym.leaderboard.entries_io.play import AgentStopped, play_suite, storable
+from turngym.leaderboard.schema.entry import Episode
 from turngym.leaderboard.schema.suite import Suite
 
 
