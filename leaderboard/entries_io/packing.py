@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...envs.errors import DataError
 from ...envs.record import Transcript, versions
 from ..schema.base import made
-from ..schema.entry import Episode, ErrorKind, Manifest, PlayedEnv, SuiteRef
+from ..schema.entry import Episode, Manifest, PlayedEnv, SuiteRef
 from ..schema.suite import Cell, Slot, Suite
-from .play import AgentStopped, one_line, storable, unplayed
+from .play import AgentStopped, episode_of, unplayed
 
 
 def manifest_for(suite: Suite, **fields: Any) -> Manifest:
@@ -60,7 +60,7 @@ def episodes_from(
         for cell in cells.values():
             slot = slots.get((cell.key, transcript.seed))
             if slot is not None and _is_of(transcript, cell):
-                _keep(found, slot, _episode(transcript, cell, slot, run))
+                _keep(found, slot, episode_of(transcript, cell, slot, run))
     missing = [slot for slot in suite.slots() if slot not in found]
     if missing and not fill:
         first = missing[0]
@@ -95,31 +95,3 @@ def _keep(found: dict[Slot, Episode], slot: Slot, episode: Episode) -> None:
             f"{episode.name}: two whole episodes are recorded with this seed, and an entry holds "
             "one. Record only what the agent finally did."
         )
-
-
-def _episode(transcript: Transcript, cell: Cell, slot: Slot, run: int) -> Episode:
-    steps: Sequence[Any] = transcript.steps
-    error: ErrorKind | None = None
-    why = ""
-    if transcript.status == "running":
-        error, why = "agent_error", "the episode was given up"
-    elif transcript.status == "env_error":
-        error, why, steps = "env_error", transcript.observation, steps[:-1]
-    if any(storable(step.action) != step.action for step in steps):
-        raise DataError(
-            f"transcript of {transcript.task_id}: an action holds a lone surrogate, which an entry "
-            "cannot; have the agent write valid UTF-8."
-        )
-    return Episode(
-        env=cell.key,
-        task=slot.task,
-        task_id=transcript.task_id,
-        task_digest=cell.digest_of_task(slot.task),
-        run=run,
-        trial=slot.trial,
-        seed=transcript.seed,
-        actions=tuple(step.action for step in steps),
-        chain=(transcript.chain, *(step.chain for step in steps)),
-        error=error,
-        why=one_line(why),
-    )

@@ -71,6 +71,12 @@ class Cell(Form):
         """Hash of the cell and all its tasks; an entry says which one it played."""
         return digest_of(self.model_dump())
 
+    def slots(self) -> Iterator[Slot]:
+        """Return every episode of one run on this cell, in order."""
+        for task in self.tasks:
+            for trial in range(self.trials):
+                yield Slot(self.key, task, trial)
+
     def digest_of_task(self, task: int) -> str:
         """The digest of the task with this index.
 
@@ -126,9 +132,7 @@ class Suite(Form):
     def slots(self) -> Iterator[Slot]:
         """Every episode of one run, in order."""
         for cell in self.cells:
-            for task in cell.tasks:
-                for trial in range(cell.trials):
-                    yield Slot(cell.key, task, trial)
+            yield from cell.slots()
 
     def seed_of(self, slot: Slot) -> int:
         """Seed of an episode; below 2**52, so that every JSON reader keeps it exact."""
