@@ -10,8 +10,8 @@ from rich.console import Console
 from ..envs.errors import BadValueError, UnknownNameError
 from .bench_options import BenchCommand
 from .matrix.executors import Executor, ProcessExecutor
-from .matrix.gpus import check_gpus, visible_gpus
 from .matrix.layout import Layout
+from .matrix.machine_info import check_gpus, visible_gpus
 from .matrix.progress_view import view
 from .matrix.report import write_report
 from .matrix.run import run_matrix

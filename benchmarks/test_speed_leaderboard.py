@@ -9,8 +9,8 @@ import pytest
 
 from turngym.leaderboard.entries_io.files import EntryFiles
 from turngym.leaderboard.ranking.index import entries_folder
-from turngym.leaderboard.suites import load_suite
 from turngym.leaderboard.suites.digests import make_world
+from turngym.leaderboard.suites.files import load_suite
 from turngym.leaderboard.verification.replay import replay_episode
 from turngym.leaderboard.verification.verify import verify_folder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..linear_crawler import LinearCrawler, LinearSettings, linear_world, train_linear
-from .cached_arms import Tell, Values, run_kept
+from .cached_arms import Tell, Values, run_arms
 from .experiments import CrawledArm, Crawling
 from .outcome import ArmRuns
 
@@ -20,15 +20,8 @@ def run_crawling(
     Raises:
         TurngymError: A setting that does not exist or does not fit.
     """
-    return tuple(
-        run_kept(
-            arm.name,
-            folder / experiment.key(arm),
-            seeds,
-            lambda seed, arm=arm: crawl_arm(experiment, arm, seed),
-            tell,
-        )
-        for arm in experiment.arms
+    return run_arms(
+        experiment, seeds, folder, tell, lambda arm, seed: crawl_arm(experiment, arm, seed)
     )
 
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from ...envs.digest import digest_of
-from ..matrix.schema import Frozen
+from ...leaderboard.schema.base import Form
 from ..matrix.suite import Start, Suite, SuiteEnv, SuiteRecipe
 
 MOST_SEEDS = 20
 _OF_CRAWLS = ("recall", "actions", "return")
 
 
-class TrainedArm(Frozen):
+class TrainedArm(Form):
     """A recipe trained in a world under a budget.
 
     Attributes:
@@ -30,7 +30,7 @@ class TrainedArm(Frozen):
     column: SuiteEnv
 
 
-class Training(Frozen):
+class Training(Form):
     """Arms that are trained as cells of the matrix, each in a matrix of its own.
 
     Attributes:
@@ -68,7 +68,7 @@ class Training(Frozen):
         return f"{arm.name}-{self.suite(arm).digest[:12]}"
 
 
-class PlayedArm(Frozen):
+class PlayedArm(Form):
     """A rollout strategy.
 
     Attributes:
@@ -82,7 +82,7 @@ class PlayedArm(Frozen):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Playing(Frozen):
+class Playing(Form):
     """Arms that play the same tasks with the same model; nothing is trained.
 
     Attributes:
@@ -113,7 +113,7 @@ class Playing(Frozen):
         return _key(self, arm)
 
 
-class CrawledArm(Frozen):
+class CrawledArm(Form):
     """A linear crawler, trained by PaSa's session PPO.
 
     Attributes:
@@ -127,7 +127,7 @@ class CrawledArm(Frozen):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Crawling(Frozen):
+class Crawling(Form):
     """Arms of the linear crawler; whole crawls of the first dev requests are scored.
 
     Attributes:
@@ -150,7 +150,7 @@ class Crawling(Frozen):
         return _key(self, arm)
 
 
-class PlannedArm(Frozen):
+class PlannedArm(Form):
     """A planner.
 
     Attributes:
@@ -164,7 +164,7 @@ class PlannedArm(Frozen):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Planning(Frozen):
+class Planning(Form):
     """Arms that plan with the same model and the same learned trajectory reward.
 
     Attributes:
@@ -201,7 +201,7 @@ class Planning(Frozen):
         return _key(self, arm)
 
 
-def _key(experiment: Playing | Crawling | Planning, arm: Frozen) -> str:
+def _key(experiment: Playing | Crawling | Planning, arm: Form) -> str:
     whole = experiment.model_dump(mode="json", exclude={"arms"})
     content = {**whole, "arm": arm.model_dump(mode="json")}
     return f"{content['arm']['name']}-{digest_of(content)[:12]}"

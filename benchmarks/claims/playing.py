@@ -23,8 +23,8 @@ from ...algos.rollouts import Branch, Chains, Expand, Player, seed_at
 from ..machine import prepare
 from ..matrix.references import start_model
 from ..matrix.suite import Limits, SuiteEnv
-from .cached_arms import Tell, Values, run_kept
-from .experiments import PlayedArm, Playing
+from .cached_arms import Tell, Values, run_arms
+from .experiments import Planning, PlayedArm, Playing
 from .outcome import ArmRuns
 
 ROLLOUTS: dict[str, Any] = {"chains": Chains, "expand": Expand, "branch": Branch}
@@ -46,15 +46,22 @@ def run_playing(
             known.append(player_of(experiment))
         return play_arm(experiment, arm, seed, known[0])
 
-    return tuple(
-        run_kept(arm.name, folder / experiment.key(arm), seeds, lambda s, a=arm: values(a, s), tell)
-        for arm in experiment.arms
-    )
+    return run_arms(experiment, seeds, folder, tell, values)
 
 
 def player_of(experiment: Playing) -> Player:
     """The model in its world."""
     prepare(small=True)
+    folder = starting_model(experiment)
+    tokenizer = load_tokenizer(folder)
+    engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
+    env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
+    sampling = Sampling(max_tokens=experiment.max_tokens, temperature=1.0)
+    return Player(env, engine, make_renderer(tokenizer), sampling, None)
+
+
+def starting_model(experiment: Playing | Planning) -> str:
+    """Return the folder of the model that acts; it is made when it is missing."""
     column = SuiteEnv(
         id=experiment.env_id,
         settings=experiment.settings,
@@ -64,12 +71,7 @@ def player_of(experiment: Playing) -> Player:
         eval_tasks=1,
         eval_every=0,
     )
-    folder, _ = start_model(column)
-    tokenizer = load_tokenizer(folder)
-    engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
-    env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
-    sampling = Sampling(max_tokens=experiment.max_tokens, temperature=1.0)
-    return Player(env, engine, make_renderer(tokenizer), sampling, None)
+    return start_model(column)[0]
 
 
 def play_arm(experiment: Playing, arm: PlayedArm, seed: int, player: Player) -> Values:

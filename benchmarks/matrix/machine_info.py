@@ -1,4 +1,4 @@
-"""What a result was computed with."""
+"""What this machine is, which GPUs it has, and whether a suite can run here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 
 from ...algos.versions import versions
+from ...envs.errors import BadValueError
 from .cell import Machine
+from .suite import Suite
 
 
 def this_machine(device: str = "cpu") -> Machine:
@@ -54,3 +56,39 @@ def memory_gb() -> float:
     """Memory of the machine."""
     size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return round(size / 1024**3, 1)
+
+
+def visible_gpus() -> list[str]:
+    """GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    given = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    named = [name for name in given if name]
+    return named[:count] if named else [str(i) for i in range(count)]
+
+
+def check_gpus(suite: Suite, gpus: list[str]) -> None:
+    """Refuse a suite that this machine is too small for.
+
+    Raises:
+        BadValueError: It needs a GPU, or one with more memory.
+    """
+    if not suite.gpu_memory_gb:
+        return
+    need = f"suite {suite.name!r} needs GPUs with {suite.gpu_memory_gb:g} GB"
+    if not gpus:
+        raise BadValueError(
+            f"{need}; torch sees none on this machine. Run it on one that has them, or take "
+            "--suite standard."
+        )
+    import torch
+
+    for i in range(len(gpus)):
+        found = torch.cuda.get_device_properties(i)
+        memory = found.total_memory / 1024**3
+        if memory < suite.gpu_memory_gb:
+            raise BadValueError(
+                f"{need}; {found.name} has {memory:.0f} GB. Leave it out of CUDA_VISIBLE_DEVICES, "
+                "or take --suite standard."
+            )

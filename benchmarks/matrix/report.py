@@ -12,10 +12,9 @@ from typing import Any
 from ...envs.errors import MissingExtraError
 from ...envs.utils.statistics import Estimate
 from .cell import CellResult, Machine
-from .costs import Cost, costs
 from .curves import Unit, budget_lines, env_lines
 from .plots import Plot, Tick, Whisker, colours, plot, short, whiskers
-from .ranking import Ranking, ranking
+from .ranking import Cost, Ranking, costs, ranking
 from .results import Place, Results
 
 TEMPLATES = Path(__file__).parent / "templates"

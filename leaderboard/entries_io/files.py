@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from ...envs.errors import BadValueError, DataError
-from ..schema.base import F, filled
+from ..schema.base import F, parse_form
 from ..schema.entry import EPISODES, MANIFEST, SIGNATURE, Episode, Manifest
 from ..schema.limits import ReadLimits
 from ..schema.result import refused
@@ -113,7 +113,7 @@ def _listed(root: Path, limits: ReadLimits) -> list[PurePosixPath]:
 def _form(kind: type[F], data: bytes, where: str, limits: ReadLimits) -> F:
     strict_json(data, where, limits)
     try:
-        return filled(kind, data, where)
+        return parse_form(kind, data, where)
     except DataError as error:
         raise refused("format", str(error)) from error
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...envs.errors import DataError
 from ...envs.record import Transcript, versions
-from ..schema.base import made
+from ..schema.base import make_form
 from ..schema.entry import Episode, Manifest, PlayedEnv, SuiteRef
 from ..schema.suite import Cell, Slot, Suite
 from .play import AgentStopped, episode_of, unplayed
@@ -32,7 +32,7 @@ def manifest_for(suite: Suite, **fields: Any) -> Manifest:
         "versions": dict(versions()),
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
     }
-    return made(Manifest, "entry", **(filled_in | fields))
+    return make_form(Manifest, "entry", **(filled_in | fields))
 
 
 def episodes_from(

@@ -14,7 +14,7 @@ from ...envs.errors import DataError
 from ...envs.record import versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest
-from ..schema.base import filled
+from ..schema.base import parse_form
 from ..schema.entry import MANIFEST
 from ..schema.result import Refused, Verdict
 
@@ -119,7 +119,7 @@ def read_index(database: Path) -> list[Indexed]:
     with _open(database) as base:
         rows = base.execute("SELECT entry_id, verdict FROM entries ORDER BY entry_id").fetchall()
     return [
-        Indexed(entry_id=name, verdict=filled(Verdict, text, f"{database}, {name}"))
+        Indexed(entry_id=name, verdict=parse_form(Verdict, text, f"{database}, {name}"))
         for name, text in rows
     ]
 

@@ -117,7 +117,7 @@ def write_site(settings: ServerSettings) -> None:
         *("--entries", settings.entries, "--index", settings.index, "--out", settings.site),
         *(word for path in public_suite_files(settings) for word in ("--suite-file", path)),
     ]
-    command = [sys.executable, "-P", "-m", "turngym.leaderboard.site.process", *map(str, words)]
+    command = [sys.executable, "-P", "-m", "turngym.leaderboard.site.build", *map(str, words)]
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=settings.build_s, check=False, text=True

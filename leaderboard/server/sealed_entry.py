@@ -11,14 +11,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...envs.record import link
 from ..entries_io.files import write_entry
 from ..entries_io.packing import manifest_for
-from ..entries_io.play import one_line
-from ..schema.base import Form, filled
+from ..entries_io.play import episode_of, one_line, start_slot
+from ..schema.base import Form, parse_form
 from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
-from ..schema.suite import Cell, Slot
-from .sealed import started
+from ..schema.suite import Slot
 from .seasons import PlayedSeason
 from .settings import ServerSettings
 from .store import opened
@@ -76,7 +74,7 @@ def finish(settings: ServerSettings, season: PlayedSeason, account: str) -> dict
         raise Fault(409, "describe", "say first what the entry is: name, organisation, licence.")
     if not rows:
         raise Fault(409, "unplayed", "no episode was played.")
-    fields = filled(EntryFields, entry["fields"], "the entry")
+    fields = parse_form(EntryFields, entry["fields"], "the entry")
     manifest = manifest_for(season.suite, board="agents", **dict(fields))
     episodes = _episodes(season, rows, steps)
     submission = new_id()
@@ -148,27 +146,24 @@ def _episodes(
     played = {Slot(row["env"], row["task"], row["trial"]): row for row in rows}
     episodes = []
     for cell in season.suite.cells:
-        world = season.world(cell)
-        for place in range(len(cell.tasks)):
+        recorder = season.recorder(cell)
+        for place, task in enumerate(cell.tasks):
             for trial in range(cell.trials):
-                slot = Slot(cell.key, place, trial)
-                row = played.get(slot)
+                row = played.get(Slot(cell.key, place, trial))
                 taken = [] if row is None else steps[row["id"]]
-                first = started(season, world, cell, slot)
-                episodes.append(_episode(season, cell, slot, world, first, row, taken))
+                slot = Slot(cell.key, task, trial)
+                start_slot(recorder, season.suite, cell, slot)
+                begun = episode_of(recorder.transcript, cell, slot, 0)
+                fields = _outcome(row) | {
+                    "actions": tuple(step["action"] for step in taken),
+                    "chain": (*begun.chain, *(step["chain"] for step in taken)),
+                }
+                episodes.append(begun.model_copy(update=fields))
     return episodes
 
 
-def _episode(  # noqa: PLR0913 - what an episode is made of
-    season: PlayedSeason,
-    cell: Cell,
-    slot: Slot,
-    world: Any,
-    first: str,
-    row: sqlite3.Row | None,
-    taken: list[sqlite3.Row],
-) -> Episode:
-    task = cell.tasks[slot.task]
+def _outcome(row: sqlite3.Row | None) -> dict[str, Any]:
+    """Return what stopped an episode, if anything did."""
     status = "running" if row is None else row["status"]
     error: ErrorKind | None = None
     if status in ("running", "expired"):
@@ -176,15 +171,4 @@ def _episode(  # noqa: PLR0913 - what an episode is made of
     elif status == "env_error":
         error = "env_error"
     why = NOT_PLAYED if row is None else row["why"] or ("not ended" if error else "")
-    return Episode(
-        env=cell.key,
-        task=task,
-        task_id=world.episode.task.id,
-        task_digest=cell.digest_of_task(task),
-        trial=slot.trial,
-        seed=season.suite.seed_of(Slot(cell.key, task, slot.trial)),
-        actions=tuple(step["action"] for step in taken),
-        chain=(link("", world.instructions, first), *(step["chain"] for step in taken)),
-        error=error,
-        why=one_line(why) if error else "",
-    )
+    return {"error": error, "why": one_line(why) if error else ""}

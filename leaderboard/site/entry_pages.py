@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ...envs.digest import digest_of
+from ...envs.record import RecordEpisodes, Transcript
 from ..entries_io.files import EntryFiles
 from ..ranking.board import reference_of
 from ..ranking.index import Indexed
+from ..schema.entry import Episode
 from ..schema.result import EpisodeResult, Verdict
-from ..schema.suite import Suite
+from ..schema.suite import Cell, Suite
 from ..suites.digests import make_world
+from .board_pages import Placed
 from .rendering import HERE, Folder, Renderer
-from .transcripts import by_task, shown
-
-if TYPE_CHECKING:
-    from .board_pages import Placed
-    from .build import SiteSettings
+from .settings import SiteSettings
 
 _STAMP = "stamp.txt"
+
+
+@dataclass(frozen=True)
+class ShownEpisode:
+    """One episode as its page shows it: what the entry holds, and what replaying it gives."""
+
+    episode: Episode
+    transcript: Transcript
+    total: float
+
+    @property
+    def status(self) -> str:
+        """How it ended; the error where one stopped it."""
+        return self.episode.error or self.transcript.status
 
 
 def write_entry_pages(
@@ -74,8 +88,8 @@ def _write_transcripts(
         return
     files = EntryFiles(settings.entries / one.entry_id)
     for cell in suite.cells:
-        world = make_world(cell)
-        for task, episodes in by_task(files.episodes(), cell.key).items():
+        recorder = RecordEpisodes(make_world(cell), None)
+        for task, episodes in _by_task(files.episodes(), cell.key).items():
             text = renderer.text(
                 "task.html",
                 depth=4,
@@ -84,13 +98,32 @@ def _write_transcripts(
                 entry_id=one.entry_id,
                 cell=cell,
                 task=task,
-                rules=world.instructions,
+                rules=recorder.inner.instructions,
                 tasks=cell.tasks,
-                episodes=[shown(world, cell, episode) for episode in episodes],
+                episodes=[_replay(recorder, cell, episode) for episode in episodes],
             )
             folder.write(f"{home}/{cell.key}/{task}.html", text)
-        world.close()
+        recorder.close()
     folder.write(f"{home}/{_STAMP}", stamp)
+
+
+def _replay(recorder: RecordEpisodes, cell: Cell, episode: Episode) -> ShownEpisode:
+    """Replay an episode of a verified entry, which holds no texts but actions."""
+    recorder.reset(seed=episode.seed, options={"split": cell.split, "task": episode.task})
+    for action in episode.actions:
+        recorder.step(action)
+    return ShownEpisode(episode, recorder.transcript, recorder.inner.episode.total_reward)
+
+
+def _by_task(episodes: Iterator[Episode], env: str) -> dict[int, list[Episode]]:
+    """Return the episodes of one cell by task; runs and trials in order."""
+    found: dict[int, list[Episode]] = {}
+    for episode in episodes:
+        if episode.env == env:
+            found.setdefault(episode.task, []).append(episode)
+    for listed in found.values():
+        listed.sort(key=lambda episode: (episode.run, episode.trial))
+    return dict(sorted(found.items()))
 
 
 def _stamp(verdict: Verdict, uploads: bool) -> str:

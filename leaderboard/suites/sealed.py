@@ -19,10 +19,10 @@ import numpy as np
 from pydantic import Field
 
 from ...envs.errors import BadValueError, DataError, UnknownNameError
-from ..schema.base import Form, filled, made
+from ..schema.base import Form, make_form, parse_form
 from ..schema.suite import Cell, Digest, Slug, Suite
-from . import load_suite, write_suite
 from .digests import Tick, make_world, with_digests
+from .files import load_suite, write_suite
 
 _HEAD = b"turngym season 1\n"
 _WORLD_SEEDS, _SUITE_SEEDS, _ENDLESS = 2**31, 2**52, 2**20
@@ -115,7 +115,7 @@ def sealed_suite(base: Suite, name: str, secret: str, tell: Tick | None = None) 
         "seed": _drawn(secret, "suite") % _SUITE_SEEDS,
         "cells": cells,
     }
-    return with_digests(made(Suite, "season", **fields), tell)
+    return with_digests(make_form(Suite, "season", **fields), tell)
 
 
 def _sealed_cell(cell: Cell, secret: str) -> Cell:
@@ -130,7 +130,7 @@ def _sealed_cell(cell: Cell, secret: str) -> Cell:
         drawn = rng.choice(_ENDLESS if size is None else size, count, replace=False)
         tasks = tuple(sorted(int(index) for index in drawn))
     world.close()
-    return made(Cell, "season", **(dict(cell) | {"settings": settings, "tasks": tasks}))
+    return make_form(Cell, "season", **(dict(cell) | {"settings": settings, "tasks": tasks}))
 
 
 def _drawn(secret: str, what: str) -> int:
@@ -210,7 +210,7 @@ def read_season(root: Path, name: str) -> Season:
     if name not in season_names(root):
         raise UnknownNameError("season", name, season_names(root))
     path = root / name / PUBLIC
-    return filled(Season, path.read_bytes(), str(path))
+    return parse_form(Season, path.read_bytes(), str(path))
 
 
 def season_names(root: Path) -> list[str]:
@@ -268,7 +268,7 @@ def check_revealed(public: Season, folder: Path, tell: Tick | None = None) -> Su
         DataError: Something is other than was committed to.
     """
     path = folder / SECRET
-    secret = filled(Secret, path.read_bytes(), str(path))
+    secret = parse_form(Secret, path.read_bytes(), str(path))
     base = load_suite(folder / f"{public.base}.json")
     suite = load_suite(folder / f"{public.suite_id}.json")
     if base.digest != public.base_digest:

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from ...envs.errors import UnknownNameError
 from ..schema.entry import Episode, Manifest, PlayedEnv
 from ..schema.result import refused
 from ..schema.suite import Cell, Slot, Suite
-from ..suites import load_suite, suite_ids
 
 MIN_RUNS = 3
 """Training runs that an entry on the board of algorithms needs."""
 OVERSHOOT = 1.05
 """Training ends after the step that reaches the budget: by so much it may be passed."""
-
-
-def known_suites(extra: Sequence[Path] = ()) -> dict[str, Suite]:
-    """The package's suites and those of further files, by id."""
-    found = {name: load_suite(name) for name in suite_ids()}
-    for path in extra:
-        suite = load_suite(path)
-        found[suite.id] = suite
-    return found
 
 
 def suite_of(manifest: Manifest, suites: Mapping[str, Suite]) -> Suite:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...envs.errors import DataError
-from ..schema.base import filled
+from ..schema.base import parse_form
 from ..schema.limits import ReadLimits, ReplayLimits
 from ..schema.result import Reason, Refusal, Verdict
 
@@ -153,7 +153,7 @@ class _Run:
 
     def _heard(self, message: dict[str, Any], tell: Tick | None) -> Answer:
         if "verdict" in message:
-            return filled(Verdict, json.dumps(message["verdict"]), "the verifying process")
+            return parse_form(Verdict, json.dumps(message["verdict"]), "the verifying process")
         if "stopped" in message:
             return message["stopped"]
         self._replayed, total = message["progress"]

@@ -38,7 +38,7 @@ def _verdict(request: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     from ..entries_io.archive import unpack
     from ..schema.limits import ReadLimits
     from ..schema.result import Refused, Verdict
-    from .checks import known_suites
+    from ..suites.files import known_suites
     from .verify import verify_folder
 
     entry = Path(request["entry"])

@@ -18,7 +18,8 @@ from ..schema.limits import ReadLimits
 from ..schema.result import EpisodeResult, Refused, Verdict, refused
 from ..schema.suite import Cell, Slot, Suite
 from ..suites.digests import make_world
-from .checks import check_coverage, check_manifest, check_slot, known_suites, suite_of
+from ..suites.files import known_suites
+from .checks import check_coverage, check_manifest, check_slot, suite_of
 from .replay import replay_episode
 
 Tick = Callable[[int, int], None]

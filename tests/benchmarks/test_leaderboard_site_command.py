@@ -13,7 +13,7 @@ from board_helpers import make_entry, tiny_suite
 from turngym.benchmarks.cli import main
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.accounts import account_of
-from turngym.leaderboard.suites import write_suite
+from turngym.leaderboard.suites.files import write_suite
 from turngym.leaderboard.suites.sealed import is_revealed
 
 

@@ -23,7 +23,7 @@ from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.server import ServerSettings, new_token
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.site import SiteSettings, build_site
-from turngym.leaderboard.suites import write_suite
+from turngym.leaderboard.suites.files import write_suite
 
 
 @pytest.fixture(scope="module")

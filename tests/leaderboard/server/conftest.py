@@ -17,7 +17,7 @@ from server_helpers import Place, sealed_base
 
 from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.server import ServerSettings, new_token
-from turngym.leaderboard.suites import write_suite
+from turngym.leaderboard.suites.files import write_suite
 from turngym.leaderboard.suites.sealed import SeasonTerms, open_season
 
 

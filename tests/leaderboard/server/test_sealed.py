@@ -24,8 +24,8 @@ from turngym.leaderboard.ranking.index import read_index
 from turngym.leaderboard.schema.suite import Slot, Suite
 from turngym.leaderboard.server import ServerSettings, new_token, reveal_and_replay
 from turngym.leaderboard.server.app import make_app
-from turngym.leaderboard.suites import load_suite
 from turngym.leaderboard.suites.digests import make_world
+from turngym.leaderboard.suites.files import load_suite
 from turngym.leaderboard.suites.sealed import (
     SEALED,
     check_revealed,

@@ -20,7 +20,7 @@ from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.server import new_token, revoke_tokens
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.submissions import find, take_next, update
-from turngym.leaderboard.verification.checks import known_suites
+from turngym.leaderboard.suites.files import known_suites
 from turngym.leaderboard.verification.verify import verify_folder
 
 

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from turngym.envs.errors import DataError, UnknownNameError
 from turngym.envs.registry import all_ids
 from turngym.leaderboard.schema.suite import Cell, Slot, Suite
-from turngym.leaderboard.suites import DRAFTS, draft, load_suite, suite_ids, write_suite
+from turngym.leaderboard.suites.definitions import DRAFTS, draft
 from turngym.leaderboard.suites.digests import drifts
+from turngym.leaderboard.suites.files import load_suite, suite_ids, write_suite
 
 FROZEN = {
     "micro-v1": ("08086935e056fd592c22a7c3dd7f83d0", 8, 160, 320),

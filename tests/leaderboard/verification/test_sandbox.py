@@ -15,7 +15,7 @@ from turngym.leaderboard.ranking.index import entries_folder
 from turngym.leaderboard.schema.limits import ReplayLimits
 from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.schema.suite import Suite
-from turngym.leaderboard.suites import write_suite
+from turngym.leaderboard.suites.files import write_suite
 from turngym.leaderboard.verification.sandbox import verify, verify_queue
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits are tested on Linux")
