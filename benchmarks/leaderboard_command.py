@@ -16,7 +16,13 @@ from ..envs.errors import DataError, TurngymError, UnknownNameError
 from ..leaderboard.entries_io.files import write_entry
 from ..leaderboard.entries_io.signing import new_key
 from ..leaderboard.ranking.board import REFERENCES, boards
-from ..leaderboard.ranking.index import entries_folder, entry_folders, index_path, read_index, rebuild
+from ..leaderboard.ranking.index import (
+    entries_folder,
+    entry_folders,
+    index_path,
+    read_index,
+    rebuild,
+)
 from ..leaderboard.schema.limits import ReplayLimits
 from ..leaderboard.schema.result import Verdict
 from ..leaderboard.schema.suite import Suite

@@ -117,9 +117,9 @@ def _changed(
     settings: StarterSettings | BlankSettings, start: TaughtStart | BlankStart
 ) -> StarterSettings | BlankSettings:
     known = {f.name for f in dataclasses.fields(settings)}
-    if strangers := sorted(start.settings.keys() - known):
+    if unknown := sorted(start.settings.keys() - known):
         raise BadValueError(
-            f"start {start.kind!r}: unknown setting {strangers[0]!r}; expected one of "
+            f"start {start.kind!r}: unknown setting {unknown[0]!r}; expected one of "
             f"{', '.join(sorted(known))}."
         )
     return dataclasses.replace(settings, **start.settings)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ...envs.utils.statistics import Estimate, sign_flip_p
 from ..schema.board import Board, BoardRow, PairedTest
 from ..schema.entry import BoardName, Budget, Manifest, ReferenceName, Track
-from ..schema.result import Scores, Verdict
+from ..schema.result import Scores
 from .index import Indexed
 from .scoring import task_scores
 
@@ -25,9 +25,9 @@ def boards(index: Sequence[Indexed]) -> list[Board]:
     accepted = [one for one in index if one.verdict.scores is not None]
     found: dict[Key, list[Indexed]] = {}
     for one in accepted:
-        manifest = _manifest(one.verdict)
+        manifest = one.manifest
         track = manifest.track
-        found.setdefault((_suite(manifest), manifest.board, track), []).append(one)
+        found.setdefault((manifest.suite.id, manifest.board, track), []).append(one)
     return [
         _board(key, _with_references(key, entries, accepted))
         for key, entries in sorted(found.items(), key=_order)
@@ -36,8 +36,8 @@ def boards(index: Sequence[Indexed]) -> list[Board]:
 
 def reference_of(one: Indexed) -> ReferenceName | None:
     """Which reference row an entry is; only the one under the reference's own name counts."""
-    manifest = _manifest(one.verdict)
-    named = one.entry_id == f"{_suite(manifest)}/{manifest.reference}"
+    manifest = one.manifest
+    named = one.entry_id == f"{manifest.suite.id}/{manifest.reference}"
     return manifest.reference if named else None
 
 
@@ -72,7 +72,7 @@ def _with_references(
         for one in accepted
         if one.entry_id not in have
         and reference_of(one) is not None
-        and _suite(_manifest(one.verdict)) == key[0]
+        and one.manifest.suite.id == key[0]
     ]
     return [*entries, *further]
 
@@ -95,8 +95,8 @@ def _board(key: Key, entries: list[Indexed]) -> Board:
 
 def _standing(one: Indexed) -> tuple[float, float, str, str]:
     """Best first; at equal scores the older one."""
-    scores = _scores(one.verdict)
-    date = _manifest(one.verdict).date
+    scores = one.scores
+    date = one.manifest.date
     return -scores.score.mean, -scores.success.mean, date, one.entry_id
 
 
@@ -109,7 +109,7 @@ def _ranks(ordered: Sequence[Indexed]) -> list[int | None]:
             ranks.append(None)
             continue
         place += 1
-        score = _scores(one.verdict).score.mean
+        score = one.scores.score.mean
         if score != last_score:
             last, last_score = place, score
         ranks.append(last)
@@ -117,7 +117,7 @@ def _ranks(ordered: Sequence[Indexed]) -> list[int | None]:
 
 
 def _row(one: Indexed, board: BoardName, rank: int | None, test: PairedTest | None) -> BoardRow:
-    manifest, scores = _manifest(one.verdict), _scores(one.verdict)
+    manifest, scores = one.manifest, one.scores
     return BoardRow(
         rank=rank,
         entry_id=one.entry_id,
@@ -125,7 +125,7 @@ def _row(one: Indexed, board: BoardName, rank: int | None, test: PairedTest | No
         organisation=manifest.organisation,
         date=manifest.date,
         board=board,
-        suite=_suite(manifest),
+        suite=manifest.suite.id,
         reference=reference_of(one),
         reproduces=manifest.reproduces,
         track=manifest.track,
@@ -158,17 +158,3 @@ def _mean_cost(manifest: Manifest) -> Budget:
         sampled_tokens=round(sum(u.sampled_tokens for u in used) / len(used)),
         tool_calls=round(sum(u.tool_calls for u in used) / len(used)),
     )
-
-
-def _manifest(verdict: Verdict) -> Manifest:
-    assert verdict.manifest is not None, "an accepted entry was read"
-    return verdict.manifest
-
-
-def _scores(verdict: Verdict) -> Scores:
-    assert verdict.scores is not None, "an accepted entry has scores"
-    return verdict.scores
-
-
-def _suite(manifest: Manifest) -> str:
-    return f"{manifest.suite.name}-v{manifest.suite.version}"

@@ -15,10 +15,10 @@ from ...envs.record import versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest
 from ..schema.base import parse_form
-from ..schema.entry import MANIFEST
-from ..schema.result import Refused, Verdict
+from ..schema.entry import MANIFEST, Manifest
+from ..schema.result import Refused, Scores, Verdict
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
     entry_id TEXT PRIMARY KEY,
@@ -50,6 +50,18 @@ class Indexed:
 
     entry_id: str
     verdict: Verdict
+
+    @property
+    def manifest(self) -> Manifest:
+        """Description of an accepted entry."""
+        assert self.verdict.manifest is not None, "an accepted entry was read"
+        return self.verdict.manifest
+
+    @property
+    def scores(self) -> Scores:
+        """Scores of an accepted entry."""
+        assert self.verdict.scores is not None, "an accepted entry has scores"
+        return self.verdict.scores
 
 
 def entries_folder() -> Path:
@@ -135,6 +147,8 @@ def _digest(folder: Path) -> str:
 def _known(database: Path) -> dict[tuple[str, str], Verdict]:
     if not database.is_file():
         return {}
+    with _open(database, renew=True):
+        pass
     return {
         (one.entry_id, one.verdict.entry_digest): one.verdict
         for one in read_index(database)
@@ -158,7 +172,7 @@ def _row(one: Indexed, now: str) -> tuple[object, ...]:
     described = (
         (
             manifest.board,
-            f"{manifest.suite.name}-v{manifest.suite.version}",
+            manifest.suite.id,
             manifest.name,
             manifest.organisation,
             manifest.date,
@@ -179,8 +193,12 @@ def _row(one: Indexed, now: str) -> tuple[object, ...]:
 
 
 @contextlib.contextmanager
-def _open(database: Path) -> Iterator[sqlite3.Connection]:
-    """The database in one transaction; closed in the end.
+def _open(database: Path, renew: bool = False) -> Iterator[sqlite3.Connection]:
+    """Open the database in one transaction; close it in the end.
+
+    Args:
+        database: The file.
+        renew: Whether an index of an earlier version is emptied; it can always be rebuilt.
 
     Raises:
         DataError: The file is no index.
@@ -190,9 +208,12 @@ def _open(database: Path) -> Iterator[sqlite3.Connection]:
         with base:
             version = base.execute("PRAGMA user_version").fetchone()[0]
             tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if tables and version != _VERSION:
+            if renew and 0 < version < _VERSION:
+                base.execute("DROP TABLE entries")
+            elif tables and version != _VERSION:
                 raise DataError(
-                    f"{database}: is no index of this version (found {version}); name another file."
+                    f"{database}: is no index of this version (found {version}); rebuild it with "
+                    "`turngym leaderboard index`, or name another file."
                 )
             base.execute(_SCHEMA)
             base.execute(f"PRAGMA user_version = {_VERSION}")

@@ -45,6 +45,11 @@ class SuiteRef(Form):
     version: int = Field(ge=1)
     digest: Digest
 
+    @property
+    def id(self) -> str:
+        """Name and version, as in ``micro-v1``."""
+        return f"{self.name}-v{self.version}"
+
 
 class PlayedEnv(Form):
     """A world as it was played: ``digest`` is that of the suite's cell."""

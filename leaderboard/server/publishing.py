@@ -56,7 +56,7 @@ def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str)
     """
     manifest = verdict.manifest
     assert manifest is not None, "an accepted entry was read"
-    entry_id = f"{manifest.suite.name}-v{manifest.suite.version}/{_slug(manifest.name)}-{name[:8]}"
+    entry_id = f"{manifest.suite.id}/{_slug(manifest.name)}-{name[:8]}"
     target = settings.entries / entry_id
     if target.exists():
         return entry_id

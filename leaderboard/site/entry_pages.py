@@ -44,10 +44,7 @@ def write_entry_pages(
     not known, as that of a sealed season, nothing tells which tasks were played.
     """
     verdict = one.verdict
-    manifest, scores = verdict.manifest, verdict.scores
-    assert manifest is not None, "an accepted entry was read"
-    assert scores is not None, "an accepted entry has scores"
-    suite = settings.suites.get(f"{manifest.suite.name}-v{manifest.suite.version}")
+    suite = settings.suites.get(one.manifest.suite.id)
     linked = settings.transcripts and suite is not None
     if suite is not None and settings.transcripts:
         _write_transcripts(renderer, folder, one, suite, settings)
@@ -63,8 +60,8 @@ def write_entry_pages(
         depth=3,
         here="boards",
         one=one,
-        manifest=manifest,
-        scores=scores,
+        manifest=one.manifest,
+        scores=one.scores,
         verdict=verdict,
         standing=standing,
         reference=reference_of(one),
@@ -80,7 +77,6 @@ def _write_transcripts(
     renderer: Renderer, folder: Folder, one: Indexed, suite: Suite, settings: SiteSettings
 ) -> None:
     verdict, home = one.verdict, f"entries/{one.entry_id}"
-    assert verdict.manifest is not None, "an accepted entry was read"
     stamp = _stamp(verdict, settings.uploads)
     old = folder.root / home / _STAMP
     if old.is_file() and old.read_text(encoding="utf-8") == stamp:
@@ -94,7 +90,7 @@ def _write_transcripts(
                 "task.html",
                 depth=4,
                 here="boards",
-                name=verdict.manifest.name,
+                name=one.manifest.name,
                 entry_id=one.entry_id,
                 cell=cell,
                 task=task,

@@ -22,7 +22,7 @@ def suite_of(manifest: Manifest, suites: Mapping[str, Suite]) -> Suite:
         Refused: There is no such suite, not in this version, or it has other content.
     """
     wanted = manifest.suite
-    suite = suites.get(f"{wanted.name}-v{wanted.version}")
+    suite = suites.get(wanted.id)
     if suite is None:
         versions = sorted(s.version for s in suites.values() if s.name == wanted.name)
         if versions:

@@ -193,3 +193,18 @@ def test_files_that_are_no_index(tmp_path: Path, entries: Path, suite: Suite) ->
             rebuild(entries, path, lambda root: verdict_of(root, suite))
     with pytest.raises(DataError, match="no such folder"):
         rebuild(tmp_path / "nowhere", tmp_path / "x.sqlite", lambda root: verdict_of(root, suite))
+
+
+def test_an_index_of_an_earlier_version_is_rebuilt(
+    tmp_path: Path, entries: Path, suite: Suite
+) -> None:
+    database = tmp_path / "old.sqlite"
+    with sqlite3.connect(database) as base:
+        base.execute("CREATE TABLE entries (entry_id TEXT, verdict TEXT)")
+        base.execute("INSERT INTO entries VALUES ('a', '{}')")
+        base.execute("PRAGMA user_version = 1")
+    base.close()
+    with pytest.raises(DataError, match="rebuild it"):
+        read_index(database)
+    found = rebuild(entries, database, lambda root: verdict_of(root, suite))
+    assert read_index(database) == found

@@ -143,7 +143,7 @@ def test_a_second_build_replays_nothing_and_sweeps(
     count = build_site(index, settings)
     page = settings.out / "entries" / "tiny-v1" / "two" / "Fork-v0" / "0.html"
     before = page.stat().st_mtime_ns
-    monkeypatch.setattr("turngym.leaderboard.site.entry_pages.shown", None)
+    monkeypatch.setattr("turngym.leaderboard.site.entry_pages._replay", None)
     assert build_site(index, settings) == count
     assert page.stat().st_mtime_ns == before
     build_site(index[:1], settings)
