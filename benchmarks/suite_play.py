@@ -106,22 +106,23 @@ async def _play_cell(
     async def play(slot: Slot) -> Episode:
         uid = f"{slot.env}/{slot.task}/{slot.trial}"
         start = Start(cell.split, slot.task, suite.seed_of(slot), uid)
-        stopped = None
         try:
             # A fork of the start samples what the first chain of a group would.
             seat = (await player.open(start)).fork(0)
             tree = await play_out(player, seat, Tree())
         except ContextFullError as full:
-            stopped = AgentStopped("context_full", str(full))
+            return lost(slot, AgentStopped("context_full", str(full)))
         except EnvFault:
-            stopped = AgentStopped("env_error", "the environment broke at its start")
+            return lost(slot, AgentStopped("env_error", "the environment broke at its start"))
         finally:
             tick()
-        if stopped is not None:
-            return next(unplayed(suite, [slot], stopped, run))
+        stopped = None
         if tree.turns[-1].overflow:
             stopped = AgentStopped("context_full", "no room for another action")
         assert isinstance(seat.env, RecordEpisodes)
         return episode_of(seat.env.transcript, cell, slot, run, stopped)
+
+    def lost(slot: Slot, stopped: AgentStopped) -> Episode:
+        return next(unplayed(suite, [slot], stopped, run))
 
     return await asyncio.gather(*(play(slot) for slot in cell.slots()))

@@ -68,6 +68,16 @@ class Training(Form):
         return f"{arm.name}-{self.suite(arm).digest[:12]}"
 
 
+class Untrained(Form):
+    """Arms that are computed in this process."""
+
+    def key(self, arm: Form) -> str:
+        """Return the name of the arm's folder."""
+        whole = self.model_dump(mode="json", exclude={"arms"})
+        content = {**whole, "arm": arm.model_dump(mode="json")}
+        return f"{content['arm']['name']}-{digest_of(content)[:12]}"
+
+
 class PlayedArm(Form):
     """A rollout strategy.
 
@@ -82,7 +92,7 @@ class PlayedArm(Form):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Playing(Form):
+class Playing(Untrained):
     """Arms that play the same tasks with the same model; nothing is trained.
 
     Attributes:
@@ -108,10 +118,6 @@ class Playing(Form):
 
     measures: ClassVar[tuple[str, ...]] = ("leaves_per_token", "leaves_per_call", "entropy_rise")
 
-    def key(self, arm: PlayedArm) -> str:
-        """Name of the arm's folder."""
-        return _key(self, arm)
-
 
 class CrawledArm(Form):
     """A linear crawler, trained by PaSa's session PPO.
@@ -127,7 +133,7 @@ class CrawledArm(Form):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Crawling(Form):
+class Crawling(Untrained):
     """Arms of the linear crawler; whole crawls of the first dev requests are scored.
 
     Attributes:
@@ -145,10 +151,6 @@ class Crawling(Form):
 
     measures: ClassVar[tuple[str, ...]] = _OF_CRAWLS
 
-    def key(self, arm: CrawledArm) -> str:
-        """Name of the arm's folder."""
-        return _key(self, arm)
-
 
 class PlannedArm(Form):
     """A planner.
@@ -164,7 +166,7 @@ class PlannedArm(Form):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Planning(Form):
+class Planning(Untrained):
     """Arms that plan with the same model and the same learned trajectory reward.
 
     Attributes:
@@ -195,13 +197,3 @@ class Planning(Form):
     reward: dict[str, Any] = Field(default_factory=dict)
 
     measures: ClassVar[tuple[str, ...]] = ("success", "return")
-
-    def key(self, arm: PlannedArm) -> str:
-        """Name of the arm's folder."""
-        return _key(self, arm)
-
-
-def _key(experiment: Playing | Crawling | Planning, arm: Form) -> str:
-    whole = experiment.model_dump(mode="json", exclude={"arms"})
-    content = {**whole, "arm": arm.model_dump(mode="json")}
-    return f"{content['arm']['name']}-{digest_of(content)[:12]}"

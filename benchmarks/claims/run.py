@@ -119,7 +119,7 @@ def _arms(
 
         return run_playing(experiment, seeds, folder, tell)
     if isinstance(experiment, Crawling):
-        from .crawling import run_crawling
+        from .playing import run_crawling
 
         return run_crawling(experiment, seeds, folder, tell)
     from .planning import run_planning

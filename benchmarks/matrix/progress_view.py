@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Protocol
+from typing import Protocol, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -24,36 +23,21 @@ LOOK_EVERY_S = 1.0
 class View(Protocol):
     """Where the filling of a matrix is shown."""
 
-    def __enter__(self) -> View: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
 
     def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
         """Show how it stands; ``ended`` are the cells that were decided since the last time."""
         ...
 
 
-class Lines:
+class Lines(View):
     """A line for every cell that ends."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-
-    def __enter__(self) -> Lines:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Nothing to put away."""
 
     def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
         """Print what ended."""
@@ -68,23 +52,18 @@ class Lines:
             )
 
 
-class LiveTable:
+class LiveTable(View):
     """The matrix as a table that changes: scores where they are known, shares of the budget."""
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, auto_refresh=False, transient=False)
         self._shown = 0.0
 
-    def __enter__(self) -> LiveTable:
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._live.stop()
 
     def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:

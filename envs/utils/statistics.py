@@ -129,7 +129,9 @@ def estimate_of_means(samples: Sequence[Sequence[float]]) -> Estimate:
     if all(array.max() == array.min() for array in arrays):
         return Estimate(mean=mean, low95=mean, high95=mean)
     rng = np.random.default_rng(0)
-    total = sum(_resampled_means(array, rng, RESAMPLES) for array in arrays)
+    total = np.zeros(RESAMPLES)
+    for array in arrays:
+        total += _resampled_means(array, rng, RESAMPLES)
     return _percentile_interval(mean, total / len(arrays))
 
 

@@ -18,7 +18,7 @@ from .signing import Signature, canonical_bytes
 
 
 class EntryFiles:
-    """An entry's folder, checked as the work of a stranger.
+    """An entry's folder, checked as untrusted.
 
     Args:
         root: The folder.

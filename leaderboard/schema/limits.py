@@ -1,4 +1,4 @@
-"""How much of a stranger's upload is read, and how long its replay may take."""
+"""How much of an untrusted upload is read, and how long its replay may take."""
 
 from __future__ import annotations
 

@@ -206,6 +206,11 @@ def refused(reason: Reason, message: str, **details: Any) -> Refused:
     return Refused(Refusal(reason=reason, message=_short(message, 600), **shown))
 
 
+def refused_episode(reason: Reason, name: str, message: str, **details: Any) -> Refused:
+    """Return the exception that refuses an entry for one of its episodes."""
+    return refused(reason, f"{name}: {message}", episode=name, **details)
+
+
 def _short(value: Any, limit: int = 300) -> str:
     text = value if isinstance(value, str) else repr(value)
     text = text.encode("utf-8", "replace").decode("utf-8")

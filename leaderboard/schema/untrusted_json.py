@@ -1,4 +1,4 @@
-"""JSON from strangers: bounded in size and depth, no key twice, no NaN, and no stated result."""
+"""Parse untrusted JSON: bounded in size and depth, no key twice, no NaN, no stated result."""
 
 from __future__ import annotations
 

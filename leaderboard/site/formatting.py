@@ -1,4 +1,4 @@
-"""Numbers and strangers' texts as the pages show them."""
+"""Numbers and untrusted texts as the pages show them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAT_STEPS = 20
 
 
 def plain(text: object) -> str:
-    """A stranger's text without signs that steer the display: control and direction characters."""
+    """Return an untrusted text without control and direction characters."""
     return "".join(sign if sign in _KEPT or not _steers(sign) else _STRANGE for sign in str(text))
 
 

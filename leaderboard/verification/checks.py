@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...envs.errors import UnknownNameError
 from ..schema.entry import Episode, Manifest, PlayedEnv
-from ..schema.result import refused
+from ..schema.result import refused, refused_episode
 from ..schema.suite import Cell, Slot, Suite
 
 MIN_RUNS = 3
@@ -130,17 +130,17 @@ def check_coverage(episodes: Iterable[Episode], suite: Suite, runs: int) -> int:
     for episode in episodes:
         slot = check_slot(episode, suite, cells, runs)
         if (episode.run, slot) in seen:
-            raise refused(
+            raise refused_episode(
                 "duplicate_episode",
-                f"{episode.name}: is in the entry twice.",
-                episode=episode.name,
+                episode.name,
+                "is in the entry twice.",
             )
         seen.add((episode.run, slot))
     for run in range(runs):
         for slot in suite.slots():
             if (run, slot) not in seen:
                 name = f"{slot.env} task {slot.task} trial {slot.trial} run {run}"
-                raise refused("missing_episode", f"{name}: is missing.", episode=name)
+                raise refused_episode("missing_episode", name, "is missing.")
     return len(seen)
 
 
@@ -154,38 +154,38 @@ def check_slot(episode: Episode, suite: Suite, cells: Mapping[str, Cell], runs: 
     cell = cells.get(episode.env)
     if cell is None:
         hint = UnknownNameError("environment", episode.env, cells)
-        raise refused("unknown_environment", f"{name}: {hint}", episode=name, got=episode.env)
+        raise refused_episode("unknown_environment", name, f"{hint}", got=episode.env)
     if episode.task not in cell.tasks or episode.trial >= cell.trials:
-        raise refused(
+        raise refused_episode(
             "unknown_task",
-            f"{name}: is not in the suite.",
-            episode=name,
+            name,
+            "is not in the suite.",
             expected=f"tasks {_ranges(cell.tasks)}, trials 0 to {cell.trials - 1}",
             got=f"task {episode.task}, trial {episode.trial}",
         )
     if episode.run >= runs:
-        raise refused(
+        raise refused_episode(
             "unknown_run",
-            f"{name}: entry.json has no such run.",
-            episode=name,
+            name,
+            "entry.json has no such run.",
             expected=f"0 to {runs - 1}",
             got=str(episode.run),
         )
     slot = Slot(episode.env, episode.task, episode.trial)
     wanted = cell.digest_of_task(episode.task), suite.seed_of(slot)
     if episode.task_digest != wanted[0]:
-        raise refused(
+        raise refused_episode(
             "task_digest",
-            f"{name}: the task has another content.",
-            episode=name,
+            name,
+            "the task has another content.",
             expected=wanted[0],
             got=episode.task_digest,
         )
     if episode.seed != wanted[1]:
-        raise refused(
+        raise refused_episode(
             "seed",
-            f"{name}: was played with another seed than the suite's.",
-            episode=name,
+            name,
+            "was played with another seed than the suite's.",
             expected=str(wanted[1]),
             got=str(episode.seed),
         )

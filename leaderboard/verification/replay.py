@@ -8,7 +8,7 @@ from ...envs.api import TextEnv
 from ...envs.errors import BadValueError
 from ...envs.record import link
 from ..schema.entry import Episode
-from ..schema.result import EpisodeResult, refused
+from ..schema.result import EpisodeResult, refused_episode
 from ..schema.suite import Cell
 
 NO_SCORE = 0.0
@@ -30,21 +30,21 @@ def replay_episode(
         BadValueError: The cell's metric is no measure of the world.
     """
     if len(episode.chain) != len(episode.actions) + 1:
-        raise refused(
+        raise refused_episode(
             "chain_length",
-            f"{episode.name}: the chain has {len(episode.chain)} hashes; expected one for the "
+            episode.name,
+            f"the chain has {len(episode.chain)} hashes; expected one for the "
             "start and one for every action.",
-            episode=episode.name,
             expected=str(len(episode.actions) + 1),
             got=str(len(episode.chain)),
         )
     options = {"split": cell.split, "task": episode.task}
     observation, info = world.reset(seed=episode.seed, options=options)
     if info["task_id"] != episode.task_id:
-        raise refused(
+        raise refused_episode(
             "unknown_task",
-            f"{episode.name}: task {episode.task} of split {cell.split!r} has another id.",
-            episode=episode.name,
+            episode.name,
+            f"task {episode.task} of split {cell.split!r} has another id.",
             expected=info["task_id"],
             got=episode.task_id,
         )
@@ -55,10 +55,10 @@ def replay_episode(
         _check_action(world, episode, turn, max_action_chars)
         observation, _, _, _, info = world.step(action)
         if info["status"] == "env_error":
-            raise refused(
+            raise refused_episode(
                 "environment_broken",
-                f"{episode.name}: the environment broke while replaying turn {turn}: {observation}",
-                episode=episode.name,
+                episode.name,
+                f"the environment broke while replaying turn {turn}: {observation}",
                 turn=turn,
             )
         chain = link(chain, action, observation)
@@ -71,19 +71,19 @@ def replay_episode(
 def _check_action(world: TextEnv[Any, Any], episode: Episode, turn: int, longest: int) -> None:
     action = episode.actions[turn - 1]
     if (status := world.episode.status) != "running":
-        raise refused(
+        raise refused_episode(
             "action_after_end",
-            f"{episode.name}: turn {turn} comes after the end of the episode ({status}).",
-            episode=episode.name,
+            episode.name,
+            f"turn {turn} comes after the end of the episode ({status}).",
             turn=turn,
             expected=f"{turn - 1} actions",
             got=f"{len(episode.actions)} actions",
         )
     if len(action) > longest:
-        raise refused(
+        raise refused_episode(
             "action_too_long",
-            f"{episode.name}: the action of turn {turn} has {len(action)} characters.",
-            episode=episode.name,
+            episode.name,
+            f"the action of turn {turn} has {len(action)} characters.",
             turn=turn,
             expected=f"at most {longest}",
             got=str(len(action)),
@@ -93,11 +93,10 @@ def _check_action(world: TextEnv[Any, Any], episode: Episode, turn: int, longest
 def _compare(episode: Episode, turn: int, chain: str, observation: str) -> None:
     if episode.chain[turn] != chain:
         where = "the start" if turn == 0 else f"turn {turn}"
-        raise refused(
+        raise refused_episode(
             "observation",
-            f"{episode.name}: at {where} the world answers otherwise than recorded. It says: "
-            f"{observation[:200]!r}",
-            episode=episode.name,
+            episode.name,
+            f"at {where} the world answers otherwise than recorded. It says: {observation[:200]!r}",
             turn=turn,
             expected=chain,
             got=episode.chain[turn],
@@ -107,20 +106,20 @@ def _compare(episode: Episode, turn: int, chain: str, observation: str) -> None:
 def _check_end(world: TextEnv[Any, Any], episode: Episode) -> None:
     status = world.episode.status
     if status == "running" and episode.error is None:
-        raise refused(
+        raise refused_episode(
             "unfinished",
-            f"{episode.name}: the episode goes on after its {len(episode.actions)} actions, and no "
+            episode.name,
+            f"the episode goes on after its {len(episode.actions)} actions, and no "
             "error says why the agent stopped.",
-            episode=episode.name,
             turn=len(episode.actions),
             expected="a finished episode, or the error that stopped it",
             got="running",
         )
     if status != "running" and episode.error is not None:
-        raise refused(
+        raise refused_episode(
             "error_after_end",
-            f"{episode.name}: states an error, but the episode ended ({status}).",
-            episode=episode.name,
+            episode.name,
+            f"states an error, but the episode ended ({status}).",
             turn=len(episode.actions),
             expected=status,
             got=episode.error,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from ...envs.api import TextEnv
 from ...envs.record import versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest, is_valid
@@ -16,7 +15,7 @@ from ..ranking.scoring import entry_scores
 from ..schema.entry import Manifest
 from ..schema.limits import ReadLimits
 from ..schema.result import EpisodeResult, Refused, Verdict, refused
-from ..schema.suite import Cell, Slot, Suite
+from ..schema.suite import Slot, Suite
 from ..suites.digests import make_world
 from ..suites.files import known_suites
 from .checks import check_coverage, check_manifest, check_slot, suite_of
@@ -95,12 +94,11 @@ def _checked(
     check_manifest(manifest, suite)
     total = check_coverage(files.episodes(), suite, len(manifest.runs))
     cells = suite.by_key()
-    worlds = _Worlds(cells)
+    make_env = functools.cache(lambda key: make_world(cells[key]))
     for episode in files.episodes():
         check_slot(episode, suite, cells, len(manifest.runs))
-        world = worlds.of(episode.env)
-        cell = cells[episode.env]
-        found.results.append(replay_episode(world, cell, episode, suite.max_action_chars))
+        env, cell = make_env(episode.env), cells[episode.env]
+        found.results.append(replay_episode(env, cell, episode, suite.max_action_chars))
         if tell is not None:
             tell(len(found.results), total)
     places = {slot: place for place, slot in enumerate(suite.slots())}
@@ -119,17 +117,3 @@ def _signer(files: EntryFiles) -> str:
             got=signature.fingerprint,
         )
     return signature.fingerprint
-
-
-class _Worlds:
-    """The environments of an entry's cells, made when first needed."""
-
-    def __init__(self, cells: Mapping[str, Cell]) -> None:
-        self._cells = cells
-        self._made: dict[str, TextEnv[Any, Any]] = {}
-
-    def of(self, key: str) -> TextEnv[Any, Any]:
-        """The environment of a cell."""
-        if key not in self._made:
-            self._made[key] = make_world(self._cells[key])
-        return self._made[key]
