@@ -26,7 +26,7 @@ from ..leaderboard.ranking.index import (
 from ..leaderboard.schema.limits import ReplayLimits
 from ..leaderboard.schema.result import Verdict
 from ..leaderboard.schema.suite import Suite
-from ..leaderboard.suites.digests import drifts
+from ..leaderboard.suites.digests import find_drifts
 from ..leaderboard.suites.files import known_suites, load_suite, suite_ids
 from ..leaderboard.verification.sandbox import verify, verify_queue
 from .leaderboard_options import (
@@ -176,7 +176,7 @@ def suites(action: BoardSuites) -> None:
     for name in action.check:
         suite = load_suite(name)
         count = 0
-        for drift in drifts(suite):
+        for drift in find_drifts(suite):
             count += 1
             task = "" if drift.task is None else f" task {drift.task}"
             console.print(f"{suite.id} {drift.env}{task}: {escape(drift.what)}", highlight=False)

@@ -26,7 +26,8 @@ class View(Protocol):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None: ...
+    def __exit__(self, *error: object) -> None:
+        return
 
     def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
         """Show how it stands; ``ended`` are the cells that were decided since the last time."""

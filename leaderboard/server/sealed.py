@@ -15,7 +15,7 @@ from ..entries_io.play import start_slot, storable
 from ..schema.suite import Cell, Slot
 from .seasons import PlayedSeason, Seasons
 from .settings import ServerSettings
-from .store import opened
+from .store import open_database
 from .submissions import new_id
 from .web import Fault
 
@@ -67,7 +67,7 @@ class SealedPlay:
             UnknownNameError: There is no such environment in the season.
         """
         cell = season.cell_for(env)
-        with opened(self._settings.database) as base:
+        with open_database(self._settings.database) as base:
             row = base.execute(
                 "SELECT * FROM sealed_episodes WHERE account = ? AND season = ? AND request = ?",
                 (account, season.public.name, wanted["request"]),
@@ -136,7 +136,7 @@ class SealedPlay:
         Raises:
             Fault: No such episode of this account, over, expired, or another turn is due.
         """
-        with opened(self._settings.database) as base:
+        with open_database(self._settings.database) as base:
             row = base.execute(
                 "SELECT * FROM sealed_episodes WHERE id = ? AND account = ?", (session, account)
             ).fetchone()
@@ -190,7 +190,7 @@ class SealedPlay:
         status, why = str(info["status"]), ""
         if status == "env_error":
             why = observation
-        with opened(self._settings.database) as base:
+        with open_database(self._settings.database) as base:
             if status != "env_error":  # what broke the world is no part of an entry
                 base.execute(
                     "INSERT INTO sealed_steps VALUES (?, ?, ?, ?, ?)",
@@ -228,7 +228,7 @@ class SealedPlay:
         slot = Slot(row["env"], row["task"], row["trial"])
         recorder = season.recorder(cell)
         start_sealed(recorder, season, cell, slot)
-        with opened(self._settings.database) as base:
+        with open_database(self._settings.database) as base:
             steps = base.execute(
                 "SELECT action FROM sealed_steps WHERE episode = ? ORDER BY turn", (row["id"],)
             ).fetchall()
@@ -244,7 +244,7 @@ class SealedPlay:
 
     def left(self, account: str, season: PlayedSeason) -> int:
         """Episodes of the season that the account has not begun."""
-        with opened(self._settings.database) as base:
+        with open_database(self._settings.database) as base:
             begun = base.execute(
                 "SELECT count(*) FROM sealed_episodes WHERE account = ? AND season = ?",
                 (account, season.public.name),
@@ -264,7 +264,7 @@ class SealedPlay:
         for name in self._seasons.open_names():
             season = self._seasons.find(name)
             before = time.time() - season.public.terms.session_s
-            with opened(self._settings.database) as base:
+            with open_database(self._settings.database) as base:
                 count += base.execute(
                     "UPDATE sealed_episodes SET status = 'expired', why = ? "
                     "WHERE season = ? AND status = 'running' AND touched < ?",

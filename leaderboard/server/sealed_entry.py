@@ -19,7 +19,7 @@ from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
 from ..schema.suite import Slot
 from .seasons import PlayedSeason
 from .settings import ServerSettings
-from .store import opened
+from .store import open_database
 from .submissions import insert, new_id
 from .web import Fault
 
@@ -46,7 +46,7 @@ def describe(
     Raises:
         Fault: The pass is finished.
     """
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         base.execute(
             "INSERT INTO sealed_entries (season, account, fields) VALUES (?, ?, ?) "
             "ON CONFLICT (season, account) DO UPDATE SET fields = excluded.fields "
@@ -81,7 +81,7 @@ def finish(settings: ServerSettings, season: PlayedSeason, account: str) -> dict
     folder = settings.uploads / submission
     with _removed_on_error(folder):
         write_entry(folder, manifest, episodes)
-        with opened(settings.database) as base:
+        with open_database(settings.database) as base:
             _close(base, name, account, submission)
             insert(base, submission, account, folder, name)
     failed = sum(episode.error is not None for episode in episodes)
@@ -92,7 +92,7 @@ def _pass(
     settings: ServerSettings, season: str, account: str
 ) -> tuple[sqlite3.Row | None, list[sqlite3.Row], dict[str, list[sqlite3.Row]]]:
     """All that is kept of a pass: what it is, its episodes, their steps."""
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         entry = base.execute(
             "SELECT * FROM sealed_entries WHERE season = ? AND account = ?", (season, account)
         ).fetchone()

@@ -33,7 +33,7 @@ class Drift:
 
 
 def make_world(cell: Cell) -> TextEnv[Any, Any]:
-    """A fresh environment of a cell.
+    """Make a fresh environment of a cell.
 
     Raises:
         UnknownNameError: No such world.
@@ -47,7 +47,7 @@ def make_world(cell: Cell) -> TextEnv[Any, Any]:
 
 
 def task_digest(suite: Suite, cell: Cell, task: int, world: TextEnv[Any, Any]) -> str:
-    """Hash of a task as it starts: rules, limits, task content, and every trial's first state."""
+    """Return the hash of a task as it starts: rules, limits, task content, and every trial's first state."""
     starts = []
     for trial in range(cell.trials):
         seed = suite.seed_of(Slot(cell.key, task, trial))
@@ -58,7 +58,7 @@ def task_digest(suite: Suite, cell: Cell, task: int, world: TextEnv[Any, Any]) -
 
 
 def with_digests(suite: Suite, tell: Tick | None = None) -> Suite:
-    """The suite with the digests and turn limits of the installed worlds.
+    """Return the suite with the digests and turn limits of the installed environments.
 
     Args:
         suite: Its digests may be anything of the right number.
@@ -77,8 +77,8 @@ def with_digests(suite: Suite, tell: Tick | None = None) -> Suite:
     return Suite(**whole)
 
 
-def drifts(suite: Suite) -> Iterator[Drift]:
-    """Every task that starts otherwise than the suite says, in order."""
+def find_drifts(suite: Suite) -> Iterator[Drift]:
+    """Yield every task that starts otherwise than the suite says, in order."""
     for cell in suite.cells:
         world = make_world(cell)
         if world.max_turns != cell.max_turns:

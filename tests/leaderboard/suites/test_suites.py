@@ -13,7 +13,7 @@ from turngym.envs.errors import DataError, UnknownNameError
 from turngym.envs.registry import all_ids
 from turngym.leaderboard.schema.suite import Cell, Slot, Suite
 from turngym.leaderboard.suites.definitions import DRAFTS, draft
-from turngym.leaderboard.suites.digests import drifts
+from turngym.leaderboard.suites.digests import find_drifts
 from turngym.leaderboard.suites.files import load_suite, suite_ids, write_suite
 
 FROZEN = {
@@ -56,15 +56,15 @@ def _homes() -> set[str]:
 
 
 def test_micro_is_still_that_of_the_installed_worlds() -> None:
-    assert list(drifts(load_suite("micro-v1"))) == []
+    assert list(find_drifts(load_suite("micro-v1"))) == []
 
 
 def test_drift_names_the_task_and_the_limit(suite: Suite) -> None:
-    assert list(drifts(suite)) == []
+    assert list(find_drifts(suite)) == []
     cell = suite.cells[0]
     digests = (cell.digests[0], "f" * 32, cell.digests[2])
     other = Cell(**(dict(cell) | {"digests": digests, "max_turns": 99}))
-    found = list(drifts(Suite(**(dict(suite) | {"cells": (other, suite.cells[1])}))))
+    found = list(find_drifts(Suite(**(dict(suite) | {"cells": (other, suite.cells[1])}))))
     assert [(drift.env, drift.task) for drift in found] == [
         ("Password-v0", None),
         ("Password-v0", 2),
