@@ -133,9 +133,6 @@ def _top(folder: Path) -> Path:
     return folder
 
 
-# ------------------------------------------------------------------ zip
-
-
 def _unzip(archive: Path, unpacked: _Unpacked) -> None:
     _check_listing(archive, unpacked.limits)
     with zipfile.ZipFile(archive) as opened:
@@ -170,9 +167,6 @@ def _check_listing(archive: Path, limits: ReadLimits) -> None:
     listing = int.from_bytes(tail[at + 12 : at + 16], "little")
     if listing > limits.members * _LISTING_BYTES:
         raise refused("archive", f"lists more than {limits.members} members.")
-
-
-# ------------------------------------------------------------------ tar
 
 
 @contextlib.contextmanager

@@ -48,8 +48,6 @@ class SealedPlay:
         self._live: OrderedDict[str, _Live] = OrderedDict()
         self._lock = threading.Lock()
 
-    # ------------------------------------------------------------------ start
-
     def start(
         self, account: str, season: PlayedSeason, env: str, wanted: dict[str, Any]
     ) -> dict[str, Any]:
@@ -121,8 +119,6 @@ class SealedPlay:
             (session, name, account, *slot, wanted["request"], time.time()),
         )
         return base.execute("SELECT * FROM sealed_episodes WHERE id = ?", (session,)).fetchone()
-
-    # ------------------------------------------------------------------ step
 
     def step(self, account: str, session: str, turn: int, action: str) -> dict[str, Any]:
         """Take one action.
@@ -204,8 +200,6 @@ class SealedPlay:
             with self._lock:
                 self._live.pop(row["id"], None)
         return answer
-
-    # ------------------------------------------------------------------ inside
 
     def _of(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
         """The episode in memory, replayed when it is not there."""

@@ -47,7 +47,7 @@ def make_world(cell: Cell) -> TextEnv[Any, Any]:
 
 
 def task_digest(suite: Suite, cell: Cell, task: int, world: TextEnv[Any, Any]) -> str:
-    """Return the hash of a task as it starts: rules, limits, task content, and every trial's first state."""
+    """Return the hash of a task: rules, limits, content, and the first state of every trial."""
     starts = []
     for trial in range(cell.trials):
         seed = suite.seed_of(Slot(cell.key, task, trial))

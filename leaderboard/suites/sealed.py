@@ -143,9 +143,6 @@ def commitment(secret: Secret, base: Suite, suite: Suite) -> str:
     return hashlib.sha256(_HEAD + "\n".join(lines).encode()).hexdigest()
 
 
-# ------------------------------------------------------------------ files
-
-
 def open_season(
     root: Path, name: str, base: Suite, terms: SeasonTerms, tell: Tick | None = None
 ) -> Season:
