@@ -19,10 +19,10 @@ from ..envs.api import Policy, TextEnv
 from ..envs.errors import BadValueError, EnvFault, UnknownNameError
 from ..envs.forking import fork
 from ..envs.tasks import split_size
+from ..envs.utils.statistics import Estimate, estimate, estimate_of_means
 from .contracts import Start
 from .forest import Tree
-from .intervals import estimate, estimate_of_means
-from .result import Estimate, SetScore
+from .result import SetScore
 from .rollout_stats import said
 from .rollouts import Chains, seed_at
 

@@ -9,17 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..envs.errors import DataError
+from ..envs.utils.statistics import Estimate
 from .run_dir import read_json, write_json
-
-
-class Estimate(BaseModel):
-    """A mean with its 95 % percentile bootstrap interval."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    mean: float
-    low95: float
-    high95: float
 
 
 class SetScore(BaseModel):

@@ -10,9 +10,9 @@ from rich.console import Console
 from ..envs.errors import BadValueError, UnknownNameError
 from .bench_options import BenchCommand
 from .matrix.executors import Executor, ProcessExecutor
-from .matrix.gpus import check_gpus, visible_gpus
 from .matrix.layout import Layout
-from .matrix.live import view
+from .matrix.machine_info import check_gpus, visible_gpus
+from .matrix.progress_view import view
 from .matrix.report import write_report
 from .matrix.run import run_matrix
 from .matrix.suite import Suite

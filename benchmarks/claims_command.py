@@ -40,7 +40,7 @@ def run_all(command: ClaimsCommand, claims: list[Claim]) -> None:
     """
     from .claims.run import run_claims
     from .matrix.executors import ProcessExecutor
-    from .matrix.live import view
+    from .matrix.progress_view import view
 
     cores = len(os.sched_getaffinity(0))
     workers = cores if command.workers is None else command.workers

@@ -8,9 +8,10 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from ..leaderboard.rows import Board, BoardRow
-from ..leaderboard.suite import Suite
-from ..leaderboard.verdict import Estimate, Scores
+from ..envs.utils.statistics import Estimate
+from ..leaderboard.schema.board import Board, BoardRow
+from ..leaderboard.schema.result import Scores
+from ..leaderboard.schema.suite import Suite
 
 
 def board_table(board: Board) -> Table:
@@ -106,5 +107,5 @@ def _percent(share: float) -> str:
 
 
 def _interval(estimate: Estimate) -> str:
-    low, high = _percent(estimate.low), _percent(estimate.high)
+    low, high = _percent(estimate.low95), _percent(estimate.high95)
     return f"{_percent(estimate.mean)} [{low}, {high}]".replace("[", r"\[")

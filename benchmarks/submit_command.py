@@ -13,13 +13,13 @@ from ..agents.scripted import scripted_names
 from ..algos.progress import Reporter, reporter
 from ..envs.errors import BadValueError, DataError
 from ..envs.record import read_transcripts
-from ..leaderboard.entry import Budget, Episode, ModelCard, Run, Track
-from ..leaderboard.entry_files import EntryFiles, write_entry, write_signature
-from ..leaderboard.forms import made
-from ..leaderboard.packing import episodes_from, manifest_for
-from ..leaderboard.signing import read_key, sign
-from ..leaderboard.suite import Suite
-from ..leaderboard.suites import load_suite
+from ..leaderboard.entries_io.files import EntryFiles, write_entry, write_signature
+from ..leaderboard.entries_io.packing import episodes_from, manifest_for
+from ..leaderboard.entries_io.signing import read_key, sign
+from ..leaderboard.schema.base import make_form
+from ..leaderboard.schema.entry import Budget, Episode, ModelCard, Run, Track
+from ..leaderboard.schema.suite import Suite
+from ..leaderboard.suites.files import load_suite
 from .leaderboard_options import SubmitCommand
 from .machine import prepare
 from .models import model_path
@@ -194,7 +194,7 @@ def _fields(command: SubmitCommand, sources: Sequence[Source]) -> dict[str, Any]
         "licence": command.licence,
         "reproduces": command.reproduces,
         "runs": tuple(Run(seed=source.seed, used=source.used) for source in sources),
-        "card": made(
+        "card": make_form(
             ModelCard,
             "entry: card",
             model=first.label if card.model is None else card.model,

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
-
-import gymnasium as gym
 
 from ..agents.scripted import scripted
 from ..algos.progress import Bar
 from ..envs.api import Policy, TextEnv
-from ..envs.errors import ContextFullError
-from ..leaderboard.entry import Episode, Manifest, ModelCard
-from ..leaderboard.packing import manifest_for
-from ..leaderboard.recording import AgentStopped, play_slot, play_suite
-from ..leaderboard.suite import Cell, Slot, Suite
-from ..leaderboard.suite_digests import make_world
+from ..envs.errors import ContextFullError, EnvFault
+from ..envs.record import RecordEpisodes
+from ..leaderboard.entries_io.packing import manifest_for
+from ..leaderboard.entries_io.play import AgentStopped, episode_of, play_suite, unplayed
+from ..leaderboard.schema.entry import Episode, Manifest, ModelCard
+from ..leaderboard.schema.suite import Cell, Slot, Suite
+from ..leaderboard.suites.digests import make_world
 
 if TYPE_CHECKING:
-    from ..algos.forest import Tree
     from ..algos.token_agent import TokenAgent
-
-Played = tuple[tuple[str, ...], AgentStopped | None]
 
 _DESCRIPTIONS = {
     "expert": "The worlds' own scripted experts, which read the hidden state: about the best "
@@ -71,7 +67,7 @@ def scripted_episodes(name: str, suite: Suite, run: int, bar: Bar) -> Iterator[E
 
 
 def model_episodes(agent: TokenAgent, suite: Suite, run: int, bar: Bar) -> Iterator[Episode]:
-    """A language model on every episode of a suite; those of a world play at the same time.
+    """Play every episode of a suite with a language model; those of a cell play at the same time.
 
     Args:
         agent: The model.
@@ -79,7 +75,7 @@ def model_episodes(agent: TokenAgent, suite: Suite, run: int, bar: Bar) -> Itera
         run: Place of the run in the entry.
         bar: Told how far it is.
     """
-    total = sum(len(cell.tasks) * cell.trials for cell in suite.cells)
+    total = sum(1 for _ in suite.slots())
     done = 0
 
     def tick() -> None:
@@ -88,73 +84,45 @@ def model_episodes(agent: TokenAgent, suite: Suite, run: int, bar: Bar) -> Itera
         bar.update(done / total, f"{done} of {total}")
 
     for cell in suite.cells:
-        world = make_world(cell)
-        slots = [Slot(cell.key, task, i) for task in cell.tasks for i in range(cell.trials)]
-        played = asyncio.run(_play(agent, suite, cell, slots, world, tick))
-        for slot, (actions, stopped) in zip(slots, played, strict=True):
-
-            def make(
-                world: Any,  # noqa: ARG001 - the form of a maker
-                seed: int,  # noqa: ARG001
-                actions: tuple[str, ...] = actions,
-                stopped: AgentStopped | None = stopped,
-            ) -> Policy:
-                return _Again(actions, stopped)
-
-            yield play_slot(world, suite, cell, slot, make, run)
-        world.close()
+        recorder = RecordEpisodes(make_world(cell), None)
+        yield from asyncio.run(_play_cell(agent, suite, cell, recorder, run, tick))
+        recorder.close()
 
 
-async def _play(
+async def _play_cell(
     agent: TokenAgent,
     suite: Suite,
     cell: Cell,
-    slots: list[Slot],
-    world: TextEnv[Any, Any],
-    tick: Any,
-) -> list[Played]:
+    recorder: RecordEpisodes,
+    run: int,
+    tick: Callable[[], None],
+) -> list[Episode]:
     from ..algos.contracts import Start
-    from ..algos.rollouts import Chains
+    from ..algos.forest import Tree
+    from ..algos.rollouts import play_out
 
-    player = agent.player(world)
-    rollout = Chains(n=1)
+    player = agent.player(recorder)
 
-    async def one(slot: Slot) -> Played:
+    async def play(slot: Slot) -> Episode:
         uid = f"{slot.env}/{slot.task}/{slot.trial}"
         start = Start(cell.split, slot.task, suite.seed_of(slot), uid)
         try:
-            group = await rollout(player, start)
+            # A fork of the start samples what the first chain of a group would.
+            seat = (await player.open(start)).fork(0)
+            tree = await play_out(player, seat, Tree())
         except ContextFullError as full:
-            return (), AgentStopped("context_full", str(full))
+            return lost(slot, AgentStopped("context_full", str(full)))
+        except EnvFault:
+            return lost(slot, AgentStopped("env_error", "the environment broke at its start"))
         finally:
             tick()
-        if not group.trees:
-            return (), AgentStopped("env_error", "the environment broke at its start")
-        return _actions(group.trees[0])
+        stopped = None
+        if tree.turns[-1].overflow:
+            stopped = AgentStopped("context_full", "no room for another action")
+        assert isinstance(seat.env, RecordEpisodes)
+        return episode_of(seat.env.transcript, cell, slot, run, stopped)
 
-    return await asyncio.gather(*(one(slot) for slot in slots))
+    def lost(slot: Slot, stopped: AgentStopped) -> Episode:
+        return next(unplayed(suite, [slot], stopped, run))
 
-
-def _actions(tree: Tree) -> Played:
-    """The actions of a chain, and what stopped the agent before its end."""
-    actions = tuple(turn.action for turn in tree.turns)
-    last = tree.turns[-1]
-    if last.overflow:
-        return actions, AgentStopped("context_full", "no room for another action")
-    if last.status == "env_error":
-        return actions[:-1], AgentStopped("env_error", "the environment broke")
-    return actions, None
-
-
-class _Again:
-    """Says what the model said; then stops as it did."""
-
-    def __init__(self, actions: tuple[str, ...], stopped: AgentStopped | None) -> None:
-        self._actions = iter(actions)
-        self._stopped = stopped or AgentStopped("agent_error", "the model gave no action")
-
-    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        action = next(self._actions, None)
-        if action is None:
-            raise self._stopped
-        return action
+    return await asyncio.gather(*(play(slot) for slot in cell.slots()))

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..algos.result import Estimate, SetScore
+from ..algos.result import SetScore
+from ..envs.utils.statistics import Estimate
 
 MEASURES = (("em", "EM"), ("f1", "F1"))
 """Measures that stand in the table of scores, and how they are called there."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from turngym.leaderboard.entry_files import EntryFiles
-from turngym.leaderboard.index import entries_folder
-from turngym.leaderboard.replay import replay_episode
-from turngym.leaderboard.suite_digests import make_world
-from turngym.leaderboard.suites import load_suite
-from turngym.leaderboard.verify import verify_folder
+from turngym.leaderboard.entries_io.files import EntryFiles
+from turngym.leaderboard.ranking.index import entries_folder
+from turngym.leaderboard.suites.digests import make_world
+from turngym.leaderboard.suites.files import load_suite
+from turngym.leaderboard.verification.replay import replay_episode
+from turngym.leaderboard.verification.verify import verify_folder
 
 ENTRIES = entries_folder() / "micro-v1"
 

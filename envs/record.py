@@ -14,11 +14,23 @@ from pathlib import Path
 from typing import Any, cast
 
 import gymnasium as gym
+from pydantic import (
+    ConfigDict,
+    InstanceOf,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    TypeAdapter,
+    ValidationError,
+)
 
 from .api import TextEnv
 from .errors import BadValueError, DataError
 
 FORMAT = 1
+Text = InstanceOf[str]
+"""A text as it is: lone surrogates, which some models write, are no error."""
+_WHOLE = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +48,16 @@ class RecordedStep:
         chain: Hash over all texts up to and including the observation that answered.
     """
 
-    observation: str
-    action: str
-    session: int
-    reward: float
+    __pydantic_config__ = _WHOLE
+
+    observation: Text
+    action: Text
+    session: StrictInt
+    reward: StrictFloat
     terms: Mapping[str, float]
-    status: str
-    valid: bool
-    chain: str
+    status: Text
+    valid: StrictBool
+    chain: Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,20 +85,22 @@ class Transcript:
         metrics: Metrics of a finished episode.
     """
 
-    format: int
-    env_id: str
+    __pydantic_config__ = _WHOLE
+
+    format: StrictInt
+    env_id: Text
     kwargs: Mapping[str, Any]
     versions: Mapping[str, str]
-    seed: int
+    seed: StrictInt
     reset: Mapping[str, Any]
-    split: str
-    task_id: str
-    task_digest: str
-    instructions: str
-    chain: str
+    split: Text
+    task_id: Text
+    task_digest: Text
+    instructions: Text
+    chain: Text
     steps: tuple[RecordedStep, ...]
-    observation: str
-    status: str
+    observation: Text
+    status: Text
     metrics: Mapping[str, float]
 
     def to_json(self) -> str:
@@ -97,44 +113,21 @@ class Transcript:
 
         Raises:
             ValueError: Not JSON.
-            BadValueError: Another layout, or a field missing or unknown.
+            BadValueError: Another layout, or a field missing, unknown or of another type.
         """
         data = json.loads(line)
         found = data.get("format") if isinstance(data, dict) else None
         if found != FORMAT:
             raise BadValueError(f"not a transcript of format {FORMAT} (found {found!r})")
-        _check(cls, data)
-        for step in data["steps"]:
-            _check(RecordedStep, step)
-        return cls(**{**data, "steps": tuple(RecordedStep(**step) for step in data["steps"])})
+        try:
+            return _READER.validate_python(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise BadValueError(f"{where}: {first['msg']}.") from error
 
 
-_JSON_TYPES: Mapping[str, Any] = {
-    "str": str,
-    "int": int,
-    "bool": bool,
-    "float": (float, int),
-    "Mapping[str, Any]": dict,
-    "Mapping[str, float]": dict,
-    "Mapping[str, str]": dict,
-    "tuple[RecordedStep, ...]": list,
-}
-
-
-def _check(kind: type[Any], data: Any) -> None:
-    """Names and types of the fields of a decoded object; other files than ours come by too."""
-    if not isinstance(data, dict):
-        raise BadValueError(f"a {kind.__name__} is a {type(data).__name__}; expected an object")
-    types = {field.name: str(field.type) for field in dataclasses.fields(kind)}
-    for name in (*types, *data):
-        if name not in data or name not in types:
-            problem = "is missing" if name not in data else "is unknown"
-            raise BadValueError(f"{kind.__name__}: the field {name!r} {problem}")
-        if not isinstance(data[name], _JSON_TYPES[types[name]]):
-            raise BadValueError(
-                f"{kind.__name__}: {name!r} is a {type(data[name]).__name__}; "
-                f"expected {types[name]}"
-            )
+_READER = TypeAdapter(Transcript)
 
 
 def link(chain: str, *texts: str) -> str:
@@ -148,23 +141,24 @@ def link(chain: str, *texts: str) -> str:
 
 
 class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructorArgs):
-    """Appends every episode to a JSON-lines file when it ends.
+    """Records every episode; appends it to a JSON-lines file when it ends.
 
-    An episode that is given up (by ``reset`` or ``close``) after at least one action is written
-    with status ``running``. Each line is written and flushed at once, so a killed run loses at
-    most the line that it was writing; what it left of that line is cut off before the next one.
+    :attr:`transcript` is the present episode so far. An episode that is given up (by ``reset`` or
+    ``close``) after at least one action is written with status ``running``. Each line is written
+    and flushed at once, so a killed run loses at most the line that it was writing; what it left of
+    that line is cut off before the next one.
 
     Args:
         env: A :class:`TextEnv` made by ``gym.make``, or wrappers around one.
-        path: The file; made with its folders when it does not exist.
+        path: The file; made with its folders when it does not exist. None writes none.
 
     Raises:
         BadValueError: Not a text environment, not a registered one, one that is cut into sessions,
             or settings that are not JSON.
     """
 
-    def __init__(self, env: gym.Env[str, str], path: str | os.PathLike[str]) -> None:
-        gym.utils.RecordConstructorArgs.__init__(self, path=str(path))
+    def __init__(self, env: gym.Env[str, str], path: str | os.PathLike[str] | None) -> None:
+        gym.utils.RecordConstructorArgs.__init__(self, path=None if path is None else str(path))
         gym.Wrapper.__init__(self, env)
         inner = env.unwrapped
         if not isinstance(inner, TextEnv):
@@ -179,33 +173,32 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
                 "RecordEpisodes: goes inside AsSessions, not around it: it records the world's own "
                 "episode. Write AsSessions(RecordEpisodes(env, path), window)."
             )
-        self.path = Path(path)
-        self._world = inner
+        self.path = None if path is None else Path(path)
+        self.inner = inner
         self._settings = _plain_settings(inner.spec.id, inner.spec.kwargs)
         self._reset: dict[str, Any] = {}
         self._steps: list[RecordedStep] = []
+        self._metrics: Mapping[str, float] = {}
         self._first_chain = ""
-        self._chain = ""
         self._open = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """Start an episode; one that was running is written as abandoned."""
-        self._write({})
+        self._write()
         observation, info = self.env.reset(seed=seed, options=options)
         self._reset = {"seed": None if seed is None else int(seed), "options": _plain(options)}
-        self._steps = []
-        self._first_chain = self._chain = link("", self._world.instructions, observation)
+        self._steps, self._metrics = [], {}
+        self._first_chain = link("", self.inner.instructions, observation)
         self._open = True
         return observation, info
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one action; the last one of an episode writes it."""
-        episode = self._world.episode
+        episode = self.inner.episode
         seen, session = episode.observation, episode.session
         observation, reward, terminated, truncated, info = self.env.step(action)
-        self._chain = link(self._chain, action, observation)
         self._steps.append(
             RecordedStep(
                 observation=seen,
@@ -215,33 +208,36 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
                 terms=info["reward_terms"],
                 status=info["status"],
                 valid=info["valid_action"],
-                chain=self._chain,
+                chain=link(self.chain, action, observation),
             )
         )
         if terminated or truncated:
-            self._write(info["metrics"])
+            self._metrics = info["metrics"]
+            self._write()
         return observation, float(reward), terminated, truncated, info
 
     def close(self) -> None:
         """Write an episode that was running, and close the environment."""
-        self._write({})
+        self._write()
         super().close()
 
     def fork_wrapper(self, inner: gym.Env[str, str]) -> RecordEpisodes:
         """A recorder around the copy; both write their episodes, whole, to the same file."""
         twin = RecordEpisodes(inner, self.path)
         twin._reset, twin._steps, twin._open = self._reset, self._steps.copy(), self._open
-        twin._first_chain, twin._chain = self._first_chain, self._chain
+        twin._first_chain, twin._metrics = self._first_chain, self._metrics
         return twin
 
-    def _write(self, metrics: Mapping[str, float]) -> None:
-        if not self._open:
-            return
-        self._open = False
-        if not self._steps:
-            return
-        episode, spec = self._world.episode, cast("Any", self._world.spec)
-        transcript = Transcript(
+    @property
+    def chain(self) -> str:
+        """Hash over all texts of the present episode."""
+        return self._steps[-1].chain if self._steps else self._first_chain
+
+    @property
+    def transcript(self) -> Transcript:
+        """The present episode so far."""
+        episode, spec = self.inner.episode, cast("Any", self.inner.spec)
+        return Transcript(
             format=FORMAT,
             env_id=spec.id,
             kwargs=self._settings,
@@ -251,14 +247,18 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
             split=episode.task.split,
             task_id=episode.task.id,
             task_digest=episode.task.digest,
-            instructions=self._world.instructions,
+            instructions=self.inner.instructions,
             chain=self._first_chain,
             steps=tuple(self._steps),
             observation=episode.observation,
             status=episode.status,
-            metrics=dict(metrics),
+            metrics=dict(self._metrics),
         )
-        append_line(self.path, transcript.to_json())
+
+    def _write(self) -> None:
+        if self._open and self._steps and self.path is not None:
+            append_line(self.path, self.transcript.to_json())
+        self._open = False
 
 
 def read_transcripts(path: str | os.PathLike[str]) -> Iterator[Transcript]:

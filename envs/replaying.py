@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import gymnasium as gym
 
 from .api import TextEnv
 from .errors import BadValueError, TurngymError
-from .record import RecordedStep, Transcript, link
+from .record import RecordedStep, Transcript, link, read_transcripts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,16 +38,32 @@ class _Differs(Exception):
         self.turn = turn
 
 
-def replay(transcript: Transcript, env: gym.Env[Any, Any] | None = None) -> ReplayReport:
+def replay(
+    transcript: Transcript | str | os.PathLike[str], env: gym.Env[Any, Any] | None = None
+) -> ReplayReport:
     """Step the recorded actions through a fresh episode and compare what comes back.
 
     Args:
-        transcript: What to replay.
+        transcript: What to replay, or a file of transcripts: the report is that of the first
+            episode that differs, or counts the turns of all.
         env: Where to replay it; made from the transcript's id and settings when None.
 
     Raises:
         BadValueError: ``env`` is not a text environment.
+        DataError: The file does not exist, or a line is not a transcript.
     """
+    if isinstance(transcript, Transcript):
+        return _replay_one(transcript, env)
+    turns = 0
+    for one in read_transcripts(transcript):
+        report = _replay_one(one, env)
+        if not report.same:
+            return report
+        turns += report.turns
+    return ReplayReport(same=True, difference="", turn=None, turns=turns)
+
+
+def _replay_one(transcript: Transcript, env: gym.Env[Any, Any] | None) -> ReplayReport:
     made = env is None
     env = gym.make(transcript.env_id, **transcript.kwargs) if env is None else env
     world = env.unwrapped

@@ -1,5 +1,6 @@
 """Replaying, ranking and showing results.
 
-An entry (:mod:`.entry`) plays a suite (:mod:`.suite`); verification (:mod:`.verify`,
-:mod:`.jail`) replays it into a verdict (:mod:`.verdict`); verdicts make boards (:mod:`.board`).
+An entry (:mod:`.schema.entry`) plays a suite (:mod:`.schema.suite`); verification
+(:mod:`.verification`) replays it into a verdict (:mod:`.schema.result`); verdicts make boards
+(:mod:`.ranking`).
 """

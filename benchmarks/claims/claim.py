@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ...envs.digest import digest_of
-from ..matrix.schema import Frozen
+from ...leaderboard.schema.base import Form
 from .experiments import Crawling, Planning, Playing, Training
 
 Unit = Literal["points", "times", "plain"]
 Experiment = Annotated[Training | Playing | Crawling | Planning, Field(discriminator="kind")]
 
 
-class Source(Frozen):
+class Source(Form):
     """Where a statement stands.
 
     Attributes:
@@ -28,7 +28,7 @@ class Source(Frozen):
     figure: str
 
 
-class Comparison(Frozen):
+class Comparison(Form):
     """One arm expected above another; a claim holds when all of its comparisons do.
 
     Attributes:
@@ -59,7 +59,7 @@ class Comparison(Frozen):
         return tuple(dict.fromkeys(named))
 
 
-class Claim(Frozen):
+class Claim(Form):
     """A statement of a paper and how it is decided here.
 
     Attributes:

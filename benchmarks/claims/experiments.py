@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from ...envs.digest import digest_of
-from ..matrix.schema import Frozen
+from ...leaderboard.schema.base import Form
 from ..matrix.suite import Start, Suite, SuiteEnv, SuiteRecipe
 
 MOST_SEEDS = 20
 _OF_CRAWLS = ("recall", "actions", "return")
 
 
-class TrainedArm(Frozen):
+class TrainedArm(Form):
     """A recipe trained in a world under a budget.
 
     Attributes:
@@ -30,7 +30,7 @@ class TrainedArm(Frozen):
     column: SuiteEnv
 
 
-class Training(Frozen):
+class Training(Form):
     """Arms that are trained as cells of the matrix, each in a matrix of its own.
 
     Attributes:
@@ -68,7 +68,17 @@ class Training(Frozen):
         return f"{arm.name}-{self.suite(arm).digest[:12]}"
 
 
-class PlayedArm(Frozen):
+class Untrained(Form):
+    """Arms that are computed in this process."""
+
+    def key(self, arm: Form) -> str:
+        """Return the name of the arm's folder."""
+        whole = self.model_dump(mode="json", exclude={"arms"})
+        content = {**whole, "arm": arm.model_dump(mode="json")}
+        return f"{content['arm']['name']}-{digest_of(content)[:12]}"
+
+
+class PlayedArm(Form):
     """A rollout strategy.
 
     Attributes:
@@ -82,7 +92,7 @@ class PlayedArm(Frozen):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Playing(Frozen):
+class Playing(Untrained):
     """Arms that play the same tasks with the same model; nothing is trained.
 
     Attributes:
@@ -108,12 +118,8 @@ class Playing(Frozen):
 
     measures: ClassVar[tuple[str, ...]] = ("leaves_per_token", "leaves_per_call", "entropy_rise")
 
-    def key(self, arm: PlayedArm) -> str:
-        """Name of the arm's folder."""
-        return _key(self, arm)
 
-
-class CrawledArm(Frozen):
+class CrawledArm(Form):
     """A linear crawler, trained by PaSa's session PPO.
 
     Attributes:
@@ -127,7 +133,7 @@ class CrawledArm(Frozen):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Crawling(Frozen):
+class Crawling(Untrained):
     """Arms of the linear crawler; whole crawls of the first dev requests are scored.
 
     Attributes:
@@ -145,12 +151,8 @@ class Crawling(Frozen):
 
     measures: ClassVar[tuple[str, ...]] = _OF_CRAWLS
 
-    def key(self, arm: CrawledArm) -> str:
-        """Name of the arm's folder."""
-        return _key(self, arm)
 
-
-class PlannedArm(Frozen):
+class PlannedArm(Form):
     """A planner.
 
     Attributes:
@@ -164,7 +166,7 @@ class PlannedArm(Frozen):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Planning(Frozen):
+class Planning(Untrained):
     """Arms that plan with the same model and the same learned trajectory reward.
 
     Attributes:
@@ -195,13 +197,3 @@ class Planning(Frozen):
     reward: dict[str, Any] = Field(default_factory=dict)
 
     measures: ClassVar[tuple[str, ...]] = ("success", "return")
-
-    def key(self, arm: PlannedArm) -> str:
-        """Name of the arm's folder."""
-        return _key(self, arm)
-
-
-def _key(experiment: Playing | Crawling | Planning, arm: Frozen) -> str:
-    whole = experiment.model_dump(mode="json", exclude={"arms"})
-    content = {**whole, "arm": arm.model_dump(mode="json")}
-    return f"{content['arm']['name']}-{digest_of(content)[:12]}"

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from ...leaderboard.schema.base import Form
 from ..matrix.cell import Machine, Used
-from ..matrix.schema import Frozen
 from .claim import Claim, Comparison
 
 Verdict = Literal["reproduced", "not reproduced", "not decided"]
@@ -16,7 +16,7 @@ RUN = "run"
 """Unit of a measure that a seed has only one value of."""
 
 
-class SeedRun(Frozen):
+class SeedRun(Form):
     """An arm with one seed.
 
     Attributes:
@@ -30,7 +30,7 @@ class SeedRun(Frozen):
     used: Used = Used()
 
 
-class ArmRuns(Frozen):
+class ArmRuns(Form):
     """An arm with all seeds.
 
     Attributes:
@@ -55,7 +55,7 @@ class ArmRuns(Frozen):
         return sum(means) / len(means) if means else None
 
 
-class Finding(Frozen):
+class Finding(Form):
     """What came of a comparison.
 
     Attributes:
@@ -91,7 +91,7 @@ class Finding(Frozen):
     why: str = ""
 
 
-class Outcome(Frozen):
+class Outcome(Form):
     """``results/CLAIM.json``.
 
     Attributes:

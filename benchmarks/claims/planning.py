@@ -25,11 +25,10 @@ from ...algos.config import EnvConfig
 from ...algos.evaluate import UNSCORED, EvalSet
 from ...algos.evaluate_planning import Planning as Planned
 from ..machine import prepare
-from ..matrix.column import start_model
-from ..matrix.suite import Limits, SuiteEnv
+from .cached_arms import Tell, Values, run_arms
 from .experiments import PlannedArm, Planning
-from .kept import Tell, Values, run_kept
 from .outcome import ArmRuns
+from .playing import starting_model
 
 PLANNERS: dict[str, Any] = {
     "greedy": Greedy,
@@ -50,20 +49,11 @@ def run_planning(
     Raises:
         TurngymError: A setting that does not exist, or too few pairs.
     """
-    desk = Desk(experiment, tell)
-    return tuple(
-        run_kept(
-            arm.name,
-            folder / experiment.key(arm),
-            seeds,
-            lambda seed, arm=arm: desk.plan(arm, seed),
-            tell,
-        )
-        for arm in experiment.arms
-    )
+    planners = Planners(experiment, tell)
+    return run_arms(experiment, seeds, folder, tell, planners.plan)
 
 
-class Desk:
+class Planners:
     """The acting model, and the reward models by seed; each made when it is first needed.
 
     Args:
@@ -103,26 +93,13 @@ class Desk:
     def _acting(self) -> EngineActor:
         if self._actor is None:
             prepare(small=True)
-            folder = self._start()
+            folder = starting_model(self._experiment)
             tokenizer = load_tokenizer(folder)
             engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
             world = text_env(self._env)
             renderer = make_renderer(tokenizer, tools=world.tools)
             self._actor = EngineActor(engine, renderer, self._experiment.max_tokens)
         return self._actor
-
-    def _start(self) -> str:
-        experiment = self._experiment
-        column = SuiteEnv(
-            id=experiment.env_id,
-            settings=experiment.settings,
-            start=experiment.start,
-            limits=Limits(tokens=1, calls=1),
-            max_tokens=experiment.max_tokens,
-            eval_tasks=1,
-            eval_every=0,
-        )
-        return start_model(column)[0]
 
     def _reward(self, seed: int) -> RewardModel:
         """Trained on pairs of the model's own attempts with different scores."""
@@ -135,7 +112,7 @@ class Desk:
         )
         maker = Maker(env=self._env, players=[player], settings=settings)
         pairs = asyncio.run(maker.pairs("train"))
-        folder = self._start()
+        folder = starting_model(self._experiment)
         how = replace(RewardTraining(**experiment.reward), seed=seed)
         reward = RewardModel(
             load_model(folder),

@@ -1,4 +1,8 @@
-"""Arms that play: what a rollout strategy gets for its tokens and calls, and where it wavers."""
+"""Arms that play: rollout strategies of one model, and linear crawlers.
+
+Of a strategy it is measured what it gets for its tokens and calls, and where it wavers. A linear
+crawler is PaSa's session PPO without a language model, trained in seconds.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,12 @@ from ...algos.forest import Forest, Group
 from ...algos.playing import play_groups
 from ...algos.rollout_stats import tokens_sampled, turns_taken
 from ...algos.rollouts import Branch, Chains, Expand, Player, seed_at
+from ..linear_crawler import LinearCrawler, LinearSettings, linear_world, train_linear
 from ..machine import prepare
-from ..matrix.column import start_model
+from ..matrix.references import start_model
 from ..matrix.suite import Limits, SuiteEnv
-from .experiments import PlayedArm, Playing
-from .kept import Tell, Values, run_kept
+from .cached_arms import Tell, Values, run_arms
+from .experiments import CrawledArm, Crawling, Planning, PlayedArm, Playing
 from .outcome import ArmRuns
 
 ROLLOUTS: dict[str, Any] = {"chains": Chains, "expand": Expand, "branch": Branch}
@@ -46,15 +51,22 @@ def run_playing(
             known.append(player_of(experiment))
         return play_arm(experiment, arm, seed, known[0])
 
-    return tuple(
-        run_kept(arm.name, folder / experiment.key(arm), seeds, lambda s, a=arm: values(a, s), tell)
-        for arm in experiment.arms
-    )
+    return run_arms(experiment, seeds, folder, tell, values)
 
 
 def player_of(experiment: Playing) -> Player:
     """The model in its world."""
     prepare(small=True)
+    folder = starting_model(experiment)
+    tokenizer = load_tokenizer(folder)
+    engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
+    env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
+    sampling = Sampling(max_tokens=experiment.max_tokens, temperature=1.0)
+    return Player(env, engine, make_renderer(tokenizer), sampling, None)
+
+
+def starting_model(experiment: Playing | Planning) -> str:
+    """Return the folder of the model that acts; it is made when it is missing."""
     column = SuiteEnv(
         id=experiment.env_id,
         settings=experiment.settings,
@@ -64,12 +76,7 @@ def player_of(experiment: Playing) -> Player:
         eval_tasks=1,
         eval_every=0,
     )
-    folder, _ = start_model(column)
-    tokenizer = load_tokenizer(folder)
-    engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
-    env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
-    sampling = Sampling(max_tokens=experiment.max_tokens, temperature=1.0)
-    return Player(env, engine, make_renderer(tokenizer), sampling, None)
+    return start_model(column)[0]
 
 
 def play_arm(experiment: Playing, arm: PlayedArm, seed: int, player: Player) -> Values:
@@ -110,3 +117,40 @@ def _entropies(forest: Forest, probe_tokens: int) -> tuple[list[float], list[flo
         for at, turn in enumerate(forest.turns(path)):
             (after if at else first).append(float(np.mean(turn.entropies[:probe_tokens])))
     return first, after
+
+
+def run_crawling(
+    experiment: Crawling, seeds: Sequence[int], folder: Path, tell: Tell
+) -> tuple[ArmRuns, ...]:
+    """Train and score every arm with every seed.
+
+    Raises:
+        TurngymError: A setting that does not exist or does not fit.
+    """
+    return run_arms(
+        experiment, seeds, folder, tell, lambda arm, seed: crawl_arm(experiment, arm, seed)
+    )
+
+
+def crawl_arm(experiment: Crawling, arm: CrawledArm, seed: int) -> Values:
+    """Return recall, actions and return of whole crawls, by request."""
+    given: dict[str, Any] = {**experiment.settings, **arm.settings}
+    settings = LinearSettings(**given)
+    drawn = {} if settings.full else {"schedule": "sampled", "per_layer": settings.drawn}
+    world = linear_world(**{**experiment.world, **drawn, **arm.world})
+    return score_requests(
+        train_linear(world, settings, seed), linear_world(**experiment.world), experiment.requests
+    )
+
+
+def score_requests(crawler: LinearCrawler, env: Any, requests: int) -> Values:
+    """Whole crawls of the first dev requests, scored as the usual world does."""
+    values: dict[str, dict[str, float]] = {name: {} for name in Crawling.measures}
+    for task in range(requests):
+        crawler.crawl(env, task, {"split": "dev", "task": task})
+        metrics = env.metrics(env.episode)
+        unit = f"dev/{task}"
+        values["recall"][unit] = float(metrics["crawler_recall"])
+        values["actions"][unit] = float(metrics["all_actions"])
+        values["return"][unit] = float(env.episode.total_reward)
+    return values

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...envs.errors import DataError, MissingExtraError
+from ...envs.errors import DataError
 from ..matrix.plots import Tick, nice_ticks, short
-from ..matrix.report import one_line
+from ..matrix.report import one_line, write_pages
 from .catalogue import CLAIMS
 from .claim import Comparison
 from .outcome import Finding, Outcome
@@ -51,16 +51,9 @@ def write_report(folder: Path) -> list[Path]:
         DataError: There is no outcome, or a damaged one.
         MissingExtraError: Jinja2 is not installed.
     """
-    outcomes = read_outcomes(folder)
-    content = gather(outcomes)
-    written = []
-    for name, template in PAGES.items():
-        path = folder / name
-        part = path.with_name(name + ".part")
-        part.write_text(render(template, content), encoding="utf-8")
-        part.replace(path)
-        written.append(path)
-    return written
+    content = gather(read_outcomes(folder))
+    filters = {"short": short, "cell": one_line, "slug": slug}
+    return write_pages(folder, PAGES, [TEMPLATES, SHARED], filters, content)
 
 
 def read_outcomes(folder: Path) -> list[Outcome]:
@@ -98,31 +91,12 @@ def gather(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "edge": EDGE,
         "maps": [],  # of the matrix's style sheet, which these pages share
         "envs": [],
+        "rail": rail,
+        "told": told,
+        "value": value,
+        "expected": expected,
+        "probability": probability,
     }
-
-
-def render(template: str, content: dict[str, Any]) -> str:
-    """A template filled in; what comes from results is escaped.
-
-    Raises:
-        MissingExtraError: Jinja2 is not installed.
-    """
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as fault:
-        raise MissingExtraError("the report", "jinja2", "train") from fault
-    made = Environment(
-        loader=FileSystemLoader([TEMPLATES, SHARED]),
-        autoescape=".html" in template,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters |= {"short": short, "cell": one_line, "slug": slug}
-    made.globals |= {"rail": rail, "told": told, "value": value, "expected": expected}
-    made.globals["probability"] = probability
-    return made.get_template(template).render(**content)
 
 
 def rail(finding: Finding) -> Rail | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from ...algos.interrupts import terminate_as_interrupt
 from ...envs.errors import BadValueError, TurngymError
 from ..matrix.executors import Executor
-from ..matrix.live import View
+from ..matrix.machine_info import this_machine
+from ..matrix.progress_view import View
 from ..matrix.run import locked
-from ..matrix.where import this_machine
 from .claim import Claim
 from .experiments import MOST_SEEDS, Crawling, Playing, Training
 from .outcome import ArmRuns, Outcome
@@ -119,7 +119,7 @@ def _arms(
 
         return run_playing(experiment, seeds, folder, tell)
     if isinstance(experiment, Crawling):
-        from .crawling import run_crawling
+        from .playing import run_crawling
 
         return run_crawling(experiment, seeds, folder, tell)
     from .planning import run_planning

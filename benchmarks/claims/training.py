@@ -9,13 +9,13 @@ import numpy as np
 
 from ...algos.run_dir import read_metrics
 from ..matrix.cell import Cell, CellResult
+from ..matrix.curves import area_under
 from ..matrix.executors import Ended, Executor
 from ..matrix.jobs import Job
 from ..matrix.layout import Layout
-from ..matrix.live import View
+from ..matrix.progress_view import View
 from ..matrix.run import run_matrix
 from ..matrix.suite import Limits
-from ..stats import area_under
 from .experiments import TrainedArm, Training
 from .outcome import RUN, ArmRuns, SeedRun
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..stats import holm, over_runs, paired, two_stage
+from ...envs.utils.statistics import holm, over_runs, paired, two_stage
 from .claim import Comparison
 from .outcome import RUN, ArmRuns, Finding, Verdict
 

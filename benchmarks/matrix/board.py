@@ -48,8 +48,6 @@ class Board:
             if column is not None and column.state in KEPT:
                 self.columns[env_id] = column
 
-    # ------------------------------------------------------------------ what to do
-
     def next_job(self) -> Job | None:
         """The next job that can begin: in the suite's order, each column before its first cell."""
         for cell in self._todo:
@@ -120,8 +118,6 @@ class Board:
     def _decide(self, result: CellResult) -> None:
         self.results[result.cell.key] = result
         self._todo.remove(result.cell)
-
-    # ------------------------------------------------------------------ how it stands
 
     def state(self, cell: Cell) -> State:
         """State of a cell."""

@@ -8,13 +8,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ...algos.result import SetScore
-from .schema import Frozen
+from ...leaderboard.schema.base import Form
 
 State = Literal["waiting", "running", "finished", "failed", "refused", "interrupted"]
 FORMAT = 1
 
 
-class Cell(Frozen):
+class Cell(Form):
     """One recipe on one environment with one seed."""
 
     recipe: str
@@ -30,7 +30,7 @@ class Cell(Frozen):
         return f"{self.recipe} on {self.env_id}, seed {self.seed}"
 
 
-class Machine(Frozen):
+class Machine(Form):
     """Where something was computed.
 
     Attributes:
@@ -54,7 +54,7 @@ class Machine(Frozen):
     versions: dict[str, str]
 
 
-class Point(Frozen):
+class Point(Form):
     """A point of a learning curve: the evaluation after a training step.
 
     Attributes:
@@ -76,7 +76,7 @@ class Point(Frozen):
     return_high95: float
 
 
-class Tries(Frozen):
+class Tries(Form):
     """All tries of the evaluation tasks by one player.
 
     Attributes:
@@ -115,7 +115,7 @@ class Tries(Frozen):
         return found
 
 
-class Used(Frozen):
+class Used(Form):
     """What training cost.
 
     Attributes:
@@ -131,7 +131,7 @@ class Used(Frozen):
     seconds: float = Field(default=0.0, ge=0)
 
 
-class CellResult(Frozen):
+class CellResult(Form):
     """``cells/RECIPE--ENV--sSEED.json``: what came of a cell, whatever it was.
 
     Attributes:
@@ -170,7 +170,7 @@ class CellResult(Frozen):
     machine: Machine | None = None
 
 
-class EnvResult(Frozen):
+class EnvResult(Form):
     """``envs/ENV.json``: the start of a column, and the players that others are measured by.
 
     Attributes:

@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..stats import value_at
+from ...envs.errors import BadValueError
 from .cell import CellResult
 from .results import Results
 
+Floats = npt.NDArray[np.float64]
 Unit = Literal["tokens", "calls"]
 RESAMPLES = 1000
 GRID = 33
@@ -94,7 +95,7 @@ def _line(recipe: str, runs: Sequence[CellResult], limit: float, unit: Unit) -> 
     )
 
 
-def _banded(recipe: str, shares: list[float], curves: npt.NDArray[np.float64]) -> Line:
+def _banded(recipe: str, shares: list[float], curves: Floats) -> Line:
     drawn = np.random.default_rng(0).integers(len(curves), size=(RESAMPLES, len(curves)))
     # Whole curves are drawn, so that the band is of curves and not of places along them.
     low, high = np.percentile(curves[drawn].mean(axis=1), [2.5, 97.5], axis=0)
@@ -107,9 +108,56 @@ def _banded(recipe: str, shares: list[float], curves: npt.NDArray[np.float64]) -
     )
 
 
-def _read(
-    run: CellResult, unit: Unit, places: npt.NDArray[np.float64], what: str = "return_"
-) -> list[float]:
+def _read(run: CellResult, unit: Unit, places: Floats, what: str = "return_") -> list[float]:
     spent = [getattr(point, unit) for point in run.curve]
     values = [getattr(point, what) for point in run.curve]
     return [value_at(spent, values, float(at)) for at in places]
+
+
+def value_at(spent: Sequence[float], values: Sequence[float], at: float) -> float:
+    """The curve's value when ``at`` is spent: straight lines between points, flat outside.
+
+    Args:
+        spent: Tokens or calls at each point, never falling; of equal ones the last counts.
+        values: The curve there.
+        at: Where to read it.
+
+    Raises:
+        BadValueError: Not a curve.
+    """
+    xs, ys = _curve(spent, values)
+    return float(np.interp(at, xs, ys))
+
+
+def area_under(spent: Sequence[float], values: Sequence[float], limit: float) -> float:
+    """Mean value of the curve over the budget ``0 .. limit``; in the unit of the values.
+
+    What lies beyond the limit does not count, so that runs which overshoot by a step gain nothing.
+    A curve that ends early keeps its last value: training was over.
+
+    Raises:
+        BadValueError: Not a curve, or a limit of 0 or less.
+    """
+    if not limit > 0:
+        raise BadValueError(f"area under a curve: the limit is {limit}; expected above 0.")
+    xs, ys = _curve(spent, values)
+    inner = (xs > 0) & (xs < limit)
+    grid = np.concatenate([[0.0], xs[inner], [limit]])
+    heights = np.concatenate([[np.interp(0.0, xs, ys)], ys[inner], [np.interp(limit, xs, ys)]])
+    return float(np.trapezoid(heights, grid) / limit)
+
+
+def _curve(
+    spent: Sequence[float], values: Sequence[float]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    xs, ys = np.asarray(spent, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    good = xs.ndim == ys.ndim == 1 and len(xs) == len(ys) > 0
+    if not (good and bool(np.isfinite(xs).all() and np.isfinite(ys).all())):
+        raise BadValueError(
+            f"curve: {len(xs)} places and {len(ys)} values; expected as many finite ones of each, "
+            "at least one."
+        )
+    if bool((np.diff(xs) < 0).any()):
+        raise BadValueError("curve: what was spent falls from one point to the next.")
+    last = np.append(np.diff(xs) > 0, True)
+    return xs[last], ys[last]

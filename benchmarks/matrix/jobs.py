@@ -7,16 +7,16 @@ from pathlib import Path
 
 from ...algos.run_dir import read_metrics
 from ...envs.errors import BadValueError, DataError, UnknownNameError
+from ...leaderboard.schema.base import Form
 from .cell import Cell, CellResult, EnvResult, State
 from .layout import Layout
-from .schema import Frozen
 from .suite import Suite
 
 TRACE_LINES = 40
 """Of a failure's trace, the last lines are kept."""
 
 
-class Job(Frozen):
+class Job(Form):
     """Prepare a column, or fill a cell, of the matrix in a folder.
 
     Attributes:
@@ -84,7 +84,7 @@ def _cell(suite: Suite, cell: Cell, layout: Layout) -> CellResult:
 
 def _column(suite: Suite, env_id: str) -> EnvResult:
     try:
-        from .column import prepare_column
+        from .references import prepare_column
 
         return prepare_column(suite, env_id)
     except (BadValueError, UnknownNameError) as refusal:

@@ -14,10 +14,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 from ...envs.errors import BadValueError
 from .cell import Cell, CellResult, EnvResult
 from .suite import Suite
+
+R = TypeVar("R", CellResult, EnvResult)
 
 
 class Layout:
@@ -67,10 +70,10 @@ class Layout:
                     f"({suite.digest[:12]}). Give another folder."
                 )
             return
-        strangers = sorted(p.name for p in self.root.iterdir() if p.name != "lock")
-        if strangers:
+        others = sorted(p.name for p in self.root.iterdir() if p.name != "lock")
+        if others:
             raise BadValueError(
-                f"{self.root} is not empty ({', '.join(strangers[:5])}) but holds no suite.json: "
+                f"{self.root} is not empty ({', '.join(others[:5])}) but holds no suite.json: "
                 "it is no matrix folder. Give a new folder."
             )
         suite.write(self.suite_file)
@@ -82,12 +85,7 @@ class Layout:
             DataError: The file is damaged.
             BadValueError: It belongs to another suite.
         """
-        path = self.cell_file(cell)
-        if not path.exists():
-            return None
-        found = CellResult.read(path)
-        _same(path, found.suite_digest, suite)
-        return found
+        return _read(CellResult, self.cell_file(cell), suite)
 
     def env(self, suite: Suite, env_id: str) -> EnvResult | None:
         """Start of a column; None where there is no file.
@@ -96,17 +94,16 @@ class Layout:
             DataError: The file is damaged.
             BadValueError: It belongs to another suite.
         """
-        path = self.env_file(env_id)
-        if not path.exists():
-            return None
-        found = EnvResult.read(path)
-        _same(path, found.suite_digest, suite)
-        return found
+        return _read(EnvResult, self.env_file(env_id), suite)
 
 
-def _same(path: Path, digest: str, suite: Suite) -> None:
-    if digest != suite.digest:
+def _read(kind: type[R], path: Path, suite: Suite) -> R | None:
+    if not path.exists():
+        return None
+    found = kind.read(path)
+    if found.suite_digest != suite.digest:
         raise BadValueError(
-            f"{path} belongs to a suite of digest {digest[:12]}, the folder to {suite.name!r} "
-            f"({suite.digest[:12]}). Remove the file to compute it again."
+            f"{path} belongs to a suite of digest {found.suite_digest[:12]}, the folder to "
+            f"{suite.name!r} ({suite.digest[:12]}). Remove the file to compute it again."
         )
+    return found

@@ -1,4 +1,4 @@
-"""Recipes against each other over all environments that they have in common."""
+"""Recipes against each other: scores on the environments in common, and what they cost."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...algos.result import Estimate
-from ..stats import (
+from ...envs.utils.statistics import (
+    Estimate,
     Paired,
-    area_under,
     holm,
     improvement,
     interquartile_mean,
     paired,
     pass_all,
-    pass_any,
+    pass_at,
     two_stage,
 )
+from .curves import area_under
 from .results import Results
 
 
@@ -66,6 +66,33 @@ class Ranking:
     left_out: list[str]
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What one recipe cost, over its finished cells.
+
+    Attributes:
+        recipe: The recipe.
+        cells: Finished cells.
+        tokens: Tokens sampled, in all.
+        calls: Actions taken, in all.
+        steps: Training steps, in all.
+        seconds: Wall time, in all.
+        tokens_share: Share of the token budget that a cell used, mean; above 1 by its last step.
+        calls_share: The same of calls.
+        ended_by: How many cells ended by which limit.
+    """
+
+    recipe: str
+    cells: int
+    tokens: int
+    calls: int
+    steps: int
+    seconds: float
+    tokens_share: float
+    calls_share: float
+    ended_by: dict[str, int]
+
+
 def ranking(results: Results, baseline: str) -> Ranking:
     """Compare the recipes that have environments in common."""
     recipes = results.ranked()
@@ -91,6 +118,39 @@ def ranking(results: Results, baseline: str) -> Ranking:
     ranks.sort(key=lambda rank: (-rank.middle.mean, -rank.mean.mean, rank.recipe))
     left_out = [recipe for recipe in results.recipes if recipe not in recipes]
     return Ranking(envs=envs, baseline=known, ranks=ranks, left_out=left_out)
+
+
+def costs(results: Results) -> list[Cost]:
+    """Return the costs of every recipe with a finished cell."""
+    found = []
+    for recipe in results.recipes:
+        runs = [run for env_id in results.envs for run in results.runs(recipe, env_id)]
+        if not runs:
+            continue
+        limits = [results.suite.env(run.cell.env_id).limits for run in runs]
+        pairs = list(zip(runs, limits, strict=True))
+        ended: dict[str, int] = {"tokens": 0, "calls": 0, "steps": 0}
+        for run, limit in pairs:
+            shares = {
+                "tokens": run.used.tokens / limit.tokens,
+                "calls": run.used.calls / limit.calls,
+                "steps": run.used.steps / limit.steps if limit.steps else 0.0,
+            }
+            ended[max(shares, key=lambda name: shares[name])] += 1
+        found.append(
+            Cost(
+                recipe=recipe,
+                cells=len(runs),
+                tokens=sum(run.used.tokens for run in runs),
+                calls=sum(run.used.calls for run in runs),
+                steps=sum(run.used.steps for run in runs),
+                seconds=sum(run.used.seconds for run in runs),
+                tokens_share=float(np.mean([r.used.tokens / b.tokens for r, b in pairs])),
+                calls_share=float(np.mean([r.used.calls / b.calls for r, b in pairs])),
+                ended_by={name: count for name, count in ended.items() if count},
+            )
+        )
+    return found
 
 
 def area(results: Results, recipe: str, envs: Sequence[str], unit: str) -> float:
@@ -121,7 +181,7 @@ def passes(results: Results, recipe: str, envs: Sequence[str]) -> dict[int, tupl
     """
     found = {}
     for k in range(1, results.suite.trials + 1):
-        some, every = (_passed(results, recipe, envs, k, rule) for rule in (pass_any, pass_all))
+        some, every = (_passed(results, recipe, envs, k, rule) for rule in (pass_at, pass_all))
         if some is not None and every is not None:
             found[k] = (some, every)
     return found
@@ -141,7 +201,7 @@ def _passed(
             assert run.tries is not None
             tasks = [tried for tried in run.tries.by_task("solved").values() if len(tried) >= k]
             if tasks:
-                runs.append(np.mean([rule(len(tried), int(sum(tried)), k) for tried in tasks]))
+                runs.append(np.mean([rule(int(sum(tried)), len(tried), k) for tried in tasks]))
         if runs:
             worlds.append(np.mean(runs))
     return float(np.mean(worlds)) if worlds else None

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...algos.result import Estimate
 from ...envs.errors import MissingExtraError
+from ...envs.utils.statistics import Estimate
 from .cell import CellResult, Machine
-from .costs import Cost, costs
 from .curves import Unit, budget_lines, env_lines
-from .plots import Plot, Tick, Whisker, colours, plot, short, whiskers
-from .ranking import Ranking, ranking
+from .plots import Plot, Tick, colours, plot, short, whiskers
+from .ranking import Ranking, costs, ranking
 from .results import Place, Results
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -60,18 +59,24 @@ def write_report(folder: Path | str, baseline: str = "grpo") -> list[Path]:
     """
     root = Path(folder)
     content = gather(Results.read(root), baseline)
-    written = []
-    for name, template in PAGES.items():
-        path = root / name
-        part = path.with_name(name + ".part")
-        part.write_text(render(template, content), encoding="utf-8")
-        part.replace(path)
-        written.append(path)
-    return written
+    return write_pages(root, PAGES, [TEMPLATES], FILTERS, content)
 
 
-def render(template: str, content: dict[str, Any]) -> str:
-    """A template filled in; what comes from results is escaped.
+def write_pages(
+    folder: Path,
+    pages: Mapping[str, str],
+    templates: Sequence[Path],
+    filters: Mapping[str, Callable[..., Any]],
+    content: Mapping[str, Any],
+) -> list[Path]:
+    """Fill templates in; what comes from results is escaped in HTML.
+
+    Args:
+        folder: Takes the pages; a reader sees an old page or a whole new one.
+        pages: Template of each page.
+        templates: Folders of the templates.
+        filters: Filters of the templates.
+        content: What the templates show.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -80,18 +85,24 @@ def render(template: str, content: dict[str, Any]) -> str:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as fault:
         raise MissingExtraError("the report", "jinja2", "train") from fault
-    html = ".html" in template
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=html,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters |= {"short": short, "percent": percent, "interval": interval, "cell": one_line}
-    made.filters["words"] = words
-    return made.get_template(template).render(**content)
+    written = []
+    for name, template in pages.items():
+        environment = Environment(
+            loader=FileSystemLoader(templates),
+            autoescape=".html" in template,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        environment.filters |= filters
+        path = folder / name
+        part = path.with_name(name + ".part")
+        text = environment.get_template(template).render(**content)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+        written.append(path)
+    return written
 
 
 def gather(results: Results, baseline: str) -> dict[str, Any]:
@@ -236,4 +247,10 @@ def _zero(axis: Sequence[Tick]) -> float | None:
     return next((tick.at for tick in axis if float(tick.label) == 0), None)
 
 
-__all__ = ["Cost", "Whisker", "gather", "render", "write_report"]
+FILTERS = {
+    "short": short,
+    "percent": percent,
+    "interval": interval,
+    "cell": one_line,
+    "words": words,
+}

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...algos.result import Estimate
 from ...envs.errors import DataError
-from ..stats import two_stage
+from ...envs.utils.statistics import Estimate, two_stage
 from .cell import Cell, CellResult, EnvResult, State
 from .layout import Layout
 from .suite import Suite

@@ -14,7 +14,7 @@ from .board import Board
 from .cell import Cell
 from .executors import Executor
 from .layout import Layout
-from .live import View
+from .progress_view import View
 from .suite import Suite
 
 WAIT_S = 0.5

@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from ...envs.errors import DataError, MissingExtraError, UnknownNameError
-from .where import memory_gb, processor
+from .machine_info import memory_gb, processor
 
 FOLDER = Path(__file__).resolve().parents[1]
 KINDS = (

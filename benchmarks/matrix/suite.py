@@ -9,13 +9,13 @@ from pydantic import Field, model_validator
 
 from ...envs.digest import digest_of
 from ...envs.errors import BadValueError, UnknownNameError
+from ...leaderboard.schema.base import Form
 from .cell import Cell
-from .schema import Frozen
 
 Item = TypeVar("Item")
 
 
-class Limits(Frozen):
+class Limits(Form):
     """The budget of every cell: training ends with the step that reaches either of them.
 
     Attributes:
@@ -29,7 +29,7 @@ class Limits(Frozen):
     steps: int | None = Field(default=None, ge=1)
 
 
-class TaughtStart(Frozen):
+class TaughtStart(Form):
     """A small model, made here, that imitates the world's expert for a while.
 
     Attributes:
@@ -43,7 +43,7 @@ class TaughtStart(Frozen):
     world: dict[str, Any] | None = None
 
 
-class BlankStart(Frozen):
+class BlankStart(Form):
     """A small model with random weights.
 
     Attributes:
@@ -54,7 +54,7 @@ class BlankStart(Frozen):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class NamedStart(Frozen):
+class NamedStart(Form):
     """A model by its folder or hub name."""
 
     kind: Literal["named"] = "named"
@@ -64,7 +64,7 @@ class NamedStart(Frozen):
 Start = Annotated[TaughtStart | BlankStart | NamedStart, Field(discriminator="kind")]
 
 
-class SuiteEnv(Frozen):
+class SuiteEnv(Form):
     """A column of the matrix.
 
     Attributes:
@@ -94,7 +94,7 @@ class SuiteEnv(Frozen):
     recipe_settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class SuiteRecipe(Frozen):
+class SuiteRecipe(Form):
     """A row of the matrix.
 
     Attributes:
@@ -106,7 +106,7 @@ class SuiteRecipe(Frozen):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Suite(Frozen):
+class Suite(Form):
     """A frozen comparison. Another content needs another version.
 
     Attributes:

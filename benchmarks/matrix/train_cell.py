@@ -18,10 +18,10 @@ from ...algos.run_dir import read_metrics
 from ...algos.trainer import Trainer
 from ...envs.errors import BadValueError, UnknownNameError
 from .cell import Cell, CellResult, EnvResult, Point, Tries, Used
-from .column import evaluation_set, tries
 from .layout import Layout
+from .machine_info import this_machine
+from .references import evaluation_set, tries
 from .suite import Suite
-from .where import this_machine
 
 TRIAL_SEED = 1000
 """Seeds of the trials begin here: they sample other episodes than the learning curve's."""

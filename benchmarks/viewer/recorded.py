@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from ...agents.scripted import text_env
 from ...algos.forest import ROOT, Edge, Forest, Group, Tree, Turn
 from ...algos.kept import Kept, Pieces
+from ...envs.api import Status
 from ...envs.errors import DataError, TurngymError
-from ...envs.record import RecordedStep, Transcript, read_transcripts
+from ...envs.record import Transcript, read_transcripts
 
 ACCOUNTS = ("PaperCrawler-v0",)
 """Worlds that are played again to learn what each action found."""
@@ -70,7 +71,7 @@ def _tree(episode: Transcript, accounts: list[dict[str, Any]]) -> tuple[Tree, li
                 logprobs=_NONE,
                 entropies=_NONE,
                 rewards=np.array([step.reward], np.float32),
-                status=_status(step),
+                status=cast("Status", step.status),
                 action=step.action,
                 valid=step.valid,
                 reward_terms=tuple((k, float(v)) for k, v in step.terms.items()),
@@ -86,10 +87,6 @@ def _tree(episode: Transcript, accounts: list[dict[str, Any]]) -> tuple[Tree, li
         seen = episode.instructions + step.observation if i == 0 else step.observation
         texts.append(([seen], [step.action]))
     return tree, texts
-
-
-def _status(step: RecordedStep) -> Any:
-    return step.status
 
 
 def _accounts(episode: Transcript) -> tuple[list[dict[str, Any]], str]:

@@ -73,9 +73,6 @@ def read_source(place: str, steps: Collection[int] = (), tokenizer: str | None =
     return replace(source, steps=chosen)
 
 
-# ---------------------------------------------------------------------- run directories
-
-
 def _run(root: Path, steps: Collection[int], tokenizer: str | None) -> Source:
     folder = root / "trajectories"
     config_path = root / "config.json"
@@ -158,9 +155,6 @@ def _about(config: Mapping[str, Any]) -> dict[str, str]:
 def _name(config: Mapping[str, Any], part: str) -> str:
     value = config.get(part)
     return str(value.get("name") or value.get("id") or "") if isinstance(value, dict) else ""
-
-
-# ---------------------------------------------------------------------- files
 
 
 def _file(path: Path, tokenizer: str | None) -> Source:

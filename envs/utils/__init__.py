@@ -1,1 +1,1 @@
-"""Helpers that environments share."""
+"""Helpers without a notion of an environment: HTTP, files, statistics."""

@@ -9,7 +9,7 @@ import time
 
 from ...envs.errors import BadValueError
 from .settings import ServerSettings
-from .store import opened
+from .store import open_database
 
 _NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,29}$")
 _PREFIX = "tg_"
@@ -26,7 +26,7 @@ def new_token(settings: ServerSettings, account: str) -> str:
             f"account {account!r}: expected up to 30 lower-case letters, digits and '-'."
         )
     token = _PREFIX + secrets.token_urlsafe(32)
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         base.execute("INSERT INTO tokens VALUES (?, ?, ?)", (_hash(token), account, time.time()))
     return token
 
@@ -37,13 +37,13 @@ def revoke_tokens(settings: ServerSettings, account: str) -> int:
     Returns:
         How many there were.
     """
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         return base.execute("DELETE FROM tokens WHERE account = ?", (account,)).rowcount
 
 
 def account_of(settings: ServerSettings, token: str) -> str | None:
     """Whose token it is; None for nobody's. Looks up a hash, so timing tells nothing."""
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         row = base.execute("SELECT account FROM tokens WHERE hash = ?", (_hash(token),)).fetchone()
     return None if row is None else row["account"]
 

@@ -18,8 +18,8 @@ from .sealed_routes import sealed_routes
 from .seasons import Seasons
 from .settings import ServerSettings
 from .uploads import upload_routes
+from .verifier import Worker
 from .web import Fault, Gate, with_headers
-from .work import Worker
 
 _WAIT = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="3">'

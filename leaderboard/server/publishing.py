@@ -12,34 +12,26 @@ import tempfile
 from pathlib import Path
 
 from ...envs.errors import DataError
-from ..archive import unpack
-from ..index import Indexed, entries_folder, entry_folders, rebuild
-from ..jail import verify
-from ..season import is_revealed, season_names, suite_file
-from ..verdict import Verdict
+from ..entries_io.archive import unpack
+from ..ranking.index import Indexed, entries_folder, entry_folders, rebuild
+from ..schema.result import Verdict
+from ..suites.sealed import is_revealed, season_names, suite_file
+from ..verification.sandbox import verify
 from .settings import ServerSettings
 
 log = logging.getLogger(__name__)
 
 
-def all_suite_files(settings: ServerSettings) -> list[Path]:
-    """Further suites: given ones and those of every season. Nothing of it is shown."""
-    return [
-        *settings.suite_files,
-        *(suite_file(settings.seasons, name) for name in season_names(settings.seasons)),
-    ]
+def suite_files(settings: ServerSettings, *, public: bool = False) -> list[Path]:
+    """Return the files of further suites: given ones and those of seasons.
 
-
-def public_suite_files(settings: ServerSettings) -> list[Path]:
-    """Further suites that may be shown: given ones and those of revealed seasons."""
-    return [
-        *settings.suite_files,
-        *(
-            suite_file(settings.seasons, name)
-            for name in season_names(settings.seasons)
-            if is_revealed(settings.seasons, name)
-        ),
-    ]
+    Args:
+        settings: Of the server.
+        public: Whether only those that may be shown: seasons that are revealed.
+    """
+    root = settings.seasons
+    names = [name for name in season_names(root) if not public or is_revealed(root, name)]
+    return [*settings.suite_files, *(suite_file(root, name) for name in names)]
 
 
 def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str) -> str:
@@ -56,7 +48,7 @@ def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str)
     """
     manifest = verdict.manifest
     assert manifest is not None, "an accepted entry was read"
-    entry_id = f"{manifest.suite.name}-v{manifest.suite.version}/{_slug(manifest.name)}-{name[:8]}"
+    entry_id = f"{manifest.suite.id}/{_slug(manifest.name)}-{name[:8]}"
     target = settings.entries / entry_id
     if target.exists():
         return entry_id
@@ -85,7 +77,7 @@ def reindex(settings: ServerSettings, known: dict[str, Verdict] | None = None) -
         settings: Of the server.
         known: Verdicts that were just found, by entry id.
     """
-    suites, verdicts = all_suite_files(settings), known or {}
+    suites, verdicts = suite_files(settings), known or {}
 
     def verdict_of(folder: Path) -> Verdict:
         entry_id = folder.relative_to(settings.entries).as_posix()
@@ -108,16 +100,16 @@ def prepare(settings: ServerSettings) -> None:
 
 
 def write_site(settings: ServerSettings) -> None:
-    """Write the pages in a process of their own: they replay what strangers sent.
+    """Write the pages in a process of their own: they replay what somebody untrusted sent.
 
     Raises:
         DataError: The process failed; the pages stay as they were.
     """
     words = [
         *("--entries", settings.entries, "--index", settings.index, "--out", settings.site),
-        *(word for path in public_suite_files(settings) for word in ("--suite-file", path)),
+        *(word for path in suite_files(settings, public=True) for word in ("--suite-file", path)),
     ]
-    command = [sys.executable, "-P", "-m", "turngym.leaderboard.site.process", *map(str, words)]
+    command = [sys.executable, "-P", "-m", "turngym.leaderboard.site.build", *map(str, words)]
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=settings.build_s, check=False, text=True

@@ -10,13 +10,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...envs.api import TextEnv
-from ...envs.record import link
-from ..recording import storable
-from ..suite import Cell, Slot
+from ...envs.record import RecordEpisodes
+from ..entries_io.play import start_slot, storable
+from ..schema.suite import Cell, Slot
 from .seasons import PlayedSeason, Seasons
 from .settings import ServerSettings
-from .store import opened
+from .store import open_database
 from .submissions import new_id
 from .web import Fault
 
@@ -28,8 +27,7 @@ _HIDDEN = {"reward_terms": {}, "metrics": {}, "verdict": None}
 class _Live:
     """A running episode in memory."""
 
-    world: TextEnv[Any, Any]
-    chain: str
+    recorder: RecordEpisodes
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -50,8 +48,6 @@ class SealedPlay:
         self._live: OrderedDict[str, _Live] = OrderedDict()
         self._lock = threading.Lock()
 
-    # ------------------------------------------------------------------ start
-
     def start(
         self, account: str, season: PlayedSeason, env: str, wanted: dict[str, Any]
     ) -> dict[str, Any]:
@@ -69,7 +65,7 @@ class SealedPlay:
             UnknownNameError: There is no such environment in the season.
         """
         cell = season.cell_for(env)
-        with opened(self._settings.database) as base:
+        with open_database(self._settings.database) as base:
             row = base.execute(
                 "SELECT * FROM sealed_episodes WHERE account = ? AND season = ? AND request = ?",
                 (account, season.public.name, wanted["request"]),
@@ -77,13 +73,14 @@ class SealedPlay:
             if row is None:
                 row = self._begin(base, account, season, cell, wanted)
         live = self._of(season, row)
-        info = live.world._info(live.world.episode)
+        world = live.recorder.inner
+        info = world._info(world.episode)
         return {
             "session": row["id"],
             "env": cell.key,
             "task": row["task"],
             "trial": row["trial"],
-            "observation": live.world.episode.observation,
+            "observation": world.episode.observation,
             "info": self._told(season, row, info),
             "left": self.left(account, season),
         }
@@ -123,8 +120,6 @@ class SealedPlay:
         )
         return base.execute("SELECT * FROM sealed_episodes WHERE id = ?", (session,)).fetchone()
 
-    # ------------------------------------------------------------------ step
-
     def step(self, account: str, session: str, turn: int, action: str) -> dict[str, Any]:
         """Take one action.
 
@@ -137,7 +132,7 @@ class SealedPlay:
         Raises:
             Fault: No such episode of this account, over, expired, or another turn is due.
         """
-        with opened(self._settings.database) as base:
+        with open_database(self._settings.database) as base:
             row = base.execute(
                 "SELECT * FROM sealed_episodes WHERE id = ? AND account = ?", (session, account)
             ).fetchone()
@@ -175,11 +170,11 @@ class SealedPlay:
     def _stepped(
         self, season: PlayedSeason, row: sqlite3.Row, live: _Live, turn: int, action: str
     ) -> dict[str, Any]:
-        due = live.world.episode.turn + 1
-        if turn != due or live.world.episode.status != "running":
+        episode = live.recorder.inner.episode
+        due = episode.turn + 1
+        if turn != due or episode.status != "running":
             raise Fault(409, "turn", f"turn {turn} came; turn {due} is due.")
-        observation, reward, terminated, truncated, info = live.world.step(action)
-        live.chain = link(live.chain, action, observation)
+        observation, reward, terminated, truncated, info = live.recorder.step(action)
         tells = season.public.terms.tell_rewards
         answer = {
             "observation": observation,
@@ -191,11 +186,11 @@ class SealedPlay:
         status, why = str(info["status"]), ""
         if status == "env_error":
             why = observation
-        with opened(self._settings.database) as base:
+        with open_database(self._settings.database) as base:
             if status != "env_error":  # what broke the world is no part of an entry
                 base.execute(
                     "INSERT INTO sealed_steps VALUES (?, ?, ?, ?, ?)",
-                    (row["id"], turn, action, live.chain, json.dumps(answer)),
+                    (row["id"], turn, action, live.recorder.chain, json.dumps(answer)),
                 )
             base.execute(
                 "UPDATE sealed_episodes SET status = ?, why = ?, touched = ? WHERE id = ?",
@@ -205,8 +200,6 @@ class SealedPlay:
             with self._lock:
                 self._live.pop(row["id"], None)
         return answer
-
-    # ------------------------------------------------------------------ inside
 
     def _of(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
         """The episode in memory, replayed when it is not there."""
@@ -227,17 +220,15 @@ class SealedPlay:
     def _replayed(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
         cell = season.cells[row["env"]]
         slot = Slot(row["env"], row["task"], row["trial"])
-        world = season.world(cell)
-        observation = started(season, world, cell, slot)
-        chain = link("", world.instructions, observation)
-        with opened(self._settings.database) as base:
+        recorder = season.recorder(cell)
+        start_sealed(recorder, season, cell, slot)
+        with open_database(self._settings.database) as base:
             steps = base.execute(
                 "SELECT action FROM sealed_steps WHERE episode = ? ORDER BY turn", (row["id"],)
             ).fetchall()
         for step in steps:
-            observation = world.step(step["action"])[0]
-            chain = link(chain, step["action"], observation)
-        return _Live(world, chain)
+            recorder.step(step["action"])
+        return _Live(recorder)
 
     def _told(self, season: PlayedSeason, row: sqlite3.Row, info: Any) -> dict[str, Any]:
         """The info without what would tell which task of a known list it is, or what it pays."""
@@ -247,7 +238,7 @@ class SealedPlay:
 
     def left(self, account: str, season: PlayedSeason) -> int:
         """Episodes of the season that the account has not begun."""
-        with opened(self._settings.database) as base:
+        with open_database(self._settings.database) as base:
             begun = base.execute(
                 "SELECT count(*) FROM sealed_episodes WHERE account = ? AND season = ?",
                 (account, season.public.name),
@@ -267,7 +258,7 @@ class SealedPlay:
         for name in self._seasons.open_names():
             season = self._seasons.find(name)
             before = time.time() - season.public.terms.session_s
-            with opened(self._settings.database) as base:
+            with open_database(self._settings.database) as base:
                 count += base.execute(
                     "UPDATE sealed_episodes SET status = 'expired', why = ? "
                     "WHERE season = ? AND status = 'running' AND touched < ?",
@@ -276,15 +267,9 @@ class SealedPlay:
         return count
 
 
-def started(season: PlayedSeason, world: TextEnv[Any, Any], cell: Cell, slot: Slot) -> str:
-    """Reset a world to a slot whose task counts from 0.
-
-    Returns:
-        The first observation.
-    """
-    task = cell.tasks[slot.task]
-    seed = season.suite.seed_of(Slot(cell.key, task, slot.trial))
-    return world.reset(seed=seed, options={"split": cell.split, "task": task})[0]
+def start_sealed(recorder: RecordEpisodes, season: PlayedSeason, cell: Cell, slot: Slot) -> None:
+    """Reset the environment to a slot whose task counts from 0."""
+    start_slot(recorder, season.suite, cell, slot._replace(task=cell.tasks[slot.task]))
 
 
 def _slot(cell: Cell, taken: set[Slot], task: int | None, trial: int | None) -> Slot:

@@ -11,17 +11,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...envs.record import link
-from ..entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
-from ..entry_files import write_entry
-from ..forms import Form, filled
-from ..packing import manifest_for
-from ..recording import one_line
-from ..suite import Cell, Slot
-from .sealed import started
+from ..entries_io.files import write_entry
+from ..entries_io.packing import manifest_for
+from ..entries_io.play import episode_of, one_line, start_slot
+from ..schema.base import Form, parse_form
+from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
+from ..schema.suite import Slot
 from .seasons import PlayedSeason
 from .settings import ServerSettings
-from .store import opened
+from .store import open_database
 from .submissions import insert, new_id
 from .web import Fault
 
@@ -29,7 +27,7 @@ NOT_PLAYED = "the episode was not played"
 
 
 class EntryFields(Form):
-    """What the player says about the entry; see :class:`turngym.leaderboard.entry.Manifest`."""
+    """What the player says about the entry; see :class:`..schema.entry.Manifest`."""
 
     name: Line
     organisation: Line
@@ -48,7 +46,7 @@ def describe(
     Raises:
         Fault: The pass is finished.
     """
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         base.execute(
             "INSERT INTO sealed_entries (season, account, fields) VALUES (?, ?, ?) "
             "ON CONFLICT (season, account) DO UPDATE SET fields = excluded.fields "
@@ -76,14 +74,14 @@ def finish(settings: ServerSettings, season: PlayedSeason, account: str) -> dict
         raise Fault(409, "describe", "say first what the entry is: name, organisation, licence.")
     if not rows:
         raise Fault(409, "unplayed", "no episode was played.")
-    fields = filled(EntryFields, entry["fields"], "the entry")
+    fields = parse_form(EntryFields, entry["fields"], "the entry")
     manifest = manifest_for(season.suite, board="agents", **dict(fields))
     episodes = _episodes(season, rows, steps)
     submission = new_id()
     folder = settings.uploads / submission
     with _removed_on_error(folder):
         write_entry(folder, manifest, episodes)
-        with opened(settings.database) as base:
+        with open_database(settings.database) as base:
             _close(base, name, account, submission)
             insert(base, submission, account, folder, name)
     failed = sum(episode.error is not None for episode in episodes)
@@ -94,7 +92,7 @@ def _pass(
     settings: ServerSettings, season: str, account: str
 ) -> tuple[sqlite3.Row | None, list[sqlite3.Row], dict[str, list[sqlite3.Row]]]:
     """All that is kept of a pass: what it is, its episodes, their steps."""
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         entry = base.execute(
             "SELECT * FROM sealed_entries WHERE season = ? AND account = ?", (season, account)
         ).fetchone()
@@ -148,27 +146,24 @@ def _episodes(
     played = {Slot(row["env"], row["task"], row["trial"]): row for row in rows}
     episodes = []
     for cell in season.suite.cells:
-        world = season.world(cell)
-        for place in range(len(cell.tasks)):
+        recorder = season.recorder(cell)
+        for place, task in enumerate(cell.tasks):
             for trial in range(cell.trials):
-                slot = Slot(cell.key, place, trial)
-                row = played.get(slot)
+                row = played.get(Slot(cell.key, place, trial))
                 taken = [] if row is None else steps[row["id"]]
-                first = started(season, world, cell, slot)
-                episodes.append(_episode(season, cell, slot, world, first, row, taken))
+                slot = Slot(cell.key, task, trial)
+                start_slot(recorder, season.suite, cell, slot)
+                begun = episode_of(recorder.transcript, cell, slot, 0)
+                fields = _outcome(row) | {
+                    "actions": tuple(step["action"] for step in taken),
+                    "chain": (*begun.chain, *(step["chain"] for step in taken)),
+                }
+                episodes.append(begun.model_copy(update=fields))
     return episodes
 
 
-def _episode(  # noqa: PLR0913 - what an episode is made of
-    season: PlayedSeason,
-    cell: Cell,
-    slot: Slot,
-    world: Any,
-    first: str,
-    row: sqlite3.Row | None,
-    taken: list[sqlite3.Row],
-) -> Episode:
-    task = cell.tasks[slot.task]
+def _outcome(row: sqlite3.Row | None) -> dict[str, Any]:
+    """Return what stopped an episode, if anything did."""
     status = "running" if row is None else row["status"]
     error: ErrorKind | None = None
     if status in ("running", "expired"):
@@ -176,15 +171,4 @@ def _episode(  # noqa: PLR0913 - what an episode is made of
     elif status == "env_error":
         error = "env_error"
     why = NOT_PLAYED if row is None else row["why"] or ("not ended" if error else "")
-    return Episode(
-        env=cell.key,
-        task=task,
-        task_id=world.episode.task.id,
-        task_digest=cell.digest_of_task(task),
-        trial=slot.trial,
-        seed=season.suite.seed_of(Slot(cell.key, task, slot.trial)),
-        actions=tuple(step["action"] for step in taken),
-        chain=(link("", world.instructions, first), *(step["chain"] for step in taken)),
-        error=error,
-        why=one_line(why) if error else "",
-    )
+    return {"error": error, "why": one_line(why) if error else ""}

@@ -11,15 +11,15 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from pydantic import Field
 
 from ...envs.errors import UnknownNameError
-from ..forms import Form
-from ..season import REVEALED, SECRET, is_revealed, read_season, season_names
+from ..schema.base import Form
 from ..site.rendering import Renderer
+from ..suites.sealed import REVEALED, SECRET, is_revealed, read_season, season_names
 from .sealed import SealedPlay
 from .sealed_entry import EntryFields, describe, finish
 from .seasons import PlayedSeason, Seasons
 from .settings import ServerSettings
+from .verifier import Worker
 from .web import Fault, Gate, form_of
-from .work import Worker
 
 _SMALL, _LARGE = 64 * 1024, 2 * 2**20
 Name = Annotated[str, Field(min_length=1, max_length=80)]

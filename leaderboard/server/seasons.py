@@ -9,10 +9,11 @@ from typing import Any
 
 from ...envs.api import TextEnv
 from ...envs.errors import UnknownNameError
-from ..forms import filled
-from ..season import Season, is_revealed, read_season, season_names, suite_file
-from ..suite import Cell, Suite
-from ..suite_digests import make_world
+from ...envs.record import RecordEpisodes
+from ..schema.base import parse_form
+from ..schema.suite import Cell, Suite
+from ..suites.digests import make_world
+from ..suites.sealed import Season, is_revealed, read_season, season_names, suite_file
 
 
 class PlayedSeason:
@@ -26,7 +27,7 @@ class PlayedSeason:
     def __init__(self, root: Path, name: str) -> None:
         self.public: Season = read_season(root, name)
         path = suite_file(root, name)
-        self.suite: Suite = filled(Suite, path.read_bytes(), path.name)
+        self.suite: Suite = parse_form(Suite, path.read_bytes(), path.name)
         self.cells = self.suite.by_key()
         self.total = sum(len(cell.tasks) * cell.trials for cell in self.suite.cells)
         self._worlds: dict[str, TextEnv[Any, Any]] = {}
@@ -39,11 +40,11 @@ class PlayedSeason:
                 self._worlds[cell.key] = make_world(cell)
             return self._worlds[cell.key]
 
-    def world(self, cell: Cell) -> TextEnv[Any, Any]:
-        """A world of a cell, for one episode; read-only data is shared."""
+    def recorder(self, cell: Cell) -> RecordEpisodes:
+        """Return a recorder around an environment of its own; read-only data is shared."""
         twin = self.prototype(cell).fork()
         twin.spec = self.prototype(cell).spec
-        return twin
+        return RecordEpisodes(twin, None)
 
     def cell_for(self, env: str) -> Cell:
         """The cell of this key, or the only one of this environment.

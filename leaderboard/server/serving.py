@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...envs.errors import MissingExtraError
-from ..index import rebuild
-from ..jail import verify
-from ..season import read_season, reveal
-from ..verdict import Verdict
-from .publishing import all_suite_files
+from ..ranking.index import rebuild
+from ..schema.result import Verdict
+from ..suites.sealed import read_season, reveal
+from ..verification.sandbox import verify
+from .publishing import suite_files
 from .settings import ServerSettings
 
 Tick = Callable[[str, int, int], None]
@@ -63,7 +63,7 @@ def reveal_and_replay(settings: ServerSettings, name: str, tell: Tick | None = N
     """
     folder = reveal(settings.seasons, name)
     season = read_season(settings.seasons, name)
-    suites = all_suite_files(settings)
+    suites = suite_files(settings)
     replayed: dict[str, Verdict] = {}
 
     def verdict_of(entry: Path) -> Verdict:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from ...envs.errors import BadValueError
-from ..limits import ReadLimits, ReplayLimits
+from ..schema.limits import ReadLimits, ReplayLimits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,19 +47,11 @@ class ServerSettings:
     build_s: float = 3600.0
 
     def __post_init__(self) -> None:
-        for name in (
-            "uploads_per_day",
-            "waiting",
-            "requests_per_minute",
-            "steps_per_minute",
-            "open_episodes",
-            "live_worlds",
-            "attempts",
-            "build_s",
-        ):
-            if not getattr(self, name) >= 1:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, int | float) and not isinstance(value, bool) and not value >= 1:
                 raise BadValueError(
-                    f"ServerSettings: {name} is {getattr(self, name)!r}; expected at least 1."
+                    f"ServerSettings: {one.name} is {value!r}; expected at least 1."
                 )
 
     @property

@@ -66,8 +66,8 @@ CREATE TABLE IF NOT EXISTS sealed_steps (
 
 
 @contextlib.contextmanager
-def opened(database: Path) -> Iterator[sqlite3.Connection]:
-    """The database in one writing transaction; closed in the end.
+def open_database(database: Path) -> Iterator[sqlite3.Connection]:
+    """Open the database in one writing transaction; close it in the end.
 
     Raises:
         DataError: The file is another database.

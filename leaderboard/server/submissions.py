@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .settings import ServerSettings
-from .store import opened
+from .store import open_database
 
 DAY_S = 86_400.0
 WAITING = ("queued", "verifying")
@@ -75,7 +75,7 @@ def check_quota(settings: ServerSettings, account: str) -> None:
     Raises:
         QuotaError: Too many uploads today, or too many in the queue.
     """
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         _check(base, settings, account)
 
 
@@ -98,7 +98,7 @@ def add_upload(settings: ServerSettings, name: str, account: str, path: Path) ->
     Raises:
         QuotaError: The account used its quota up while the upload ran.
     """
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         _check(base, settings, account)
         insert(base, name, account, path)
 
@@ -115,14 +115,14 @@ def insert(base: sqlite3.Connection, name: str, account: str, path: Path, season
 
 def find(settings: ServerSettings, name: str) -> Submission | None:
     """The submission with this id."""
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         row = base.execute("SELECT * FROM submissions WHERE id = ?", (name,)).fetchone()
     return None if row is None else Submission(**dict(row))
 
 
 def place_in_queue(settings: ServerSettings, one: Submission) -> int:
     """How many come before it."""
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         return base.execute(
             "SELECT count(*) FROM submissions WHERE state IN (?, ?) AND made < ?",
             (*WAITING, one.made),
@@ -131,7 +131,7 @@ def place_in_queue(settings: ServerSettings, one: Submission) -> int:
 
 def take_next(settings: ServerSettings) -> Submission | None:
     """The oldest that waits, marked as being verified; None when there is none."""
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         row = base.execute(
             "SELECT id FROM submissions WHERE state = 'queued' ORDER BY made, id LIMIT 1"
         ).fetchone()
@@ -149,7 +149,7 @@ def take_next(settings: ServerSettings) -> Submission | None:
 def update(settings: ServerSettings, name: str, **fields: Any) -> None:
     """Change fields of a submission."""
     names = ", ".join(f"{field} = ?" for field in fields)
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         base.execute(
             f"UPDATE submissions SET {names}, changed = ? WHERE id = ?",
             (*fields.values(), time.time(), name),
@@ -162,7 +162,7 @@ def requeue_interrupted(settings: ServerSettings) -> int:
     Returns:
         How many were interrupted.
     """
-    with opened(settings.database) as base:
+    with open_database(settings.database) as base:
         count = base.execute(
             "UPDATE submissions SET state = 'broken', changed = ?, message = "
             "'the server stopped each time that it verified this entry.' "

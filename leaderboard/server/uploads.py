@@ -22,8 +22,8 @@ from .submissions import (
     new_id,
     place_in_queue,
 )
+from .verifier import Worker
 from .web import Fault, Gate
-from .work import Worker
 
 
 def upload_routes(settings: ServerSettings, gate: Gate, worker: Worker) -> APIRouter:

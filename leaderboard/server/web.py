@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -11,13 +14,12 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from ...envs.errors import DataError
-from ..forms import Form, filled
-from ..limits import ReadLimits
+from ..schema.base import Form, parse_form
+from ..schema.limits import ReadLimits
+from ..schema.result import Refused
+from ..schema.untrusted_json import strict_json
 from ..site.rendering import POLICY
-from ..strict_json import strict_json
-from ..verdict import Refused
 from .accounts import account_of
-from .rates import Rate
 from .settings import ServerSettings
 
 F = TypeVar("F", bound=Form)
@@ -51,6 +53,40 @@ class Fault(Exception):
             headers["WWW-Authenticate"] = "Bearer"
         told = {"error": {"kind": self.kind, "message": self.message}}
         return JSONResponse(told, self.status, headers)
+
+
+class Rate:
+    """Allows each caller so many requests per minute: a bucket that refills with time.
+
+    Args:
+        per_minute: How many.
+        clock: Tells seconds.
+        callers: Most callers that are remembered; the longest silent ones are forgotten.
+    """
+
+    def __init__(
+        self,
+        per_minute: int,
+        clock: Callable[[], float] = time.monotonic,
+        callers: int = 100_000,
+    ) -> None:
+        self._max = float(per_minute)
+        self._clock = clock
+        self._callers = callers
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def wait(self, caller: str) -> float:
+        """Count one thing; 0 when it is allowed, else the seconds after which it will be."""
+        with self._lock:
+            now = self._clock()
+            left, then = self._left.pop(caller, (self._max, now))
+            left = min(self._max, left + (now - then) * self._max / 60)
+            allowed = left >= 1
+            self._left[caller] = (left - 1 if allowed else left, now)
+            while len(self._left) > self._callers:
+                self._left.popitem(last=False)
+            return 0.0 if allowed else (1 - left) * 60 / self._max
 
 
 @dataclass
@@ -135,7 +171,7 @@ async def form_of(kind: type[F], request: Request, most: int) -> F:
     body = await limited_body(request, most)
     try:
         strict_json(body, "the request", ReadLimits())
-        return filled(kind, body, "the request")
+        return parse_form(kind, body, "the request")
     except Refused as error:
         raise Fault(422, "format", error.refusal.message) from error
     except DataError as error:

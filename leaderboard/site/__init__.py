@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .build import SiteSettings, build_site
+from .build import build_site
+from .settings import SiteSettings
 
 __all__ = ["SiteSettings", "build_site"]

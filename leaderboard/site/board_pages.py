@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..index import Indexed
-from ..rows import Board
+from ..ranking.index import Indexed
+from ..schema.board import Board
 from .charts import curves_of
 from .rendering import Folder, Renderer
 

@@ -1,40 +1,25 @@
-"""Writes the whole site from the index."""
+"""Writes the whole site from the index.
+
+A server runs it in a process of its own: ``python -m turngym.leaderboard.site.build``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..board import boards
-from ..index import Indexed
-from ..rows import Board
-from ..suite import Suite
+from ..ranking.board import boards
+from ..ranking.index import Indexed, read_index
+from ..schema.board import Board
+from ..suites.files import known_suites
 from .board_pages import write_board, write_start
 from .entry_pages import write_entry_pages
 from .env_pages import write_environments
 from .rendering import Folder, Renderer
+from .settings import SiteSettings
 
 Tick = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SiteSettings:
-    """What the site is made from.
-
-    Attributes:
-        entries: Folder of entries; their actions are replayed for the transcripts.
-        suites: Suites by id.
-        out: Folder of the site. Pages of an earlier build that are still right stay.
-        uploads: Whether a server with pages for uploads serves it.
-        transcripts: Whether episodes get pages.
-    """
-
-    entries: Path
-    suites: Mapping[str, Suite]
-    out: Path
-    uploads: bool = False
-    transcripts: bool = True
 
 
 def board_path(board: Board, number: int) -> str:
@@ -77,3 +62,20 @@ def build_site(index: Sequence[Indexed], settings: SiteSettings, tell: Tick | No
     write_start(renderer, folder, placed, index)
     folder.sweep("boards", "entries", "environments", "assets")
     return len(folder.written)
+
+
+def main() -> None:
+    """Write the site that the arguments name."""
+    parser = argparse.ArgumentParser()
+    for name in ("--entries", "--index", "--out"):
+        parser.add_argument(name, type=Path, required=True)
+    parser.add_argument("--suite-file", type=Path, action="append", default=[])
+    given = parser.parse_args()
+    settings = SiteSettings(
+        entries=given.entries, suites=known_suites(given.suite_file), out=given.out, uploads=True
+    )
+    print(f"{build_site(read_index(given.index), settings)} files")
+
+
+if __name__ == "__main__":
+    main()

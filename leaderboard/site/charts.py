@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..rows import Board, BoardRow
+from ..schema.board import Board, BoardRow
 
 WIDTH, HEIGHT = 720, 320
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 44
@@ -138,8 +138,8 @@ def _marks(rows: Iterable[BoardRow], name: str, across: _Across) -> tuple[Mark, 
         Mark(
             x=across.place(row.used.sampled_tokens),
             y=_up(row.score.mean),
-            high=_up(row.score.high),
-            low=_up(row.score.low),
+            high=_up(row.score.high95),
+            low=_up(row.score.low95),
             row=row,
             runs=tuple(_up(run) for run in row.runs),
         )

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ...envs.digest import digest_of
-from ..board import reference_of
-from ..entry_files import EntryFiles
-from ..index import Indexed
-from ..suite import Suite
-from ..suite_digests import make_world
-from ..verdict import EpisodeResult, Verdict
+from ...envs.record import RecordEpisodes, Transcript
+from ..entries_io.files import EntryFiles
+from ..ranking.board import reference_of
+from ..ranking.index import Indexed
+from ..schema.entry import Episode
+from ..schema.result import EpisodeResult, Verdict
+from ..schema.suite import Cell, Suite
+from ..suites.digests import make_world
+from .board_pages import Placed
 from .rendering import HERE, Folder, Renderer
-from .transcripts import by_task, shown
-
-if TYPE_CHECKING:
-    from .board_pages import Placed
-    from .build import SiteSettings
+from .settings import SiteSettings
 
 _STAMP = "stamp.txt"
+
+
+@dataclass(frozen=True)
+class ShownEpisode:
+    """One episode as its page shows it: what the entry holds, and what replaying it gives."""
+
+    episode: Episode
+    transcript: Transcript
+    total: float
+
+    @property
+    def status(self) -> str:
+        """How it ended; the error where one stopped it."""
+        return self.episode.error or self.transcript.status
 
 
 def write_entry_pages(
@@ -30,10 +44,7 @@ def write_entry_pages(
     not known, as that of a sealed season, nothing tells which tasks were played.
     """
     verdict = one.verdict
-    manifest, scores = verdict.manifest, verdict.scores
-    assert manifest is not None, "an accepted entry was read"
-    assert scores is not None, "an accepted entry has scores"
-    suite = settings.suites.get(f"{manifest.suite.name}-v{manifest.suite.version}")
+    suite = settings.suites.get(one.manifest.suite.id)
     linked = settings.transcripts and suite is not None
     if suite is not None and settings.transcripts:
         _write_transcripts(renderer, folder, one, suite, settings)
@@ -49,8 +60,8 @@ def write_entry_pages(
         depth=3,
         here="boards",
         one=one,
-        manifest=manifest,
-        scores=scores,
+        manifest=one.manifest,
+        scores=one.scores,
         verdict=verdict,
         standing=standing,
         reference=reference_of(one),
@@ -66,7 +77,6 @@ def _write_transcripts(
     renderer: Renderer, folder: Folder, one: Indexed, suite: Suite, settings: SiteSettings
 ) -> None:
     verdict, home = one.verdict, f"entries/{one.entry_id}"
-    assert verdict.manifest is not None, "an accepted entry was read"
     stamp = _stamp(verdict, settings.uploads)
     old = folder.root / home / _STAMP
     if old.is_file() and old.read_text(encoding="utf-8") == stamp:
@@ -74,23 +84,42 @@ def _write_transcripts(
         return
     files = EntryFiles(settings.entries / one.entry_id)
     for cell in suite.cells:
-        world = make_world(cell)
-        for task, episodes in by_task(files.episodes(), cell.key).items():
+        recorder = RecordEpisodes(make_world(cell), None)
+        for task, episodes in _by_task(files.episodes(), cell.key).items():
             text = renderer.text(
                 "task.html",
                 depth=4,
                 here="boards",
-                name=verdict.manifest.name,
+                name=one.manifest.name,
                 entry_id=one.entry_id,
                 cell=cell,
                 task=task,
-                rules=world.instructions,
+                rules=recorder.inner.instructions,
                 tasks=cell.tasks,
-                episodes=[shown(world, cell, episode) for episode in episodes],
+                episodes=[_replay(recorder, cell, episode) for episode in episodes],
             )
             folder.write(f"{home}/{cell.key}/{task}.html", text)
-        world.close()
+        recorder.close()
     folder.write(f"{home}/{_STAMP}", stamp)
+
+
+def _replay(recorder: RecordEpisodes, cell: Cell, episode: Episode) -> ShownEpisode:
+    """Replay an episode of a verified entry, which holds no texts but actions."""
+    recorder.reset(seed=episode.seed, options={"split": cell.split, "task": episode.task})
+    for action in episode.actions:
+        recorder.step(action)
+    return ShownEpisode(episode, recorder.transcript, recorder.inner.episode.total_reward)
+
+
+def _by_task(episodes: Iterator[Episode], env: str) -> dict[int, list[Episode]]:
+    """Return the episodes of one cell by task; runs and trials in order."""
+    found: dict[int, list[Episode]] = {}
+    for episode in episodes:
+        if episode.env == env:
+            found.setdefault(episode.task, []).append(episode)
+    for listed in found.values():
+        listed.sort(key=lambda episode: (episode.run, episode.trial))
+    return dict(sorted(found.items()))
 
 
 def _stamp(verdict: Verdict, uploads: bool) -> str:

@@ -9,12 +9,12 @@ from typing import Any
 
 from ...envs.api import TextEnv
 from ...envs.registry import find_world
-from ..board import reference_of
-from ..entry import ReferenceName
-from ..index import Indexed
-from ..suite import Cell, Suite
-from ..suite_digests import make_world
-from ..verdict import EnvScores
+from ..ranking.board import reference_of
+from ..ranking.index import Indexed
+from ..schema.entry import ReferenceName
+from ..schema.result import EnvScores
+from ..schema.suite import Cell, Suite
+from ..suites.digests import make_world
 from .rendering import Folder, Renderer
 
 
@@ -53,9 +53,7 @@ def write_environments(
     """One page per world of every suite that somebody played, and the list of them."""
     played: dict[str, list[Indexed]] = {}
     for one in index:
-        manifest = one.verdict.manifest
-        assert manifest is not None, "an accepted entry was read"
-        played.setdefault(f"{manifest.suite.name}-v{manifest.suite.version}", []).append(one)
+        played.setdefault(one.manifest.suite.id, []).append(one)
     listed: list[tuple[Suite, list[tuple[Cell, str]]]] = []
     for suite_id, entries in sorted(played.items()):
         if suite_id not in suites:
@@ -99,11 +97,8 @@ def _about(world: TextEnv[Any, Any]) -> str:
 def _rows(cell: Cell, entries: Sequence[Indexed]) -> list[EnvRow]:
     rows = []
     for one in entries:
-        assert one.verdict.scores is not None, "an accepted entry has scores"
-        assert one.verdict.manifest is not None, "an accepted entry was read"
-        scores = next(env for env in one.verdict.scores.envs if env.env == cell.key)
-        name = one.verdict.manifest.name
-        rows.append(EnvRow(one.entry_id, name, reference_of(one), scores))
+        scores = next(env for env in one.scores.envs if env.env == cell.key)
+        rows.append(EnvRow(one.entry_id, one.manifest.name, reference_of(one), scores))
     return sorted(rows, key=lambda row: (-row.scores.score.mean, row.entry_id))
 
 

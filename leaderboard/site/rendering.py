@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.errors import MissingExtraError
-from . import words
+from . import formatting
 
 HERE = Path(__file__).parent
 POLICY = (
@@ -45,7 +45,7 @@ class Renderer:
             lstrip_blocks=True,
         )
         for name in _FILTERS:
-            self._templates.filters[name] = getattr(words, name)
+            self._templates.filters[name] = getattr(formatting, name)
         self._templates.globals |= {"policy": POLICY, "uploads": uploads}
 
     def text(self, template: str, *, depth: int, here: str, **values: Any) -> str:

@@ -8,7 +8,7 @@ import gymnasium as gym
 
 from ...envs.api import TextEnv
 from ...envs.errors import BadValueError, UnknownNameError
-from ..suite import Cell, Suite
+from ..schema.suite import Cell, Suite
 
 WORLDS = (
     "Game24-v0",
@@ -53,27 +53,21 @@ def _of_every_kind(env_id: str, size: str, count: int) -> Sequence[int]:
     return sorted(index for _, index in sorted(turns)[:count])
 
 
-def _micro() -> Suite:
-    cells = (_cell(env_id, "micro", 20, 2) for env_id in WORLDS)
-    return Suite(
-        name="micro",
-        version=1,
-        description="Every world at micro size, 20 test tasks, two trials each.",
-        cells=tuple(cells),
-    )
+def _suite(name: str, size: str, count: int, trials: int, description: str) -> Suite:
+    cells = (_cell(env_id, size, count, trials) for env_id in WORLDS)
+    return Suite(name=name, version=1, description=description, cells=tuple(cells))
 
 
-def _standard() -> Suite:
-    cells = (_cell(env_id, "full", 50, 4) for env_id in WORLDS)
-    return Suite(
-        name="standard",
-        version=1,
-        description="Every world at its full size, 50 test tasks, four trials each.",
-        cells=tuple(cells),
-    )
-
-
-DRAFTS: Mapping[str, Callable[[], Suite]] = {"micro-v1": _micro, "standard-v1": _standard}
+DRAFTS: Mapping[str, Callable[[], Suite]] = {
+    "micro-v1": lambda: _suite(
+        *("micro", "micro", 20, 2),
+        "Every world at micro size, 20 test tasks, two trials each.",
+    ),
+    "standard-v1": lambda: _suite(
+        *("standard", "full", 50, 4),
+        "Every world at its full size, 50 test tasks, four trials each.",
+    ),
+}
 
 
 def draft(suite_id: str) -> Suite:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...envs.errors import DataError, UnknownNameError
-from ..forms import filled
-from ..suite import Suite
+from ..schema.base import parse_form
+from ..schema.suite import Suite
 
 FOLDER = Path(__file__).parent
 
@@ -31,10 +32,19 @@ def load_suite(name: str | Path) -> Suite:
     path = Path(name) if str(name).endswith(".json") else FOLDER / f"{name}.json"
     if str(name) not in suite_ids() and not (path.suffix == ".json" and path.is_file()):
         raise UnknownNameError("suite", name, suite_ids())
-    suite = filled(Suite, path.read_bytes(), str(path))
+    suite = parse_form(Suite, path.read_bytes(), str(path))
     if path.stem != suite.id:
         raise DataError(f"{path}: holds the suite {suite.id}; expected {path.stem}.")
     return suite
+
+
+def known_suites(extra: Sequence[Path] = ()) -> dict[str, Suite]:
+    """Return the package's suites and those of further files, by id."""
+    found = {name: load_suite(name) for name in suite_ids()}
+    for path in extra:
+        suite = load_suite(path)
+        found[suite.id] = suite
+    return found
 
 
 def write_suite(suite: Suite, folder: Path) -> Path:
@@ -44,7 +54,7 @@ def write_suite(suite: Suite, folder: Path) -> Path:
         DataError: There is another suite with this id: a frozen suite is never overwritten.
     """
     path = folder / f"{suite.id}.json"
-    if path.exists() and (have := filled(Suite, path.read_bytes(), str(path))) != suite:
+    if path.exists() and (have := parse_form(Suite, path.read_bytes(), str(path))) != suite:
         raise DataError(
             f"{path}: holds another suite of this id (digest {have.digest}, the new one has "
             f"{suite.digest}). A published suite is frozen; give the new one another version."

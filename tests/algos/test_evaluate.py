@@ -26,11 +26,11 @@ from turngym.algos.evaluate import (
     evaluate_policy,
     mean_of_sets,
 )
-from turngym.algos.intervals import estimate, estimate_of_means
 from turngym.algos.metrics import checked
 from turngym.algos.result import scores_at
 from turngym.algos.rollouts import Player
 from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.utils.statistics import estimate, estimate_of_means
 
 
 def letters(**settings: Any) -> gym.Env[Any, Any]:

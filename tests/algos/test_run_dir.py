@@ -22,9 +22,10 @@ from turngym.algos.checkpoint import (
 from turngym.algos.learner import Learner
 from turngym.algos.recipe import Optim
 from turngym.algos.recipes.ppo import ppo
-from turngym.algos.result import Estimate, RunResult, SetScore
+from turngym.algos.result import RunResult, SetScore
 from turngym.algos.run_dir import RunDir, RunLockedError, read_metrics
 from turngym.envs.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.utils.statistics import Estimate
 
 CONFIG = {"seed": 1, "recipe": {"name": "grpo", "optim": {"lr": 1e-4}}, "budget": {"steps": 5}}
 

@@ -10,7 +10,7 @@ import pytest
 from board_helpers import edit_episodes, tiny_suite
 
 from turngym.benchmarks.cli import main
-from turngym.leaderboard.suites import write_suite
+from turngym.leaderboard.suites.files import write_suite
 
 WHO = ("--organisation", "us", "--licence", "MIT", "--date", "2026-01-31")
 

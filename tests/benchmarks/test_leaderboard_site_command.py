@@ -11,10 +11,10 @@ pytest.importorskip("jinja2")
 from board_helpers import make_entry, tiny_suite
 
 from turngym.benchmarks.cli import main
-from turngym.leaderboard.season import is_revealed
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.accounts import account_of
-from turngym.leaderboard.suites import write_suite
+from turngym.leaderboard.suites.files import write_suite
+from turngym.leaderboard.suites.sealed import is_revealed
 
 
 def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

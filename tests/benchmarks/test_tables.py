@@ -7,8 +7,9 @@ from typing import Any
 
 from rich.console import Console
 
-from turngym.algos.result import Estimate, SetScore
+from turngym.algos.result import SetScore
 from turngym.benchmarks.tables import before_after, metric_table, score_table
+from turngym.envs.utils.statistics import Estimate
 
 
 def score(success: float = 0.5, **more: Any) -> SetScore:

@@ -15,8 +15,7 @@ from viewer_runs import HOSTILE, write_run
 import turngym.envs
 from turngym.agents.scripted import scripted, text_env
 from turngym.benchmarks.cli import main
-from turngym.benchmarks.viewer.calls import tool_calls
-from turngym.benchmarks.viewer.packing import _order, page_data
+from turngym.benchmarks.viewer.packing import _order, page_data, tool_calls
 from turngym.benchmarks.viewer.page import embedded, render_page, source_hash
 from turngym.benchmarks.viewer.sources import read_source
 from turngym.envs.errors import BadValueError, DataError

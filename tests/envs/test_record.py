@@ -32,6 +32,7 @@ def recorder(path: Path, env_id: str = "TestGuess-v0", **settings: Any) -> Recor
 
 
 def written(env: RecordEpisodes) -> list[Transcript]:
+    assert env.path is not None
     return list(read_transcripts(env.path))
 
 
@@ -127,6 +128,23 @@ def test_forks_write_whole_episodes(tmp_path: Path) -> None:
     assert all(replay(t).same for t in written(env))
 
 
+def test_without_a_file_the_present_episode_can_be_read() -> None:
+    env = RecordEpisodes(gym.make("TestGuess-v0"), None)
+    first, _ = env.reset(seed=4, options={"split": "dev", "task": 3})
+    begun = env.transcript
+    assert (begun.steps, begun.observation, begun.status) == ((), first, "running")
+    env.step("junk")
+    twin = fork(env)
+    assert isinstance(twin, RecordEpisodes)
+    twin.step(guess(309))
+    assert (env.transcript.status, len(env.transcript.steps)) == ("running", 1)
+    assert twin.transcript.metrics["success"] == 1.0
+    assert twin.chain == twin.transcript.steps[-1].chain != env.chain
+    assert replay(twin.transcript).same
+    env.reset(seed=5)
+    assert env.transcript.steps == ()
+
+
 def test_recorders_stand_inside_other_wrappers(tmp_path: Path) -> None:
     inner = RecordEpisodes(gym.wrappers.TimeLimit(gym.make("TestGuess-v0"), 2), tmp_path / "a")
     env = gym.wrappers.TransformReward(inner, lambda r: r * 2)
@@ -170,6 +188,24 @@ def test_a_changed_transcript_is_found_out(tmp_path: Path, change: str) -> None:
     assert not report.same
     assert report.difference.startswith(f"{what}: recorded ")
     assert report.turn == turn
+
+
+def test_a_file_replays_up_to_the_first_difference(tmp_path: Path) -> None:
+    env = recorder(tmp_path)
+    for seed in (1, 2):
+        env.reset(seed=seed)
+        env.step("")
+        env.step("")
+    env.close()
+    report = replay(str(env.path))
+    assert (report.same, report.turns) == (True, 4)
+    first, second = written(env)
+    bad = tmp_path / "bad"
+    for transcript in (first, dataclasses.replace(second, seed=3)):
+        append_line(bad, transcript.to_json())
+    assert not replay(bad).same
+    with pytest.raises(DataError, match="there is no such file"):
+        replay(tmp_path / "nowhere")
 
 
 def test_actions_after_the_end_are_found_out(tmp_path: Path) -> None:
@@ -229,12 +265,12 @@ def good_data(tmp_path: Path) -> dict[str, Any]:
     ("change", "words"),
     [
         ({"format": 2}, "not a transcript of format 1 \\(found 2\\)"),
-        ({"seed": "4"}, "'seed' is a str; expected int"),
-        ({"steps": {}}, "'steps' is a dict"),
-        ({"steps": [3]}, "RecordedStep is a int"),
-        ({"steps": [{}]}, "RecordedStep: the field 'observation' is missing"),
-        ({"extra": 1}, "the field 'extra' is unknown"),
-        ({"metrics": None}, "'metrics' is a NoneType"),
+        ({"seed": "4"}, "seed: Input should be a valid integer"),
+        ({"steps": {}}, "steps: Input should be a valid tuple"),
+        ({"steps": [3]}, "steps.0: Input should be a dictionary"),
+        ({"steps": [{}]}, "steps.0.observation: Field required"),
+        ({"extra": 1}, "extra: Unexpected keyword argument"),
+        ({"metrics": None}, "metrics: Input should be a valid dictionary"),
     ],
 )
 def test_bad_lines_are_named_by_file_and_line(

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from turngym.agents.scripted import scripted
-from turngym.leaderboard.entry import Manifest
-from turngym.leaderboard.entry_files import write_entry
-from turngym.leaderboard.packing import manifest_for
-from turngym.leaderboard.recording import play_suite
-from turngym.leaderboard.suite import Cell, Suite
-from turngym.leaderboard.suite_digests import with_digests
-from turngym.leaderboard.verdict import Refusal, Verdict
-from turngym.leaderboard.verify import verify_folder
+from turngym.leaderboard.entries_io.files import write_entry
+from turngym.leaderboard.entries_io.packing import manifest_for
+from turngym.leaderboard.entries_io.play import play_suite
+from turngym.leaderboard.schema.entry import Manifest
+from turngym.leaderboard.schema.result import Refusal, Verdict
+from turngym.leaderboard.schema.suite import Cell, Suite
+from turngym.leaderboard.suites.digests import with_digests
+from turngym.leaderboard.verification.verify import verify_folder
 
 Change = Callable[[Any], Any]
 

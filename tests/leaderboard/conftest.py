@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from board_helpers import make_entry, tiny_suite
 
-from turngym.leaderboard.suite import Suite
+from turngym.leaderboard.schema.suite import Suite
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,12 @@ from typing import Any
 
 from board_helpers import fields, make_entry, verdict_of
 
-from turngym.leaderboard.entry import Budget, ModelCard, Run, Track
-from turngym.leaderboard.entry_files import write_entry
-from turngym.leaderboard.index import Indexed, entry_folders
-from turngym.leaderboard.packing import manifest_for
-from turngym.leaderboard.recording import AgentStopped, play_suite
-from turngym.leaderboard.suite import Suite
+from turngym.leaderboard.entries_io.files import write_entry
+from turngym.leaderboard.entries_io.packing import manifest_for
+from turngym.leaderboard.entries_io.play import AgentStopped, play_suite
+from turngym.leaderboard.ranking.index import Indexed, entry_folders
+from turngym.leaderboard.schema.entry import Budget, ModelCard, Run, Track
+from turngym.leaderboard.schema.suite import Suite
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 

@@ -19,11 +19,11 @@ from board_helpers import edit_episodes, make_entry, tiny_suite
 from server_helpers import Place
 from site_helpers import EVIL, index_of, make_demo
 
+from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.server import ServerSettings, new_token
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.site import SiteSettings, build_site
-from turngym.leaderboard.suite import Suite
-from turngym.leaderboard.suites import write_suite
+from turngym.leaderboard.suites.files import write_suite
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ from turngym.agents.starter import LESSONS, ensure_starter
 from turngym.agents.transformers_engine import TransformersEngine
 from turngym.algos.evaluate import EvalSet
 from turngym.algos.evaluate_planning import Planning
-from turngym.benchmarks.stats import paired
+from turngym.envs.utils.statistics import paired
 
 WARM = 0.7
 

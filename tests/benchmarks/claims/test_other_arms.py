@@ -6,7 +6,6 @@ import math
 
 from made_claims import BLANK
 
-from turngym.benchmarks.claims.crawling import run_crawling
 from turngym.benchmarks.claims.experiments import (
     CrawledArm,
     Crawling,
@@ -17,7 +16,7 @@ from turngym.benchmarks.claims.experiments import (
 )
 from turngym.benchmarks.claims.outcome import ArmRuns
 from turngym.benchmarks.claims.planning import run_planning
-from turngym.benchmarks.claims.playing import run_playing
+from turngym.benchmarks.claims.playing import run_crawling, run_playing
 from turngym.benchmarks.matrix.suite import BlankStart
 
 START = BlankStart(settings=BLANK)

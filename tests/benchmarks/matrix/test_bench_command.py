@@ -11,7 +11,7 @@ from tiny_matrix import filled, tiny
 from turngym.benchmarks.cli import REFUSED, main
 from turngym.benchmarks.matrix import speed
 from turngym.benchmarks.matrix.board import Board
-from turngym.benchmarks.matrix.live import footer, table
+from turngym.benchmarks.matrix.progress_view import footer, table
 from turngym.benchmarks.matrix.train_cell import empty
 from turngym.envs.errors import DataError, UnknownNameError
 

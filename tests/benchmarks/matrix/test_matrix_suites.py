@@ -68,9 +68,9 @@ def test_a_damaged_suite_file_names_the_place(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"suite\.json: envs\.0\.limits\.tokens: .*greater"):
         Suite.read(path)
     path.write_text("{")
-    with pytest.raises(DataError, match="cut or damaged"):
+    with pytest.raises(DataError, match="it was cut or damaged"):
         Suite.read(path)
-    with pytest.raises(DataError, match="does not exist"):
+    with pytest.raises(DataError, match="there is no such file"):
         Suite.read(tmp_path / "other.json")
 
 

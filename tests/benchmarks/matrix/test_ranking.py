@@ -8,10 +8,9 @@ import pytest
 from tiny_matrix import filled, tiny
 
 from turngym.benchmarks.matrix.cell import Cell
-from turngym.benchmarks.matrix.costs import costs
 from turngym.benchmarks.matrix.curves import budget_lines, env_lines
 from turngym.benchmarks.matrix.plots import label, nice_ticks, short
-from turngym.benchmarks.matrix.ranking import ranking
+from turngym.benchmarks.matrix.ranking import costs, ranking
 from turngym.benchmarks.matrix.results import Results
 from turngym.benchmarks.matrix.train_cell import empty
 from turngym.envs.errors import DataError

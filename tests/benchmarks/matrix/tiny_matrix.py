@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from turngym.algos.result import Estimate, SetScore
+from turngym.algos.result import SetScore
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.cell import (
     Cell,
@@ -23,6 +23,7 @@ from turngym.benchmarks.matrix.jobs import Job
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.suite import BlankStart, Limits, Suite, SuiteEnv, SuiteRecipe
 from turngym.benchmarks.matrix.train_cell import empty
+from turngym.envs.utils.statistics import Estimate
 
 BLANK = {"hidden": 16, "layers": 1, "inner": 16, "episodes": 10}
 MACHINE = Machine(

@@ -15,10 +15,10 @@ from board_helpers import tiny_suite
 from fastapi.testclient import TestClient
 from server_helpers import Place, sealed_base
 
-from turngym.leaderboard.season import SeasonTerms, open_season
+from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.server import ServerSettings, new_token
-from turngym.leaderboard.suite import Suite
-from turngym.leaderboard.suites import write_suite
+from turngym.leaderboard.suites.files import write_suite
+from turngym.leaderboard.suites.sealed import SeasonTerms, open_season
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,10 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from turngym.leaderboard.schema.suite import Cell, Suite
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.app import make_app
-from turngym.leaderboard.suite import Cell, Suite
-from turngym.leaderboard.suite_digests import with_digests
+from turngym.leaderboard.suites.digests import with_digests
 
 
 def sealed_base() -> Suite:

@@ -20,8 +20,13 @@ from turngym.agents.scripted import scripted
 from turngym.envs.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from turngym.envs.remote import RemoteEnv
 from turngym.envs.remote_client import SeasonClient
-from turngym.leaderboard.index import read_index
-from turngym.leaderboard.season import (
+from turngym.leaderboard.ranking.index import read_index
+from turngym.leaderboard.schema.suite import Slot, Suite
+from turngym.leaderboard.server import ServerSettings, new_token, reveal_and_replay
+from turngym.leaderboard.server.app import make_app
+from turngym.leaderboard.suites.digests import make_world
+from turngym.leaderboard.suites.files import load_suite
+from turngym.leaderboard.suites.sealed import (
     SEALED,
     check_revealed,
     is_revealed,
@@ -29,11 +34,6 @@ from turngym.leaderboard.season import (
     sealed_suite,
     suite_file,
 )
-from turngym.leaderboard.server import ServerSettings, new_token, reveal_and_replay
-from turngym.leaderboard.server.app import make_app
-from turngym.leaderboard.suite import Slot, Suite
-from turngym.leaderboard.suite_digests import make_world
-from turngym.leaderboard.suites import load_suite
 
 
 @contextmanager
@@ -228,7 +228,7 @@ def test_bad_actions_and_bad_order(address: str, place: Place) -> None:
 def test_expired_and_unplayed_episodes_count_as_errors(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turngym.leaderboard.server.work.write_site", lambda settings: None)
+    monkeypatch.setattr("turngym.leaderboard.server.verifier.write_site", lambda settings: None)
     path = place.settings.seasons / "spring" / "season.json"
     data = json.loads(path.read_text())
     data["terms"]["session_s"] = 0.3

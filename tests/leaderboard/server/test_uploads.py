@@ -14,14 +14,14 @@ import pytest
 from board_helpers import edit_episodes
 from server_helpers import Place, wait_for, zipped
 
-from turngym.leaderboard.archive import unpack
-from turngym.leaderboard.coverage import known_suites
-from turngym.leaderboard.limits import ReadLimits, ReplayLimits
+from turngym.leaderboard.entries_io.archive import unpack
+from turngym.leaderboard.schema.limits import ReadLimits, ReplayLimits
+from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.server import new_token, revoke_tokens
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.submissions import find, take_next, update
-from turngym.leaderboard.verdict import Verdict
-from turngym.leaderboard.verify import verify_folder
+from turngym.leaderboard.suites.files import known_suites
+from turngym.leaderboard.verification.verify import verify_folder
 
 
 def archive(**files: bytes) -> bytes:
@@ -45,8 +45,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
             folder = unpack(archive, Path(room), read)
             return verify_folder(folder, known_suites(suites), read, tell)
 
-    monkeypatch.setattr("turngym.leaderboard.server.work.verify", verify_here)
-    monkeypatch.setattr("turngym.leaderboard.server.work.write_site", lambda settings: None)
+    monkeypatch.setattr("turngym.leaderboard.server.verifier.verify", verify_here)
+    monkeypatch.setattr("turngym.leaderboard.server.verifier.write_site", lambda settings: None)
 
 
 def test_a_good_a_forged_and_a_poisoned_entry(place: Place, entry: Path, tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""Arms that are computed in this process: a file per seed, so that a second call resumes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..matrix.cell import Used
+from .experiments import Crawling, Planning, Playing
+from .outcome import ArmRuns, SeedRun
+
+Values = Mapping[str, Mapping[str, float]]
+Tell = Callable[[str], None]
+
+
+def run_arms(
+    experiment: Playing | Crawling | Planning,
+    seeds: Sequence[int],
+    folder: Path,
+    tell: Tell,
+    measure: Callable[[Any, int], Values],
+) -> tuple[ArmRuns, ...]:
+    """Compute every arm with every seed; seeds with a file are read.
+
+    Args:
+        experiment: The arms.
+        seeds: The seeds.
+        folder: Holds a folder per arm.
+        tell: Called with a line when a seed is done.
+        measure: Returns what an arm measures with a seed.
+
+    Raises:
+        DataError: A file is damaged.
+    """
+    arms = []
+    for arm in experiment.arms:
+        home = folder / experiment.key(arm)
+        runs = tuple(_run_seed(arm, seed, home, tell, measure) for seed in seeds)
+        arms.append(ArmRuns(name=arm.name, folder=home.name, runs=runs))
+    return tuple(arms)
+
+
+def _run_seed(
+    arm: Any, seed: int, home: Path, tell: Tell, measure: Callable[[Any, int], Values]
+) -> SeedRun:
+    path = home / f"seed-{seed}.json"
+    if path.exists():
+        return SeedRun.read(path)
+    began = time.monotonic()
+    values = measure(arm, seed)
+    used = Used(seconds=time.monotonic() - began)
+    run = SeedRun(seed=seed, values=values, used=used)
+    run.write(path)
+    means = ", ".join(
+        f"{name} {sum(units.values()) / len(units):.3g}" for name, units in values.items() if units
+    )
+    tell(f"{arm.name}, seed {seed}: {means} ({used.seconds:.0f} s)")
+    return run

@@ -1,0 +1,94 @@
+"""What this machine is, which GPUs it has, and whether a suite can run here."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+
+from ...algos.versions import versions
+from ...envs.errors import BadValueError
+from .cell import Machine
+from .suite import Suite
+
+
+def this_machine(device: str = "cpu") -> Machine:
+    """This machine and the software on it.
+
+    Args:
+        device: What was computed on; a GPU is only named where it was used.
+    """
+    import torch
+
+    found = versions([], 0)
+    packages = {name: version for name, version in found["packages"].items() if version}
+    commit = found["git_commit"]  # 40 signs, and a mark where files differ
+    on_gpu = device != "cpu" and torch.cuda.is_available()
+    return Machine(
+        system=platform.platform(),
+        processor=processor(),
+        cores=len(os.sched_getaffinity(0)),
+        memory_gb=memory_gb(),
+        gpu=torch.cuda.get_device_name(0) if on_gpu else "",
+        threads=torch.get_num_threads(),
+        started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        versions={
+            "python": str(found["python"]),
+            **packages,
+            **({"git": commit[:12] + commit[40:]} if commit else {}),
+        },
+    )
+
+
+def processor() -> str:
+    """Name of the processor, as the system tells it."""
+    path = Path("/proc/cpuinfo")
+    if path.exists():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def memory_gb() -> float:
+    """Memory of the machine."""
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return round(size / 1024**3, 1)
+
+
+def visible_gpus() -> list[str]:
+    """GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    given = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    named = [name for name in given if name]
+    return named[:count] if named else [str(i) for i in range(count)]
+
+
+def check_gpus(suite: Suite, gpus: list[str]) -> None:
+    """Refuse a suite that this machine is too small for.
+
+    Raises:
+        BadValueError: It needs a GPU, or one with more memory.
+    """
+    if not suite.gpu_memory_gb:
+        return
+    need = f"suite {suite.name!r} needs GPUs with {suite.gpu_memory_gb:g} GB"
+    if not gpus:
+        raise BadValueError(
+            f"{need}; torch sees none on this machine. Run it on one that has them, or take "
+            "--suite standard."
+        )
+    import torch
+
+    for i in range(len(gpus)):
+        found = torch.cuda.get_device_properties(i)
+        memory = found.total_memory / 1024**3
+        if memory < suite.gpu_memory_gb:
+            raise BadValueError(
+                f"{need}; {found.name} has {memory:.0f} GB. Leave it out of CUDA_VISIBLE_DEVICES, "
+                "or take --suite standard."
+            )

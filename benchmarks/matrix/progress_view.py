@@ -1,0 +1,148 @@
+"""The matrix while it is being filled: a live table in a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from typing import Protocol, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+
+from ...algos.progress import clock
+from .board import Board
+from .cell import Cell, CellResult
+
+MARKS = {"waiting": "[dim]·[/]", "failed": "[bold red]failed[/]", "refused": "[yellow]n/a[/]"}
+LOOK_EVERY_S = 1.0
+
+
+class View(Protocol):
+    """Where the filling of a matrix is shown."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return
+
+    def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
+        """Show how it stands; ``ended`` are the cells that were decided since the last time."""
+        ...
+
+
+class Lines(View):
+    """A line for every cell that ends."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
+        """Print what ended."""
+        for result in ended:
+            left = board.seconds_left(slots)
+            rest = "" if left is None else f", about {clock(left)} left"
+            self._console.print(
+                f"{len(board.results)} of {len(board.cells)}  {result.cell}: {told(result)}{rest}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+
+
+class LiveTable(View):
+    """The matrix as a table that changes: scores where they are known, shares of the budget."""
+
+    def __init__(self, console: Console) -> None:
+        self._live = Live(console=console, auto_refresh=False, transient=False)
+        self._shown = 0.0
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.stop()
+
+    def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
+        """Draw it anew, at most once a second unless a cell ended."""
+        now = time.monotonic()
+        if not list(ended) and now - self._shown < LOOK_EVERY_S:
+            return
+        self._shown = now
+        self._live.update(Group(table(board), footer(board, slots)), refresh=True)
+
+
+def view() -> View:
+    """A live table when standard error is a terminal, else lines."""
+    console = Console(stderr=True)
+    return LiveTable(console) if sys.stderr.isatty() else Lines(console)
+
+
+def table(board: Board) -> Table:
+    """Recipes down, environments across; several seeds are a mean and a count."""
+    made = Table(box=None, padding=(0, 1, 0, 1), pad_edge=False)
+    made.add_column("")
+    envs = list(dict.fromkeys(cell.env_id for cell in board.cells))
+    for env_id in envs:
+        column = "" if env_id in board.columns else " [dim]…[/]" if env_id in board.running else ""
+        made.add_column(escape(env_id.removesuffix("-v0")) + column, justify="right", no_wrap=True)
+    cells: dict[tuple[str, str], list[Cell]] = {}
+    for cell in board.cells:
+        cells.setdefault((cell.recipe, cell.env_id), []).append(cell)
+    for recipe in dict.fromkeys(cell.recipe for cell in board.cells):
+        row = [mark(board, cells.get((recipe, env_id), [])) for env_id in envs]
+        made.add_row(f"[bold]{escape(recipe)}[/]", *row)
+    return made
+
+
+def mark(board: Board, cells: list[Cell]) -> str:
+    """What stands in the table for the seeds of one recipe on one environment."""
+    if not cells:
+        return ""
+    states = [board.state(cell) for cell in cells]
+    running = [board.share(c) for c, s in zip(cells, states, strict=True) if s == "running"]
+    if running:
+        return f"[cyan]{100 * sum(running) / len(running):.0f}% ▸[/]"
+    for state in ("failed", "refused"):
+        if state in states:
+            return MARKS[state]
+    means = [
+        mean
+        for cell in cells
+        if (tries := getattr(board.results.get(cell.key), "tries", None)) is not None
+        and (mean := tries.mean("solved")) is not None
+    ]
+    if not means:
+        return "[green]done[/]" if "finished" in states else MARKS["waiting"]
+    count = "" if len(means) == len(cells) == 1 else f" [dim]{len(means)}/{len(cells)}[/]"
+    return f"[green]{100 * sum(means) / len(means):.0f}[/]{count}"
+
+
+def footer(board: Board, slots: int) -> str:
+    """Counts, the time so far and a guess of what is left."""
+    counts = board.counts()
+    told = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
+    left = board.seconds_left(slots)
+    rest = "" if left is None else f", about {clock(left)} left"
+    starts = [job.env_id for job, _ in board.running.values() if job.cell is None]
+    making = f"; making the start of {', '.join(starts)}" if starts else ""
+    passed = clock(time.monotonic() - board.began)
+    return f"[dim]success in %, budget used in % ▸[/]  {told}, {passed} passed{rest}{making}"
+
+
+def told(result: CellResult) -> str:
+    """A result in one line."""
+    if result.state != "finished" or result.tries is None:
+        return f"{result.state}: {result.reason.splitlines()[0] if result.reason else ''}"
+    solved, value = result.tries.mean("solved"), result.tries.mean("returns")
+    score = (
+        "no score, every episode broke"
+        if solved is None or value is None
+        else f"success {solved:.1%}, return {value:.3f}"
+    )
+    cost = result.used
+    return f"{score} ({cost.tokens:,} tokens, {cost.calls:,} calls, {cost.seconds:.0f} s)"

@@ -1,0 +1,125 @@
+"""The start of a column: the model that its recipes begin with, and who they are measured by."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+from ...agents.blank import BlankSettings
+from ...agents.scripted import scripted, text_env
+from ...agents.starter import LESSONS, MANIFEST, StarterSettings, ensure_starter
+from ...algos.config import EnvConfig, EvalConfig, model_digest
+from ...algos.evaluate import UNSCORED, EvalSet, Evaluation, evaluate_policy
+from ...algos.progress import Silent
+from ...algos.run_dir import read_json
+from ...envs.errors import BadValueError
+from ..fit import fitted
+from .cell import EnvResult, Tries
+from .machine_info import this_machine
+from .suite import BlankStart, NamedStart, Suite, SuiteEnv, TaughtStart
+
+REFERENCES = ("expert", "random", "null")
+
+
+def prepare_column(suite: Suite, env_id: str) -> EnvResult:
+    """Make the starting model of an environment and play the reference players.
+
+    Raises:
+        TurngymError: Something of the suite does not fit.
+    """
+    began = time.monotonic()
+    column = suite.env(env_id)
+    start, about = start_model(column)
+    env = EnvConfig(id=column.id, settings=column.settings)
+    taught = not isinstance(column.start, NamedStart)
+    env = fitted(env, start, column.max_tokens, taught, Silent())
+    what = evaluation_set(column, env).make()
+    return EnvResult(
+        suite_digest=suite.digest,
+        env_id=env_id,
+        state="finished",
+        start=start,
+        start_digest=model_digest(start),
+        settings=dict(env.settings),
+        about=about,
+        reference=references(what),
+        seconds=time.monotonic() - began,
+        machine=this_machine(suite.device),
+    )
+
+
+def start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
+    """Folder or name of the starting model, and how it was made.
+
+    Raises:
+        BadValueError: A setting that does not exist, or a world without an expert.
+    """
+    start = column.start
+    if isinstance(start, NamedStart):
+        return start.name, {"name": start.name}
+    settings: StarterSettings | BlankSettings = (
+        LESSONS.get(column.id, StarterSettings())
+        if isinstance(start, TaughtStart)
+        else BlankSettings()
+    )
+    settings = _changed(settings, start)
+    world = getattr(start, "world", None)
+    made_in = column.settings if world is None else world
+    folder = ensure_starter(column.id, settings=settings, env_kwargs=made_in)
+    manifest = read_json(folder / MANIFEST)
+    return str(folder), {
+        key: manifest[key] for key in ("parameters", "vocabulary", "reading") if key in manifest
+    }
+
+
+def evaluation_set(column: SuiteEnv, env: EnvConfig) -> EvalConfig:
+    """The evaluation tasks of a column."""
+    split = column.eval_split
+    return EvalConfig(name=split, env=env, split=split, n=column.eval_tasks)
+
+
+def references(what: EvalSet) -> dict[str, Tries]:
+    """One try of every task by each scripted player that the world has."""
+    world = text_env(what.env)
+    found = {}
+    for name in REFERENCES:
+        if name == "expert":
+            try:
+                world.expert()
+            except NotImplementedError:
+                continue
+        played = evaluate_policy(what, lambda seed, name=name: scripted(name, seed, world))
+        found[name] = tries(what, [played])
+    return found
+
+
+def tries(what: EvalSet, played: list[Evaluation]) -> Tries:
+    """Every try of every task; None where the environment broke."""
+    scored = [[e.status not in UNSCORED for e in one.episodes] for one in played]
+    return Tries(
+        tasks=[f"{what.split}/{task}" for task in what.tasks],
+        solved=[
+            [
+                e.status == "solved" if good else None
+                for e, good in zip(one.episodes, row, strict=True)
+            ]
+            for one, row in zip(played, scored, strict=True)
+        ],
+        returns=[
+            [e.return_ if good else None for e, good in zip(one.episodes, row, strict=True)]
+            for one, row in zip(played, scored, strict=True)
+        ],
+    )
+
+
+def _changed(
+    settings: StarterSettings | BlankSettings, start: TaughtStart | BlankStart
+) -> StarterSettings | BlankSettings:
+    known = {f.name for f in dataclasses.fields(settings)}
+    if unknown := sorted(start.settings.keys() - known):
+        raise BadValueError(
+            f"start {start.kind!r}: unknown setting {unknown[0]!r}; expected one of "
+            f"{', '.join(sorted(known))}."
+        )
+    return dataclasses.replace(settings, **start.settings)

@@ -1,0 +1,392 @@
+"""Means with intervals, tests of one agent against another, and pass@k.
+
+Everything is deterministic: the same numbers always give the same intervals and p-values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
+
+from ..errors import BadValueError
+
+RESAMPLES = 2000
+"""Samples of every bootstrap."""
+PERMUTATIONS = 9999
+"""Sign patterns that are tried at most; up to 13 tasks that differ have fewer, and all are."""
+_BLOCK = 500
+Floats = npt.NDArray[np.float64]
+Statistic = Callable[[Floats], float]
+"""A number from the means of several samples."""
+
+
+class Estimate(BaseModel):
+    """A mean with its 95 % interval."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    mean: float
+    low95: float
+    high95: float
+
+
+class Paired(NamedTuple):
+    """How two agents differ on the same tasks.
+
+    Attributes:
+        n: Tasks.
+        difference: Mean of ours minus theirs.
+        low95: Lower end of its 95 % bootstrap interval over tasks.
+        high95: Upper end.
+        p_value: Two-sided sign-flip permutation test; 1 where nothing differs.
+        wilcoxon: Two-sided p-value of Wilcoxon's signed-rank test; 1 where nothing differs.
+    """
+
+    n: int
+    difference: float
+    low95: float
+    high95: float
+    p_value: float
+    wilcoxon: float
+
+
+class OverRuns(NamedTuple):
+    """The mean of one number per training run.
+
+    Attributes:
+        n: Runs.
+        mean: Mean over the runs.
+        low95: Lower end of Student's 95 % interval.
+        high95: Upper end.
+        p_value: Two-sided, against the bound; 1 where all values equal it.
+    """
+
+    n: int
+    mean: float
+    low95: float
+    high95: float
+    p_value: float
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return the mean and the bootstrap interval of one sample.
+
+    Equal values, a single one or none give an interval of no width (0 for none): resampling
+    cannot widen them.
+    """
+    return bootstrap_mean([values]) if len(values) else Estimate(mean=0.0, low95=0.0, high95=0.0)
+
+
+def bootstrap_mean(samples: Sequence[Sequence[float] | Floats]) -> Estimate:
+    """Return the mean of the samples' means with a 95 % percentile bootstrap interval.
+
+    Each sample (the tasks of an environment) is resampled by itself, so which samples there are is
+    not left to chance, and every sample weighs the same.
+
+    Args:
+        samples: At least one, none of them empty.
+
+    Raises:
+        BadValueError: A sample is empty, or there is none.
+    """
+    arrays = [np.asarray(sample, dtype=np.float64) for sample in samples]
+    if not arrays or any(len(array) == 0 for array in arrays):
+        raise BadValueError("bootstrap_mean: a sample is empty; expected at least one value each.")
+    mean = float(np.mean([array.mean() for array in arrays]))
+    if all(array.max() == array.min() for array in arrays):
+        return Estimate(mean=mean, low95=mean, high95=mean)
+    from scipy.stats import bootstrap  # slow to import
+
+    def statistic(*data: Floats, axis: int) -> Floats:
+        return np.mean([part.mean(axis=axis) for part in data], axis=0)
+
+    interval = bootstrap(
+        arrays,
+        statistic,
+        n_resamples=RESAMPLES,
+        batch=_BLOCK,
+        vectorized=True,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return Estimate(mean=mean, low95=float(interval.low), high95=float(interval.high))
+
+
+def estimate_of_means(samples: Sequence[Sequence[float]]) -> Estimate:
+    """Return what :func:`bootstrap_mean` does, from samples of ten thousands of values.
+
+    They are resampled one after the other, so that memory holds one of them. No sample gives 0.
+    """
+    arrays = [np.asarray(sample, dtype=np.float64) for sample in samples]
+    if len(arrays) < 2:
+        return estimate(arrays[0].tolist() if arrays else [])
+    mean = float(np.mean([array.mean() for array in arrays]))
+    if all(array.max() == array.min() for array in arrays):
+        return Estimate(mean=mean, low95=mean, high95=mean)
+    rng = np.random.default_rng(0)
+    total = np.zeros(RESAMPLES)
+    for array in arrays:
+        total += _resampled_means(array, rng, RESAMPLES)
+    return _percentile_interval(mean, total / len(arrays))
+
+
+def two_stage(
+    groups: Mapping[str, Sequence[Sequence[float] | Floats]],
+    statistic: Statistic | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
+    """Return a statistic of the groups' means, resampling runs in groups and episodes in runs.
+
+    Groups (environments) are given, not drawn: they are never resampled. Of each group, as many
+    runs as it has are drawn with replacement, and of every drawn run as many episodes. With one run
+    per group the interval covers the choice of tasks alone.
+
+    Args:
+        groups: Of each group its runs, of each run its episodes' values.
+        statistic: Of the groups' means; left out: their mean.
+        resamples: Bootstrap samples.
+        seed: Of the resampling.
+
+    Raises:
+        BadValueError: Nothing to take a mean of, or a value that is not finite.
+    """
+    if not groups or not all(groups.values()):
+        raise BadValueError("bootstrap: there is an environment without a run; leave it out.")
+    take = statistic or _mean
+    rng = np.random.default_rng(seed)
+    point = np.empty(len(groups))
+    drawn = np.empty((resamples, len(groups)))
+    for at, runs in enumerate(groups.values()):
+        arrays = [_finite(run, "bootstrap") for run in runs]
+        point[at] = np.mean([run.mean() for run in arrays])
+        drawn[:, at] = _resample_runs(arrays, rng, resamples)
+    mean = float(take(point))
+    if bool((drawn == point).all()):
+        return Estimate(mean=mean, low95=mean, high95=mean)
+    return _percentile_interval(mean, [float(take(row)) for row in drawn])
+
+
+def interquartile_mean(values: Sequence[float] | Floats) -> float:
+    """Return the mean of the middle half: a quarter is cut at each end.
+
+    Where a quarter is not a whole number of values, the fraction that remains weighs less, so that
+    no value jumps in or out when one more is added.
+
+    Raises:
+        BadValueError: No values, or one that is not finite.
+    """
+    ordered = np.sort(_finite(values, "interquartile mean"))
+    n = len(ordered)
+    # Value i covers the share [i / n, (i + 1) / n]; what of it lies in the middle half counts.
+    edges = np.arange(n + 1) / n
+    weights = np.clip(edges[1:], 0.25, 0.75) - np.clip(edges[:-1], 0.25, 0.75)
+    return float(weights @ ordered / weights.sum())
+
+
+def over_runs(values: Sequence[float], bound: float = 0.0) -> OverRuns:
+    """Return Student's t interval and test over runs, for numbers that a run has only one of.
+
+    Args:
+        values: One per training seed; for a comparison ours minus theirs.
+        bound: What the mean is tested against.
+
+    Raises:
+        BadValueError: Less than two runs, or a value that is not finite.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if len(array) < 2 or not bool(np.isfinite(array).all()):
+        raise BadValueError(
+            f"comparison over runs: {array.tolist()}; expected at least two finite numbers."
+        )
+    mean = float(array.mean())
+    if bool((array == array[0]).all()):
+        return OverRuns(len(array), mean, mean, mean, 1.0 if mean == bound else 0.0)
+    from scipy.stats import ttest_1samp  # slow to import
+
+    test: Any = ttest_1samp(array, bound)
+    ends: Any = test.confidence_interval(0.95)
+    return OverRuns(len(array), mean, float(ends.low), float(ends.high), float(test.pvalue))
+
+
+def student_mean(values: Sequence[float]) -> Estimate:
+    """Return the mean of a few runs with Student's 95 % interval; see :func:`over_runs`."""
+    runs = over_runs(values)
+    return Estimate(mean=runs.mean, low95=runs.low95, high95=runs.high95)
+
+
+def sign_flip_p(differences: Sequence[float] | Floats) -> float:
+    """Return the p-value of the two-sided paired permutation test: as often up as down?
+
+    Were both agents the same, each task's difference could as well have the other sign. All
+    patterns of signs are tried for up to 13 tasks that differ, 9,999 random ones beyond.
+
+    Args:
+        differences: One per task, of two agents that played the same tasks; weighted where tasks
+            weigh differently.
+    """
+    array = np.asarray(differences, dtype=np.float64)
+    array = array[array != 0.0]  # a task without a difference has no sign to flip
+    if len(array) < 2:  # a single sign is as likely up as down
+        return 1.0
+    from scipy.stats import permutation_test  # slow to import
+
+    # With one sample per call, `samples` permutes by changing signs.
+    found: Any = permutation_test(
+        (array,),
+        np.sum,
+        permutation_type="samples",
+        n_resamples=PERMUTATIONS,
+        batch=_BLOCK,
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    )
+    return float(found.pvalue)
+
+
+def paired(ours: Sequence[float], theirs: Sequence[float]) -> Paired:
+    """Compare two agents task by task.
+
+    Args:
+        ours: One value per task (a mean over its tries).
+        theirs: The other agent's, in the same order of tasks.
+
+    Raises:
+        BadValueError: No tasks, or not the same number.
+    """
+    if len(ours) != len(theirs) or not len(ours):
+        raise BadValueError(
+            f"paired test: {len(ours)} and {len(theirs)} values; expected one per task of both."
+        )
+    gaps = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
+    mean = estimate(gaps.tolist())
+    nonzero = gaps[gaps != 0]
+    wilcoxon_p = 1.0
+    if len(nonzero) > 1:
+        from scipy.stats import wilcoxon  # slow to import
+
+        signed: Any = wilcoxon(nonzero, method="approx")
+        wilcoxon_p = float(signed.pvalue)
+    return Paired(
+        n=len(gaps),
+        difference=mean.mean,
+        low95=mean.low95,
+        high95=mean.high95,
+        p_value=sign_flip_p(gaps),
+        wilcoxon=wilcoxon_p,
+    )
+
+
+def improvement(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Return the probability that a value of ours exceeds one of theirs; equal ones count half.
+
+    Raises:
+        BadValueError: A side without values.
+    """
+    if not len(ours) or not len(theirs):
+        raise BadValueError("probability of improvement: a side has no values.")
+    from scipy.stats import mannwhitneyu  # slow to import
+
+    u = mannwhitneyu(ours, theirs, method="asymptotic").statistic
+    return float(u) / (len(ours) * len(theirs))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p-values adjusted for their number after Holm, in the order given.
+
+    Rejecting those at or below 0.05 makes any false rejection at most 5 % likely.
+
+    Raises:
+        BadValueError: A value outside 0 to 1.
+    """
+    if not all(0 <= p <= 1 for p in p_values):
+        raise BadValueError(f"holm: p-values {list(p_values)}; expected numbers from 0 to 1.")
+    adjusted = [0.0] * len(p_values)
+    lowest = 0.0
+    for rank, i in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        lowest = max(lowest, min(1.0, (len(p_values) - rank) * p_values[i]))
+        adjusted[i] = lowest
+    return adjusted
+
+
+def pass_at(successes: int, trials: int, k: int) -> float:
+    """Return pass@k: the unbiased chance that one of ``k`` fresh trials succeeds (2107.03374).
+
+    Args:
+        successes: Trials that solved the task.
+        trials: Trials that were made.
+        k: Trials that the chance is asked for; at most ``trials``.
+
+    Raises:
+        BadValueError: The numbers do not fit.
+    """
+    _check_k(successes, trials, k)
+    return 1.0 - comb(trials - successes, k) / comb(trials, k)
+
+
+def pass_all(successes: int, trials: int, k: int) -> float:
+    """Return pass^k: the unbiased chance that all of ``k`` fresh trials succeed (2406.12045).
+
+    Args and errors are those of :func:`pass_at`.
+    """
+    _check_k(successes, trials, k)
+    return comb(successes, k) / comb(trials, k)
+
+
+def _check_k(successes: int, trials: int, k: int) -> None:
+    if not (0 <= successes <= trials and 1 <= k <= trials):
+        raise BadValueError(
+            f"pass@k: {successes} successes, {trials} trials, k = {k}; expected 0 <= successes <= "
+            "trials and 1 <= k <= trials."
+        )
+
+
+def _percentile_interval(mean: float, drawn: Sequence[float] | Floats) -> Estimate:
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return Estimate(mean=mean, low95=float(min(low, mean)), high95=float(max(high, mean)))
+
+
+def _resample_runs(runs: Sequence[Floats], rng: np.random.Generator, resamples: int) -> Floats:
+    """Return means of resampled runs of resampled episodes, one per bootstrap sample."""
+
+    def means(values: Floats) -> Floats:
+        if values.max() == values.min():
+            return np.full(resamples, values.mean())
+        return _resampled_means(values, rng, resamples)
+
+    if len(runs) == 1:
+        return means(runs[0])
+    total = np.zeros(resamples)
+    for _ in runs:
+        # A run that is drawn twice brings other episodes the second time.
+        fresh = np.stack([means(run) for run in runs])
+        chosen = rng.integers(len(runs), size=resamples)
+        total += fresh[chosen, np.arange(resamples)]
+    return total / len(runs)
+
+
+def _resampled_means(values: Floats, rng: np.random.Generator, resamples: int) -> Floats:
+    out = np.empty(resamples)
+    block = max(1, 1_000_000 // len(values))  # a million draws at a time
+    for at in range(0, resamples, block):
+        rows = min(block, resamples - at)
+        out[at : at + rows] = values[rng.integers(len(values), size=(rows, len(values)))].mean(1)
+    return out
+
+
+def _finite(values: Sequence[float] | Floats, who: str) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or not bool(np.isfinite(array).all()):
+        raise BadValueError(
+            f"{who}: got {array.tolist()!r}; expected finite numbers, at least one."
+        )
+    return array
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean())

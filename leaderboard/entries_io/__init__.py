@@ -1,0 +1,1 @@
+"""Making, packing, signing, reading and unpacking entries."""

@@ -1,0 +1,196 @@
+"""Unpacks an uploaded archive as if its author meant harm: zip, tar and tar.gz."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from ..schema.limits import MIB, ReadLimits
+from ..schema.result import refused
+from .file_policy import check_kind, check_start, checked_path
+
+_CHUNK = 64 * 1024
+_END_RECORD, _END_SIZE = b"PK\x05\x06", 22
+_LISTING_BYTES = 400
+"""Bytes of a zip's listing per member: a generous bound."""
+
+
+class _Unpacked:
+    """Writes members below a folder and counts what they take."""
+
+    def __init__(self, root: Path, packed: int, limits: ReadLimits) -> None:
+        self.root = root
+        self.limits = limits
+        self._packed = max(1, packed)
+        self._names: set[str] = set()
+        self._total = 0
+
+    def name(self, name: str) -> PurePosixPath:
+        """Check a member's path, and that it comes only once."""
+        path = checked_path(name, self.limits)
+        if str(path).lower() in self._names:
+            raise refused("archive", f"{path}: is in the archive twice.")
+        self._names.add(str(path).lower())
+        if len(self._names) > self.limits.members:
+            raise refused("archive", f"more than {self.limits.members} members.")
+        return path
+
+    def count(self, size: int) -> None:
+        """Count bytes that came out."""
+        self._total += size
+        if self._total > self.limits.total_bytes:
+            raise refused("archive", f"unpacks to more than {self.limits.total_bytes} bytes.")
+        if self._total > MIB and self._total / self._packed > self.limits.ratio:
+            raise refused(
+                "archive",
+                f"unpacks to more than {self.limits.ratio:g} times its size, as zip bombs do.",
+            )
+
+    def write(self, path: PurePosixPath, source: IO[bytes]) -> None:
+        """Copy one member out."""
+        check_kind(path)
+        target = self.root / path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:
+                size = 0
+                while chunk := source.read(_CHUNK):
+                    if size == 0:
+                        check_start(path, chunk)
+                    size += len(chunk)
+                    if size > self.limits.file_bytes:
+                        raise refused(
+                            "archive", f"{path}: larger than {self.limits.file_bytes} bytes."
+                        )
+                    self.count(len(chunk))
+                    file.write(chunk)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise refused("archive", f"{path}: is both a file and a folder.") from error
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that refuses to give more than a number of bytes: headers count too."""
+
+    def __init__(self, source: IO[bytes], unpacked: _Unpacked) -> None:
+        self._source = source
+        self._unpacked = unpacked
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0 or size > self._unpacked.limits.total_bytes:
+            raise refused("archive", "a header of the archive announces more than may be unpacked.")
+        data = self._source.read(size)
+        self._unpacked.count(len(data))
+        return data
+
+
+def unpack(archive: Path, folder: Path, limits: ReadLimits) -> Path:
+    """Unpack an upload.
+
+    Args:
+        archive: A zip, tar or tar.gz.
+        folder: An empty folder of our own.
+        limits: Bounds.
+
+    Returns:
+        The entry's folder: ``folder``, or the only folder in it.
+
+    Raises:
+        Refused: Anything that an entry has no use for; see :mod:`.file_policy`.
+    """
+    size = archive.stat().st_size
+    if size > limits.archive_bytes:
+        raise refused("archive", f"has {size} bytes; at most {limits.archive_bytes} are taken.")
+    with archive.open("rb") as file:
+        start = file.read(4)
+    unpacked = _Unpacked(folder, size, limits)
+    try:
+        if start.startswith(b"PK"):
+            _unzip(archive, unpacked)
+        else:
+            _untar(archive, start.startswith(b"\x1f\x8b"), unpacked)
+    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, OSError, EOFError) as error:
+        raise refused("archive", f"cannot be unpacked: {error}.") from error
+    except (NotImplementedError, RuntimeError, ValueError, OverflowError) as error:
+        raise refused("archive", f"uses what is not supported: {error}.") from error
+    return _top(folder)
+
+
+def _top(folder: Path) -> Path:
+    inside = list(folder.iterdir())
+    if len(inside) == 1 and inside[0].is_dir():
+        return inside[0]
+    return folder
+
+
+def _unzip(archive: Path, unpacked: _Unpacked) -> None:
+    _check_listing(archive, unpacked.limits)
+    with zipfile.ZipFile(archive) as opened:
+        for member in opened.infolist():
+            path = unpacked.name(member.orig_filename)
+            _check_zip_member(member, path)
+            if member.is_dir():
+                continue
+            with opened.open(member) as source:
+                unpacked.write(path, source)
+
+
+def _check_zip_member(member: zipfile.ZipInfo, path: PurePosixPath) -> None:
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise refused("archive", f"{path}: is a link or a device; only plain files are taken.")
+    if member.flag_bits & 0x1:
+        raise refused("archive", f"{path}: is encrypted.")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise refused("archive", f"{path}: is packed by a method other than deflate.")
+
+
+def _check_listing(archive: Path, limits: ReadLimits) -> None:
+    """The listing is read into memory whole, so its size is looked at before."""
+    with archive.open("rb") as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(0, size - 65535 - _END_SIZE))
+        tail = file.read()
+    at = tail.rfind(_END_RECORD)
+    if at < 0 or len(tail) < at + _END_SIZE:
+        raise refused("archive", "is no whole zip: its end is missing.")
+    listing = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if listing > limits.members * _LISTING_BYTES:
+        raise refused("archive", f"lists more than {limits.members} members.")
+
+
+@contextlib.contextmanager
+def _plain_stream(archive: Path, packed: bool) -> Iterator[IO[bytes]]:
+    with archive.open("rb") as raw:
+        if packed:
+            with gzip.GzipFile(fileobj=raw) as opened:
+                yield opened  # pyright: ignore[reportReturnType] - reads as a binary file does
+        else:
+            yield raw
+
+
+def _untar(archive: Path, packed: bool, unpacked: _Unpacked) -> None:
+    with _plain_stream(archive, packed) as stream:
+        bounded = _Bounded(stream, unpacked)
+        with tarfile.open(fileobj=bounded, mode="r|") as opened:
+            for member in opened:
+                if member.name in (".", "./"):
+                    continue
+                path = unpacked.name(member.name)
+                if member.issparse() or not (member.isreg() or member.isdir()):
+                    raise refused(
+                        "archive", f"{path}: is a link or a device; only plain files are taken."
+                    )
+                source = opened.extractfile(member) if member.isreg() else None
+                if source is not None:
+                    unpacked.write(path, source)

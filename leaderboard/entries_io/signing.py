@@ -1,0 +1,131 @@
+"""Optional signatures: Ed25519 over the canonical bytes of an entry's files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ...envs.errors import BadValueError, DataError, MissingExtraError
+from ..schema.base import Form
+from ..schema.entry import SIGNATURE
+
+_HEAD = b"turngym entry 1\n"
+
+
+class Signature(Form):
+    """``signature.json``: who vouches for every byte of the other files."""
+
+    algorithm: Literal["ed25519"] = "ed25519"
+    public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    signature: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name of the key."""
+        return hashlib.sha256(bytes.fromhex(self.public_key)).hexdigest()[:16]
+
+
+def canonical_bytes(root: Path, files: list[PurePosixPath]) -> bytes:
+    """What is signed: path, size and SHA-256 of every file but the signature, sorted by path."""
+    lines = [_HEAD]
+    for path in sorted(files, key=str):
+        if str(path) != SIGNATURE:
+            size, digest = _hashed(root / path)
+            lines.append(f"{path} {size} {digest}\n".encode())
+    return b"".join(lines)
+
+
+def _hashed(path: Path) -> tuple[int, str]:
+    digest = hashlib.sha256()
+    size = 0
+    with path.open("rb") as file:
+        while chunk := file.read(2**20):
+            digest.update(chunk)
+            size += len(chunk)
+    return size, digest.hexdigest()
+
+
+def entry_digest(canonical: bytes) -> str:
+    """Short hash of an entry's files."""
+    return hashlib.sha256(canonical).hexdigest()[:32]
+
+
+def new_key(path: Path) -> str:
+    """Write a new private key, readable by its owner alone.
+
+    Returns:
+        The public key in hex.
+
+    Raises:
+        BadValueError: The file exists.
+        MissingExtraError: The package ``cryptography`` is missing.
+    """
+    keys = _library()
+    private = keys.Ed25519PrivateKey.generate()
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise BadValueError(f"{path}: exists; a key is never overwritten.") from None
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(private.private_bytes_raw().hex() + "\n")
+    return private.public_key().public_bytes_raw().hex()
+
+
+def read_key(path: Path) -> Any:
+    """The private key in a file of :func:`new_key`.
+
+    Raises:
+        DataError: The file is missing or no key.
+        MissingExtraError: The package ``cryptography`` is missing.
+    """
+    keys = _library()
+    try:
+        raw = bytes.fromhex(path.read_text(encoding="ascii").strip())
+        return keys.Ed25519PrivateKey.from_private_bytes(raw)
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{path}: no signing key ({error}); make one with `turngym leaderboard key`."
+        ) from error
+
+
+def sign(canonical: bytes, key: Path) -> Signature:
+    """Sign with the private key in a file of :func:`new_key`.
+
+    Raises:
+        DataError: The file is missing or no key.
+        MissingExtraError: The package ``cryptography`` is missing.
+    """
+    private = read_key(key)
+    return Signature(
+        public_key=private.public_key().public_bytes_raw().hex(),
+        signature=private.sign(canonical).hex(),
+    )
+
+
+def is_valid(signature: Signature, canonical: bytes) -> bool:
+    """Whether the signature fits the files.
+
+    Raises:
+        MissingExtraError: The package ``cryptography`` is missing.
+    """
+    keys = _library()
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        public = keys.Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
+        public.verify(bytes.fromhex(signature.signature), canonical)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _library() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise MissingExtraError("signing entries", "cryptography", "web") from None
+    return ed25519

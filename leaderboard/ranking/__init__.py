@@ -1,0 +1,1 @@
+"""Scores of entries, boards, and the index of verdicts."""

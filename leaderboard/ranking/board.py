@@ -1,0 +1,160 @@
+"""Boards from verdicts: who ranks where, and how sure that is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from ...envs.utils.statistics import Estimate, sign_flip_p
+from ..schema.board import Board, BoardRow, PairedTest
+from ..schema.entry import BoardName, Budget, Manifest, ReferenceName, Track
+from ..schema.result import Scores
+from .index import Indexed
+from .scoring import task_scores
+
+REFERENCES: tuple[ReferenceName, ...] = ("expert", "random", "null")
+Key = tuple[str, BoardName, Track | None]
+
+
+def boards(index: Sequence[Indexed]) -> list[Board]:
+    """Every board that somebody is on: by suite version, agents first, then each track.
+
+    The reference rows of a suite stand on all its boards. Refused entries are on none.
+    Reproductions are rows of their own.
+    """
+    accepted = [one for one in index if one.verdict.scores is not None]
+    found: dict[Key, list[Indexed]] = {}
+    for one in accepted:
+        manifest = one.manifest
+        track = manifest.track
+        found.setdefault((manifest.suite.id, manifest.board, track), []).append(one)
+    return [
+        _board(key, _with_references(key, entries, accepted))
+        for key, entries in sorted(found.items(), key=_order)
+    ]
+
+
+def reference_of(one: Indexed) -> ReferenceName | None:
+    """Which reference row an entry is; only the one under the reference's own name counts."""
+    manifest = one.manifest
+    named = one.entry_id == f"{manifest.suite.id}/{manifest.reference}"
+    return manifest.reference if named else None
+
+
+def paired(above: Indexed, below: Indexed) -> PairedTest:
+    """Compare two entries of the same suite over its tasks, every world of the same weight."""
+    ours, theirs = (task_scores(one.verdict.episodes) for one in (above, below))
+    tasks = [key for key in ours if key in theirs]
+    per_env: dict[str, int] = {}
+    for env, _ in tasks:
+        per_env[env] = per_env.get(env, 0) + 1
+    differences = [ours[key] - theirs[key] for key in tasks]
+    weights = [1.0 / (len(per_env) * per_env[env]) for env, _ in tasks]
+    return PairedTest(
+        other=below.entry_id,
+        difference=sum(d * w for d, w in zip(differences, weights, strict=True)),
+        p_value=sign_flip_p([d * w for d, w in zip(differences, weights, strict=True)]),
+        tasks=len(tasks),
+    )
+
+
+def _order(item: tuple[Key, list[Indexed]]) -> tuple[str, str, str]:
+    suite, board, track = item[0]
+    return suite, board, track.model_dump_json() if track else ""
+
+
+def _with_references(
+    key: Key, entries: list[Indexed], accepted: Sequence[Indexed]
+) -> list[Indexed]:
+    have = {one.entry_id for one in entries}
+    further = [
+        one
+        for one in accepted
+        if one.entry_id not in have
+        and reference_of(one) is not None
+        and one.manifest.suite.id == key[0]
+    ]
+    return [*entries, *further]
+
+
+def _board(key: Key, entries: list[Indexed]) -> Board:
+    suite, board, track = key
+    ordered = sorted(entries, key=_standing)
+    ranks = _ranks(ordered)
+    tests = [
+        *(paired(a, b) for a, b in itertools.pairwise(ordered)),
+        None,
+    ]
+    rows = tuple(
+        _row(one, board, rank, test) for one, rank, test in zip(ordered, ranks, tests, strict=True)
+    )
+    there = {row.reference for row in rows}
+    missing: tuple[ReferenceName, ...] = tuple(n for n in REFERENCES if n not in there)
+    return Board(board=board, suite=suite, track=track, rows=rows, missing_references=missing)
+
+
+def _standing(one: Indexed) -> tuple[float, float, str, str]:
+    """Best first; at equal scores the older one."""
+    scores = one.scores
+    date = one.manifest.date
+    return -scores.score.mean, -scores.success.mean, date, one.entry_id
+
+
+def _ranks(ordered: Sequence[Indexed]) -> list[int | None]:
+    """Places of everybody's rows; equal scores share a place."""
+    ranks: list[int | None] = []
+    place, last, last_score = 0, 0, None
+    for one in ordered:
+        if reference_of(one) is not None:
+            ranks.append(None)
+            continue
+        place += 1
+        score = one.scores.score.mean
+        if score != last_score:
+            last, last_score = place, score
+        ranks.append(last)
+    return ranks
+
+
+def _row(one: Indexed, board: BoardName, rank: int | None, test: PairedTest | None) -> BoardRow:
+    manifest, scores = one.manifest, one.scores
+    return BoardRow(
+        rank=rank,
+        entry_id=one.entry_id,
+        name=manifest.name,
+        organisation=manifest.organisation,
+        date=manifest.date,
+        board=board,
+        suite=manifest.suite.id,
+        reference=reference_of(one),
+        reproduces=manifest.reproduces,
+        track=manifest.track,
+        model=manifest.card.model,
+        parameters=manifest.card.parameters,
+        licence=manifest.licence,
+        signed_by=one.verdict.signed_by,
+        score=_ranking_estimate(scores),
+        success=scores.success,
+        pass_at=scores.pass_at,
+        pass_all=scores.pass_all,
+        turns=scores.turns,
+        tool_calls=scores.tool_calls,
+        errors=scores.errors,
+        episodes=scores.episodes,
+        runs=scores.runs,
+        used=_mean_cost(manifest),
+        envs={env.env: env.score for env in scores.envs},
+        versus_next=test,
+    )
+
+
+def _ranking_estimate(scores: Scores) -> Estimate:
+    return scores.score if scores.between_runs is None else scores.between_runs
+
+
+def _mean_cost(manifest: Manifest) -> Budget:
+    used = [run.used for run in manifest.runs]
+    return Budget(
+        sampled_tokens=round(sum(u.sampled_tokens for u in used) / len(used)),
+        tool_calls=round(sum(u.tool_calls for u in used) / len(used)),
+    )

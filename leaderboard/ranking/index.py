@@ -1,0 +1,224 @@
+"""The index: every entry's verdict in one SQLite file, rebuilt from the folder of entries."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...envs.disk_cache import cache_dir
+from ...envs.errors import DataError
+from ...envs.record import versions
+from ..entries_io.files import EntryFiles
+from ..entries_io.signing import entry_digest
+from ..schema.base import parse_form
+from ..schema.entry import MANIFEST, Manifest
+from ..schema.result import Refused, Scores, Verdict
+
+_VERSION = 2
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS entries (
+    entry_id TEXT PRIMARY KEY,
+    digest TEXT NOT NULL,
+    accepted INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    board TEXT NOT NULL,
+    suite TEXT NOT NULL,
+    name TEXT NOT NULL,
+    organisation TEXT NOT NULL,
+    date TEXT NOT NULL,
+    score REAL,
+    indexed_at TEXT NOT NULL,
+    verdict TEXT NOT NULL
+)
+"""
+Verify = Callable[[Path], Verdict]
+Tick = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indexed:
+    """One entry of the index.
+
+    Attributes:
+        entry_id: Path below the folder of entries, as ``micro-v1/expert``.
+        verdict: What verification said.
+    """
+
+    entry_id: str
+    verdict: Verdict
+
+    @property
+    def manifest(self) -> Manifest:
+        """Description of an accepted entry."""
+        assert self.verdict.manifest is not None, "an accepted entry was read"
+        return self.verdict.manifest
+
+    @property
+    def scores(self) -> Scores:
+        """Scores of an accepted entry."""
+        assert self.verdict.scores is not None, "an accepted entry has scores"
+        return self.verdict.scores
+
+
+def entries_folder() -> Path:
+    """The entries that come with the package."""
+    return Path(__file__).parents[1] / "entries"
+
+
+def index_path() -> Path:
+    """Where the index is kept unless another place is named: it can always be rebuilt."""
+    return cache_dir() / "leaderboard.sqlite"
+
+
+def entry_folders(root: Path) -> Iterator[tuple[str, Path]]:
+    """Id and folder of every entry below ``root``, sorted by id.
+
+    Raises:
+        DataError: There is no such folder.
+    """
+    if not root.is_dir():
+        raise DataError(f"{root}: there is no such folder of entries.")
+    for path in sorted(root.glob(f"*/*/{MANIFEST}")):
+        yield path.parent.relative_to(root).as_posix(), path.parent
+
+
+def rebuild(
+    entries: Path, database: Path, verify: Verify, *, fresh: bool = False, tell: Tick | None = None
+) -> list[Indexed]:
+    """Bring the index in line with the folder of entries.
+
+    A verdict is taken over where neither the entry's files nor the verifying versions changed.
+
+    Args:
+        entries: Folder of entries, ``SUITE/NAME/entry.json``.
+        database: The SQLite file; made when it does not exist.
+        verify: Gives the verdict of an entry's folder.
+        fresh: Verify every entry again.
+        tell: Told each entry's id when its turn comes, its place and how many there are.
+
+    Returns:
+        The index, sorted by id.
+
+    Raises:
+        DataError: There is no such folder, or the file is another database.
+    """
+    folders = list(entry_folders(entries))
+    known = {} if fresh else _known(database)
+    found: list[Indexed] = []
+    for place, (entry_id, folder) in enumerate(folders):
+        if tell is not None:
+            tell(entry_id, place, len(folders))
+        verdict = known.get((entry_id, _digest(folder)))
+        if verdict is None or verdict.verifier != dict(versions()):
+            verdict = verify(folder)
+        found.append(Indexed(entry_id=entry_id, verdict=verdict))
+    _write(database, found)
+    return found
+
+
+def read_index(database: Path) -> list[Indexed]:
+    """The index as it was last rebuilt, sorted by id.
+
+    Raises:
+        DataError: There is none, or the file is another database.
+    """
+    if not database.is_file():
+        raise DataError(f"{database}: there is no index; make it with `turngym leaderboard index`.")
+    with _open(database) as base:
+        rows = base.execute("SELECT entry_id, verdict FROM entries ORDER BY entry_id").fetchall()
+    return [
+        Indexed(entry_id=name, verdict=parse_form(Verdict, text, f"{database}, {name}"))
+        for name, text in rows
+    ]
+
+
+def _digest(folder: Path) -> str:
+    """Hash of the entry's files; empty for an entry that is refused already for its files."""
+    try:
+        return entry_digest(EntryFiles(folder).canonical)
+    except Refused:
+        return ""
+
+
+def _known(database: Path) -> dict[tuple[str, str], Verdict]:
+    if not database.is_file():
+        return {}
+    with _open(database, renew=True):
+        pass
+    return {
+        (one.entry_id, one.verdict.entry_digest): one.verdict
+        for one in read_index(database)
+        if one.verdict.entry_digest
+    }
+
+
+def _write(database: Path, found: list[Indexed]) -> None:
+    database.parent.mkdir(parents=True, exist_ok=True)
+    now = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
+    with _open(database) as base:
+        base.execute("DELETE FROM entries")
+        base.executemany(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [_row(one, now) for one in found],
+        )
+
+
+def _row(one: Indexed, now: str) -> tuple[object, ...]:
+    verdict, manifest = one.verdict, one.verdict.manifest
+    described = (
+        (
+            manifest.board,
+            manifest.suite.id,
+            manifest.name,
+            manifest.organisation,
+            manifest.date,
+        )
+        if manifest
+        else ("",) * 5
+    )
+    return (
+        one.entry_id,
+        verdict.entry_digest,
+        int(verdict.accepted),
+        verdict.refusal.reason if verdict.refusal else "",
+        *described,
+        verdict.scores.score.mean if verdict.scores else None,
+        now,
+        verdict.model_dump_json(),
+    )
+
+
+@contextlib.contextmanager
+def _open(database: Path, renew: bool = False) -> Iterator[sqlite3.Connection]:
+    """Open the database in one transaction; close it in the end.
+
+    Args:
+        database: The file.
+        renew: Whether an index of an earlier version is emptied; it can always be rebuilt.
+
+    Raises:
+        DataError: The file is no index.
+    """
+    base = sqlite3.connect(database, timeout=30)
+    try:
+        with base:
+            version = base.execute("PRAGMA user_version").fetchone()[0]
+            tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if renew and 0 < version < _VERSION:
+                base.execute("DROP TABLE entries")
+            elif tables and version != _VERSION:
+                raise DataError(
+                    f"{database}: is no index of this version (found {version}); rebuild it with "
+                    "`turngym leaderboard index`, or name another file."
+                )
+            base.execute(_SCHEMA)
+            base.execute(f"PRAGMA user_version = {_VERSION}")
+            yield base
+    except sqlite3.DatabaseError as error:
+        raise DataError(f"{database}: is no index ({error}); name another file.") from error
+    finally:
+        base.close()

@@ -1,0 +1,103 @@
+"""What a board shows: one row per entry, ranked, with a test against the next row."""
+
+from __future__ import annotations
+
+from ...envs.utils.statistics import Estimate
+from .base import Form
+from .entry import BoardName, Budget, ReferenceName, Track
+
+
+class PairedTest(Form):
+    """A row against the row below it, over the tasks that both played.
+
+    Attributes:
+        other: Id of the entry below.
+        difference: Mean of this row minus mean of that one.
+        p_value: Two-sided sign-flip permutation test over tasks.
+        tasks: Number of tasks.
+    """
+
+    other: str
+    difference: float
+    p_value: float
+    tasks: int
+
+
+class BoardRow(Form):
+    """One entry on a board.
+
+    Attributes:
+        rank: From 1, over everybody's rows in the same suite, board and track; None for reference
+            rows, which stand where their score puts them.
+        entry_id: Path of the entry below the folder of entries, as ``micro-v1/expert``.
+        name: As the entry says.
+        organisation: As the entry says.
+        date: As the entry says.
+        board: Which board.
+        suite: Id of the suite, as ``micro-v1``.
+        reference: Which reference row; None for everybody else's.
+        reproduces: Entry that this one reproduces; empty for none.
+        track: Terms of the board of algorithms.
+        model: Name of the model.
+        parameters: Number of weights.
+        licence: As the entry says.
+        signed_by: Fingerprint of the key; empty when unsigned.
+        score: What ranks; its interval is over tasks, on the board of algorithms over runs.
+        success: Share of solved episodes.
+        pass_at: pass@k for k = 1, 2, …
+        pass_all: pass^k for k = 1, 2, …
+        turns: Mean actions per episode.
+        tool_calls: Mean readable actions per episode.
+        errors: Episodes that an error stopped; each counts as 0.
+        episodes: Episodes in all.
+        runs: Score of every training run.
+        used: Mean declared cost of a run.
+        envs: Score per world.
+        versus_next: Test against the row below; None in the last.
+    """
+
+    rank: int | None
+    entry_id: str
+    name: str
+    organisation: str
+    date: str
+    board: BoardName
+    suite: str
+    reference: ReferenceName | None
+    reproduces: str
+    track: Track | None
+    model: str
+    parameters: int
+    licence: str
+    signed_by: str
+    score: Estimate
+    success: Estimate
+    pass_at: tuple[float, ...]
+    pass_all: tuple[float, ...]
+    turns: float
+    tool_calls: float
+    errors: int
+    episodes: int
+    runs: tuple[float, ...]
+    used: Budget
+    envs: dict[str, Estimate]
+    versus_next: PairedTest | None
+
+
+class Board(Form):
+    """All rows of one board: of one suite version and, for algorithms, of one track.
+
+    Attributes:
+        board: Which board.
+        suite: Id of the suite.
+        track: Terms that the rows share; None on the board of agents.
+        rows: From the best down.
+        missing_references: Reference rows that nobody made yet; ``turngym leaderboard reference``
+            makes them.
+    """
+
+    board: BoardName
+    suite: str
+    track: Track | None
+    rows: tuple[BoardRow, ...]
+    missing_references: tuple[ReferenceName, ...] = ()

@@ -1,0 +1,203 @@
+"""What is submitted: a description and action sequences; never a score.
+
+An entry is a folder::
+
+    entry.json              :class:`Manifest`
+    episodes/*.jsonl        one :class:`Episode` per line
+    signature.json          optional, see :mod:`turngym.leaderboard.entries_io.signing`
+    *.md                    optional notes (a model card)
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from .base import Form
+from .suite import Digest, Key, Slug
+
+MANIFEST, EPISODES, SIGNATURE = "entry.json", "episodes", "signature.json"
+
+Line = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Optional = Annotated[str, Field(max_length=400, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Prose = Annotated[str, Field(max_length=8000)]
+Amount = Annotated[int, Field(ge=0, le=10**15)]
+Chain = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+BoardName = Literal["agents", "algorithms"]
+ReferenceName = Literal["expert", "random", "null"]
+ErrorKind = Literal["agent_error", "env_error", "context_full"]
+
+
+def _a_date(text: str) -> str:
+    datetime.date.fromisoformat(text)
+    return text
+
+
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_a_date)]
+
+
+class SuiteRef(Form):
+    """The suite that was played."""
+
+    name: Slug
+    version: int = Field(ge=1)
+    digest: Digest
+
+    @property
+    def id(self) -> str:
+        """Name and version, as in ``micro-v1``."""
+        return f"{self.name}-v{self.version}"
+
+
+class PlayedEnv(Form):
+    """A world as it was played: ``digest`` is that of the suite's cell."""
+
+    key: Key
+    env_id: str = Field(max_length=100)
+    digest: Digest
+
+
+class ModelCard(Form):
+    """What acts, as far as its author says; all of it is declared, none of it is checked.
+
+    Attributes:
+        model: Name of the model, or of the scripted policy.
+        parameters: Number of weights; 0 for none.
+        base: The model that it was made from.
+        recipe: How it was trained or prompted.
+        data: What it was trained on.
+        limitations: Known weaknesses.
+        sampling: Temperature and the like.
+        links: Addresses of weights, code and papers.
+    """
+
+    model: Optional = ""
+    parameters: Amount = 0
+    base: Optional = ""
+    recipe: Optional = ""
+    data: Prose = ""
+    limitations: Prose = ""
+    sampling: Optional = ""
+    links: tuple[Annotated[str, Field(max_length=300, pattern=r"^https?://[^\s<>\"']+$")], ...] = (
+        Field(default=(), max_length=10)
+    )
+
+
+class Budget(Form):
+    """What training one run cost: declared. On the board of algorithms it is also a limit."""
+
+    sampled_tokens: Amount = 0
+    tool_calls: Amount = 0
+
+
+class Track(Form):
+    """The terms that entries of the board of algorithms share.
+
+    Attributes:
+        start: Name of the starting model.
+        start_digest: Hash of its weights, as ``sha256:…``; for a hub name ``name:…``.
+        budget: What a run may cost. Training ends after the step that reaches it, so it may be
+            passed by a twentieth.
+    """
+
+    start: Line
+    start_digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64}|name:[\w./-]{1,200})$")]
+    budget: Budget
+
+
+class Run(Form):
+    """One training run, or the only one of an agent that was not trained for the board.
+
+    Attributes:
+        seed: Training seed.
+        used: What the run cost.
+    """
+
+    seed: int = Field(default=0, ge=0, lt=2**53)
+    used: Budget = Budget()
+
+
+class Manifest(Form):
+    """``entry.json``.
+
+    Attributes:
+        format: Version of this layout.
+        name: Of the entry, as the board shows it.
+        organisation: Who submits.
+        board: ``agents`` (any model) or ``algorithms`` (a common start and budget).
+        description: What it is.
+        card: The model card.
+        hardware: What it ran on.
+        licence: Of the model or method.
+        date: When it was made, as 2026-01-31.
+        suite: What was played.
+        environments: Each world of the suite, in the suite's order.
+        versions: Versions of turngym, gymnasium and numpy that played.
+        runs: Training runs; each plays the whole suite.
+        track: Terms of the board of algorithms; None on the board of agents.
+        reference: Which of the rows that every board shows; None for everybody else's.
+        reproduces: Name of the entry that this one reproduces, under the same suite; both stay.
+    """
+
+    format: Literal[1] = 1
+    name: Line
+    organisation: Line
+    board: BoardName
+    description: Prose
+    card: ModelCard = ModelCard()
+    hardware: Optional = ""
+    licence: Line
+    date: Day
+    suite: SuiteRef
+    environments: tuple[PlayedEnv, ...] = Field(min_length=1)
+    versions: dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=60)]] = (
+        Field(max_length=20)
+    )
+    runs: tuple[Run, ...] = Field(default=(Run(),), min_length=1, max_length=100)
+    track: Track | None = None
+    reference: ReferenceName | None = None
+    reproduces: Optional = ""
+
+    @model_validator(mode="after")
+    def _of_its_board(self) -> Manifest:
+        if (self.track is not None) != (self.board == "algorithms"):
+            raise ValueError("the board of algorithms needs a track, that of agents has none")
+        return self
+
+
+class Episode(Form):
+    """One line of ``episodes/*.jsonl``.
+
+    Attributes:
+        env: Key of the suite's cell.
+        task: Index of the task.
+        task_id: The world's id of the task.
+        task_digest: The suite's digest of the task.
+        run: Place in the manifest's runs.
+        trial: Which of the cell's trials.
+        seed: Seed of the episode; the suite says which it must be.
+        actions: What the agent wrote, in order.
+        chain: Hash of the rules and the first observation, then one per action: each over all
+            texts so far (:func:`turngym.envs.record.link`).
+        error: What stopped the agent before the episode's end; such an episode counts as 0.
+        why: The error in words.
+    """
+
+    env: Key
+    task: int = Field(ge=0)
+    task_id: str = Field(max_length=200)
+    task_digest: Digest
+    run: int = Field(default=0, ge=0)
+    trial: int = Field(ge=0)
+    seed: int = Field(ge=0, lt=2**53)
+    actions: tuple[str, ...]
+    chain: tuple[Chain, ...] = Field(min_length=1)
+    error: ErrorKind | None = None
+    why: Optional = ""
+
+    @property
+    def name(self) -> str:
+        """The episode in one line, for messages."""
+        return f"{self.env} task {self.task} trial {self.trial} run {self.run}"

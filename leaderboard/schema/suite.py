@@ -1,0 +1,139 @@
+"""A suite: a frozen, versioned list of worlds, tasks, seeds and limits that entries play."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from ...envs.digest import digest_of
+from ...envs.errors import UnknownNameError
+from .base import Form
+
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$")]
+
+
+class Slot(NamedTuple):
+    """One episode that every run of an entry must hold.
+
+    Attributes:
+        env: Key of the cell.
+        task: Index of the task in the cell's split.
+        trial: Which of the trials of the task, from 0.
+    """
+
+    env: str
+    task: int
+    trial: int
+
+
+class Cell(Form):
+    """One world of a suite, with its tasks.
+
+    Attributes:
+        key: Name of the cell in entries and tables, unique in the suite; the env id where the
+            suite holds the world once.
+        env_id: Registered id.
+        settings: What the world is made with.
+        split: Split of the tasks.
+        tasks: Indexes of the tasks.
+        trials: Episodes per task, each with a seed of its own.
+        metric: The world's measure from 0 to 1 that is the score; ``success`` unless another is
+            the custom of the world.
+        max_turns: Actions that an episode may take.
+        digests: One per task: a hash of rules, task and starting states (see
+            :mod:`turngym.leaderboard.suites.digests`).
+    """
+
+    key: Key
+    env_id: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    split: str = "test"
+    tasks: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
+    trials: int = Field(default=1, ge=1, le=64)
+    metric: str = "success"
+    max_turns: int = Field(ge=1)
+    digests: tuple[Digest, ...]
+
+    @model_validator(mode="after")
+    def _whole(self) -> Cell:
+        if len(set(self.tasks)) != len(self.tasks):
+            raise ValueError("a task is listed twice")
+        if len(self.digests) != len(self.tasks):
+            raise ValueError(f"{len(self.digests)} digests for {len(self.tasks)} tasks")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """Hash of the cell and all its tasks; an entry says which one it played."""
+        return digest_of(self.model_dump())
+
+    def slots(self) -> Iterator[Slot]:
+        """Return every episode of one run on this cell, in order."""
+        for task in self.tasks:
+            for trial in range(self.trials):
+                yield Slot(self.key, task, trial)
+
+    def digest_of_task(self, task: int) -> str:
+        """The digest of the task with this index.
+
+        Raises:
+            UnknownNameError: The cell does not hold it.
+        """
+        if task not in self.tasks:
+            raise UnknownNameError("task", task, self.tasks, self.key)
+        return self.digests[self.tasks.index(task)]
+
+
+class Suite(Form):
+    """A frozen list of cells. Whatever changes it makes a new version; the old board stays.
+
+    Attributes:
+        format: Version of this layout.
+        name: Short name.
+        version: From 1.
+        description: What it is for.
+        seed: Root of the seeds of its episodes.
+        max_action_chars: Longest action that an entry may hold.
+        cells: The worlds.
+    """
+
+    format: Literal[1] = 1
+    name: Slug
+    version: int = Field(ge=1)
+    description: str
+    seed: int = Field(default=0, ge=0)
+    max_action_chars: int = Field(default=100_000, ge=1)
+    cells: tuple[Cell, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Suite:
+        if len({cell.key for cell in self.cells}) != len(self.cells):
+            raise ValueError("two cells have the same key")
+        return self
+
+    @property
+    def id(self) -> str:
+        """Name and version, as in ``micro-v1``."""
+        return f"{self.name}-v{self.version}"
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything in it."""
+        return digest_of(self.model_dump())
+
+    def by_key(self) -> Mapping[str, Cell]:
+        """The cells by their key."""
+        return {cell.key: cell for cell in self.cells}
+
+    def slots(self) -> Iterator[Slot]:
+        """Every episode of one run, in order."""
+        for cell in self.cells:
+            yield from cell.slots()
+
+    def seed_of(self, slot: Slot) -> int:
+        """Seed of an episode; below 2**52, so that every JSON reader keeps it exact."""
+        return int(digest_of((self.name, self.version, self.seed, *slot))[:13], 16)

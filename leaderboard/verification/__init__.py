@@ -1,0 +1,1 @@
+"""Replaying entries step by step, in a process with limits."""

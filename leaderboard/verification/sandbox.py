@@ -1,0 +1,198 @@
+"""Verifies entries in processes with limits on time and memory, so that none stops the queue."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from ...envs.errors import DataError
+from ..schema.base import parse_form
+from ..schema.limits import ReadLimits, ReplayLimits
+from ..schema.result import Reason, Refusal, Verdict
+
+Tick = Callable[[int, int], None]
+_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "TMPDIR", "XDG_CACHE_HOME")
+_OWN = "TURNGYM_CACHE"
+_ANSWER_BYTES = 256 * 2**20
+_CHUNK = 2**20
+Answer = Verdict | Reason | None
+_WHY = {
+    "cpu_limit": "replaying took more than {cpu_s} processor seconds",
+    "wall_limit": "replaying took more than {wall_s:g} seconds",
+    "memory_limit": "replaying took more than {memory_mib} MiB of memory",
+}
+
+
+def verify(
+    entry: Path,
+    *,
+    suites: Sequence[Path] = (),
+    read: ReadLimits | None = None,
+    replay: ReplayLimits | None = None,
+    tell: Tick | None = None,
+) -> Verdict:
+    """Verify an entry in a process of its own.
+
+    Args:
+        entry: Its folder, or an archive of it.
+        suites: Files of further suites than the package's.
+        read: Bounds on what is read.
+        replay: Bounds on the process.
+        tell: Told the episodes that were replayed, and how many there are.
+
+    Returns:
+        The verdict; what breaks the process is a refusal too.
+
+    Raises:
+        DataError: There is no such entry.
+    """
+    if not entry.exists():
+        raise DataError(f"{entry}: there is no such entry; expected a folder or an archive.")
+    bounds = replay or ReplayLimits()
+    request = {
+        "entry": str(entry.resolve()),
+        "suites": [str(path.resolve()) for path in suites],
+        "read": dataclasses.asdict(read or ReadLimits()),
+        **dataclasses.asdict(bounds),
+    }
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="turngym-entry-") as room:
+        run = _Run(request | {"room": room}, begun + bounds.wall_s)
+        verdict = run.verdict(bounds, tell)
+    return verdict.model_copy(update={"seconds": time.monotonic() - begun})
+
+
+def verify_queue(
+    entries: Iterable[Path], **settings: Any
+) -> Iterator[tuple[Path, Verdict | DataError]]:
+    """Verify entries one after the other; a poisoned or missing one does not stop the rest.
+
+    Args:
+        entries: Folders or archives.
+        settings: As of :func:`verify`.
+    """
+    for entry in entries:
+        try:
+            yield entry, verify(entry, **settings)
+        except DataError as error:
+            yield entry, error
+
+
+class _Run:
+    """One verifying process."""
+
+    def __init__(self, request: dict[str, Any], deadline: float) -> None:
+        self._request = request
+        self._deadline = deadline
+        self._replayed = 0
+
+    def verdict(self, bounds: ReplayLimits, tell: Tick | None) -> Verdict:
+        """Start it, listen to it, and end it whatever happens."""
+        with tempfile.TemporaryFile() as complaints:
+            process = self._start(complaints)
+            try:
+                said = self._listen(process, tell)
+            finally:
+                _end(process)
+            if isinstance(said, Verdict):
+                return said
+            reason = said or _reason(process.returncode)
+            last = _tail(complaints) or f"it ended with {process.returncode}"
+            return self._refusal(reason, bounds, last)
+
+    def _start(self, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
+        kept = {name: os.environ[name] for name in (*_KEPT, _OWN) if name in os.environ}
+        calm = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "turngym.leaderboard.verification.sandbox_child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            env=kept | calm,
+            cwd=self._request["room"],
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(self._request).encode())
+            process.stdin.close()
+        return process
+
+    def _listen(self, process: subprocess.Popen[bytes], tell: Tick | None) -> Answer:
+        """The verdict; or the limit that was met; or None when it died without a word."""
+        assert process.stdout is not None
+        taken, line = 0, bytearray()
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while taken < _ANSWER_BYTES:
+                left = self._deadline - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    return "wall_limit"
+                data = os.read(process.stdout.fileno(), _CHUNK)
+                if not data:
+                    return self._exit(process)
+                taken += len(data)
+                first, *others = data.split(b"\n")
+                line += first
+                for other in others:
+                    if (answer := self._heard(json.loads(line), tell)) is not None:
+                        return answer
+                    line = bytearray(other)
+        return "memory_limit"
+
+    def _heard(self, message: dict[str, Any], tell: Tick | None) -> Answer:
+        if "verdict" in message:
+            return parse_form(Verdict, json.dumps(message["verdict"]), "the verifying process")
+        if "stopped" in message:
+            return message["stopped"]
+        self._replayed, total = message["progress"]
+        if tell is not None:
+            tell(self._replayed, total)
+        return None
+
+    def _exit(self, process: subprocess.Popen[bytes]) -> Reason | None:
+        """Its output is closed: wait for the end, which is near."""
+        try:
+            process.wait(max(0.1, self._deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return "wall_limit"
+        return None
+
+    def _refusal(self, reason: Reason, bounds: ReplayLimits, complaint: str) -> Verdict:
+        why = _WHY.get(reason, "the verifying process died").format(**dataclasses.asdict(bounds))
+        told = f": {complaint}" if reason == "crashed" else ""
+        refusal = Refusal(reason=reason, message=f"{why}{told}."[:600])
+        return Verdict(accepted=False, refusal=refusal, replayed=self._replayed)
+
+
+def _reason(code: int | None) -> Reason:
+    return "cpu_limit" if code == -signal.SIGXCPU else "crashed"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and whatever it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
+
+
+def _tail(complaints: IO[bytes]) -> str:
+    """The last line of what the process complained about."""
+    size = complaints.seek(0, os.SEEK_END)
+    complaints.seek(max(0, size - 4000))
+    lines = complaints.read().decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:300] if lines else ""

@@ -1,0 +1,171 @@
+"""Entries from players and from transcripts hold the same episodes, errors included."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from board_helpers import fields, verdict_of
+
+from turngym.agents.scripted import scripted
+from turngym.envs.errors import BadValueError, ContextFullError, DataError
+from turngym.envs.record import RecordEpisodes, Transcript, read_transcripts
+from turngym.leaderboard.entries_io.files import write_entry
+from turngym.leaderboard.entries_io.packing import episodes_from, manifest_for
+from turngym.leaderboard.entries_io.play import AgentStopped, play_suite, storable
+from turngym.leaderboard.schema.entry import Episode
+from turngym.leaderboard.schema.suite import Suite
+
+
+def expert(world: Any, seed: int) -> Any:
+    return scripted("expert", seed, world)
+
+
+@pytest.fixture(scope="module")
+def transcripts(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> list[Transcript]:
+    """Every episode by the expert, and some of other seeds, splits and settings."""
+    path = tmp_path_factory.mktemp("runs") / "t.jsonl"
+    for cell in suite.cells:
+        for settings in ({"size": "full"}, cell.settings):
+            env = RecordEpisodes(gym.make(cell.env_id, **settings), path)
+            policy = scripted("expert", 0, env.unwrapped)  # type: ignore
+            starts = [(suite.seed_of(s), s.task) for s in suite.slots() if s.env == cell.key]
+            for seed, task in [*starts, (1, 0)]:
+                observation, info = env.reset(seed=seed, options={"split": "test", "task": task})
+                while info["status"] == "running":
+                    action = policy(env, observation, info)
+                    observation, _, _, _, info = env.step(action)
+            env.close()
+    return list(read_transcripts(path))
+
+
+def test_transcripts_give_what_the_player_gives(
+    suite: Suite, transcripts: list[Transcript], tmp_path: Path
+) -> None:
+    assert len(transcripts) == 28
+    packed = episodes_from(reversed(transcripts), suite)
+    assert packed == list(play_suite(suite, expert))
+    write_entry(tmp_path / "e", manifest_for(suite, **fields()), packed, {"README.md": "# Hi\n"})
+    verdict = verdict_of(tmp_path / "e", suite)
+    assert verdict.accepted
+    assert verdict.scores is not None
+    assert verdict.scores.score.mean == 1.0
+
+
+def test_a_missing_episode_is_named_or_counted_as_an_error(
+    suite: Suite, transcripts: list[Transcript], tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match="12 of 12 episodes of tiny-v1"):
+        episodes_from([], suite)
+    first = next(iter(suite.slots()))
+    some = [t for t in transcripts if t.seed != suite.seed_of(first)]
+    with pytest.raises(DataError, match=r"1 of 12 .* Password-v0 task 0 trial 0"):
+        episodes_from(some, suite)
+    packed = episodes_from(some, suite, fill=True)
+    assert packed[0].error == "agent_error"
+    assert packed[0].actions == ()
+    write_entry(tmp_path / "e", manifest_for(suite, **fields()), packed)
+    verdict = verdict_of(tmp_path / "e", suite)
+    assert verdict.scores is not None
+    assert verdict.scores.errors == 1
+    assert verdict.scores.score.mean == pytest.approx(11 / 12)
+
+
+def test_two_whole_episodes_of_one_slot_are_a_choice_not_ours(
+    suite: Suite, transcripts: list[Transcript]
+) -> None:
+    seed = suite.seed_of(next(iter(suite.slots())))
+    whole = next(t for t in transcripts if t.seed == seed and t.kwargs["size"] == "micro")
+    assert episodes_from([*transcripts, whole], suite) == episodes_from(transcripts, suite)
+
+    other_step = dataclasses.replace(whole.steps[0], action="another")
+    other = dataclasses.replace(whole, steps=(other_step, *whole.steps[1:]))
+    with pytest.raises(DataError, match="two whole episodes"):
+        episodes_from([*transcripts, other], suite)
+    given_up = dataclasses.replace(whole, steps=whole.steps[:1], status="running")
+    for order in ([given_up, *transcripts], [*transcripts, given_up]):
+        assert episodes_from(order, suite) == episodes_from(transcripts, suite)
+    broken = dataclasses.replace(whole, status="env_error", observation="The tool\nbroke")
+    rest = [t for t in transcripts if t is not whole]
+    first = episodes_from([broken, *rest], suite)[0]
+    assert (first.error, first.why, len(first.actions)) == ("env_error", "The tool broke", 2)
+    torn = dataclasses.replace(whole, steps=(dataclasses.replace(whole.steps[0], action="\ud800"),))
+    with pytest.raises(DataError, match="lone surrogate"):
+        episodes_from([torn, *rest], suite)
+
+
+def test_errors_of_agents_count_as_zero(suite: Suite, tmp_path: Path) -> None:
+    stops = iter(
+        [AgentStopped("agent_error", "server\x00 gone"), ContextFullError("full"), None] * 4
+    )
+
+    def make(world: Any, seed: int) -> Any:
+        stop = next(stops)
+        policy = expert(world, seed)
+
+        def act(env: Any, observation: str, info: Any) -> str:
+            if stop is not None and info["turn"] == 1:
+                raise stop
+            return policy(env, observation, info)
+
+        return act
+
+    episodes = list(play_suite(suite, make))
+    assert [e.error for e in episodes[:3]] == ["agent_error", "context_full", None]
+    assert episodes[0].why == "server  gone"
+    assert [len(e.actions) for e in episodes[:3]] == [1, 1, 3]
+    write_entry(tmp_path / "e", manifest_for(suite, **fields()), episodes)
+    verdict = verdict_of(tmp_path / "e", suite)
+    assert verdict.accepted
+    assert verdict.scores is not None
+    assert verdict.scores.errors == 8
+    assert verdict.scores.score.mean == pytest.approx(4 / 12)
+    assert all(r.metrics == {} for r in verdict.episodes if r.failed)
+
+
+def test_errors_of_our_own_code_go_up(suite: Suite) -> None:
+    def act(env: Any, observation: str, info: Any) -> str:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(play_suite(suite, lambda world, seed: act))
+
+
+def test_what_utf8_cannot_hold_is_replaced_before_it_is_played(suite: Suite) -> None:
+    episodes = list(play_suite(suite, lambda world, seed: lambda env, obs, info: "a\ud800"))
+    assert {action for episode in episodes for action in episode.actions} == {"a?"}
+    assert storable("ü\U0001f600") == "ü\U0001f600"
+    assert Episode.model_validate_json(episodes[0].model_dump_json()) == episodes[0]
+
+
+def test_progress_is_told(suite: Suite) -> None:
+    told: list[tuple[int, int]] = []
+    list(play_suite(suite, expert, tell=lambda done, total: told.append((done, total))))
+    assert told == [(n, 12) for n in range(1, 13)]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "a\nb"}, "name"),
+        ({"date": "2026-02-30"}, "date"),
+        ({"board": "best"}, "board"),
+        ({"score": 1.0}, "score"),
+        ({"board": "algorithms"}, "track"),
+    ],
+)
+def test_descriptions_are_checked_before_anything_is_played(
+    suite: Suite, change: dict, field: str
+) -> None:
+    with pytest.raises(BadValueError, match=field):
+        manifest_for(suite, **fields(**change))
+
+
+def test_an_entry_goes_into_a_new_folder_only(suite: Suite, tmp_path: Path) -> None:
+    (tmp_path / "something").touch()
+    with pytest.raises(BadValueError, match="not empty"):
+        write_entry(tmp_path, manifest_for(suite, **fields()), [])

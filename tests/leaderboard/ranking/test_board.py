@@ -1,0 +1,210 @@
+"""Boards and their index: ranks, references, tracks, reproductions, and what is taken over."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from board_helpers import edit_episodes, edit_manifest, make_entry, refusal_of, verdict_of
+
+from turngym.envs.errors import DataError
+from turngym.leaderboard.ranking.board import boards
+from turngym.leaderboard.ranking.index import Indexed, read_index, rebuild
+from turngym.leaderboard.schema.board import Board
+from turngym.leaderboard.schema.entry import Budget, Run, Track
+from turngym.leaderboard.schema.result import Verdict
+from turngym.leaderboard.schema.suite import Suite
+
+TRACK = Track(
+    start="starter",
+    start_digest="sha256:" + "a" * 64,
+    budget=Budget(sampled_tokens=1000, tool_calls=100),
+)
+
+
+def runs(*seeds: int, tokens: int = 900) -> tuple[Run, ...]:
+    used = Budget(sampled_tokens=tokens, tool_calls=100)
+    return tuple(Run(seed=seed, used=used) for seed in seeds)
+
+
+@pytest.fixture(scope="module")
+def entries(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """References, a bungler twice, a copy of the expert, an algorithm, and a forgery."""
+    root = tmp_path_factory.mktemp("board")
+    home = root / suite.id
+    for name in ("expert", "random", "null"):
+        make_entry(suite, home / name, name, name=name, reference=name)
+    make_entry(suite, home / "lucky", "random", name="lucky")
+    make_entry(suite, home / "lucky-again", "random", name="lucky again", reproduces="lucky")
+    make_entry(suite, home / "copy", "expert", name="copy", reference="expert")
+    terms = {"board": "algorithms", "track": TRACK}
+    make_entry(suite, home / "algo", "random", name="algo", runs=runs(0, 1, 2), **terms)
+    shutil.copytree(home / "expert", home / "forged")
+    edit_episodes(home / "forged", lambda episodes: episodes[0].update(seed=1))
+    return root
+
+
+@pytest.fixture(scope="module")
+def index(entries: Path, suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> list[Indexed]:
+    database = tmp_path_factory.mktemp("index") / "deep" / "index.sqlite"
+    found = rebuild(entries, database, lambda root: verdict_of(root, suite))
+    assert read_index(database) == found
+    return found
+
+
+@pytest.fixture(scope="module")
+def agents(index: list[Indexed]) -> Board:
+    return boards(index)[0]
+
+
+def test_there_is_a_board_for_agents_and_one_per_track(index: list[Indexed]) -> None:
+    assert [(b.board, b.suite, b.track) for b in boards(index)] == [
+        ("agents", "tiny-v1", None),
+        ("algorithms", "tiny-v1", TRACK),
+    ]
+
+
+def test_ranks_leave_the_references_out(agents: Board) -> None:
+    rows = {row.entry_id.split("/")[1]: row for row in agents.rows}
+    assert [r.score.mean for r in agents.rows] == sorted(
+        (r.score.mean for r in agents.rows), reverse=True
+    )
+    assert {name for name, row in rows.items() if row.reference} == {"expert", "random", "null"}
+    assert rows["copy"].reference is None, "a reference row is only what stands under its name"
+    assert rows["copy"].rank == 1
+    assert rows["lucky"].rank == rows["lucky-again"].rank == 2, "equal scores share a place"
+    assert rows["lucky-again"].reproduces == "lucky"
+    assert "forged" not in rows
+    assert agents.missing_references == ()
+    assert rows["expert"].score.mean == 1.0
+    assert rows["null"].score.mean == 0.0
+
+
+def test_neighbours_are_compared_over_the_tasks(agents: Board) -> None:
+    by_id = {row.entry_id: row for row in agents.rows}
+    for row in agents.rows[:-1]:
+        test = row.versus_next
+        assert test is not None
+        below = by_id[test.other]
+        assert test.difference == pytest.approx(row.score.mean - below.score.mean)
+        assert 0 < test.p_value <= 1
+        assert test.tasks == 6
+    assert agents.rows[-1].versus_next is None
+    copy = by_id["tiny-v1/copy"]
+    assert copy.versus_next is not None
+    assert copy.versus_next.p_value == 1.0
+
+
+def test_algorithms_have_an_interval_over_runs_and_the_references(index: list[Indexed]) -> None:
+    board = boards(index)[1]
+    rows = {row.entry_id.split("/")[1]: row for row in board.rows}
+    assert set(rows) == {"algo", "expert", "random", "null"}
+    algo = rows["algo"]
+    assert len(algo.runs) == 3
+    assert algo.score.mean == pytest.approx(sum(algo.runs) / 3)
+    assert algo.rank == 1
+    assert algo.episodes == 36
+    assert algo.used == Budget(sampled_tokens=900, tool_calls=100)
+    verdict = next(one.verdict for one in index if one.entry_id == "tiny-v1/algo")
+    assert verdict.scores is not None
+    assert verdict.scores.between_runs == algo.score
+    assert verdict.scores.score.mean == pytest.approx(algo.score.mean)
+
+
+def test_a_board_says_which_references_it_misses(index: list[Indexed]) -> None:
+    some = [one for one in index if not one.entry_id.endswith(("/null", "/random"))]
+    assert boards(some)[0].missing_references == ("random", "null")
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({"runs": runs(0, 1)}, "3 or more"),
+        ({"runs": runs(0, 1, 1)}, "3 or more"),
+        ({"runs": runs(0, 1, 2, tokens=1051)}, "at most 1000"),
+    ],
+)
+def test_rules_of_the_board_of_algorithms(
+    suite: Suite, tmp_path: Path, others: dict, expected: str
+) -> None:
+    make_entry(suite, tmp_path / "e", "null", board="algorithms", track=TRACK, **others)
+    refusal = refusal_of(tmp_path / "e", suite)
+    assert refusal.reason == "board_rules"
+    assert expected in refusal.expected
+
+
+def test_agents_have_one_run_and_no_track(suite: Suite, tmp_path: Path, entry: Path) -> None:
+    make_entry(suite, tmp_path / "e", "null", runs=runs(0, 1))
+    assert refusal_of(tmp_path / "e", suite).reason == "board_rules"
+    edit_manifest(entry, lambda data: data.update(track=TRACK.model_dump()))
+    assert refusal_of(entry, suite).reason == "format"
+
+
+def test_only_what_changed_is_verified_again(entries: Path, suite: Suite, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def check(root: Path) -> Verdict:
+        seen.append(root.name)
+        return verdict_of(root, suite)
+
+    home = Path(shutil.copytree(entries / "tiny-v1", tmp_path / "entries" / "tiny-v1"))
+    database = tmp_path / "index.sqlite"
+    told: list[str] = []
+    rebuild(home.parent, database, check, tell=lambda name, place, count: told.append(name))
+    assert sorted(seen) == sorted(name.split("/")[1] for name in told)
+    assert len(seen) == 8
+    seen.clear()
+    edit_manifest(home / "lucky", lambda data: data.update(description="new words"))
+    shutil.rmtree(home / "copy")
+    found = rebuild(home.parent, database, check)
+    assert seen == ["lucky"]
+    assert "tiny-v1/copy" not in {one.entry_id for one in found}
+    seen.clear()
+    rebuild(home.parent, database, check, fresh=True)
+    assert len(seen) == 7
+
+
+def test_the_index_can_be_asked_in_sql(entries: Path, suite: Suite, tmp_path: Path) -> None:
+    database = tmp_path / "index.sqlite"
+    rebuild(entries, database, lambda root: verdict_of(root, suite))
+    base = sqlite3.connect(database)
+    rows = base.execute(
+        "SELECT name, accepted, reason, round(score, 3) FROM entries ORDER BY entry_id"
+    ).fetchall()
+    base.close()
+    assert ("expert", 1, "", 1.0) in rows
+    assert ("expert", 0, "seed", None) in rows
+
+
+def test_files_that_are_no_index(tmp_path: Path, entries: Path, suite: Suite) -> None:
+    with pytest.raises(DataError, match="leaderboard index"):
+        read_index(tmp_path / "none.sqlite")
+    other = tmp_path / "other.sqlite"
+    base = sqlite3.connect(other)
+    base.execute("CREATE TABLE mine (a INTEGER)")
+    base.commit()
+    base.close()
+    text = tmp_path / "text.sqlite"
+    text.write_text("no database at all, but long enough to be looked at" * 50)
+    for path in (other, text):
+        with pytest.raises(DataError, match="name another file"):
+            rebuild(entries, path, lambda root: verdict_of(root, suite))
+    with pytest.raises(DataError, match="no such folder"):
+        rebuild(tmp_path / "nowhere", tmp_path / "x.sqlite", lambda root: verdict_of(root, suite))
+
+
+def test_an_index_of_an_earlier_version_is_rebuilt(
+    tmp_path: Path, entries: Path, suite: Suite
+) -> None:
+    database = tmp_path / "old.sqlite"
+    with sqlite3.connect(database) as base:
+        base.execute("CREATE TABLE entries (entry_id TEXT, verdict TEXT)")
+        base.execute("INSERT INTO entries VALUES ('a', '{}')")
+        base.execute("PRAGMA user_version = 1")
+    base.close()
+    with pytest.raises(DataError, match="rebuild it"):
+        read_index(database)
+    found = rebuild(entries, database, lambda root: verdict_of(root, suite))
+    assert read_index(database) == found

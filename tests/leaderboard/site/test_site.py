@@ -1,0 +1,184 @@
+"""The static site: complete, escaped, closed to the outside, and rebuilt only where needed."""
+
+from __future__ import annotations
+
+import html.parser
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+pytest.importorskip("jinja2")
+
+from board_helpers import verdict_of
+from site_helpers import EVIL, index_of, make_demo
+
+from turngym.envs.utils.statistics import Estimate
+from turngym.leaderboard.schema.board import Board
+from turngym.leaderboard.schema.suite import Suite
+from turngym.leaderboard.site import SiteSettings, build_site, formatting
+from turngym.leaderboard.site.charts import curves_of
+
+
+class Links(html.parser.HTMLParser):
+    """Addresses, scripts and handlers of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.inline: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.targets += [given[name] or "" for name in ("href", "src") if name in given]
+        self.inline += [name for name in given if name.startswith("on") or name == "style"]
+        if tag == "script" and "src" not in given:
+            self.inline.append("script")
+        if tag in ("style", "iframe", "object", "embed", "base"):
+            self.inline.append(tag)
+        if given.get("id"):
+            self.ids.append(given["id"] or "")
+
+
+def parsed(path: Path) -> Links:
+    links = Links()
+    links.feed(path.read_text())
+    return links
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory, suite: Suite) -> SiteSettings:
+    root = tmp_path_factory.mktemp("site")
+    make_demo(root / "entries", suite)
+    settings = SiteSettings(entries=root / "entries", suites={suite.id: suite}, out=root / "out")
+    assert build_site(index_of(root, suite), settings) > 30
+    return settings
+
+
+def pages(settings: SiteSettings) -> Iterator[Path]:
+    yield from sorted(settings.out.rglob("*.html"))
+
+
+def test_every_page_is_closed_and_every_link_leads_somewhere(demo: SiteSettings) -> None:
+    outside = set()
+    for page in pages(demo):
+        links = parsed(page)
+        assert links.inline == [], page
+        assert len(links.ids) == len(set(links.ids)), page
+        assert "Content-Security-Policy" in page.read_text()
+        for target in links.targets:
+            if target.startswith(("http", "data:")):
+                outside.add(target.split(",")[0])
+            elif not target.startswith("#"):
+                assert (page.parent / unquote(target)).resolve().is_file(), (page, target)
+    assert outside == {"data:image/svg+xml", "https://example.org/x?a=1&b=2"}
+
+
+def test_strangers_texts_are_escaped_everywhere(demo: SiteSettings) -> None:
+    seen = 0
+    for page in pages(demo):
+        text = page.read_text()
+        assert "<script>alert" not in text, page
+        assert "<img" not in text, page
+        assert "\u202e" not in text, page
+        seen += "&lt;script&gt;alert" in text
+    assert seen > 5
+    entry = demo.out / "entries" / "tiny-v1" / "evil"
+    about = (entry / "index.html").read_text()
+    assert "{{ 7*7 }}" in about
+    assert "&lt;/pre&gt;&lt;script&gt;alert(3)" in (entry / "Password-v0" / "0.html").read_text()
+
+
+def test_the_board_shows_what_was_computed(demo: SiteSettings, suite: Suite) -> None:
+    board = (demo.out / "boards" / "tiny-v1-agents.html").read_text()
+    rows = index_of(demo.entries.parent, suite)
+    expert = next(one for one in rows if one.entry_id == "tiny-v1/expert").verdict.scores
+    assert expert is not None
+    assert formatting.percent(expert.score.mean) in board
+    for word in ("pass@2", "pass^2", "Tool calls", "✓ verified", "data-reference", "Matrix"):
+        assert word in board
+    algorithms = (demo.out / "boards" / "tiny-v1-algorithms-1.html").read_text()
+    assert "Score against budget" in algorithms
+    assert algorithms.count("<polyline") == 2
+
+
+def test_entry_pages_tell_all(demo: SiteSettings) -> None:
+    text = (demo.out / "entries" / "tiny-v1" / "broken" / "index.html").read_text()
+    assert "agent_error" in text
+    transcript = (
+        demo.out / "entries" / "tiny-v1" / "broken" / "Password-v0" / "0.html"
+    ).read_text()
+    assert "gave up" in transcript
+    assert "counts as 0" in transcript
+    evil = (demo.out / "entries" / "tiny-v1" / "evil" / "index.html").read_text()
+    assert "https://example.org/x?a=1&amp;b=2" in evil
+    assert (demo.out / "environments" / "tiny-v1" / "Fork-v0.html").is_file()
+
+
+def test_refused_entries_are_listed(tmp_path: Path, suite: Suite, good: Path) -> None:
+    shutil.copytree(good, tmp_path / "entries" / "tiny-v1" / "<b>")
+    (tmp_path / "entries" / "tiny-v1" / "<b>" / "episodes" / "Fork-v0.jsonl").unlink()
+    settings = SiteSettings(
+        entries=tmp_path / "entries", suites={suite.id: suite}, out=tmp_path / "out"
+    )
+    build_site(index_of(tmp_path, suite), settings)
+    text = (settings.out / "index.html").read_text()
+    assert "missing_episode" in text
+    assert "tiny-v1/&lt;b&gt;" in text
+    assert "No entry is on a board yet" in text
+
+
+def test_a_second_build_replays_nothing_and_sweeps(
+    tmp_path: Path, suite: Suite, good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        shutil.copytree(good, tmp_path / "entries" / "tiny-v1" / name)
+    settings = SiteSettings(
+        entries=tmp_path / "entries", suites={suite.id: suite}, out=tmp_path / "out"
+    )
+    index = index_of(tmp_path, suite)
+    count = build_site(index, settings)
+    page = settings.out / "entries" / "tiny-v1" / "two" / "Fork-v0" / "0.html"
+    before = page.stat().st_mtime_ns
+    monkeypatch.setattr("turngym.leaderboard.site.entry_pages._replay", None)
+    assert build_site(index, settings) == count
+    assert page.stat().st_mtime_ns == before
+    build_site(index[:1], settings)
+    assert not page.exists()
+    assert (settings.out / "entries" / "tiny-v1" / "one" / "index.html").exists()
+
+
+def test_a_sealed_suite_tells_no_task(tmp_path: Path, suite: Suite, good: Path) -> None:
+    shutil.copytree(good, tmp_path / "entries" / "tiny-v1" / "one")
+    settings = SiteSettings(entries=tmp_path / "entries", suites={}, out=tmp_path / "out")
+    build_site(index_of(tmp_path, suite), settings)
+    verdict = verdict_of(good, suite)
+    names = {episode.task_id for episode in verdict.episodes}
+    for page in pages(settings):
+        assert not any(name in page.read_text() for name in names), page
+    assert not (settings.out / "environments" / "tiny-v1").exists()
+
+
+def test_formatting() -> None:
+    assert formatting.plain("a\u202eb\x1b\x00c\td\n") == "a␚b␚␚c\td\n"
+    assert [formatting.amount(n) for n in (0, 950, 1500, 1_000_000, 7.6e9, 123_456)] == [
+        "0",
+        "950",
+        "1.5k",
+        "1M",
+        "7.6B",
+        "123k",
+    ]
+    assert formatting.interval(Estimate(mean=0.5, low95=0.25, high95=0.75)) == "25.0 to 75.0"
+    assert [formatting.heat(x) for x in (-1, 0, 0.5, 1, 2)] == [0, 0, 10, 20, 20]
+    assert formatting.place("a b/<c>") == "a%20b/%3Cc%3E"
+    assert [formatting.probability(p) for p in (0.0001, 0.05)] == ["< 0.001", "0.050"]
+
+
+def test_a_board_of_agents_has_no_curve() -> None:
+    board = Board(board="agents", suite="tiny-v1", track=None, rows=())
+    assert curves_of(board, [board]) is None
+    assert EVIL.startswith("<script>")

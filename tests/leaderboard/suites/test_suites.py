@@ -1,0 +1,124 @@
+"""Suites are frozen: their digests are pinned, and hold for the installed worlds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from board_helpers import tiny_draft, tiny_suite
+from pydantic import ValidationError
+
+from turngym.envs.errors import DataError, UnknownNameError
+from turngym.envs.registry import all_ids, find_world
+from turngym.leaderboard.schema.suite import Cell, Slot, Suite
+from turngym.leaderboard.suites.definitions import DRAFTS, draft
+from turngym.leaderboard.suites.digests import find_drifts
+from turngym.leaderboard.suites.files import load_suite, suite_ids, write_suite
+
+FROZEN = {
+    "micro-v1": ("08086935e056fd592c22a7c3dd7f83d0", 8, 160, 320),
+    "standard-v1": ("a0dcc71504f0994794c2a0f196d10738", 8, 400, 1600),
+}
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_published_suites_never_change(name: str) -> None:
+    suite = load_suite(name)
+    tasks = sum(len(cell.tasks) for cell in suite.cells)
+    found = (suite.digest, len(suite.cells), tasks, sum(1 for _ in suite.slots()))
+    assert found == FROZEN[name]
+    assert suite.id == name
+    made = draft(name)
+    assert [(c.key, c.settings, c.tasks, c.trials, c.metric) for c in made.cells] == [
+        (c.key, c.settings, c.tasks, c.trials, c.metric) for c in suite.cells
+    ]
+
+
+def test_every_published_suite_is_pinned() -> None:
+    assert set(FROZEN) == set(suite_ids()) == set(DRAFTS)
+
+
+def test_micro_holds_every_world_but_the_mixture() -> None:
+    suite = load_suite("micro-v1")
+    worlds = {cell.env_id for cell in suite.cells}
+    assert worlds == {name for name in all_ids() if name.split("-")[0] in _homes()} - {
+        "MixedTasks-v0"
+    }
+    assert all(cell.settings == {"size": "micro"} for cell in suite.cells)
+
+
+def _homes() -> set[str]:
+    """Worlds of this package; other tests register further ones."""
+    ours = (name for name in all_ids() if find_world(name).entry_point.startswith("turngym.envs."))
+    return {name.split("-")[0] for name in ours}
+
+
+def test_micro_is_still_that_of_the_installed_worlds() -> None:
+    assert list(find_drifts(load_suite("micro-v1"))) == []
+
+
+def test_drift_names_the_task_and_the_limit(suite: Suite) -> None:
+    assert list(find_drifts(suite)) == []
+    cell = suite.cells[0]
+    digests = (cell.digests[0], "f" * 32, cell.digests[2])
+    other = Cell(**(dict(cell) | {"digests": digests, "max_turns": 99}))
+    found = list(find_drifts(Suite(**(dict(suite) | {"cells": (other, suite.cells[1])}))))
+    assert [(drift.env, drift.task) for drift in found] == [
+        ("Password-v0", None),
+        ("Password-v0", 2),
+    ]
+    assert "99" in found[0].what
+    assert cell.digests[1] in found[1].what
+
+
+def test_seeds_differ_by_slot_and_version(suite: Suite) -> None:
+    seeds = [suite.seed_of(slot) for slot in suite.slots()]
+    assert len(set(seeds)) == len(seeds) == 12
+    assert all(0 <= seed < 2**52 for seed in seeds)
+    assert suite.seed_of(Slot("Fork-v0", 0, 0)) == 2603391913134042
+    for other in (tiny_draft(version=2), tiny_draft(seed=1)):
+        assert not set(seeds) & {other.seed_of(slot) for slot in other.slots()}
+
+
+def test_the_digest_covers_everything(suite: Suite) -> None:
+    assert tiny_suite() == suite
+    changed = [
+        {"description": "other"},
+        {"max_action_chars": 5},
+        {"cells": suite.cells[::-1]},
+        {"cells": suite.cells[:1]},
+    ]
+    digests = {Suite(**(dict(suite) | change)).digest for change in changed}
+    assert len(digests | {suite.digest}) == 5
+
+
+def test_a_suite_on_disk_is_never_overwritten(suite: Suite, tmp_path: Path) -> None:
+    path = write_suite(suite, tmp_path)
+    assert path == write_suite(suite, tmp_path)
+    assert load_suite(path) == suite
+    with pytest.raises(DataError, match="another version"):
+        write_suite(tiny_suite(seed=1), tmp_path)
+    renamed = path.rename(tmp_path / "other-v1.json")
+    with pytest.raises(DataError, match="holds the suite tiny-v1"):
+        load_suite(renamed)
+    with pytest.raises(UnknownNameError, match="Did you mean 'micro-v1'"):
+        load_suite("mikro-v1")
+    with pytest.raises(UnknownNameError):
+        draft("mikro-v1")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tasks": (0, 0, 1)},
+        {"tasks": (0, 1)},
+        {"tasks": ()},
+        {"trials": 0},
+        {"digests": ("x",) * 3},
+    ],
+)
+def test_cells_that_make_no_sense(suite: Suite, change: dict) -> None:
+    with pytest.raises(ValidationError):
+        Cell(**(dict(suite.cells[0]) | change))
+    with pytest.raises(ValidationError, match="same key"):
+        Suite(**(dict(suite) | {"cells": suite.cells[:1] * 2}))

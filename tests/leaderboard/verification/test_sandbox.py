@@ -1,0 +1,104 @@
+"""The process around a replay: its limits hold, and a poisoned entry stops nothing."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from board_helpers import edit_episodes
+
+from turngym.envs.errors import BadValueError, DataError
+from turngym.leaderboard.ranking.index import entries_folder
+from turngym.leaderboard.schema.limits import ReplayLimits
+from turngym.leaderboard.schema.result import Verdict
+from turngym.leaderboard.schema.suite import Suite
+from turngym.leaderboard.suites.files import write_suite
+from turngym.leaderboard.verification.sandbox import verify, verify_queue
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits are tested on Linux")
+
+
+@pytest.fixture(scope="module")
+def suite_file(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_suite(suite, tmp_path_factory.mktemp("suites"))
+
+
+def test_the_packages_expert_replays_and_nearly_reaches_the_top() -> None:
+    """Also holds the worlds of micro-v1 to what they were when it was frozen."""
+    told: list[tuple[int, int]] = []
+    verdict = verify(
+        entries_folder() / "micro-v1" / "expert",
+        tell=lambda done, total: told.append((done, total)),
+    )
+    assert verdict.refusal is None
+    assert verdict.scores is not None
+    assert verdict.scores.errors == 0
+    assert {env.env: env.score.mean for env in verdict.scores.envs if env.score.mean < 1} == {
+        "PaperCrawler-v0": pytest.approx(0.564, abs=0.001)
+    }
+    assert told[-1] == (320, 320)
+    assert told == sorted(told)
+
+
+def test_a_queue_goes_on_after_poison(
+    entry: Path, good: Path, suite_file: Path, tmp_path: Path
+) -> None:
+    edit_episodes(entry, lambda episodes: episodes[0].update(score=1.0))
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("entry.json", b" " * 20_000_000)
+    archive = Path(shutil.make_archive(str(tmp_path / "good"), "zip", good.parent, good.name))
+    queue = [bomb, entry, tmp_path / "nowhere", archive]
+    outcomes = dict(verify_queue(queue, suites=[suite_file]))
+    assert list(outcomes) == queue
+    reasons = [o.refusal.reason for o in list(outcomes.values())[:2] if isinstance(o, Verdict)]  # type: ignore
+    assert reasons == ["archive", "score_field"]
+    assert isinstance(outcomes[queue[2]], DataError)
+    last = outcomes[archive]
+    assert isinstance(last, Verdict)
+    assert last.accepted
+    assert last.scores is not None
+    assert last.scores.score.mean == 1.0
+    assert last.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (ReplayLimits(wall_s=0.05), "wall_limit"),
+        (ReplayLimits(memory_mib=60), "memory_limit"),
+    ],
+)
+def test_limits(good: Path, suite_file: Path, limits: ReplayLimits, reason: str) -> None:
+    verdict = verify(good, suites=[suite_file], replay=limits)
+    assert verdict.refusal is not None
+    assert verdict.refusal.reason == reason
+    assert verdict.scores is None
+
+
+def test_processor_time(entry: Path, suite_file: Path) -> None:
+    """Four hundred thousand hashes in each of twelve episodes take several seconds to read."""
+    many = '"chain":[' + '"0123456789abcdef",' * 400_000
+    for path in (entry / "episodes").iterdir():
+        path.write_text(path.read_text().replace('"chain":[', many))
+    verdict = verify(entry, suites=[suite_file], replay=ReplayLimits(cpu_s=1))
+    assert verdict.refusal is not None
+    assert verdict.refusal.reason == "cpu_limit"
+    assert "1 processor seconds" in verdict.refusal.message
+
+
+def test_a_process_that_dies_is_told_by_its_last_words(good: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken-v1.json"
+    broken.write_text("{}")
+    verdict = verify(good, suites=[broken])
+    assert verdict.refusal is not None
+    assert verdict.refusal.reason == "crashed"
+    assert "broken-v1.json" in verdict.refusal.message
+
+
+def test_bad_limits() -> None:
+    with pytest.raises(BadValueError, match="memory_mib is 0"):
+        ReplayLimits(memory_mib=0)
