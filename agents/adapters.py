@@ -91,45 +91,6 @@ def merged(model: Any) -> Any:
     return _detached(model).merge_and_unload(safe_merge=True)
 
 
-def export_merged(folder: Path | str, out: Path | str, device: str = "cpu") -> Path:
-    """Write a checkpoint with adapters as an ordinary model folder.
-
-    Args:
-        folder: A checkpoint whose ``adapter_config.json`` names its base model.
-        out: New folder; its model and tokenizer load by path.
-        device: Where to merge.
-
-    Raises:
-        BadValueError: No checkpoint with adapters, or ``out`` holds something.
-    """
-    from .loading import load_model, load_tokenizer
-
-    folder, out = Path(folder), Path(out)
-    if not (folder / "adapter_config.json").is_file():
-        raise BadValueError(
-            f"{folder}: holds no adapter_config.json, so there is nothing to merge; a checkpoint "
-            "without adapters is a model folder already."
-        )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadValueError(f"{out}: exists and is not an empty folder; choose a new one.")
-    model = merged(load_model(folder, dtype="float32", device=device))
-    model = model.to(_saved_dtype(folder))
-    model.save_pretrained(out)
-    load_tokenizer(folder, pad="eos").save_pretrained(out)
-    return out
-
-
-def _saved_dtype(folder: Path) -> Any:
-    """The number format that the run's own weights had."""
-    import json
-
-    import torch
-
-    path = folder / "config.json"
-    config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return getattr(torch, config.get("dtype") or "float32")
-
-
 def load_adapters(model: Any, folder: Path | str) -> Any:
     """``model`` with the adapters of a folder.
 

@@ -17,14 +17,20 @@ import torch
 from ..envs.errors import BadValueError, EpisodeError, TurngymError
 from .adapters import merged
 from .batch import Batch, Job
-from .copied_engine import CopiedEngine
-from .engine import Completion, Request, StopReason
-from .engine_setup import broken, cache_bytes, choose_forward, end_ids
-from .forward import Piece
+from .engine import (
+    Completion,
+    CopiedEngine,
+    EngineSource,
+    Request,
+    StopReason,
+    step_failure,
+)
+from .fast_decoder import FastDecoder, why_not_fast
+from .forward import Forward, Piece
 from .kv_pool import Ids, KvPool
-from .loading import check_context, check_match, context_limit, resolve_dtype
-from .sampling import draw
-from .stopping import StopRules
+from .loading import check_context, check_match, context_limit, load_model, resolve_dtype
+from .sampling import compiled_loops, draw
+from .stopping import StopRules, end_ids
 from .token_text import TokenText
 
 _UNBOUNDED_CONTEXT = 32_768
@@ -148,7 +154,7 @@ class TransformersEngine(CopiedEngine):
                     self._fail(own, fault)
                     if isinstance(fault, TurngymError):
                         raise
-                    raise broken(fault, self._knobs) from fault
+                    raise step_failure(fault, self._knobs) from fault
         finally:
             self._driver = None
 
@@ -168,7 +174,7 @@ class TransformersEngine(CopiedEngine):
         for job in others:
             job.row = None
             if job.signal is not None and not job.signal.done():
-                job.signal.set_exception(broken(fault, self._knobs))
+                job.signal.set_exception(step_failure(fault, self._knobs))
 
     def _give_up(self, job: Job) -> None:
         if job in self._waiting:
@@ -345,3 +351,48 @@ class TransformersEngine(CopiedEngine):
             top_logprobs=np.stack(job.likeliest) if job.likeliest else None,
         )
         job.wake()
+
+
+def build(source: EngineSource) -> TransformersEngine:
+    """Build the engine from the learner's model, or from one that is loaded for it alone.
+
+    Raises:
+        BadValueError: No model, or one that cannot be sampled from.
+    """
+    model = source.learner
+    return TransformersEngine(
+        load_model(source.model, device=source.device) if model is None else model,
+        source.tokenizer,
+        max_batch=source.max_batch,
+        dtype=source.dtype,
+        max_context=source.max_context,
+    )
+
+
+def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
+    """The packed decoder where it knows the model, else the model's own forward.
+
+    With numba on few cores the packed decoder's own loops are compiled.
+
+    Raises:
+        BadValueError: Neither can sample from it; the message says why.
+    """
+    if why_not_fast(model, max_context) is None:
+        if compiled_loops() is not None:
+            from .native_decoder import NativeDecoder, why_not_native  # needs numba
+
+            if why_not_native(model, dtype) is None:
+                return NativeDecoder(model, dtype, max_context)
+        return FastDecoder(model, dtype, max_context)
+    from .hf_forward import HfForward  # transformers is slow to import
+
+    return HfForward(model, dtype, max_context)
+
+
+def cache_bytes(gib: float | None, device: torch.device) -> int:
+    """Memory for keys and values: 2 GiB on a CPU, half of what is free on CUDA, or as asked."""
+    if gib is not None:
+        return int(gib * 2**30)
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0] // 2
+    return 2 * 2**30

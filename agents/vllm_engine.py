@@ -11,19 +11,29 @@ import gc
 import itertools
 import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..envs.errors import BadValueError, EngineFault, EpisodeError, TurngymError
-from .copied_engine import CopiedEngine
-from .engine import Completion, Floats, Request, Sampling, StopReason
-from .engine_setup import broken, end_ids
-from .stopping import StopRules
+from .adapters import has_adapters
+from .engine import (
+    Completion,
+    CopiedEngine,
+    EngineSource,
+    Floats,
+    Request,
+    Sampling,
+    StopReason,
+    step_failure,
+)
+from .export import export_merged
+from .stopping import StopRules, end_ids
 from .token_text import TokenText
 from .vllm_settings import VllmSettings
 from .vllm_setup import engine_arguments, import_vllm, kept_random_state, unseen_llvmlite
-from .vllm_weights import is_adapted, prove, reload
+from .vllm_weights import prove, reload
 
 _keys = itertools.count()  # of requests, in all engines of the process
 _KNOBS = "lower max_batch, max_context or vllm.gpu_memory_frac."
@@ -128,7 +138,7 @@ class VllmEngine(CopiedEngine):
             )
         self._wake()
         try:
-            if self.settings.lora_rank and is_adapted(model):
+            if self.settings.lora_rank and has_adapters(model):
                 self._swap_adapter(model)
             else:
                 self._llm.collective_rpc(reload, args=(model,))
@@ -152,7 +162,7 @@ class VllmEngine(CopiedEngine):
         rng = np.random.default_rng(0)
         n = min(32, self._max_context // 2)
         context, action = rng.integers(0, self._vocabulary, (2, n)).tolist()
-        only = ".lora_" if self.settings.lora_rank and is_adapted(model) else ""
+        only = ".lora_" if self.settings.lora_rank and has_adapters(model) else ""
         prove(model, lambda: self.sync(model), self.logprobs_of, (context, action), only)
         self._version = version
 
@@ -258,7 +268,7 @@ class VllmEngine(CopiedEngine):
             self._llm.add_request(key, prompt, params, lora_request=lora)
         except Exception as fault:
             del self._drafts[key]
-            raise broken(fault, _KNOBS) from fault
+            raise step_failure(fault, _KNOBS) from fault
         return key
 
     async def _drive(self, own: _Job) -> None:
@@ -324,7 +334,7 @@ class VllmEngine(CopiedEngine):
 
     def _fail(self, fault: Exception) -> TurngymError:
         """A broken step breaks every request; returns what they are told."""
-        told = fault if isinstance(fault, TurngymError) else broken(fault, _KNOBS)
+        told = fault if isinstance(fault, TurngymError) else step_failure(fault, _KNOBS)
         jobs, self._jobs = self._jobs, {}
         self._llm.abort_request(list(jobs))
         for job in jobs.values():
@@ -348,3 +358,30 @@ class _Configured:
         self.config = about.hf_config
         found = about.try_get_generation_config()
         self.generation_config = type("Generation", (), found)() if found else None
+
+
+def build(source: EngineSource) -> VllmEngine:
+    """Build the engine; where a learner is given, prove that its weights arrive.
+
+    A checkpoint with adapters is merged into a folder for vLLM to read first.
+
+    Raises:
+        BadValueError: A bad setting, or a model that vLLM cannot run.
+        EngineFault: The learner's weights do not arrive.
+        MissingExtraError: vLLM is not installed.
+    """
+    with tempfile.TemporaryDirectory(prefix="turngym-merged-") as scratch:
+        model = source.model
+        if (Path(model) / "adapter_config.json").is_file():
+            model = str(export_merged(model, scratch))
+        engine = VllmEngine(
+            model,
+            source.tokenizer,
+            max_batch=source.max_batch,
+            dtype=source.dtype,
+            max_context=source.max_context,
+            settings=source.own,
+        )
+    if source.learner is not None and engine.settings.prove_sync:
+        engine.prove_sync(source.learner)
+    return engine

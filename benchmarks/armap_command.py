@@ -14,6 +14,7 @@ from ..agents.armap.generation import Maker, PairSettings, Player, planner_playe
 from ..agents.armap.pair_scores import PairScores, evaluate_pairs
 from ..agents.armap.records import Pair, read_pairs, write_pairs
 from ..agents.armap.settings import PRESETS, LoraSettings, ReadingSettings, RewardTraining
+from ..agents.engine_setup import build_engine
 from ..agents.scripted import ExpertPolicy, scripted, scripted_names, text_env
 from ..algos.config import EnvConfig
 from ..algos.progress import Reporter, reporter
@@ -115,14 +116,12 @@ def _player(name: str, action: ArmapPairs, world: TextEnv[Any, Any], report: Rep
     from ..agents.armap.actors import EngineActor
     from ..agents.armap.planners import Sampling
     from ..agents.armap.search import Tools
-    from ..agents.loading import load_model, load_tokenizer
+    from ..agents.loading import load_tokenizer
     from ..agents.render import make_renderer
-    from ..agents.transformers_engine import TransformersEngine
 
     folder = _folder(name, action.env, report)
     tokenizer = load_tokenizer(folder)
-    model = load_model(folder, device=action.device)
-    engine = TransformersEngine(model, tokenizer, max_batch=action.max_batch)
+    engine = build_engine(folder, tokenizer, action.sampler)
     first = EngineActor(engine, make_renderer(tokenizer, tools=world.tools), action.max_tokens)
     planner = Sampling(temperature=action.temperature)
     return planner_player(planner, lambda: Tools(actor=first.for_search()))
@@ -130,15 +129,11 @@ def _player(name: str, action: ArmapPairs, world: TextEnv[Any, Any], report: Rep
 
 def _relabeller(name: str, action: ArmapPairs) -> Any:
     from ..agents.armap.relabel import Relabeller
-    from ..agents.loading import load_model, load_tokenizer
+    from ..agents.loading import load_tokenizer
     from ..agents.prompting import EngineModel
-    from ..agents.transformers_engine import TransformersEngine
 
     tokenizer = load_tokenizer(name)
-    engine = TransformersEngine(
-        load_model(name, device=action.device), tokenizer, max_batch=action.max_batch
-    )
-    model = EngineModel(engine, tokenizer)
+    model = EngineModel(build_engine(name, tokenizer, action.sampler), tokenizer)
     return Relabeller(model, chat=model.chats, seed=action.seed)
 
 

@@ -183,8 +183,7 @@ def _evaluate(
         agent,
         max_tokens=ACTION_TOKENS if command.max_tokens is None else command.max_tokens,
         temperature=command.temperature,
-        max_batch=command.max_batch,
-        device=command.device,
+        engine=command.sampler,
     )
     return [model.evaluate(what, report) for what in sets]
 

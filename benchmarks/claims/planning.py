@@ -17,10 +17,10 @@ from ...agents.armap.reward_model import RewardModel
 from ...agents.armap.reward_training import train_reward_model
 from ...agents.armap.search import Tools
 from ...agents.armap.settings import ReadingSettings, RewardTraining
+from ...agents.engine_setup import EngineSettings, build_engine
 from ...agents.loading import load_model, load_tokenizer
 from ...agents.render import make_renderer
 from ...agents.scripted import text_env
-from ...agents.transformers_engine import TransformersEngine
 from ...algos.config import EnvConfig
 from ...algos.evaluate import UNSCORED, EvalSet
 from ...algos.evaluate_planning import Planning as Planned
@@ -105,7 +105,7 @@ class Desk:
             prepare(small=True)
             folder = self._start()
             tokenizer = load_tokenizer(folder)
-            engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
+            engine = build_engine(folder, tokenizer, EngineSettings(max_batch=MAX_BATCH))
             world = text_env(self._env)
             renderer = make_renderer(tokenizer, tools=world.tools)
             self._actor = EngineActor(engine, renderer, self._experiment.max_tokens)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...agents.engine import Sampling
-from ...agents.loading import load_model, load_tokenizer
+from ...agents.engine_setup import EngineSettings, build_engine
+from ...agents.loading import load_tokenizer
 from ...agents.render import make_renderer
-from ...agents.transformers_engine import TransformersEngine
 from ...algos.config import EnvConfig
 from ...algos.contracts import Rollout, Start
 from ...algos.forest import Forest, Group
@@ -66,7 +66,7 @@ def player_of(experiment: Playing) -> Player:
     )
     folder, _ = start_model(column)
     tokenizer = load_tokenizer(folder)
-    engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
+    engine = build_engine(folder, tokenizer, EngineSettings(max_batch=MAX_BATCH))
     env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
     sampling = Sampling(max_tokens=experiment.max_tokens, temperature=1.0)
     return Player(env, engine, make_renderer(tokenizer), sampling, None)
