@@ -1,4 +1,4 @@
-"""Imitation: a model learns what demonstrations show."""
+"""Imitation learning: supervised training on the action tokens of demonstrations."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Score(NamedTuple):
     sampled: float
 
 
-class Pupil:
-    """A model on its way to imitate: one AdamW step per batch of demonstrations.
+class ImitationTrainer:
+    """Trains a model to imitate: one AdamW step per batch of demonstrations.
 
     Loss on action tokens only, each weighing the same. Where the processor computes in bfloat16,
     products do (weights and optimiser stay float32).
@@ -55,7 +55,7 @@ class Pupil:
         self.steps = 0
 
     def step(self, demonstrations: Sequence[Demonstration]) -> float:
-        """Learn from one batch; the mean loss per action token in nats before the step."""
+        """Learn from one batch; return the mean loss per action token in nats before the step."""
         self._model.train()
         total = sum(sum(d.acted) for d in demonstrations)
         loss = 0.0

@@ -14,7 +14,7 @@ import numpy as np
 from ...envs.errors import BadValueError
 from ..blank import BlankSettings, blank_decoder
 from ..demonstrations import Demonstration
-from ..imitation import Pupil
+from ..imitation import ImitationTrainer
 from ..loading import check_match, context_limit
 from ..tokenizer_training import train_tokenizer
 from .decision import Decision, decision_of
@@ -28,7 +28,7 @@ class TrainingSettings:
     """How a selector is trained. Defaults are PaSa's (table 12): 8 devices with 4 rows each.
 
     Differs from the paper: the learning rate is constant after its warm-up, and the optimiser is
-    that of :class:`~turngym.agents.imitation.Pupil`.
+    that of :class:`~turngym.agents.imitation.ImitationTrainer`.
 
     Attributes:
         epochs: Times that every row is seen.
@@ -133,7 +133,7 @@ def train_selector(
     questions = Questions(tokenizer, asked, context_limit(model))
     steps = how.epochs * math.ceil(len(rows) / how.batch)
     warmup = max(1, math.ceil(how.warmup * steps))
-    pupil = Pupil(model, lr=how.lr, warmup_steps=warmup, pad_id=questions.pad_id)
+    pupil = ImitationTrainer(model, lr=how.lr, warmup_steps=warmup, pad_id=questions.pad_id)
     rng = np.random.default_rng([how.seed, 2])
     losses: list[float] = []
     shown = [_demonstration(row, questions, decision, how.rationale) for row in rows]
