@@ -39,13 +39,23 @@ class LoraSettings:
             )
 
 
-def with_lora(model: Any, settings: LoraSettings, seed: int = 0) -> Any:
+def with_lora(
+    model: Any,
+    settings: LoraSettings,
+    seed: int = 0,
+    *,
+    dropout: float = 0.0,
+    task: str | None = "CAUSAL_LM",
+) -> Any:
     """``model`` with fresh adapters, which start as no change; only they learn.
 
     Args:
-        model: A causal language model; it is changed in place.
+        model: A causal language model, or its backbone; it is changed in place.
         settings: Of the adapters.
         seed: Of their first weights.
+        dropout: Before the adapters. In reinforcement learning it must stay 0: the ratio of new to
+            old log-probabilities would be noise.
+        task: What peft takes the model for; None for a backbone.
 
     Raises:
         MissingExtraError: peft is not installed.
@@ -58,10 +68,10 @@ def with_lora(model: Any, settings: LoraSettings, seed: int = 0) -> Any:
     config = peft.LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
-        lora_dropout=0.0,  # the ratio of new to old log-probabilities must not be noise
+        lora_dropout=dropout,
         target_modules=targets,
         use_rslora=settings.rslora,
-        task_type="CAUSAL_LM",
+        task_type=task,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)

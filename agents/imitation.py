@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -29,6 +29,41 @@ class Score(NamedTuple):
     sampled: float
 
 
+class WarmupAdamW:
+    """AdamW on clipped gradients, with a learning rate that rises and then stays.
+
+    Args:
+        weights: What learns.
+        lr: Learning rate after the warm-up.
+        warmup_steps: Steps over which the learning rate rises.
+        max_norm: Gradients are clipped to it.
+        options: Further arguments of :class:`torch.optim.AdamW`.
+    """
+
+    def __init__(
+        self,
+        weights: Iterable[torch.nn.Parameter],
+        *,
+        lr: float,
+        warmup_steps: int,
+        max_norm: float,
+        **options: Any,
+    ) -> None:
+        self._weights, self._lr = list(weights), lr
+        self._warmup_steps, self._max_norm = warmup_steps, max_norm
+        self._optimizer = torch.optim.AdamW(self._weights, lr=lr, **options)
+        self.steps = 0
+
+    def step(self) -> None:
+        """Update the weights by their gradients, which are then gone."""
+        torch.nn.utils.clip_grad_norm_(self._weights, self._max_norm)
+        self.steps += 1
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._lr * min(1.0, self.steps / self._warmup_steps)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+
+
 class ImitationTrainer:
     """Trains a model to imitate: one AdamW step per batch of demonstrations.
 
@@ -44,15 +79,23 @@ class ImitationTrainer:
 
     def __init__(self, model: Any, *, lr: float, warmup_steps: int, pad_id: int) -> None:
         self._model = model
-        self._lr = lr
-        self._warmup_steps = warmup_steps
         self._pad_id = pad_id
-        self._optimizer = torch.optim.AdamW(
-            model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+        self._optimizer = WarmupAdamW(
+            model.parameters(),
+            lr=lr,
+            warmup_steps=warmup_steps,
+            max_norm=1.0,
+            betas=(0.9, 0.98),
+            weight_decay=0.01,
+            fused=True,
         )
         self._device = next(model.parameters()).device
         self._half = has_bfloat16(self._device)
-        self.steps = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return self._optimizer.steps
 
     def step(self, demonstrations: Sequence[Demonstration]) -> float:
         """Learn from one batch; return the mean loss per action token in nats before the step."""
@@ -64,12 +107,7 @@ class ImitationTrainer:
             part = functional.cross_entropy(logits, targets, reduction="sum") / total
             part.backward()
             loss += float(part.detach())
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
-        self.steps += 1
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._lr * min(1.0, self.steps / self._warmup_steps)
         self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
         return loss
 
     @torch.no_grad()

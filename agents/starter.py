@@ -58,8 +58,9 @@ def ensure_starter(
     Args:
         env_id: A registered world with a scripted expert.
         settings: How it is made. The default is the demo's unless the world has its own in
-            :data:`~turngym.agents.starter_settings.STARTER_PRESETS`, and for diagnostic worlds that are not in :data:`WORLDS` a blank model's
-            (see :func:`~turngym.agents.blank.blank_model`).
+            :data:`~turngym.agents.starter_settings.STARTER_PRESETS`, and for
+            diagnostic worlds that are not in :data:`WORLDS` a blank model's (see
+            :func:`~turngym.agents.blank.blank_model`).
         env_kwargs: Settings of the world; default :data:`WORLDS`.
         cache_dir: Default ``$TURNGYM_CACHE``, or ``~/.cache/turngym``.
         on_progress: Called as the building goes on; never when the folder is cached.

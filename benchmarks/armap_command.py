@@ -13,7 +13,7 @@ from rich.table import Table
 from ..agents.armap.generation import Maker, PairSettings, Player, planner_player, policy_player
 from ..agents.armap.pair_scores import PairScores, evaluate_pairs
 from ..agents.armap.records import Pair, read_pairs, write_pairs
-from ..agents.armap.settings import PRESETS, LoraSettings, ReadingSettings, RewardTraining
+from ..agents.armap.settings import ARMAP_LORA, PRESETS, ReadingSettings, RewardTraining
 from ..agents.engine_setup import build_engine
 from ..agents.scripted import ExpertPolicy, scripted, scripted_names, text_env
 from ..algos.config import EnvConfig
@@ -87,8 +87,9 @@ def train(action: ArmapTrain) -> None:
     how, reading = _how(action)
     shown, held = _split(action)
     from ..agents.armap.reward_model import RewardModel
-    from ..agents.armap.reward_training import Lesson, train_reward_model
     from ..agents.loading import load_model, load_tokenizer
+    from ..algos.supervised.epochs import TrainingProgress
+    from ..algos.supervised.reward_model import train_reward_model
 
     report = reporter()
     folder = _folder(action.model, action.env, report)
@@ -96,8 +97,8 @@ def train(action: ArmapTrain) -> None:
     reward = RewardModel(model, load_tokenizer(folder, pad="eos"), reading, seed=how.seed)
     with report.bar("training") as bar:
 
-        def tell(lesson: Lesson) -> None:
-            bar.update(lesson.step / lesson.steps, f"loss {lesson.loss:.3f}")
+        def tell(now: TrainingProgress) -> None:
+            bar.update(now.step / now.steps, f"loss {now.loss:.3f}")
 
         told = train_reward_model(reward, shown, how, tell)
     scores = evaluate_pairs(reward, held)
@@ -149,7 +150,7 @@ def _how(action: ArmapTrain) -> tuple[RewardTraining, ReadingSettings]:
     changed = {name: value for name, value in given.items() if value is not None}
     how = replace(how, **changed, seed=action.seed)
     if (rank := action.lora_rank) is not None:
-        how = replace(how, lora=LoraSettings(rank=rank) if rank else None)
+        how = replace(how, lora=replace(ARMAP_LORA, rank=rank) if rank else None)
     if how.lora is None and action.dtype != "float32":
         raise BadValueError(f"--dtype {action.dtype}: training all weights needs float32.")
     return how, ReadingSettings(max_tokens=action.max_length or most, closing=action.closing)

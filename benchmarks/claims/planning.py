@@ -14,7 +14,6 @@ from ...agents.armap.generation import Maker, PairSettings, planner_player
 from ...agents.armap.mcts import Mcts
 from ...agents.armap.planners import BestOfN, Greedy, Reflexion, Sampling
 from ...agents.armap.reward_model import RewardModel
-from ...agents.armap.reward_training import train_reward_model
 from ...agents.armap.search import Tools
 from ...agents.armap.settings import ReadingSettings, RewardTraining
 from ...agents.engine_setup import EngineSettings, build_engine
@@ -24,6 +23,7 @@ from ...agents.scripted import text_env
 from ...algos.config import EnvConfig
 from ...algos.evaluate import UNSCORED, EvalSet
 from ...algos.evaluate_planning import Planning as Planned
+from ...algos.supervised.reward_model import train_reward_model
 from ..machine import prepare
 from ..matrix.column import start_model
 from ..matrix.suite import Limits, SuiteEnv

@@ -113,6 +113,6 @@ def test_a_diagnostic_world_can_be_imitated_when_asked(tmp_path: Path) -> None:
     )  # fmt: skip
     stages: set[str] = set()
     ensure_starter(
-        "Recall-v0", settings=quick, cache_dir=tmp_path, progress=lambda p: stages.add(p.stage)
+        "Recall-v0", settings=quick, cache_dir=tmp_path, on_progress=lambda p: stages.add(p.stage)
     )
     assert stages == {"words", "reading", "erring"}

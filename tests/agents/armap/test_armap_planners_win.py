@@ -25,7 +25,6 @@ from turngym.agents.armap.pair_scores import evaluate_pairs
 from turngym.agents.armap.planners import BestOfN, Greedy, Sampling
 from turngym.agents.armap.records import Pair
 from turngym.agents.armap.reward_model import RewardModel
-from turngym.agents.armap.reward_training import train_reward_model
 from turngym.agents.armap.search import Planner, Tools
 from turngym.agents.armap.settings import ReadingSettings, RewardTraining
 from turngym.agents.armap.target import Scorer
@@ -36,6 +35,7 @@ from turngym.agents.starter_settings import STARTER_PRESETS
 from turngym.agents.transformers_engine import TransformersEngine
 from turngym.algos.evaluate import EvalSet
 from turngym.algos.evaluate_planning import Planning
+from turngym.algos.supervised.reward_model import train_reward_model
 from turngym.benchmarks.stats import paired
 
 WARM = 0.7
