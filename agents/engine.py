@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, Protocol
@@ -244,18 +246,42 @@ class EngineSource:
     own: Any = None
 
 
-class CopiedEngine:
+@dataclass(slots=True, eq=False, kw_only=True)
+class PendingRequest:
+    """A request on its way.
+
+    Attributes:
+        completion: The answer once it is done.
+        fault: Why there will be none.
+        signal: Wakes the coroutine that waits for it.
+    """
+
+    completion: Completion | None = None
+    fault: BaseException | None = None
+    signal: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        """Let its coroutine look again."""
+        if self.signal is not None and not self.signal.done():
+            self.signal.set_result(None)
+
+
+class CopiedEngine(ABC):
     """What engines share that sample from a copy of the learner's weights.
 
-    It states the facts of an engine, counts its tokens, and checks its requests.
+    It states the facts of an engine, counts its tokens, checks its requests, and has one of the
+    coroutines that wait take the engine's steps for all of them.
 
     Args:
         stops: What ends an action.
         vocabulary: Number of token ids that it samples from.
         max_context: Most tokens that context and action may have together.
+        when_full: What to change when memory runs out, a sentence.
     """
 
-    def __init__(self, stops: StopRules, vocabulary: int, max_context: int) -> None:
+    def __init__(self, stops: StopRules, vocabulary: int, max_context: int, when_full: str) -> None:
+        self._when_full = when_full
+        self._driver: PendingRequest | None = None
         self._stops, self._vocabulary, self._max_context = stops, vocabulary, max_context
         self._version = 0
         self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
@@ -291,8 +317,69 @@ class CopiedEngine:
         """False: the engine samples from a copy."""
         return False
 
-    def _checked(self, request: Request) -> tuple[Ids, int]:
-        """The context of a request, and how many tokens its action may have.
+    @abstractmethod
+    def _pending(self) -> Iterable[PendingRequest]:
+        """Return the requests that are not answered yet, those that are sampled first."""
+
+    @abstractmethod
+    def _step(self) -> None:
+        """Sample one token for every request that has a place; answer those that end."""
+
+    @abstractmethod
+    def _drop_all(self) -> None:
+        """Forget all requests: half-sampled ones cannot be trusted after a failure."""
+
+    @abstractmethod
+    def _leave(self, request: PendingRequest) -> None:
+        """Forget a request whose coroutine is done with it, answered or not."""
+
+    async def _answer(self, request: PendingRequest) -> Completion:
+        """Wait for the completion of a request, and drive the engine while nobody else does."""
+        loop = asyncio.get_running_loop()
+        try:
+            while request.completion is None:
+                if request.fault is not None:
+                    raise request.fault
+                if self._driver is None:
+                    await self._drive(request)
+                else:
+                    request.signal = loop.create_future()
+                    await request.signal
+        finally:
+            self._leave(request)
+            self._hand_over()
+        return request.completion
+
+    async def _drive(self, own: PendingRequest) -> None:
+        self._driver = own
+        try:
+            while own.completion is None and own.fault is None:
+                # whoever is ready runs first, so that freed places are filled before the step
+                await asyncio.sleep(0)
+                try:
+                    self._step()
+                except Exception as fault:
+                    others = [request for request in self._pending() if request is not own]
+                    self._drop_all()
+                    for request in others:
+                        request.fault = step_failure(fault, self._when_full)
+                        request.wake()
+                    if isinstance(fault, TurngymError):
+                        raise
+                    raise step_failure(fault, self._when_full) from fault
+        finally:
+            self._driver = None
+
+    def _hand_over(self) -> None:
+        """Wake one of those that wait, who must drive now."""
+        if self._driver is None:
+            for request in self._pending():
+                if request.signal is not None:
+                    request.wake()
+                    return
+
+    def _check_request(self, request: Request) -> tuple[Ids, int]:
+        """Return the context of a request, and how many tokens its action may have.
 
         Raises:
             BadValueError: No context, or an id that the model does not have.

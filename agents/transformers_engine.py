@@ -7,23 +7,22 @@ that ends frees its place at once, and there is no barrier between turns.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..envs.errors import BadValueError, EpisodeError, TurngymError
+from ..envs.errors import BadValueError, EpisodeError
 from .adapters import merged
 from .batch import Batch, Job
 from .engine import (
     Completion,
     CopiedEngine,
     EngineSource,
+    PendingRequest,
     Request,
     StopReason,
-    step_failure,
 )
 from .fast_decoder import FastDecoder, why_not_fast
 from .forward import Forward, Piece
@@ -80,13 +79,12 @@ class TransformersEngine(CopiedEngine):
         self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
         vocabulary = self._forward.vocabulary
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
-        super().__init__(stops, vocabulary, most)
+        when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
+        super().__init__(stops, vocabulary, most, when_full)
         self._chunk = 1024 if device.type == "cpu" else 16_384
         self._max_batch = max_batch
-        self._knobs = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         self._waiting: list[Job] = []
         self._batch = Batch()
-        self._driver: Job | None = None
 
     def release(self, cache: int | None) -> None:
         """The handle will not be used again."""
@@ -123,67 +121,31 @@ class TransformersEngine(CopiedEngine):
         """
         job = self._accept(request)
         self._waiting.append(job)
-        loop = asyncio.get_running_loop()
-        try:
-            while job.completion is None:
-                if self._driver is None:
-                    await self._drive(job)
-                else:
-                    job.signal = loop.create_future()
-                    await job.signal
-        finally:
-            if job.completion is None:
-                self._give_up(job)
-            self._hand_over()
-        done = job.completion
-        assert done is not None
-        return done
+        return await self._answer(job)
 
-    # ------------------------------------------------------------------ driving
+    # ------------------------------------------------------------------ requests and steps
 
-    async def _drive(self, own: Job) -> None:
-        self._driver = own
-        try:
-            while own.completion is None:
-                # whoever is ready runs first, so that freed places are filled before the step
-                await asyncio.sleep(0)
-                try:
-                    with torch.inference_mode():
-                        self._step()
-                except Exception as fault:
-                    self._fail(own, fault)
-                    if isinstance(fault, TurngymError):
-                        raise
-                    raise step_failure(fault, self._knobs) from fault
-        finally:
-            self._driver = None
+    def _pending(self) -> tuple[Job, ...]:
+        return (*self._batch.jobs, *self._waiting)
 
-    def _hand_over(self) -> None:
-        """Somebody who waits must drive."""
-        if self._driver is None:
-            for job in (*self._batch.jobs, *self._waiting):
-                if job.signal is not None:
-                    job.wake()
-                    return
-
-    def _fail(self, own: Job, fault: BaseException) -> None:
-        """A broken step breaks every request: half-fed rows cannot be trusted."""
-        others = [j for j in (*self._batch.jobs, *self._waiting) if j is not own]
+    def _drop_all(self) -> None:
+        for job in self._pending():
+            job.row = None
         self._batch, self._waiting = Batch(), []
         self._pool.clear()
-        for job in others:
-            job.row = None
-            if job.signal is not None and not job.signal.done():
-                job.signal.set_exception(step_failure(fault, self._knobs))
 
-    def _give_up(self, job: Job) -> None:
-        if job in self._waiting:
-            self._waiting.remove(job)
-        elif job in self._batch.jobs:
-            if job.row is not None:
-                self._pool.drop(job.row)
-            self._batch.remove(np.array([j is job for j in self._batch.jobs]))
+    def _leave(self, request: PendingRequest) -> None:
+        if request.completion is not None:
+            return
+        self._waiting = [job for job in self._waiting if job is not request]
+        gone = np.array([job is request for job in self._batch.jobs], dtype=bool)
+        if gone.any():
+            row = self._batch.jobs[int(gone.argmax())].row
+            if row is not None:
+                self._pool.drop(row)
+            self._batch.remove(gone)
 
+    @torch.inference_mode()
     def _step(self) -> None:
         """Admit what waits, then one token for every running row."""
         if self._waiting and len(self._batch) < self._max_batch:
@@ -202,7 +164,7 @@ class TransformersEngine(CopiedEngine):
     # ------------------------------------------------------------------ admission
 
     def _accept(self, request: Request) -> Job:
-        ids, limit = self._checked(request)
+        ids, limit = self._check_request(request)
         job = Job(request, ids, limit, self._stops.index(request.sampling.stop))
         if not self._pool.fits(job.most_cached):
             raise BadValueError(

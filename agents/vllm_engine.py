@@ -6,7 +6,6 @@ vLLM's scheduler step by step, and rows join and leave the batch as they come an
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import itertools
 import tempfile
@@ -23,6 +22,7 @@ from .engine import (
     CopiedEngine,
     EngineSource,
     Floats,
+    PendingRequest,
     Request,
     Sampling,
     StopReason,
@@ -36,23 +36,17 @@ from .vllm_setup import engine_arguments, import_vllm, kept_random_state, unseen
 from .vllm_weights import prove, reload
 
 _keys = itertools.count()  # of requests, in all engines of the process
-_KNOBS = "lower max_batch, max_context or vllm.gpu_memory_frac."
+_WHEN_FULL = "lower max_batch, max_context or vllm.gpu_memory_frac."
 
 
 @dataclass(slots=True, eq=False)
-class _Job:
-    """A request on its way; ``draft`` holds its numbers."""
+class _Job(PendingRequest):
+    """A request on its way; ``key`` is vLLM's name for it, ``draft`` holds its numbers."""
 
+    key: str
     draft: Any
     stop_set: int
     tokens: list[int] = field(default_factory=list)
-    completion: Completion | None = None
-    fault: BaseException | None = None
-    signal: asyncio.Future[None] | None = None
-
-    def wake(self) -> None:
-        if self.signal is not None and not self.signal.done():
-            self.signal.set_result(None)
 
 
 class VllmEngine(CopiedEngine):
@@ -111,11 +105,10 @@ class VllmEngine(CopiedEngine):
                 f"{vocabulary} rows: they do not belong together."
             )
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(_Configured(about), tokenizer))
-        super().__init__(stops, vocabulary, int(about.max_model_len))
+        super().__init__(stops, vocabulary, int(about.max_model_len), _WHEN_FULL)
         self._asleep = False
         self._adapter: tuple[Any, tempfile.TemporaryDirectory[str]] | None = None
         self._jobs: dict[str, _Job] = {}
-        self._driver: _Job | None = None
 
     def release(self, cache: int | None) -> None:
         """There are no handles; vLLM forgets by itself what was not used for longest."""
@@ -221,33 +214,30 @@ class VllmEngine(CopiedEngine):
             BadValueError: The context is empty, holds unknown ids or leaves no room for a token.
             EngineFault: vLLM broke.
         """
-        key, job = self._accept(request)
-        loop = asyncio.get_running_loop()
-        try:
-            while job.completion is None:
-                if job.fault is not None:
-                    raise job.fault
-                if self._driver is None:
-                    await self._drive(job)
-                else:
-                    job.signal = loop.create_future()
-                    await job.signal
-        finally:
-            del self._drafts[key]
-            if self._jobs.pop(key, None) is not None:  # given up
-                self._llm.abort_request([key])
-            self._hand_over()
-        return job.completion
+        return await self._answer(self._accept(request))
 
-    def _accept(self, request: Request) -> tuple[str, _Job]:
-        ids, limit = self._checked(request)
+    def _pending(self) -> list[_Job]:
+        return list(self._jobs.values())
+
+    def _drop_all(self) -> None:
+        jobs, self._jobs = self._jobs, {}
+        self._llm.abort_request(list(jobs))
+
+    def _leave(self, request: PendingRequest) -> None:
+        assert isinstance(request, _Job)
+        del self._drafts[request.key]
+        if self._jobs.pop(request.key, None) is not None:  # given up
+            self._llm.abort_request([request.key])
+
+    def _accept(self, request: Request) -> _Job:
+        ids, limit = self._check_request(request)
         stop_set = self._stops.index(request.sampling.stop)
         self._wake()
         draft = self._draft_of(request, limit)
         key = self._hand_in(draft)
-        self._jobs[key] = job = _Job(draft, stop_set)
+        self._jobs[key] = job = _Job(key, draft, stop_set)
         self._counts[0] += len(ids)
-        return key, job
+        return job
 
     def _hand_in(self, draft: Any) -> str:
         """Give vLLM a request; returns its key, under which the sampler finds the draft."""
@@ -268,21 +258,8 @@ class VllmEngine(CopiedEngine):
             self._llm.add_request(key, prompt, params, lora_request=lora)
         except Exception as fault:
             del self._drafts[key]
-            raise step_failure(fault, _KNOBS) from fault
+            raise step_failure(fault, _WHEN_FULL) from fault
         return key
-
-    async def _drive(self, own: _Job) -> None:
-        self._driver = own
-        try:
-            while own.completion is None and own.fault is None:
-                # whoever is ready runs first, so that freed places are filled before the step
-                await asyncio.sleep(0)
-                try:
-                    self._step()
-                except Exception as fault:
-                    raise self._fail(fault) from fault
-        finally:
-            self._driver = None
 
     def _step(self) -> None:
         """One step of vLLM's scheduler; ends what is complete."""
@@ -331,24 +308,6 @@ class VllmEngine(CopiedEngine):
                 ),
             )
         job.wake()
-
-    def _fail(self, fault: Exception) -> TurngymError:
-        """A broken step breaks every request; returns what they are told."""
-        told = fault if isinstance(fault, TurngymError) else step_failure(fault, _KNOBS)
-        jobs, self._jobs = self._jobs, {}
-        self._llm.abort_request(list(jobs))
-        for job in jobs.values():
-            job.fault = told
-            job.wake()
-        return told
-
-    def _hand_over(self) -> None:
-        """Somebody who waits must drive."""
-        if self._driver is None:
-            for job in self._jobs.values():
-                if job.signal is not None:
-                    job.wake()
-                    return
 
 
 class _Configured:

@@ -10,7 +10,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ..agents.armap.generation import Maker, PairSettings, Player, planner_player, policy_player
+from ..agents.armap.generation import (
+    Maker,
+    PairSettings,
+    Player,
+    Relabeller,
+    planner_player,
+    policy_player,
+)
 from ..agents.armap.pair_scores import PairScores, evaluate_pairs
 from ..agents.armap.records import Pair, read_pairs, write_pairs
 from ..agents.armap.settings import ARMAP_LORA, PRESETS, ReadingSettings, RewardTraining
@@ -129,7 +136,6 @@ def _player(name: str, action: ArmapPairs, world: TextEnv[Any, Any], report: Rep
 
 
 def _relabeller(name: str, action: ArmapPairs) -> Any:
-    from ..agents.armap.relabel import Relabeller
     from ..agents.loading import load_tokenizer
     from ..agents.prompting import EngineModel
 
