@@ -63,6 +63,12 @@ class Sampling:
             )
 
 
+def derive_seed(*words: int) -> int:
+    """Return a seed in [0, 2**31) from several numbers; neighbours get unrelated ones."""
+    entropy = [word % 2**64 for word in words]
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0]) >> 1
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
     """One action to sample.

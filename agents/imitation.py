@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import torch
@@ -138,22 +139,31 @@ class ImitationTrainer:
         ids, where = ids.to(self._device), acted[:, 1:].to(self._device)
         kind = self._device.type
         half = torch.autocast(kind, torch.bfloat16) if self._half else contextlib.nullcontext()
-        # For short rows the plain attention kernel is the fastest on a CPU. Rows are padded on the
-        # right, so a causal model needs no mask.
-        plain = sdpa_kernel(SDPBackend.MATH) if kind == "cpu" else contextlib.nullcontext()
-        with half, plain:
+        # rows are padded on the right, so a causal model needs no mask
+        with half, plain_attention(self._device):
             hidden = self._model.base_model(input_ids=ids, use_cache=False).last_hidden_state
             logits = self._model.get_output_embeddings()(hidden[:, :-1][where])
         return logits.float(), ids[:, 1:][where], where.nonzero()[:, 0]
 
 
-def _chunks(demonstrations: Sequence[Demonstration]) -> Iterator[list[Demonstration]]:
-    """Rows of similar length together, at most :data:`_CHUNK_TOKENS` padded tokens at a time."""
-    chunk: list[Demonstration] = []
-    for row in sorted(demonstrations, key=lambda d: len(d.ids)):
-        if chunk and (len(chunk) + 1) * len(row.ids) > _CHUNK_TOKENS:
+def plain_attention(device: torch.device) -> AbstractContextManager[Any]:
+    """Return a context in which a CPU takes the plain kernel, the fastest one for short rows."""
+    cpu = device.type == "cpu"
+    return sdpa_kernel(SDPBackend.MATH) if cpu else contextlib.nullcontext()
+
+
+def in_chunks(lengths: Sequence[int], tokens: int = _CHUNK_TOKENS) -> Iterator[list[int]]:
+    """Yield places of rows of similar length, at most ``tokens`` padded tokens at a time."""
+    chunk: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda i: lengths[i]):
+        if chunk and (len(chunk) + 1) * lengths[place] > tokens:
             yield chunk
             chunk = []
-        chunk.append(row)
+        chunk.append(place)
     if chunk:
         yield chunk
+
+
+def _chunks(demonstrations: Sequence[Demonstration]) -> Iterator[list[Demonstration]]:
+    for places in in_chunks([len(row.ids) for row in demonstrations]):
+        yield [demonstrations[i] for i in places]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -14,6 +15,7 @@ from ..envs.erring import checked_mistakes
 from ..envs.errors import BadValueError, EpisodeError, UnknownNameError
 
 LINE = "\n"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,3 +217,8 @@ def text_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
             f"{type(world).__name__} is no text environment of turngym (a TextEnv)."
         )
     return world
+
+
+async def call_env(env: gym.Env[Any, Any], call: Callable[[], T]) -> T:
+    """Run a step or reset; one that may wait for the outside world leaves the loop free."""
+    return await asyncio.to_thread(call) if text_env(env).blocking else call()

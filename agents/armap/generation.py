@@ -20,12 +20,13 @@ from ...envs.api import Policy
 from ...envs.errors import BadValueError
 from ...envs.forking import fork
 from ...envs.tasks import split_size
+from ..engine import derive_seed
 from ..prompting.text_model import Message, TextModel
 from ..scripted import RandomPolicy, closed, text_env
 from .position import Position
 from .records import Pair
 from .search import Planner, Tools, started
-from .trajectory import Attempt, derived_seed
+from .trajectory import Attempt
 
 Player = Callable[[gym.Env[Any, Any], int], Awaitable[Attempt]]
 """Plays the episode that an environment has just begun; the number is its seed."""
@@ -163,7 +164,7 @@ class Relabeller:
             [Message("user", text)] if self._chat else text,
             stop=() if self._chat else ("\n\n",),
             max_tokens=self._max_tokens,
-            seed=derived_seed(self._seed),
+            seed=derive_seed(self._seed),
         )
         said = done.text.strip()
         return f"{said}\n" if said else trajectory.instruction
@@ -261,12 +262,12 @@ class Maker:
         return pairs
 
     async def _of_task(self, split: str, task: int) -> list[Pair]:
-        seed = derived_seed(self.settings.seed, task)
+        seed = derive_seed(self.settings.seed, task)
         begun = await started(fork(self.env), seed, split, task)
         attempts: list[Attempt] = []
         for number, player in enumerate(self.players):
             for again in range(self.settings.tries):
-                attempts.append(await player(fork(begun), derived_seed(seed, number, again)))
+                attempts.append(await player(fork(begun), derive_seed(seed, number, again)))
         rng = np.random.default_rng([seed, 4])
         found = self._contrasts(attempts, rng) + await self._edits(begun, attempts, rng)
         name = f"{text_env(begun).name}/{text_env(begun).episode.task.id}"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import gymnasium as gym
 
 from ...envs.errors import EnvFault, EpisodeError
 from ...envs.forking import fork
-from ..scripted import text_env
+from ..scripted import call_env, text_env
 from .trajectory import Attempt, Move, Trajectory
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +87,8 @@ class Position:
         Raises:
             EnvFault: The environment broke.
         """
-        world = text_env(self.env)
-        observation, reward, terminated, truncated, info = await called(
-            world.blocking, lambda: self.env.step(action)
+        observation, reward, terminated, truncated, info = await call_env(
+            self.env, lambda: self.env.step(action)
         )
         if info["status"] == "env_error":
             raise EnvFault(observation)
@@ -105,8 +101,3 @@ class Position:
             invalid=self.invalid + (not info["valid_action"]),
             memory=memory,
         )
-
-
-async def called(blocking: bool, do: Callable[[], T]) -> T:
-    """Run a step or reset; one that may wait for the outside world leaves the loop free."""
-    return await asyncio.to_thread(do) if blocking else do()

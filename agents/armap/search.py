@@ -10,12 +10,13 @@ from typing import Any, Protocol
 import gymnasium as gym
 
 from ...envs.errors import BadValueError, ContextFullError, EpisodeError
-from ..scripted import text_env
+from ..engine import derive_seed
+from ..scripted import call_env, text_env
 from .actors import Actor, Ask, Said
 from .budget import Budget, BudgetSpent, Spent
-from .position import Position, called
+from .position import Position
 from .target import Scorer, Target, Tried
-from .trajectory import Attempt, derived_seed
+from .trajectory import Attempt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +232,7 @@ class Search:
 
     def _next_seed(self) -> int:
         self._asked += 1
-        return derived_seed(self._seed, self._asked)
+        return derive_seed(self._seed, self._asked)
 
 
 async def play(env: gym.Env[Any, Any], planned: Planned) -> Position:
@@ -262,7 +263,7 @@ async def started(
         EnvFault: The environment is broken.
     """
     options = {"split": split, "task": task}
-    await called(text_env(env).blocking, lambda: env.reset(seed=seed, options=options))
+    await call_env(env, lambda: env.reset(seed=seed, options=options))
     return env
 
 

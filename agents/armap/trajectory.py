@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
 
 class Move(NamedTuple):
     """One turn: the action, and the observation that answered it."""
@@ -61,9 +59,3 @@ class Attempt:
     def over(self) -> bool:
         """Whether the environment has nothing more to answer."""
         return self.status != "running"
-
-
-def derived_seed(*words: int) -> int:
-    """A seed in [0, 2**31) from several numbers; neighbours get unrelated ones."""
-    entropy = [word % 2**64 for word in words]
-    return int(np.random.SeedSequence(entropy).generate_state(1)[0]) >> 1

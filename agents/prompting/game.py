@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 import gymnasium as gym
-import numpy as np
 
 from ...envs.api import TextEnv
 from ...envs.errors import BadValueError, EnvFault, EpisodeError
 from ...envs.search_qa.text import GRAMMAR, STOP
-from ..scripted import text_env
+from ..engine import derive_seed
+from ..scripted import call_env, text_env
 from .text_model import Completed, Prompt, TextModel
 
-T = TypeVar("T")
 Dialect = Literal["chat", "tags"]
 DIALECTS = ("chat", "tags")
 LONGEST_QUERY = 400
@@ -136,7 +134,7 @@ class Game:
         """
         world = check_world(env)
         settings = dict(options) if options else None
-        observation, info = await _call(world, lambda: env.reset(seed=seed, options=settings))
+        observation, info = await call_env(env, lambda: env.reset(seed=seed, options=settings))
         text = world.instructions + observation
         return cls(env, model, limits, seed, observation, info, text)
 
@@ -170,7 +168,7 @@ class Game:
             if max_tokens is None
             else min(max_tokens, limits.max_tokens),
             temperature=limits.temperature,
-            seed=_call_seed(self.seed, self.usage.model_calls),
+            seed=derive_seed(self.seed, self.usage.model_calls),
         )
         self.usage.add(done)
         shown = prompt if isinstance(prompt, str) else [m._asdict() for m in prompt]
@@ -195,9 +193,8 @@ class Game:
         """
         if self.over:
             raise EpisodeError(f"task {self.info['task_id']}: an action after the episode's end.")
-        world = text_env(self.env)
-        self.observation, reward, terminated, truncated, self.info = await _call(
-            world, lambda: self.env.step(action)
+        self.observation, reward, terminated, truncated, self.info = await call_env(
+            self.env, lambda: self.env.step(action)
         )
         read = GRAMMAR.parse(action)
         self.usage.tool_calls += getattr(read, "tag", "") == "search"
@@ -274,13 +271,3 @@ def each_passage(text: str) -> list[str]:
     """The passages of :func:`passages` apart, without their numbers; one may have several lines."""
     parts = _DOC.split(text)[1:]
     return [part.strip() for part in parts]
-
-
-def _call_seed(seed: int, call: int) -> int:
-    """A seed in [0, 2**31): neighbouring episodes and calls get unrelated ones."""
-    return int(np.random.SeedSequence((seed % 2**64, call)).generate_state(1)[0]) >> 1
-
-
-async def _call(world: TextEnv[Any, Any], do: Callable[[], T]) -> T:
-    """Run a step or reset; one that may wait for the outside world leaves the loop free."""
-    return await asyncio.to_thread(do) if world.blocking else do()

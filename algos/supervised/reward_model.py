@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from ...agents.adapters import with_lora
 from ...agents.armap.records import Pair
-from ...agents.armap.reward_model import RewardModel, in_chunks
+from ...agents.armap.reward_model import RewardModel
 from ...agents.armap.settings import ARMAP_LORA, RewardTraining
-from ...agents.imitation import WarmupAdamW
+from ...agents.imitation import WarmupAdamW, in_chunks
 from ...envs.errors import BadValueError
 from .epochs import OnProgress, StepResult, count_steps, ignore_progress, run_epochs
 

@@ -25,11 +25,10 @@ from ...algos.evaluate import UNSCORED, EvalSet
 from ...algos.evaluate_planning import Planning as Planned
 from ...algos.supervised.reward_model import train_reward_model
 from ..machine import prepare
-from ..matrix.column import start_model
-from ..matrix.suite import Limits, SuiteEnv
 from .experiments import PlannedArm, Planning
 from .kept import Tell, Values, run_kept
 from .outcome import ArmRuns
+from .playing import MAX_BATCH, start_folder
 
 PLANNERS: dict[str, Any] = {
     "greedy": Greedy,
@@ -38,7 +37,6 @@ PLANNERS: dict[str, Any] = {
     "reflexion": Reflexion,
     "mcts": Mcts,
 }
-MAX_BATCH = 64
 READ_TOKENS = 1024
 
 
@@ -103,26 +101,13 @@ class Desk:
     def _acting(self) -> EngineActor:
         if self._actor is None:
             prepare(small=True)
-            folder = self._start()
+            folder = start_folder(self._experiment)
             tokenizer = load_tokenizer(folder)
             engine = build_engine(folder, tokenizer, EngineSettings(max_batch=MAX_BATCH))
             world = text_env(self._env)
             renderer = make_renderer(tokenizer, tools=world.tools)
             self._actor = EngineActor(engine, renderer, self._experiment.max_tokens)
         return self._actor
-
-    def _start(self) -> str:
-        experiment = self._experiment
-        column = SuiteEnv(
-            id=experiment.env_id,
-            settings=experiment.settings,
-            start=experiment.start,
-            limits=Limits(tokens=1, calls=1),
-            max_tokens=experiment.max_tokens,
-            eval_tasks=1,
-            eval_every=0,
-        )
-        return start_model(column)[0]
 
     def _reward(self, seed: int) -> RewardModel:
         """Trained on pairs of the model's own attempts with different scores."""
@@ -135,7 +120,7 @@ class Desk:
         )
         maker = Maker(env=self._env, players=[player], settings=settings)
         pairs = asyncio.run(maker.pairs("train"))
-        folder = self._start()
+        folder = start_folder(self._experiment)
         how = replace(RewardTraining(**experiment.reward), seed=seed)
         reward = RewardModel(
             load_model(folder),

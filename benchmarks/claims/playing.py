@@ -23,7 +23,7 @@ from ...algos.rollouts import Branch, Chains, Expand, Player, seed_at
 from ..machine import prepare
 from ..matrix.column import start_model
 from ..matrix.suite import Limits, SuiteEnv
-from .experiments import PlayedArm, Playing
+from .experiments import Planning, PlayedArm, Playing
 from .kept import Tell, Values, run_kept
 from .outcome import ArmRuns
 
@@ -52,9 +52,8 @@ def run_playing(
     )
 
 
-def player_of(experiment: Playing) -> Player:
-    """The model in its world."""
-    prepare(small=True)
+def start_folder(experiment: Playing | Planning) -> str:
+    """Return the folder of an experiment's starting model, made when it is not cached."""
     column = SuiteEnv(
         id=experiment.env_id,
         settings=experiment.settings,
@@ -64,7 +63,13 @@ def player_of(experiment: Playing) -> Player:
         eval_tasks=1,
         eval_every=0,
     )
-    folder, _ = start_model(column)
+    return start_model(column)[0]
+
+
+def player_of(experiment: Playing) -> Player:
+    """The model in its world."""
+    prepare(small=True)
+    folder = start_folder(experiment)
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, EngineSettings(max_batch=MAX_BATCH))
     env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()

@@ -14,9 +14,10 @@ from small_models import CHATML, byte_level, model
 
 from turngym.agents.armap.pair_scores import evaluate_pairs, pair_scores
 from turngym.agents.armap.records import Pair
-from turngym.agents.armap.reward_model import Reader, RewardModel, in_chunks, open_reward_model
+from turngym.agents.armap.reward_model import Reader, RewardModel, open_reward_model
 from turngym.agents.armap.settings import ARMAP_LORA, PRESETS, ReadingSettings, RewardTraining
 from turngym.agents.armap.trajectory import Move, Trajectory
+from turngym.agents.imitation import in_chunks
 from turngym.algos.supervised.reward_model import pair_loss, train_reward_model
 from turngym.envs.errors import BadValueError, DataError, UnknownNameError
 
