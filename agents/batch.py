@@ -10,7 +10,7 @@ import torch
 
 from .engine import PendingRequest, Request
 from .kv_pool import Ids, Row
-from .sampling import Drawn, Knobs, likeliest, uniforms
+from .sampling import Drawn, DrawSettings, likeliest, uniforms
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +50,7 @@ class Batch:
         self.counts: Ids = np.zeros(0, dtype=np.int64)
         self.tokens: Ids = np.zeros((0, 0), dtype=np.int64)
         self._floats: npt.NDArray[np.float32] = np.zeros((3, 0, 0), dtype=np.float32)
-        self.knobs = Knobs.of([])
+        self.settings = DrawSettings.of([])
         self._likeliest = False
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class Batch:
 
     def _describe(self) -> None:
         """Gather what the present jobs ask for."""
-        self.knobs = Knobs.of([job.request.sampling for job in self.jobs])
+        self.settings = DrawSettings.of([job.request.sampling for job in self.jobs])
         self._likeliest = any(job.request.sampling.top_logprobs for job in self.jobs)
         self.locate()
 
@@ -116,7 +116,7 @@ class Batch:
         for at, i in enumerate(which):
             job = self.jobs[i]
             if k := job.request.sampling.top_logprobs:
-                heat = float(self.knobs.temperature[i]) or 1.0
+                heat = float(self.settings.temperature[i]) or 1.0
                 job.likeliest.append(likeliest(logits[at], heat, k))
 
     def action(self, i: int) -> Ids:

@@ -273,8 +273,8 @@ class TransformersEngine(CopiedEngine):
     def _sample(self, which: Ids, logits: torch.Tensor) -> None:
         batch = self._batch
         everyone = len(which) == len(batch)
-        knobs = batch.knobs if everyone else batch.knobs.at(which)
-        drawn = draw(logits, knobs, batch.uniform(which))
+        settings = batch.settings if everyone else batch.settings.at(which)
+        drawn = draw(logits, settings, batch.uniform(which))
         drawn.check_finite()
         batch.record_likeliest(which, logits)
         full = batch.record(which, drawn)

@@ -36,7 +36,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[EngineSource]:
 
     monkeypatch.setattr(Requirement, "check", lambda *_: None)
     name = "turngym.agents.vllm_engine"
-    monkeypatch.setitem(sys.modules, name, SimpleNamespace(build=stand_in))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(build=stand_in))
     return found
 
 
