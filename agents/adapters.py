@@ -39,13 +39,23 @@ class LoraSettings:
             )
 
 
-def with_lora(model: Any, settings: LoraSettings, seed: int = 0) -> Any:
+def with_lora(
+    model: Any,
+    settings: LoraSettings,
+    seed: int = 0,
+    *,
+    dropout: float = 0.0,
+    task: str | None = "CAUSAL_LM",
+) -> Any:
     """``model`` with fresh adapters, which start as no change; only they learn.
 
     Args:
-        model: A causal language model; it is changed in place.
+        model: A causal language model, or its backbone; it is changed in place.
         settings: Of the adapters.
         seed: Of their first weights.
+        dropout: Before the adapters. In reinforcement learning it must stay 0: the ratio of new to
+            old log-probabilities would be noise.
+        task: What peft takes the model for; None for a backbone.
 
     Raises:
         MissingExtraError: peft is not installed.
@@ -58,10 +68,10 @@ def with_lora(model: Any, settings: LoraSettings, seed: int = 0) -> Any:
     config = peft.LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
-        lora_dropout=0.0,  # the ratio of new to old log-probabilities must not be noise
+        lora_dropout=dropout,
         target_modules=targets,
         use_rslora=settings.rslora,
-        task_type="CAUSAL_LM",
+        task_type=task,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -89,45 +99,6 @@ def merged(model: Any) -> Any:
     if not has_adapters(model):
         return model
     return _detached(model).merge_and_unload(safe_merge=True)
-
-
-def export_merged(folder: Path | str, out: Path | str, device: str = "cpu") -> Path:
-    """Write a checkpoint with adapters as an ordinary model folder.
-
-    Args:
-        folder: A checkpoint whose ``adapter_config.json`` names its base model.
-        out: New folder; its model and tokenizer load by path.
-        device: Where to merge.
-
-    Raises:
-        BadValueError: No checkpoint with adapters, or ``out`` holds something.
-    """
-    from .loading import load_model, load_tokenizer
-
-    folder, out = Path(folder), Path(out)
-    if not (folder / "adapter_config.json").is_file():
-        raise BadValueError(
-            f"{folder}: holds no adapter_config.json, so there is nothing to merge; a checkpoint "
-            "without adapters is a model folder already."
-        )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadValueError(f"{out}: exists and is not an empty folder; choose a new one.")
-    model = merged(load_model(folder, dtype="float32", device=device))
-    model = model.to(_saved_dtype(folder))
-    model.save_pretrained(out)
-    load_tokenizer(folder, pad="eos").save_pretrained(out)
-    return out
-
-
-def _saved_dtype(folder: Path) -> Any:
-    """The number format that the run's own weights had."""
-    import json
-
-    import torch
-
-    path = folder / "config.json"
-    config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return getattr(torch, config.get("dtype") or "float32")
 
 
 def load_adapters(model: Any, folder: Path | str) -> Any:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from .engine import Completion, Request
+from .engine import PendingRequest, Request
 from .kv_pool import Ids, Row
-from .sampling import Drawn, Knobs, likeliest, uniforms
+from .sampling import Drawn, DrawSettings, likeliest, uniforms
 
 
 @dataclass(slots=True, eq=False)
-class Job:
-    """A request on its way.
+class Job(PendingRequest):
+    """A request on its way, and its row.
 
     Attributes:
         request: What was asked.
@@ -24,8 +23,6 @@ class Job:
         limit: Most tokens to sample: the request's own limit or what the context leaves.
         stop_set: Number of its stop strings.
         row: Its row in the pool once it is admitted.
-        completion: The answer once it is done.
-        signal: Wakes the coroutine that waits for it.
         likeliest: Log-probabilities of the likeliest tokens ``[k]`` of each place, where asked for.
     """
 
@@ -34,19 +31,12 @@ class Job:
     limit: int
     stop_set: int
     row: Row | None = None
-    completion: Completion | None = None
-    signal: asyncio.Future[None] | None = None
     likeliest: list[npt.NDArray[np.float32]] = field(default_factory=list)
 
     @property
     def most_cached(self) -> int:
         """Tokens that its row may have to hold; the last sampled one is never fed."""
         return len(self.ids) + self.limit - 1
-
-    def wake(self) -> None:
-        """Let its coroutine look again."""
-        if self.signal is not None and not self.signal.done():
-            self.signal.set_result(None)
 
 
 class Batch:
@@ -60,7 +50,7 @@ class Batch:
         self.counts: Ids = np.zeros(0, dtype=np.int64)
         self.tokens: Ids = np.zeros((0, 0), dtype=np.int64)
         self._floats: npt.NDArray[np.float32] = np.zeros((3, 0, 0), dtype=np.float32)
-        self.knobs = Knobs.of([])
+        self.settings = DrawSettings.of([])
         self._likeliest = False
 
     def __len__(self) -> int:
@@ -94,7 +84,7 @@ class Batch:
 
     def _describe(self) -> None:
         """Gather what the present jobs ask for."""
-        self.knobs = Knobs.of([job.request.sampling for job in self.jobs])
+        self.settings = DrawSettings.of([job.request.sampling for job in self.jobs])
         self._likeliest = any(job.request.sampling.top_logprobs for job in self.jobs)
         self.locate()
 
@@ -126,7 +116,7 @@ class Batch:
         for at, i in enumerate(which):
             job = self.jobs[i]
             if k := job.request.sampling.top_logprobs:
-                heat = float(self.knobs.temperature[i]) or 1.0
+                heat = float(self.settings.temperature[i]) or 1.0
                 job.likeliest.append(likeliest(logits[at], heat, k))
 
     def action(self, i: int) -> Ids:

@@ -36,7 +36,7 @@ class Demonstration:
     acted: list[bool]
 
 
-class Teacher:
+class Demonstrator:
     """An endless, reproducible source of a world's demonstrations.
 
     Args:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from importlib.util import find_spec
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..envs.errors import BadValueError
+from ..envs.errors import (
+    BadValueError,
+    ContextFullError,
+    EngineFault,
+    MissingExtraError,
+    TurngymError,
+)
+from .memory import memory_full
+from .stopping import StopRules
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -182,3 +193,227 @@ class TrainingEngine(Engine, Protocol):
     def rest(self) -> None:
         """Nothing will be asked until the next sync or request: give back what can be spared."""
         ...
+
+
+class Requirement(NamedTuple):
+    """A package that an engine needs.
+
+    Attributes:
+        module: What is imported.
+        package: What is installed, as the error names it.
+        extra: The extra of turngym that installs it.
+    """
+
+    module: str
+    package: str
+    extra: str
+
+    def check(self, user: str) -> None:
+        """Refuse to go on without the package.
+
+        Args:
+            user: Who needs it, for the message.
+
+        Raises:
+            MissingExtraError: It is not installed.
+        """
+        if find_spec(self.module) is None:
+            raise MissingExtraError(user, self.package, self.extra)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSource:
+    """What an engine is built from.
+
+    Attributes:
+        model: Folder or hub name.
+        tokenizer: Its tokenizer.
+        learner: The model whose weights the engine will follow; None where nothing is trained.
+        dtype: Number format of sampling.
+        max_batch: Most requests that are sampled at a time.
+        max_context: Most tokens of context and action together; None is the model's own limit.
+        device: Where the model is put.
+        own: The settings of this engine alone; None where it has none.
+    """
+
+    model: str
+    tokenizer: Any
+    learner: Any = None
+    dtype: str = "auto"
+    max_batch: int = 64
+    max_context: int | None = None
+    device: str = "auto"
+    own: Any = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class PendingRequest:
+    """A request on its way.
+
+    Attributes:
+        completion: The answer once it is done.
+        fault: Why there will be none.
+        signal: Wakes the coroutine that waits for it.
+    """
+
+    completion: Completion | None = None
+    fault: BaseException | None = None
+    signal: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        """Let its coroutine look again."""
+        if self.signal is not None and not self.signal.done():
+            self.signal.set_result(None)
+
+
+class CopiedEngine(ABC):
+    """What engines share that sample from a copy of the learner's weights.
+
+    It states the facts of an engine, counts its tokens, checks its requests, and has one of the
+    coroutines that wait take the engine's steps for all of them.
+
+    Args:
+        stops: What ends an action.
+        vocabulary: Number of token ids that it samples from.
+        max_context: Most tokens that context and action may have together.
+        when_full: What to change when memory runs out, a sentence.
+    """
+
+    def __init__(self, stops: StopRules, vocabulary: int, max_context: int, when_full: str) -> None:
+        self._when_full = when_full
+        self._driver: PendingRequest | None = None
+        self._stops, self._vocabulary, self._max_context = stops, vocabulary, max_context
+        self._version = 0
+        self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
+
+    @property
+    def version(self) -> int:
+        """Number of weight updates so far."""
+        return self._version
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of token ids that it samples from."""
+        return self._vocabulary
+
+    @property
+    def max_context(self) -> int:
+        """Most tokens that context and action may have together."""
+        return self._max_context
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        """Ids that end every action."""
+        return self._stops.eos_ids
+
+    @property
+    def stats(self) -> EngineStats:
+        """What was counted so far."""
+        prompt, cached, sampled = (int(n) for n in self._counts)
+        return EngineStats(prompt_tokens=prompt, cached_tokens=cached, sampled_tokens=sampled)
+
+    @property
+    def shares_weights(self) -> bool:
+        """False: the engine samples from a copy."""
+        return False
+
+    @abstractmethod
+    def _pending(self) -> Iterable[PendingRequest]:
+        """Return the requests that are not answered yet, those that are sampled first."""
+
+    @abstractmethod
+    def _step(self) -> None:
+        """Sample one token for every request that has a place; answer those that end."""
+
+    @abstractmethod
+    def _drop_all(self) -> None:
+        """Forget all requests: half-sampled ones cannot be trusted after a failure."""
+
+    @abstractmethod
+    def _leave(self, request: PendingRequest) -> None:
+        """Forget a request whose coroutine is done with it, answered or not."""
+
+    async def _answer(self, request: PendingRequest) -> Completion:
+        """Wait for the completion of a request, and drive the engine while nobody else does."""
+        loop = asyncio.get_running_loop()
+        try:
+            while request.completion is None:
+                if request.fault is not None:
+                    raise request.fault
+                if self._driver is None:
+                    await self._drive(request)
+                else:
+                    request.signal = loop.create_future()
+                    await request.signal
+        finally:
+            self._leave(request)
+            self._hand_over()
+        return request.completion
+
+    async def _drive(self, own: PendingRequest) -> None:
+        self._driver = own
+        try:
+            while own.completion is None and own.fault is None:
+                # whoever is ready runs first, so that freed places are filled before the step
+                await asyncio.sleep(0)
+                try:
+                    self._step()
+                except Exception as fault:
+                    others = [request for request in self._pending() if request is not own]
+                    self._drop_all()
+                    for request in others:
+                        request.fault = step_failure(fault, self._when_full)
+                        request.wake()
+                    if isinstance(fault, TurngymError):
+                        raise
+                    raise step_failure(fault, self._when_full) from fault
+        finally:
+            self._driver = None
+
+    def _hand_over(self) -> None:
+        """Wake one of those that wait, who must drive now."""
+        if self._driver is None:
+            for request in self._pending():
+                if request.signal is not None:
+                    request.wake()
+                    return
+
+    def _check_request(self, request: Request) -> tuple[Ids, int]:
+        """Return the context of a request, and how many tokens its action may have.
+
+        Raises:
+            BadValueError: No context, or an id that the model does not have.
+            ContextFullError: No room for a single token.
+        """
+        ids = np.asarray(request.ids, dtype=np.int64)
+        if ids.ndim != 1 or not len(ids):
+            raise BadValueError(
+                f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
+            )
+        if ids.min() < 0 or ids.max() >= self._vocabulary:
+            bad = ids[(ids < 0) | (ids >= self._vocabulary)][0]
+            raise BadValueError(
+                f"engine: the context holds id {bad}; expected 0 to {self._vocabulary - 1}."
+            )
+        room = self._max_context - len(ids)
+        if room < 1:
+            raise ContextFullError(
+                f"engine: the context has {len(ids)} tokens and max_context is "
+                f"{self._max_context}: no room for a single token. Shorten the context."
+            )
+        return ids, min(request.sampling.max_tokens, room)
+
+
+def step_failure(fault: BaseException, settings: str) -> TurngymError:
+    """Return the error for all requests of a batch whose step failed.
+
+    Args:
+        fault: What went wrong.
+        settings: What to change when memory ran out, a sentence.
+    """
+    if (full := memory_full(fault, "sampling", settings)) is not None:
+        return full
+    if isinstance(fault, TurngymError):
+        return EngineFault(f"engine: the step of the whole batch failed. {fault}")
+    reason = f"{type(fault).__name__}: {str(fault).strip()[:500]}"
+    return EngineFault(f"engine: the step of the whole batch failed: {reason}")

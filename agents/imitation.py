@@ -1,9 +1,10 @@
-"""Imitation: a model learns what demonstrations show."""
+"""Imitation learning: supervised training on the action tokens of demonstrations."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import torch
@@ -29,8 +30,43 @@ class Score(NamedTuple):
     sampled: float
 
 
-class Pupil:
-    """A model on its way to imitate: one AdamW step per batch of demonstrations.
+class WarmupAdamW:
+    """AdamW on clipped gradients, with a learning rate that rises and then stays.
+
+    Args:
+        weights: What learns.
+        lr: Learning rate after the warm-up.
+        warmup_steps: Steps over which the learning rate rises.
+        max_norm: Gradients are clipped to it.
+        options: Further arguments of :class:`torch.optim.AdamW`.
+    """
+
+    def __init__(
+        self,
+        weights: Iterable[torch.nn.Parameter],
+        *,
+        lr: float,
+        warmup_steps: int,
+        max_norm: float,
+        **options: Any,
+    ) -> None:
+        self._weights, self._lr = list(weights), lr
+        self._warmup_steps, self._max_norm = warmup_steps, max_norm
+        self._optimizer = torch.optim.AdamW(self._weights, lr=lr, **options)
+        self.steps = 0
+
+    def step(self) -> None:
+        """Update the weights by their gradients, which are then gone."""
+        torch.nn.utils.clip_grad_norm_(self._weights, self._max_norm)
+        self.steps += 1
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._lr * min(1.0, self.steps / self._warmup_steps)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+
+
+class ImitationTrainer:
+    """Trains a model to imitate: one AdamW step per batch of demonstrations.
 
     Loss on action tokens only, each weighing the same. Where the processor computes in bfloat16,
     products do (weights and optimiser stay float32).
@@ -44,18 +80,26 @@ class Pupil:
 
     def __init__(self, model: Any, *, lr: float, warmup_steps: int, pad_id: int) -> None:
         self._model = model
-        self._lr = lr
-        self._warmup_steps = warmup_steps
         self._pad_id = pad_id
-        self._optimizer = torch.optim.AdamW(
-            model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+        self._optimizer = WarmupAdamW(
+            model.parameters(),
+            lr=lr,
+            warmup_steps=warmup_steps,
+            max_norm=1.0,
+            betas=(0.9, 0.98),
+            weight_decay=0.01,
+            fused=True,
         )
         self._device = next(model.parameters()).device
         self._half = has_bfloat16(self._device)
-        self.steps = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return self._optimizer.steps
 
     def step(self, demonstrations: Sequence[Demonstration]) -> float:
-        """Learn from one batch; the mean loss per action token in nats before the step."""
+        """Learn from one batch; return the mean loss per action token in nats before the step."""
         self._model.train()
         total = sum(sum(d.acted) for d in demonstrations)
         loss = 0.0
@@ -64,12 +108,7 @@ class Pupil:
             part = functional.cross_entropy(logits, targets, reduction="sum") / total
             part.backward()
             loss += float(part.detach())
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
-        self.steps += 1
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._lr * min(1.0, self.steps / self._warmup_steps)
         self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
         return loss
 
     @torch.no_grad()
@@ -100,22 +139,31 @@ class Pupil:
         ids, where = ids.to(self._device), acted[:, 1:].to(self._device)
         kind = self._device.type
         half = torch.autocast(kind, torch.bfloat16) if self._half else contextlib.nullcontext()
-        # For short rows the plain attention kernel is the fastest on a CPU. Rows are padded on the
-        # right, so a causal model needs no mask.
-        plain = sdpa_kernel(SDPBackend.MATH) if kind == "cpu" else contextlib.nullcontext()
-        with half, plain:
+        # rows are padded on the right, so a causal model needs no mask
+        with half, plain_attention(self._device):
             hidden = self._model.base_model(input_ids=ids, use_cache=False).last_hidden_state
             logits = self._model.get_output_embeddings()(hidden[:, :-1][where])
         return logits.float(), ids[:, 1:][where], where.nonzero()[:, 0]
 
 
-def _chunks(demonstrations: Sequence[Demonstration]) -> Iterator[list[Demonstration]]:
-    """Rows of similar length together, at most :data:`_CHUNK_TOKENS` padded tokens at a time."""
-    chunk: list[Demonstration] = []
-    for row in sorted(demonstrations, key=lambda d: len(d.ids)):
-        if chunk and (len(chunk) + 1) * len(row.ids) > _CHUNK_TOKENS:
+def plain_attention(device: torch.device) -> AbstractContextManager[Any]:
+    """Return a context in which a CPU takes the plain kernel, the fastest one for short rows."""
+    cpu = device.type == "cpu"
+    return sdpa_kernel(SDPBackend.MATH) if cpu else contextlib.nullcontext()
+
+
+def in_chunks(lengths: Sequence[int], tokens: int = _CHUNK_TOKENS) -> Iterator[list[int]]:
+    """Yield places of rows of similar length, at most ``tokens`` padded tokens at a time."""
+    chunk: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda i: lengths[i]):
+        if chunk and (len(chunk) + 1) * lengths[place] > tokens:
             yield chunk
             chunk = []
-        chunk.append(row)
+        chunk.append(place)
     if chunk:
         yield chunk
+
+
+def _chunks(demonstrations: Sequence[Demonstration]) -> Iterator[list[Demonstration]]:
+    for places in in_chunks([len(row.ids) for row in demonstrations]):
+        yield [demonstrations[i] for i in places]

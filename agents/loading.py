@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..envs.errors import BadValueError, MissingExtraError, UnknownNameError
+from .adapters import base_of, load_adapters, merged
 
 if TYPE_CHECKING:
     import torch
@@ -105,8 +106,6 @@ def load_model(
 
 
 def _with_adapters(folder: Path, dtype: str | torch.dtype, device: str | torch.device) -> Any:
-    from .adapters import base_of, load_adapters, merged
-
     base = load_model(base_of(folder), dtype=dtype, device=device)
     return merged(load_adapters(base, folder)).eval()
 

@@ -37,7 +37,7 @@ def _kernels() -> ModuleType | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Knobs:
+class DrawSettings:
     """How each row of a batch is drawn, every array ``[rows]``.
 
     Attributes:
@@ -51,17 +51,17 @@ class Knobs:
     top_k: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, drawn: Sequence[Sampling]) -> Knobs:
-        """The knobs of these rows."""
+    def of(cls, drawn: Sequence[Sampling]) -> DrawSettings:
+        """Gather the settings of these rows."""
         return cls(
             temperature=np.array([s.temperature for s in drawn], dtype=np.float32),
             top_p=np.array([s.top_p for s in drawn], dtype=np.float32),
             top_k=np.array([s.top_k for s in drawn], dtype=np.int64),
         )
 
-    def at(self, which: npt.NDArray[np.int64]) -> Knobs:
+    def at(self, which: npt.NDArray[np.int64]) -> DrawSettings:
         """Those of the rows ``which``."""
-        return Knobs(self.temperature[which], self.top_p[which], self.top_k[which])
+        return DrawSettings(self.temperature[which], self.top_p[which], self.top_k[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def uniforms(seed: int, n: int) -> npt.NDArray[np.float32]:
     return (stream.random_raw(n) >> np.uint64(40)).astype(np.float32) * _STEP
 
 
-def draw(logits: torch.Tensor, knobs: Knobs, uniform: npt.NDArray[np.float32]) -> Drawn:
+def draw(logits: torch.Tensor, settings: DrawSettings, uniform: npt.NDArray[np.float32]) -> Drawn:
     """Sample one token per row by inverting the cumulative distribution.
 
     Log-probabilities and entropies are those of the tempered distribution over the whole
@@ -102,15 +102,15 @@ def draw(logits: torch.Tensor, knobs: Knobs, uniform: npt.NDArray[np.float32]) -
 
     Args:
         logits: ``[rows, vocabulary]`` in float32.
-        knobs: Temperatures and cuts.
+        settings: Temperatures and cuts.
         uniform: One number in [0, 1) per row.
     """
     device = logits.device
-    cut = (knobs.top_p < 1) | (knobs.top_k > 0)
+    cut = (settings.top_p < 1) | (settings.top_k > 0)
     if device.type == "cpu" and not cut.any() and (kernels := compiled_loops()) is not None:
-        return _draw_native(kernels, logits, knobs.temperature, uniform)
-    greedy = knobs.temperature == 0
-    heat = np.where(greedy, np.float32(1), knobs.temperature)
+        return _draw_native(kernels, logits, settings.temperature, uniform)
+    greedy = settings.temperature == 0
+    heat = np.where(greedy, np.float32(1), settings.temperature)
     if (heat != 1).any():
         logits = logits / torch.from_numpy(heat).to(device)[:, None]
     probs = logits.softmax(-1)
@@ -120,7 +120,7 @@ def draw(logits: torch.Tensor, knobs: Knobs, uniform: npt.NDArray[np.float32]) -
     if not expected.isfinite().all():  # tokens that the model rules out: 0 * -inf counts as 0
         expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
     entropies = (log_total - expected).clamp_(0.0)
-    masses = _cut(probs, knobs, cut) if cut.any() else probs
+    masses = _cut(probs, settings, cut) if cut.any() else probs
     tokens = _invert(masses, torch.from_numpy(uniform).to(device))
     if greedy.any():
         tokens = torch.where(torch.from_numpy(greedy).to(device), logits.argmax(-1), tokens)
@@ -186,14 +186,14 @@ def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Ten
     return index[:, 0], rest[:, 0].clamp_(0.0, BELOW_ONE)
 
 
-def _cut(probs: torch.Tensor, knobs: Knobs, cut: npt.NDArray[np.bool_]) -> torch.Tensor:
+def _cut(probs: torch.Tensor, settings: DrawSettings, cut: npt.NDArray[np.bool_]) -> torch.Tensor:
     """Zero the mass outside top-k and the nucleus in the rows that ask for it."""
     rows = torch.from_numpy(np.flatnonzero(cut)).to(probs.device)
     sub = probs[rows]
     size = sub.shape[-1]
-    top_k = np.where(knobs.top_k[cut] > 0, knobs.top_k[cut], size)
+    top_k = np.where(settings.top_k[cut] > 0, settings.top_k[cut], size)
     keep_k = torch.from_numpy(np.minimum(top_k, size)).to(probs.device)
-    top_p = torch.from_numpy(knobs.top_p[cut]).to(probs.device)
+    top_p = torch.from_numpy(settings.top_p[cut]).to(probs.device)
     ordered, order = sub.sort(dim=-1, descending=True, stable=True)
     rank = torch.arange(size, device=probs.device)
     ordered = ordered.masked_fill(rank >= keep_k[:, None], 0.0)

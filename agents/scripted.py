@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -14,6 +14,7 @@ from ..envs.erring import checked_mistakes
 from ..envs.errors import BadValueError, EpisodeError, UnknownNameError
 
 LINE = "\n"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""How the laptop model is built: words, then reading, then erring."""
+"""Builds the laptop model: its tokenizer, clean demonstrations, then some with mistakes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from ..envs.api import TextEnv
 from ..envs.errors import BadValueError
 from .blank import blank_decoder
-from .demonstrations import Teacher
-from .imitation import Pupil
+from .demonstrations import Demonstrator
+from .imitation import ImitationTrainer
 from .render import PlainRenderer
-from .starter import Progress, Stage, StarterSettings
+from .starter_settings import Progress, Stage, StarterSettings
 from .tokenizer_training import train_tokenizer
 
 _CHECK_EVERY = 25
@@ -24,7 +24,7 @@ def build(
     folder: Path,
     env: TextEnv[Any, Any],
     settings: StarterSettings,
-    tell: Callable[[Progress], None],
+    on_progress: Callable[[Progress], None],
 ) -> dict[str, Any]:
     """Build the model and its tokenizer into ``folder``.
 
@@ -34,24 +34,24 @@ def build(
     Raises:
         BadValueError: The model did not learn to read.
     """
-    tell(Progress("words", 0, 1, 0.0))
-    texts = Teacher(env, "train", settings.seed, policy=settings.reader).texts(settings.texts)
+    on_progress(Progress("words", 0, 1, 0.0))
+    texts = Demonstrator(env, "train", settings.seed, policy=settings.reader).texts(settings.texts)
     tokenizer = train_tokenizer(texts, vocab_size=settings.vocab_size, max_length=settings.context)
     model = blank_decoder(tokenizer, settings)
-    lesson = _Lesson(env, model, PlainRenderer(tokenizer), settings, tell)
+    training = _Training(env, model, PlainRenderer(tokenizer), settings, on_progress)
     report = {
         "parameters": sum(p.numel() for p in model.parameters()),
         "vocabulary": len(tokenizer),
-        "reading": lesson.read(),
-        "erring": lesson.err(),
+        "reading": training.read(),
+        "erring": training.err(),
     }
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return report
 
 
-class _Lesson:
-    """Both stages of the teaching of one model."""
+class _Training:
+    """Both stages of the training of one model."""
 
     def __init__(
         self,
@@ -59,18 +59,18 @@ class _Lesson:
         model: Any,
         renderer: PlainRenderer,
         settings: StarterSettings,
-        tell: Callable[[Progress], None],
+        on_progress: Callable[[Progress], None],
     ) -> None:
         self._env, self._model, self._renderer = env, model, renderer
-        self._settings, self._tell = settings, tell
-        dev = Teacher(env, "dev", settings.seed, policy=settings.reader)
+        self._settings, self._on_progress = settings, on_progress
+        dev = Demonstrator(env, "dev", settings.seed, policy=settings.reader)
         self._held_out = dev.demonstrations(settings.held_out, renderer)
 
     def read(self) -> dict[str, float]:
-        """Clean demonstrations until held-out ones are reproduced."""
+        """Train on clean demonstrations until held-out ones are reproduced."""
         s = self._settings
-        teacher = Teacher(self._env, "train", s.seed + 1, policy=s.reader)
-        report = self._teach("reading", teacher, s.lr, s.read_steps, s.read_until)
+        source = Demonstrator(self._env, "train", s.seed + 1, policy=s.reader)
+        report = self._train("reading", source, s.lr, s.read_steps, s.read_until)
         if report["greedy"] < s.read_least:
             raise BadValueError(
                 f"starter: after {report['steps']} clean steps the model reproduces "
@@ -80,30 +80,32 @@ class _Lesson:
         return report
 
     def err(self) -> dict[str, float]:
-        """Demonstrations with mistakes, for a fixed number of steps."""
+        """Train on demonstrations with mistakes, for a fixed number of steps."""
         s = self._settings
-        teacher = Teacher(self._env, "train", s.seed + 2, mistakes=s.mistakes)
-        return self._teach("erring", teacher, s.err_lr, s.err_steps, None)
+        source = Demonstrator(self._env, "train", s.seed + 2, mistakes=s.mistakes)
+        return self._train("erring", source, s.err_lr, s.err_steps, None)
 
-    def _teach(
-        self, stage: Stage, teacher: Teacher, lr: float, steps: int, until: float | None
+    def _train(
+        self, stage: Stage, source: Demonstrator, lr: float, steps: int, until: float | None
     ) -> dict[str, float]:
         s = self._settings
-        pupil = Pupil(self._model, lr=lr, warmup_steps=s.warmup_steps, pad_id=self._renderer.pad_id)
+        trainer = ImitationTrainer(
+            self._model, lr=lr, warmup_steps=s.warmup_steps, pad_id=self._renderer.pad_id
+        )
         began, tokens = time.perf_counter(), 0
-        score = pupil.score(self._held_out)
-        self._tell(Progress(stage, 0, steps, score.greedy))
+        score = trainer.score(self._held_out)
+        self._on_progress(Progress(stage, 0, steps, score.greedy))
         for step in range(1, steps + 1):
-            batch = teacher.demonstrations(s.batch, self._renderer)
-            pupil.step(batch)
+            batch = source.demonstrations(s.batch, self._renderer)
+            trainer.step(batch)
             tokens += sum(len(d.ids) for d in batch)
             if step == steps or (until is not None and step % _CHECK_EVERY == 0):
-                score = pupil.score(self._held_out)
-            self._tell(Progress(stage, step, steps, score.greedy))
+                score = trainer.score(self._held_out)
+            self._on_progress(Progress(stage, step, steps, score.greedy))
             if until is not None and score.greedy >= until:
                 break
         return {
-            "steps": pupil.steps,
+            "steps": trainer.steps,
             "tokens": tokens,
             "seconds": round(time.perf_counter() - began, 1),
             "greedy": round(score.greedy, 4),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..envs.errors import BadValueError
+from .render import end_of_message
 from .token_text import TokenText
 
 Ids = npt.NDArray[np.int64]
@@ -90,3 +92,13 @@ class StopRules:
         if not may and token not in self.eos_ids:
             self._watch[which, token] = False
         return may
+
+
+def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    """All ids that end a text according to model, generation settings, tokenizer and template."""
+    found: set[int] = {end_of_message(tokenizer), int(tokenizer.eos_token_id)}
+    for config in (model.config, getattr(model, "generation_config", None)):
+        value = getattr(config, "eos_token_id", None)
+        if value is not None:
+            found |= set(value) if isinstance(value, (list, tuple)) else {int(value)}
+    return frozenset(int(i) for i in found)

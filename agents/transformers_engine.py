@@ -7,24 +7,29 @@ that ends frees its place at once, and there is no barrier between turns.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..envs.errors import BadValueError, EpisodeError, TurngymError
+from ..envs.errors import BadValueError, EpisodeError
 from .adapters import merged
 from .batch import Batch, Job
-from .copied_engine import CopiedEngine
-from .engine import Completion, Request, StopReason
-from .engine_setup import broken, cache_bytes, choose_forward, end_ids
-from .forward import Piece
+from .engine import (
+    Completion,
+    CopiedEngine,
+    EngineSource,
+    PendingRequest,
+    Request,
+    StopReason,
+)
+from .fast_decoder import FastDecoder, why_not_fast
+from .forward import Forward, Piece
 from .kv_pool import Ids, KvPool
-from .loading import check_context, check_match, context_limit, resolve_dtype
-from .sampling import draw
-from .stopping import StopRules
+from .loading import check_context, check_match, context_limit, load_model, resolve_dtype
+from .sampling import compiled_loops, draw
+from .stopping import StopRules, end_ids
 from .token_text import TokenText
 
 _UNBOUNDED_CONTEXT = 32_768
@@ -74,13 +79,12 @@ class TransformersEngine(CopiedEngine):
         self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
         vocabulary = self._forward.vocabulary
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
-        super().__init__(stops, vocabulary, most)
+        when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
+        super().__init__(stops, vocabulary, most, when_full)
         self._chunk = 1024 if device.type == "cpu" else 16_384
         self._max_batch = max_batch
-        self._knobs = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         self._waiting: list[Job] = []
         self._batch = Batch()
-        self._driver: Job | None = None
 
     def release(self, cache: int | None) -> None:
         """The handle will not be used again."""
@@ -117,67 +121,31 @@ class TransformersEngine(CopiedEngine):
         """
         job = self._accept(request)
         self._waiting.append(job)
-        loop = asyncio.get_running_loop()
-        try:
-            while job.completion is None:
-                if self._driver is None:
-                    await self._drive(job)
-                else:
-                    job.signal = loop.create_future()
-                    await job.signal
-        finally:
-            if job.completion is None:
-                self._give_up(job)
-            self._hand_over()
-        done = job.completion
-        assert done is not None
-        return done
+        return await self._answer(job)
 
-    # ------------------------------------------------------------------ driving
+    # ------------------------------------------------------------------ requests and steps
 
-    async def _drive(self, own: Job) -> None:
-        self._driver = own
-        try:
-            while own.completion is None:
-                # whoever is ready runs first, so that freed places are filled before the step
-                await asyncio.sleep(0)
-                try:
-                    with torch.inference_mode():
-                        self._step()
-                except Exception as fault:
-                    self._fail(own, fault)
-                    if isinstance(fault, TurngymError):
-                        raise
-                    raise broken(fault, self._knobs) from fault
-        finally:
-            self._driver = None
+    def _pending(self) -> tuple[Job, ...]:
+        return (*self._batch.jobs, *self._waiting)
 
-    def _hand_over(self) -> None:
-        """Somebody who waits must drive."""
-        if self._driver is None:
-            for job in (*self._batch.jobs, *self._waiting):
-                if job.signal is not None:
-                    job.wake()
-                    return
-
-    def _fail(self, own: Job, fault: BaseException) -> None:
-        """A broken step breaks every request: half-fed rows cannot be trusted."""
-        others = [j for j in (*self._batch.jobs, *self._waiting) if j is not own]
+    def _drop_all(self) -> None:
+        for job in self._pending():
+            job.row = None
         self._batch, self._waiting = Batch(), []
         self._pool.clear()
-        for job in others:
-            job.row = None
-            if job.signal is not None and not job.signal.done():
-                job.signal.set_exception(broken(fault, self._knobs))
 
-    def _give_up(self, job: Job) -> None:
-        if job in self._waiting:
-            self._waiting.remove(job)
-        elif job in self._batch.jobs:
-            if job.row is not None:
-                self._pool.drop(job.row)
-            self._batch.remove(np.array([j is job for j in self._batch.jobs]))
+    def _leave(self, request: PendingRequest) -> None:
+        if request.completion is not None:
+            return
+        self._waiting = [job for job in self._waiting if job is not request]
+        gone = np.array([job is request for job in self._batch.jobs], dtype=bool)
+        if gone.any():
+            row = self._batch.jobs[int(gone.argmax())].row
+            if row is not None:
+                self._pool.drop(row)
+            self._batch.remove(gone)
 
+    @torch.inference_mode()
     def _step(self) -> None:
         """Admit what waits, then one token for every running row."""
         if self._waiting and len(self._batch) < self._max_batch:
@@ -196,7 +164,7 @@ class TransformersEngine(CopiedEngine):
     # ------------------------------------------------------------------ admission
 
     def _accept(self, request: Request) -> Job:
-        ids, limit = self._checked(request)
+        ids, limit = self._check_request(request)
         job = Job(request, ids, limit, self._stops.index(request.sampling.stop))
         if not self._pool.fits(job.most_cached):
             raise BadValueError(
@@ -305,8 +273,8 @@ class TransformersEngine(CopiedEngine):
     def _sample(self, which: Ids, logits: torch.Tensor) -> None:
         batch = self._batch
         everyone = len(which) == len(batch)
-        knobs = batch.knobs if everyone else batch.knobs.at(which)
-        drawn = draw(logits, knobs, batch.uniform(which))
+        settings = batch.settings if everyone else batch.settings.at(which)
+        drawn = draw(logits, settings, batch.uniform(which))
         drawn.check_finite()
         batch.record_likeliest(which, logits)
         full = batch.record(which, drawn)
@@ -345,3 +313,48 @@ class TransformersEngine(CopiedEngine):
             top_logprobs=np.stack(job.likeliest) if job.likeliest else None,
         )
         job.wake()
+
+
+def build(source: EngineSource) -> TransformersEngine:
+    """Build the engine from the learner's model, or from one that is loaded for it alone.
+
+    Raises:
+        BadValueError: No model, or one that cannot be sampled from.
+    """
+    model = source.learner
+    return TransformersEngine(
+        load_model(source.model, device=source.device) if model is None else model,
+        source.tokenizer,
+        max_batch=source.max_batch,
+        dtype=source.dtype,
+        max_context=source.max_context,
+    )
+
+
+def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
+    """The packed decoder where it knows the model, else the model's own forward.
+
+    With numba on few cores the packed decoder's own loops are compiled.
+
+    Raises:
+        BadValueError: Neither can sample from it; the message says why.
+    """
+    if why_not_fast(model, max_context) is None:
+        if compiled_loops() is not None:
+            from .native_decoder import NativeDecoder, why_not_native  # needs numba
+
+            if why_not_native(model, dtype) is None:
+                return NativeDecoder(model, dtype, max_context)
+        return FastDecoder(model, dtype, max_context)
+    from .hf_forward import HfForward  # transformers is slow to import
+
+    return HfForward(model, dtype, max_context)
+
+
+def cache_bytes(gib: float | None, device: torch.device) -> int:
+    """Memory for keys and values: 2 GiB on a CPU, half of what is free on CUDA, or as asked."""
+    if gib is not None:
+        return int(gib * 2**30)
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0] // 2
+    return 2 * 2**30

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import torch
 
 from .engine import Floats, Request
-from .sampling import Knobs, draw, likeliest, uniforms
+from .sampling import DrawSettings, draw, likeliest, uniforms
 
 KEY = "turngym"
 _interface = importlib.import_module("vllm.v1.sample.logits_processor")
@@ -68,7 +68,7 @@ class Drawing(_Base):
         self._mine: npt.NDArray[np.int64] | None = None
         self._drafts: list[Draft] = []
         self._sampled: list[Sequence[int]] = []
-        self._knobs = Knobs.of([])
+        self._settings = DrawSettings.of([])
 
     def is_argmax_invariant(self) -> bool:
         """False: it runs before temperature and always."""
@@ -107,7 +107,7 @@ class Drawing(_Base):
         uniform = np.array(
             [d.uniforms[t] for d, t in zip(self._drafts, at, strict=True)], dtype=np.float32
         )
-        drawn = draw(own, self._knobs, uniform)
+        drawn = draw(own, self._settings, uniform)
         tokens = drawn.tokens
         for i, (draft, t) in enumerate(zip(self._drafts, at, strict=True)):
             draft.logprobs[t], draft.entropies[t] = drawn.logprobs[i], drawn.entropies[i]
@@ -127,4 +127,4 @@ class Drawing(_Base):
         self._mine = np.array([i for i, _ in mine], dtype=np.int64)
         self._drafts = [row.draft for _, row in mine if row.draft is not None]
         self._sampled = [row.sampled for _, row in mine]
-        self._knobs = Knobs.of([draft.request.sampling for draft in self._drafts])
+        self._settings = DrawSettings.of([draft.request.sampling for draft in self._drafts])

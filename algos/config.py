@@ -13,12 +13,11 @@ import gymnasium as gym
 
 from ..agents.adapters import LoraSettings
 from ..agents.attention import Attention
+from ..agents.engine_setup import EngineSettings
 from ..agents.render import Style
-from ..agents.vllm_settings import VllmSettings
 from ..envs.digest import digest_of
 from ..envs.errors import BadValueError
 from ..envs.registry import find_world
-from .engine_settings import EngineName, check_lag
 from .evaluate import EvalSet
 from .importance import check_importance
 from .learner_settings import LearnerSettings
@@ -108,8 +107,8 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig:
-    """A training run.
+class TrainConfig(EngineSettings):
+    """A training run; what samples its actions are the inherited settings.
 
     Attributes:
         env: Where the policy is trained.
@@ -120,7 +119,6 @@ class TrainConfig:
         split: Split of the training tasks.
         seed: Of everything: tasks, episodes, sampling, order of mini batches.
         max_tokens: Most tokens of one action.
-        max_context: Most tokens of context and action together; None for the model's own limit.
         eval_every: Training steps between evaluations; 0 evaluates before and after only.
         eval_temperature: Of sampling in evaluations; 0 is greedy.
         checkpoint_every: Training steps between checkpoints.
@@ -128,17 +126,12 @@ class TrainConfig:
         transcripts: Episodes per evaluation that are written out as text.
         keep_rollouts: Groups of the first step, and of each step with a checkpoint, that are
             written with every number per token; 0 for none.
-        max_batch: Most actions that are sampled at a time.
-        engine: ``"transformers"`` samples in this process from a copy; ``"vllm"`` through vLLM.
-        engine_dtype: Number format of sampling.
-        vllm: Settings of the engine ``"vllm"``.
         max_lag: Play while the learner trains, with weights that are so many updates old (1 hides
             playing behind training); 0 plays in a thread, but in turn. None plays and trains in
             turn. From 1 up, a CPU's rounding may depend on what runs at the same time.
         importance_cap: Multiply each token's gradient by ``min(importance_cap, learner / engine)``
             of its probabilities, against lag and the engine's rounding (2 is usual); None leaves
             it alone.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"``.
         learner: How the learner computes.
         weights: Number format of the weights. With ``"bfloat16"`` the optimiser keeps a float32
             copy of those that learn.
@@ -156,20 +149,14 @@ class TrainConfig:
     split: str = "train"
     seed: int = 0
     max_tokens: int = 64
-    max_context: int | None = None
     eval_every: int = 10
     eval_temperature: float = 0.0
     checkpoint_every: int = 10
     keep: int = 2
     transcripts: int = 8
     keep_rollouts: int = 2
-    max_batch: int = 64
-    engine: EngineName = "transformers"
-    engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    vllm: VllmSettings = field(default_factory=VllmSettings)
     max_lag: int | None = None
     importance_cap: float | None = None
-    device: str = "auto"
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     weights: Literal["float32", "bfloat16"] = "float32"
     attention: Attention = "auto"
@@ -177,6 +164,7 @@ class TrainConfig:
     render: Style = "auto"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, least in (
             ("max_tokens", 1),
             ("eval_every", 0),
@@ -184,14 +172,13 @@ class TrainConfig:
             ("keep", 1),
             ("transcripts", 0),
             ("keep_rollouts", 0),
-            ("max_batch", 1),
             ("seed", 0),
         ):
             if getattr(self, name) < least:
                 raise BadValueError(
                     f"training: {name} is {getattr(self, name)}; expected at least {least}."
                 )
-        check_lag(self.engine, self.vllm, self.max_lag, self.importance_cap)
+        self._check_lag()
         check_importance(self.recipe, self.importance_cap)
         if self.max_lag and self.recipe.tracker is not None:
             raise BadValueError(
@@ -202,6 +189,20 @@ class TrainConfig:
         names = [e.name for e in self.evals]
         if len(set(names)) != len(names):
             raise BadValueError(f"training: evaluation sets {names} need names of their own.")
+
+    def _check_lag(self) -> None:
+        lag, cap = self.max_lag, self.importance_cap
+        if lag is not None and lag < 0:
+            raise BadValueError(f"training: max_lag is {lag}; expected 0 or more, or none.")
+        if lag and self.vllm.sleep:
+            raise BadValueError(
+                f"training: max_lag is {lag}, so the engine plays while the learner trains, but "
+                "vllm.sleep takes its memory away meanwhile. Switch one of them off."
+            )
+        if cap is not None and not cap >= 1:
+            raise BadValueError(
+                f"training: importance_cap is {cap}; expected at least 1, or none for no weights."
+            )
 
     def resolved(self, model_digest: str) -> dict[str, Any]:
         """All settings as JSON data, with the digest of the starting model."""

@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium as gym
 
 from ..agents.engine import Sampling, TrainingEngine
+from ..agents.engine_setup import build_engine
 from ..agents.render import Renderer
-from ..agents.transformers_engine import TransformersEngine
 from ..envs.errors import BadValueError
 from .cluster.engine import RemoteEngine, RemotePlayer
 from .config import TrainConfig
@@ -23,7 +23,7 @@ EngineMaker = Callable[[TrainConfig, Any, Any], TrainingEngine]
 
 
 def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEngine:
-    """The engine that plays a run's rollouts.
+    """Return the engine that plays a run's rollouts.
 
     Args:
         config: Of the run.
@@ -32,29 +32,9 @@ def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEng
 
     Raises:
         BadValueError: The engine cannot sample from this model.
-        MissingExtraError: vLLM is not installed.
+        MissingExtraError: The engine's package is not installed.
     """
-    if config.engine == "vllm":
-        from ..agents.vllm_engine import VllmEngine  # vLLM takes a quarter of a minute to import
-
-        engine = VllmEngine(
-            config.model,
-            tokenizer,
-            max_batch=config.max_batch,
-            dtype=config.engine_dtype,
-            max_context=config.max_context,
-            settings=config.vllm,
-        )
-        if config.vllm.prove_sync:
-            engine.prove_sync(policy)
-        return engine
-    return TransformersEngine(
-        policy,
-        tokenizer,
-        max_batch=config.max_batch,
-        dtype=config.engine_dtype,
-        max_context=config.max_context,
-    )
+    return build_engine(config.model, tokenizer, config, learner=policy)
 
 
 def make_player(

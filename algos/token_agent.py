@@ -8,10 +8,10 @@ from typing import Any
 import gymnasium as gym
 
 from ..agents.engine import Sampling
-from ..agents.loading import load_model, load_tokenizer
+from ..agents.engine_setup import EngineSettings, build_engine
+from ..agents.loading import load_tokenizer
 from ..agents.render import make_renderer
 from ..agents.scripted import text_env
-from ..agents.transformers_engine import TransformersEngine
 from .contracts import Start
 from .evaluate import EvalSet, Evaluation, evaluate_model
 from .forest import Tree
@@ -27,11 +27,11 @@ class TokenAgent:
         model: Folder or hub name.
         max_tokens: Most tokens of one action.
         temperature: 0 is greedy.
-        max_batch: Most actions that are sampled at a time.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"``.
+        engine: Which engine samples, and how; None for the default one.
 
     Raises:
         BadValueError: Not a model, or not one that can be sampled from.
+        MissingExtraError: The engine's package is not installed.
     """
 
     def __init__(
@@ -40,14 +40,11 @@ class TokenAgent:
         *,
         max_tokens: int = 64,
         temperature: float = 0.0,
-        max_batch: int = 64,
-        device: str = "auto",
+        engine: EngineSettings | None = None,
     ) -> None:
         self.tokenizer = load_tokenizer(model)
         self.sampling = Sampling(max_tokens=max_tokens, temperature=temperature)
-        self.engine = TransformersEngine(
-            load_model(model, device=device), self.tokenizer, max_batch=max_batch
-        )
+        self.engine = build_engine(model, self.tokenizer, engine or EngineSettings())
 
     def evaluate(self, what: EvalSet, report: Reporter | None = None) -> Evaluation:
         """Play every task of the set once.

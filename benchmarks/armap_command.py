@@ -10,10 +10,18 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ..agents.armap.generation import Maker, PairSettings, Player, planner_player, policy_player
+from ..agents.armap.generation import (
+    Maker,
+    PairSettings,
+    Player,
+    Relabeller,
+    planner_player,
+    policy_player,
+)
 from ..agents.armap.pair_scores import PairScores, evaluate_pairs
 from ..agents.armap.records import Pair, read_pairs, write_pairs
-from ..agents.armap.settings import PRESETS, LoraSettings, ReadingSettings, RewardTraining
+from ..agents.armap.settings import ARMAP_LORA, PRESETS, ReadingSettings, RewardTraining
+from ..agents.engine_setup import build_engine
 from ..agents.scripted import ExpertPolicy, scripted, scripted_names, text_env
 from ..algos.config import EnvConfig
 from ..algos.progress import Reporter, reporter
@@ -86,8 +94,9 @@ def train(action: ArmapTrain) -> None:
     how, reading = _how(action)
     shown, held = _split(action)
     from ..agents.armap.reward_model import RewardModel
-    from ..agents.armap.reward_training import Lesson, train_reward_model
     from ..agents.loading import load_model, load_tokenizer
+    from ..algos.supervised.epochs import TrainingProgress
+    from ..algos.supervised.reward_model import train_reward_model
 
     report = reporter()
     folder = _folder(action.model, action.env, report)
@@ -95,8 +104,8 @@ def train(action: ArmapTrain) -> None:
     reward = RewardModel(model, load_tokenizer(folder, pad="eos"), reading, seed=how.seed)
     with report.bar("training") as bar:
 
-        def tell(lesson: Lesson) -> None:
-            bar.update(lesson.step / lesson.steps, f"loss {lesson.loss:.3f}")
+        def tell(now: TrainingProgress) -> None:
+            bar.update(now.step / now.steps, f"loss {now.loss:.3f}")
 
         told = train_reward_model(reward, shown, how, tell)
     scores = evaluate_pairs(reward, held)
@@ -115,30 +124,23 @@ def _player(name: str, action: ArmapPairs, world: TextEnv[Any, Any], report: Rep
     from ..agents.armap.actors import EngineActor
     from ..agents.armap.planners import Sampling
     from ..agents.armap.search import Tools
-    from ..agents.loading import load_model, load_tokenizer
+    from ..agents.loading import load_tokenizer
     from ..agents.render import make_renderer
-    from ..agents.transformers_engine import TransformersEngine
 
     folder = _folder(name, action.env, report)
     tokenizer = load_tokenizer(folder)
-    model = load_model(folder, device=action.device)
-    engine = TransformersEngine(model, tokenizer, max_batch=action.max_batch)
+    engine = build_engine(folder, tokenizer, action.sampler)
     first = EngineActor(engine, make_renderer(tokenizer, tools=world.tools), action.max_tokens)
     planner = Sampling(temperature=action.temperature)
     return planner_player(planner, lambda: Tools(actor=first.for_search()))
 
 
 def _relabeller(name: str, action: ArmapPairs) -> Any:
-    from ..agents.armap.relabel import Relabeller
-    from ..agents.loading import load_model, load_tokenizer
+    from ..agents.loading import load_tokenizer
     from ..agents.prompting import EngineModel
-    from ..agents.transformers_engine import TransformersEngine
 
     tokenizer = load_tokenizer(name)
-    engine = TransformersEngine(
-        load_model(name, device=action.device), tokenizer, max_batch=action.max_batch
-    )
-    model = EngineModel(engine, tokenizer)
+    model = EngineModel(build_engine(name, tokenizer, action.sampler), tokenizer)
     return Relabeller(model, chat=model.chats, seed=action.seed)
 
 
@@ -154,7 +156,7 @@ def _how(action: ArmapTrain) -> tuple[RewardTraining, ReadingSettings]:
     changed = {name: value for name, value in given.items() if value is not None}
     how = replace(how, **changed, seed=action.seed)
     if (rank := action.lora_rank) is not None:
-        how = replace(how, lora=LoraSettings(rank=rank) if rank else None)
+        how = replace(how, lora=replace(ARMAP_LORA, rank=rank) if rank else None)
     if how.lora is None and action.dtype != "float32":
         raise BadValueError(f"--dtype {action.dtype}: training all weights needs float32.")
     return how, ReadingSettings(max_tokens=action.max_length or most, closing=action.closing)

@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 
 import tyro
 
+from ..agents.engine_setup import EngineSettings
+from .model_options import Sampler
+
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Players = tuple[str, ...]
 
@@ -33,9 +36,8 @@ class ArmapPairs:
             out: the environment's own first prompt.
         temperature: Of models that play.
         max_tokens: Most tokens of a model's action.
-        max_batch: Most actions that are sampled at a time.
         seed: Of everything.
-        device: auto, cpu or cuda.
+        sampler: What samples the actions of models.
     """
 
     out: str
@@ -51,9 +53,8 @@ class ArmapPairs:
     hindsight: str | None = None
     temperature: float = 1.0
     max_tokens: int = 64
-    max_batch: int = 64
     seed: int = 0
-    device: str = "auto"
+    sampler: Sampler = field(default_factory=EngineSettings)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,8 +37,8 @@ def run(command: DemoCommand) -> None:
         seed=command.seed,
         max_tokens=16,
         eval_temperature=1.0,
-        max_batch=128,
         checkpoint_every=20,
+        **vars(command.sampler),
     )
     folder = Path(command.run_dir) if command.run_dir else _next_folder(Path("runs"))
     report.note("2. GRPO: 16 questions a step, 8 attempts each; the better ones are made likelier")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ..agents.drrn.policy import DrrnPolicy, load_drrn, save_drrn
 from ..agents.drrn.settings import DrrnSettings, DrrnTraining
-from ..agents.drrn.training import Progress, train_drrn
 from ..agents.scripted import RandomPolicy
 from ..algos.evaluate import EvalSet, evaluate_policy
 from ..algos.progress import reporter
+from ..algos.supervised.drrn import DrrnProgress, train_drrn
 from .drrn_options import DrrnCommand
 from .machine import prepare
 from .options import WorldOptions
@@ -35,7 +35,7 @@ def run(command: DrrnCommand) -> None:
     report, start = reporter(), time.monotonic()
     with report.bar(f"DRRN on {command.env}") as bar:
 
-        def tell(at: Progress) -> None:
+        def tell(at: DrrnProgress) -> None:
             done = min(1.0, at.steps / training.steps)
             bar.update(done, f"{at.episodes} episodes, latest returns {at.recent:.3f}")
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from ..agents.drrn.settings import read_manifest
-from ..agents.prompting import PROMPTING
 from ..agents.scripted import scripted, scripted_names
 from ..algos.config import EvalConfig
 from ..algos.evaluate import (
@@ -26,7 +25,6 @@ from ..algos.evaluate import (
 )
 from ..algos.progress import Bar, Reporter, reporter
 from ..algos.result import SetScore
-from ..envs.api import Policy
 from ..envs.errors import BadValueError, TurngymError
 from .machine import prepare
 from .models import model_path
@@ -162,20 +160,32 @@ def _evaluate(
     report: Reporter,
     asked: Asked | None,
 ) -> list[Evaluation]:
-    if agent in scripted_names(sets[0].world):
-        world = sets[0].world
-        return [_scripted(agent, lambda s: scripted(agent, s, world), w, report) for w in sets]
+    world = sets[0].world
+    if agent in scripted_names(world):
+        return _on_each(
+            agent,
+            sets,
+            report,
+            lambda what, tick: evaluate_policy(what, lambda s: scripted(agent, s, world), tick),
+        )
     if agent.startswith(DRRN):
         from ..agents.drrn.policy import DrrnPolicy, load_drrn
 
         prepare(small=True)
         network = load_drrn(agent.removeprefix(DRRN))
         made = partial(DrrnPolicy, network, command.temperature)
-        return [_scripted(agent, made, what, report) for what in sets]
-    if asked is not None and agent in PROMPTING:
-        return [_prompted(agent, what, command, report, asked) for what in sets]
-    if asked is not None and agent in PLANNING:
-        return _planned(agent, sets, command, report, asked)
+        return _on_each(agent, sets, report, lambda what, tick: evaluate_policy(what, made, tick))
+    if asked is not None and agent in ASKING:
+        plans = agent in PLANNING
+        seat = planning(agent, command, asked, world) if plans else asked.seat(agent, command)
+
+        async def scored(what: EvalSet, tick: Tick) -> Evaluation:
+            try:
+                return await seat.evaluate(what, tick)
+            finally:
+                await asked.model.close()
+
+        return _on_each(agent, sets, report, lambda what, tick: asyncio.run(scored(what, tick)))
     from ..algos.token_agent import TokenAgent
 
     prepare(small=False)
@@ -183,53 +193,25 @@ def _evaluate(
         agent,
         max_tokens=ACTION_TOKENS if command.max_tokens is None else command.max_tokens,
         temperature=command.temperature,
-        max_batch=command.max_batch,
-        device=command.device,
+        engine=command.sampler,
     )
     return [model.evaluate(what, report) for what in sets]
 
 
-def _scripted(
-    agent: str, made: Callable[[int], Policy], what: EvalSet, report: Reporter
-) -> Evaluation:
-    count = len(what.tasks)
-    with report.bar(f"{agent} on {what.name}") as bar:
-        return evaluate_policy(
-            what,
-            made,
-            lambda n: bar.update(n / count, f"{n} of {count}"),
-        )
-
-
-def _prompted(
-    agent: str, what: EvalSet, command: EvalCommand, report: Reporter, asked: Asked
-) -> Evaluation:
-    count = len(what.tasks)
-    with report.bar(f"{agent} on {what.name}") as bar:
-        return asyncio.run(
-            asked.seat(agent, command).evaluate(
-                what, lambda n: bar.update(n / count, f"{n} of {count}")
-            )
-        )
-
-
-def _planned(
-    agent: str, sets: list[EvalSet], command: EvalCommand, report: Reporter, asked: Asked
+def _on_each(
+    agent: str,
+    sets: Sequence[EvalSet],
+    report: Reporter,
+    evaluate: Callable[[EvalSet, Tick], Evaluation],
 ) -> list[Evaluation]:
-    seat = planning(agent, command, asked, sets[0].world)
+    """Score an agent on every set, each with a bar of its own."""
     found = []
     for what in sets:
         count = len(what.tasks)
         with report.bar(f"{agent} on {what.name}") as bar:
 
-            def tell(n: int, count: int = count, bar: Bar = bar) -> None:
+            def tick(n: int, count: int = count, bar: Bar = bar) -> None:
                 bar.update(n / count, f"{n} of {count}")
 
-            async def scored(what: EvalSet = what, tell: Tick = tell) -> Evaluation:
-                try:
-                    return await seat.evaluate(what, tell)
-                finally:
-                    await asked.model.close()
-
-            found.append(asyncio.run(scored()))
+            found.append(evaluate(what, tick))
     return found

@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 
 import tyro
 
+from ..agents.engine_setup import EngineSettings
+from .model_options import Sampler
+
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Sources = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
 Word = Annotated[str, tyro.conf.Positional]
@@ -68,8 +71,7 @@ class SubmitCommand:
         key: File of a signing key (`turngym leaderboard key`).
         temperature: Of a model's sampling; 0 is greedy.
         max_tokens: Most tokens of a model's action.
-        max_batch: Most actions that are sampled at a time.
-        device: Where a model runs: auto, cpu or cuda.
+        sampler: What samples a model's actions.
     """
 
     sources: Sources
@@ -88,8 +90,7 @@ class SubmitCommand:
     key: str | None = None
     temperature: float = 0.0
     max_tokens: int = 64
-    max_batch: int = 64
-    device: str = "auto"
+    sampler: Sampler = field(default_factory=EngineSettings)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from ..algos.progress import Reporter
 from ..envs.errors import BadValueError, UnknownNameError
 
 if TYPE_CHECKING:
-    from ..agents.starter import Progress as StarterProgress
+    from ..agents.starter_settings import Progress as StarterProgress
 
 STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 1.0)}
 """Share of the whole time at which a stage of the building begins and ends."""
@@ -55,4 +55,4 @@ def starter(env_id: str, report: Reporter) -> str:
             done = begin + (end - begin) * now.step / max(1, now.steps)
             bar.update(done, f"{now.stage}, {now.greedy:.0%} reproduced")
 
-        return str(ensure_starter(env_id, progress=tell))
+        return str(ensure_starter(env_id, on_progress=tell))

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from ..agents.vllm_settings import VllmSettings
+from ..agents.engine_setup import EngineSettings
 from .adapter_options import McpCommand, OpenEnvCommand
 from .armap_options import ArmapCommand
 from .bench_options import BenchCommand
@@ -15,6 +15,7 @@ from .claims_options import ClaimsCommand
 from .drrn_options import DrrnCommand
 from .index_options import IndexCommand
 from .leaderboard_options import LeaderboardCommand, SubmitCommand
+from .model_options import Asked, ModelOptions, Sampler
 from .papers_options import PapersCommand
 from .planner_options import PlannerOptions, Planners
 from .retail_options import RetailCommand
@@ -57,39 +58,6 @@ World = Annotated[WorldOptions, tyro.conf.arg(name="")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """The model of prompting agents: --model here, or --endpoint and --model-name there.
-
-    Attributes:
-        model: Folder or hub name, a run directory, or "starter" for the small one made here.
-        endpoint: Base address of an OpenAI-compatible server, as http://localhost:8000/v1.
-        model_name: The server's name for the model.
-        api_key_env: Environment variable that holds the server's key; left out: none is sent.
-        api: The server's /chat/completions or /completions.
-        request_arg: Another field of each request as name=value, repeatable; None drops a field.
-        timeout: Seconds for one reply of the server.
-        attempts: Tries per request, with growing pauses between them.
-        concurrency: Most episodes at a time; left out: 16 with a server, --max-batch without.
-        dialect: chat instructs in words; tags lets a base or small model go on with the dialogue;
-            auto looks for a chat template or at --api.
-    """
-
-    model: str | None = None
-    endpoint: str | None = None
-    model_name: str | None = None
-    api_key_env: str | None = None
-    api: Literal["chat", "completions"] = "chat"
-    request_arg: Repeated = ()
-    timeout: float = 120.0
-    attempts: int = 5
-    concurrency: int | None = None
-    dialect: Literal["auto", "chat", "tags"] = "auto"
-
-
-Asked = Annotated[ModelOptions, tyro.conf.arg(name="")]
-
-
-@dataclass(frozen=True, kw_only=True)
 class EnvsCommand:
     """List the environments.
 
@@ -125,6 +93,7 @@ class PlayCommand:
         seed: Seed of the episode.
         temperature: Of a model's sampling; 0 is greedy.
         max_tokens: Most tokens of a model's action.
+        sampler: What samples a model's actions.
     """
 
     env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
@@ -135,6 +104,7 @@ class PlayCommand:
     seed: int = 0
     temperature: float = 0.0
     max_tokens: int = 64
+    sampler: Sampler = field(default_factory=EngineSettings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +132,7 @@ class EvalCommand:
         temperature: Of a model's sampling; 0 is greedy.
         max_tokens: Most tokens of a model's action, or of one reply to a prompting agent; left
             out: 64, and 512 in the dialect chat.
-        max_batch: Most actions that are sampled at a time.
-        device: auto, cpu or cuda.
+        sampler: What samples a model's actions.
         out: File for the scores as JSON; prompting agents write their transcripts beside it, in
             a folder of the same name with -transcripts.
     """
@@ -181,8 +150,7 @@ class EvalCommand:
     seed: int = 0
     temperature: float = 0.0
     max_tokens: int | None = None
-    max_batch: int = 64
-    device: str = "auto"
+    sampler: Sampler = field(default_factory=EngineSettings)
     out: str | None = None
 
 
@@ -215,11 +183,7 @@ class TrainCommand:
             with every number per token for `turngym view`; 0 for none.
         seed: Seed of everything.
         max_tokens: Most tokens of an action.
-        max_context: Most tokens of context and action; left out: the model's own limit.
-        max_batch: Most actions that are sampled at a time.
-        engine: What samples: transformers in this process, or vllm (extra vllm).
-        engine_dtype: Number format of sampling.
-        vllm: Settings of the engine vllm.
+        sampler: What samples the model's actions.
         max_lag: Play while training, with weights so many updates old; 1 hides playing behind
             training. Left out: in turn.
         importance_cap: Largest weight of a token for the difference between learner and engine, of
@@ -230,7 +194,6 @@ class TrainCommand:
         shared_prefix: Send tokens that paths of a task share through the model once where that
             saves work; off, every path is a padded row.
         gradient_checkpointing: Compute layers again in the backward pass to save memory.
-        device: auto, cpu or cuda.
         preset: Settings of a published run, `turngym plan` lists them; options given beside it
             take their place.
         tuning: How weights are held, trained and attended with.
@@ -259,11 +222,7 @@ class TrainCommand:
     keep_rollouts: int = 2
     seed: int = 0
     max_tokens: int = 64
-    max_context: int | None = None
-    max_batch: int = 64
-    engine: Literal["transformers", "vllm"] = "transformers"
-    engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    vllm: VllmSettings = field(default_factory=VllmSettings)
+    sampler: Sampler = field(default_factory=EngineSettings)
     max_lag: int | None = None
     importance_cap: float | None = None
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -271,7 +230,6 @@ class TrainCommand:
     micro_batch_tokens: int = 8192
     shared_prefix: bool = True
     gradient_checkpointing: bool = False
-    device: str = "auto"
     tuning: Tuning = field(default_factory=TuningOptions)
     where: Executor = field(default_factory=ExecutorOptions)
 
@@ -285,12 +243,14 @@ class DemoCommand:
         steps: Training steps.
         n: Questions of the evaluations.
         seed: Seed of the training.
+        sampler: What samples the model's actions.
     """
 
     run_dir: str | None = None
     steps: int = 120
     n: int = 200
     seed: int = 0
+    sampler: Sampler = field(default_factory=lambda: EngineSettings(max_batch=128))
 
 
 @dataclass(frozen=True, kw_only=True)

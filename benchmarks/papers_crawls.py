@@ -90,6 +90,7 @@ def _policies(env: gym.Env[Any, Any], agent: str, options: CrawlOptions) -> Call
         model_path(agent, scripted_names(world)),
         max_tokens=ACTION_TOKENS,
         temperature=options.temperature,
+        engine=options.sampler,
     )
 
     def played(task: int) -> Policy:

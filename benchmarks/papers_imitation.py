@@ -10,7 +10,7 @@ import gymnasium as gym
 from rich.console import Console
 from rich.markup import escape
 
-from ..agents.demonstrations import Teacher
+from ..agents.demonstrations import Demonstrator
 from ..algos.progress import reporter
 from ..envs.errors import BadValueError, DataError
 from .arguments import values
@@ -41,7 +41,7 @@ def imitation(action: PapersImitation) -> None:
         **values(action.env_arg, "--env-arg"),
     }
     env = crawler_in(gym.make("PaperCrawler-v0", **settings))
-    teacher = Teacher(env, action.split, action.seed, mistakes=action.noise)
+    teacher = Demonstrator(env, action.split, action.seed, mistakes=action.noise)
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = out.with_name(f".{out.name}.writing")
     written = 0

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import tyro
 
+from ..agents.engine_setup import EngineSettings
+from .model_options import Sampler
+
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 Folder = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
 
@@ -95,6 +98,7 @@ class CrawlOptions:
         split: Split of the requests.
         seed: Seed of episodes and sampling.
         temperature: Of a model's sampling; 0 is greedy.
+        sampler: What samples a model's actions.
     """
 
     size: str | None = None
@@ -102,6 +106,7 @@ class CrawlOptions:
     split: str = "dev"
     seed: int = 0
     temperature: float = 0.0
+    sampler: Sampler = field(default_factory=EngineSettings)
 
 
 Crawls = Annotated[CrawlOptions, tyro.conf.arg(name="")]

@@ -6,7 +6,7 @@ import dataclasses
 
 from rich.table import Table
 
-from ..agents.adapters import export_merged
+from ..agents.export import export_merged
 from ..algos.presets import PRESETS, Preset, preset
 from ..algos.presets.plan import GB, Hardware, Plan, least_gpus, plan
 from .models import model_path

@@ -70,7 +70,7 @@ def planning(name: str, command: EvalCommand, asked: Asked, world: TextEnv[Any, 
     if name in COMPARING and options.reward_model is not None:
         from ..agents.armap.reward_model import open_reward_model
 
-        scorer = open_reward_model(options.reward_model, device=command.device)
+        scorer = open_reward_model(options.reward_model, device=command.sampler.device)
     target = _target(options) if scorer is not None else Target()
     budget = Budget(tokens=options.token_budget, steps=options.step_budget)
     actor_of = _actors(command, asked, world)

@@ -72,7 +72,10 @@ def _watch_model(
 
     prepare(small=False)
     agent = TokenAgent(
-        model_path(command.agent), max_tokens=command.max_tokens, temperature=command.temperature
+        model_path(command.agent),
+        max_tokens=command.max_tokens,
+        temperature=command.temperature,
+        engine=command.sampler,
     )
     _, info = env.reset(seed=command.seed, options=options)
     tree = agent.play(env, Start(command.split, info["task_id"], command.seed, "play"))

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..agents.endpoint import Endpoint
 from ..agents.engine import Engine
+from ..agents.engine_setup import build_engine
 from ..agents.prompting import (
     PROMPTING,
     Dialect,
@@ -23,8 +24,9 @@ from ..algos.progress import Reporter
 from ..envs.errors import BadValueError
 from .arguments import values
 from .machine import prepare
+from .model_options import ModelOptions
 from .models import model_path, starter
-from .options import EvalCommand, ModelOptions
+from .options import EvalCommand
 from .planner_options import PLANNING
 
 STARTER = "starter"
@@ -79,7 +81,7 @@ class Asked:
         """Most episodes at a time."""
         if command.asked.concurrency is not None:
             return command.asked.concurrency
-        return command.max_batch if command.asked.endpoint is None else AT_A_SERVER
+        return command.sampler.max_batch if command.asked.endpoint is None else AT_A_SERVER
 
 
 def transcripts(out: str | None, agent: str) -> Path | None:
@@ -153,8 +155,7 @@ def _remote(asked: ModelOptions) -> Asked:
 
 
 def _local(command: EvalCommand, report: Reporter) -> Asked:
-    from ..agents.loading import load_model, load_tokenizer
-    from ..agents.transformers_engine import TransformersEngine
+    from ..agents.loading import load_tokenizer
 
     name = command.asked.model or ""
     small = name == STARTER
@@ -166,9 +167,7 @@ def _local(command: EvalCommand, report: Reporter) -> Asked:
     prepare(small=small)
     folder = starter(command.env, report) if small else model_path(name)
     tokenizer = load_tokenizer(folder)
-    engine = TransformersEngine(
-        load_model(folder, device=command.device), tokenizer, max_batch=command.max_batch
-    )
+    engine = build_engine(folder, tokenizer, command.sampler)
     model = EngineModel(engine, tokenizer)
     return Asked(
         label=name,

@@ -19,15 +19,15 @@ from ..agents.selector.pairs import Pair, PairSettings, rows_of, selector_pairs
 from ..agents.selector.rows import SelectorRow, read_rows, write_rows
 from ..agents.selector.scores import SelectorScores, selector_scores
 from ..agents.selector.settings import SelectorSettings, read_settings
-from ..agents.selector.training import (
+from ..algos.progress import reporter
+from ..algos.supervised.epochs import TrainingProgress
+from ..algos.supervised.selector import (
     MICRO,
-    Lesson,
     TrainingSettings,
     save_selector,
     small_model,
     train_selector,
 )
-from ..algos.progress import reporter
 from ..envs.errors import BadValueError
 from ..envs.paper_crawler.env import PaperCrawler
 from ..envs.paper_crawler.papers import Selector
@@ -76,8 +76,8 @@ def train(action: SelectorTrain) -> None:
     report = reporter()
     with report.bar("training") as bar:
 
-        def tell(lesson: Lesson) -> None:
-            bar.update(lesson.step / lesson.steps, f"loss {lesson.loss:.3f}")
+        def tell(now: TrainingProgress) -> None:
+            bar.update(now.step / now.steps, f"loss {now.loss:.3f}")
 
         told = train_selector(model, tokenizer, rows, (asked, how), tell)
     save_selector(out, model, tokenizer, (asked, how), {"rows": len(rows), **told})

@@ -133,8 +133,7 @@ def _model(
         model,
         max_tokens=command.max_tokens,
         temperature=command.temperature,
-        max_batch=command.max_batch,
-        device=command.device,
+        engine=command.sampler,
     )
     with report.bar(f"{Path(model).name} on {suite.id}") as bar:
         yield from model_episodes(agent, suite, place, bar)

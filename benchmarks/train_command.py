@@ -102,18 +102,12 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
         split=command.split,
         seed=command.seed,
         max_tokens=command.max_tokens,
-        max_context=command.max_context,
         eval_every=command.eval_every,
         eval_temperature=command.eval_temperature,
         checkpoint_every=command.checkpoint_every,
         keep_rollouts=command.keep_rollouts,
-        max_batch=command.max_batch,
-        engine=command.engine,
-        engine_dtype=command.engine_dtype,
-        vllm=command.vllm,
         max_lag=command.max_lag,
         importance_cap=command.importance_cap,
-        device=command.device,
         learner=LearnerSettings(
             micro_batch_tokens=command.micro_batch_tokens,
             precision=command.precision,
@@ -127,6 +121,7 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
         attention=command.tuning.attention,
         lora=lora(command.tuning),
         render=command.tuning.render,
+        **vars(command.sampler),
     )
     what = command.preset or command.recipe
     name = f"{what}-{command.env.removesuffix('-v0')}-seed{command.seed}".lower()

@@ -1,4 +1,9 @@
-"""Pairs without people: players of different strength on the same task, and edited trajectories."""
+"""Pairs without people: players of different strength on the same task, and edited trajectories.
+
+An edit changes one action of a good trajectory and plays the rest again. The environment records
+what it really answers, so that such a negative is consistent; it is kept only where the outcome is
+worse.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,8 @@ from ...envs.errors import BadValueError
 from ...envs.forking import fork
 from ...envs.randomness import derive_seed
 from ...envs.tasks import split_size
-from ..scripted import closed, text_env
-from .edits import Change, edited, other_action
+from ..prompting.text_model import Message, TextModel
+from ..scripted import RandomPolicy, closed, text_env
 from .position import Position
 from .records import Pair
 from .search import Planner, Tools, started
@@ -28,6 +33,15 @@ Player = Callable[[gym.Env[Any, Any], int], Awaitable[Attempt]]
 Instruct = Callable[[Attempt], Awaitable[str]]
 """An instruction for what an attempt did, instead of the world's own first prompt."""
 Score = Callable[[Attempt], float]
+Change = Callable[[Position, str, np.random.Generator], str | None]
+"""Another action for a position instead of the given one; None where none is found."""
+HINDSIGHT = (
+    "An agent acted in a text environment. Its whole trajectory is shown below. Write the task "
+    "that it carried out, as one or two sentences addressed to an agent that has not begun yet. "
+    "Name what has to be reached, not the single steps, and write nothing else.\n\n"
+    "Rules and beginning:\n{beginning}\n\nTrajectory:\n{moves}\n\nTask:"
+)
+"""Asks a language model what a trajectory was good for."""
 
 
 def policy_player(policy_for: Callable[[int], Policy]) -> Player:
@@ -55,6 +69,105 @@ def planner_player(planner: Planner, tools: Callable[[], Tools]) -> Player:
 def env_score(attempt: Attempt) -> float:
     """The environment's own score: the sum of the rewards."""
     return attempt.total
+
+
+def other_action(position: Position, action: str, rng: np.random.Generator) -> str | None:
+    """Another legal action where they can be listed, else a plausible wrong one.
+
+    The wrong one is that of the world's scripted expert at its worst; of a world without an expert,
+    words of the observation.
+    """
+    world = text_env(position.env)
+    legal = world.legal_actions()
+    if legal is not None:
+        others = sorted({closed(text, world.stop) for text in legal} - {action})
+        return others[int(rng.integers(len(others)))] if others else None
+    seed = int(rng.integers(2**31))
+    try:
+        policy: Any = world.expert(1.0, seed)
+    except NotImplementedError:
+        policy = RandomPolicy(seed)
+    other = closed(policy(position.env, position.observation, position.info), world.stop)
+    return None if other == action else other
+
+
+async def edited(
+    start: Position,
+    attempt: Attempt,
+    rng: np.random.Generator,
+    change: Change = other_action,
+) -> Attempt | None:
+    """``attempt`` with one action changed, played again from ``start``.
+
+    Args:
+        start: Where the attempt began; it is only forked.
+        attempt: What is changed, at a move drawn by ``rng``. The actions after it stay as they
+            were, until the episode ends or they run out.
+        rng: Draws.
+        change: Finds the other action.
+
+    Returns:
+        None where there is no other action, or where nothing else comes of it.
+
+    Raises:
+        EnvFault: The environment broke.
+    """
+    actions = attempt.trajectory.actions
+    if not actions:
+        return None
+    at = int(rng.integers(len(actions)))
+    here = start.fork()
+    for place, action in enumerate(actions):
+        if here.over:
+            break
+        if place == at:
+            other = change(here, action, rng)
+            if other is None:
+                return None
+            action = other
+        here = await here.step(action)
+    found = here.attempt
+    return None if found.trajectory == attempt.trajectory else found
+
+
+class Relabeller:
+    """Asks a text model for the instruction that fits what was done.
+
+    Args:
+        model: Writes.
+        max_tokens: Most tokens of an instruction.
+        chat: Ask in a message; else as a text that the model goes on with.
+        seed: Of its sampling.
+
+    Raises:
+        BadValueError: ``max_tokens`` is not positive, or a text for a model that only chats.
+    """
+
+    def __init__(
+        self, model: TextModel, *, max_tokens: int = 128, chat: bool = True, seed: int = 0
+    ) -> None:
+        if max_tokens < 1:
+            raise BadValueError(f"Relabeller: max_tokens is {max_tokens}; expected at least 1.")
+        if not (chat or model.continues):
+            raise BadValueError("Relabeller: this model only answers dialogues; set chat.")
+        self._model = model
+        self._max_tokens = max_tokens
+        self._chat = chat
+        self._seed = seed
+
+    async def __call__(self, attempt: Attempt) -> str:
+        """The instruction; the world's own first prompt where the model writes nothing."""
+        trajectory = attempt.trajectory
+        moves = "\n".join(f"Agent: {m.action}\nAnswer: {m.observation}" for m in trajectory.moves)
+        text = HINDSIGHT.format(beginning=trajectory.instruction.strip(), moves=moves)
+        done = await self._model.complete(
+            [Message("user", text)] if self._chat else text,
+            stop=() if self._chat else ("\n\n",),
+            max_tokens=self._max_tokens,
+            seed=derive_seed(self._seed),
+        )
+        said = done.text.strip()
+        return f"{said}\n" if said else trajectory.instruction
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,8 @@ level. Environments are deterministic under a fork, so that a chance node has on
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -16,7 +18,6 @@ import gymnasium as gym
 
 from ...envs.errors import BadValueError, ContextFullError, UnknownNameError
 from ..scripted import text_env
-from ..tree_search import RULES, Rule, backed_up, selection_value
 from .actors import Said
 from .budget import Budget, BudgetSpent
 from .planners import check_count, check_temperature
@@ -24,8 +25,54 @@ from .position import Position
 from .search import Planned, Search, Tools, readable
 from .target import Tried
 
+Rule = Literal["released", "ucb1", "puct"]
+RULES = ("released", "ucb1", "puct")
+EXPLORE = 9.0 / math.sqrt(2.0)
+"""Weight of the bonus in the released planners, 6.364."""
 Final = Literal["best_trajectory", "best_action_replan"]
 FINALS = ("best_trajectory", "best_action_replan")
+
+
+def selection_value(
+    best: float, parent_visits: int, visits: int, *, rule: Rule = "released", prior: float = 1.0
+) -> float:
+    """What a planner prefers a child by: its value and a bonus for being little explored.
+
+    ``"released"`` adds ``c sqrt(ln N) / (1 + n)`` to the best return sampled through the child,
+    which is neither of the others: ``"ucb1"`` adds ``c sqrt(ln N / n)`` (arXiv cs/0205073; a child
+    that was never visited comes first), ``"puct"`` multiplies the released bonus by the prior.
+
+    Args:
+        best: Value of the child, 0 where nothing was sampled.
+        parent_visits: N, 1 when the parent was made.
+        visits: n, of the child.
+        rule: The bonus.
+        prior: Probability of the child's action among the candidates.
+
+    Raises:
+        UnknownNameError: No such rule.
+    """
+    if rule not in RULES:
+        raise UnknownNameError("rule", rule, RULES, "selection_value")
+    if rule == "ucb1":
+        return best + EXPLORE * math.sqrt(math.log(parent_visits) / visits) if visits else math.inf
+    bonus = EXPLORE * math.sqrt(math.log(parent_visits)) / (1 + visits)
+    return best + (bonus * prior if rule == "puct" else bonus)
+
+
+def backed_up(leaf: float, rewards: Sequence[float], discount: float = 0.9) -> list[float]:
+    """Returns on the way from a leaf to the root: ``G <- r + discount G`` at every level.
+
+    Args:
+        leaf: Estimate of the leaf's value.
+        rewards: Reward of each level, the deepest first.
+        discount: Per level; the released planners have 0.9.
+    """
+    returns = []
+    for reward in rewards:
+        leaf = reward + discount * leaf
+        returns.append(leaf)
+    return returns
 
 
 @dataclass(eq=False, slots=True)

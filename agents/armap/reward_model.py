@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...envs.errors import DataError
+from ..imitation import in_chunks, plain_attention
 from ..loading import check_match, context_limit, load_model, load_tokenizer
 from ..render import make_renderer
 from .settings import ReadingSettings, read_manifest, write_manifest
 from .trajectory import Trajectory
 
 HEAD = "reward_head.safetensors"
-_CHUNK_TOKENS = 4096
-"""Padded tokens that go through the model at a time."""
 
 
 class Reader:
@@ -129,9 +126,7 @@ class RewardModel:
             inputs["attention_mask"] = mask.to(self.device)
             if self.settings.padding == "left":
                 inputs["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0).to(self.device)
-        # for short rows the plain attention kernel is the fastest on a CPU
-        cpu = self.device.type == "cpu"
-        with sdpa_kernel(SDPBackend.MATH) if cpu else contextlib.nullcontext():
+        with plain_attention(self.device):
             return self.backbone(**inputs, use_cache=False).last_hidden_state
 
     def save(self, folder: Path | str, training: Mapping[str, Any] | None = None) -> None:
@@ -177,18 +172,6 @@ def open_reward_model(
             "train it again."
         ) from fault
     return made
-
-
-def in_chunks(lengths: Sequence[int], tokens: int = _CHUNK_TOKENS) -> Iterator[list[int]]:
-    """Places of rows of similar length together, at most ``tokens`` padded tokens at a time."""
-    chunk: list[int] = []
-    for place in sorted(range(len(lengths)), key=lambda i: lengths[i]):
-        if chunk and (len(chunk) + 1) * lengths[place] > tokens:
-            yield chunk
-            chunk = []
-        chunk.append(place)
-    if chunk:
-        yield chunk
 
 
 def _new_head(width: int, seed: int) -> torch.nn.Linear:

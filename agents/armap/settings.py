@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...envs.errors import BadValueError, DataError, UnknownNameError
+from ..adapters import LoraSettings
 from .records import REQUEST, STUB
 
 MANIFEST = "reward.json"
@@ -47,27 +48,12 @@ class ReadingSettings:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoraSettings:
-    """Low-rank training of a large backbone; defaults are ARMAP's.
-
-    Attributes:
-        rank: Of the updates.
-        alpha: Their scale is ``alpha / rank``.
-        dropout: Before them.
-    """
-
-    rank: int = 64
-    alpha: int = 16
-    dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.rank < 1 or self.alpha < 1:
-            raise BadValueError(
-                f"LoRA: rank is {self.rank}, alpha {self.alpha}; expected 1 or more."
-            )
-        if not 0 <= self.dropout < 1:
-            raise BadValueError(f"LoRA: dropout is {self.dropout}; expected 0 or more, below 1.")
+ARMAP_LORA = LoraSettings(
+    rank=64,
+    alpha=16.0,
+    targets=("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+)
+"""ARMAP's low-rank training; of models that name their layers otherwise, every linear one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +70,7 @@ class RewardTraining:
         centring: Weight of ``|mean(r+ + r-)|``, which keeps scores around 0.
         seed: Of the head's weights and the pairs' order.
         lora: Low-rank training; None trains all weights.
+        lora_dropout: Before the low-rank updates.
     """
 
     lr: float = 3e-4
@@ -95,6 +82,7 @@ class RewardTraining:
     centring: float = 1e-3
     seed: int = 42
     lora: LoraSettings | None = None
+    lora_dropout: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch"):
@@ -112,19 +100,22 @@ class RewardTraining:
                 raise BadValueError(
                     f"reward training: {name} is {getattr(self, name)}; expected 0 or more."
                 )
+        if not 0 <= self.lora_dropout < 1:
+            raise BadValueError(
+                f"reward training: lora_dropout is {self.lora_dropout}; expected a share below 1."
+            )
         if not 0 <= self.warmup <= 1:
             raise BadValueError(
                 f"reward training: warmup is {self.warmup}; expected a share of the steps."
             )
 
 
-_LORA = LoraSettings()
 PRESETS: Mapping[str, tuple[RewardTraining, int]] = {
     "small": (RewardTraining(), 1024),
-    "webshop": (RewardTraining(lr=2e-5, epochs=3, batch=4, lora=_LORA), 8192),
-    "scienceworld": (RewardTraining(lr=1e-5, epochs=10, batch=128, lora=_LORA), 4096),
-    "game24": (RewardTraining(lr=1e-5, epochs=10, batch=64, lora=_LORA), 4000),
-    "alfworld": (RewardTraining(lr=1e-5, epochs=10, batch=8, lora=_LORA), 4096),
+    "webshop": (RewardTraining(lr=2e-5, epochs=3, batch=4, lora=ARMAP_LORA), 8192),
+    "scienceworld": (RewardTraining(lr=1e-5, epochs=10, batch=128, lora=ARMAP_LORA), 4096),
+    "game24": (RewardTraining(lr=1e-5, epochs=10, batch=64, lora=ARMAP_LORA), 4000),
+    "alfworld": (RewardTraining(lr=1e-5, epochs=10, batch=8, lora=ARMAP_LORA), 4096),
 }
 """Training and longest trajectory by name: ours for small models, and ARMAP's four tasks.
 

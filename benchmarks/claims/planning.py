@@ -14,21 +14,21 @@ from ...agents.armap.generation import Maker, PairSettings, planner_player
 from ...agents.armap.mcts import Mcts
 from ...agents.armap.planners import BestOfN, Greedy, Reflexion, Sampling
 from ...agents.armap.reward_model import RewardModel
-from ...agents.armap.reward_training import train_reward_model
 from ...agents.armap.search import Tools
 from ...agents.armap.settings import ReadingSettings, RewardTraining
+from ...agents.engine_setup import EngineSettings, build_engine
 from ...agents.loading import load_model, load_tokenizer
 from ...agents.render import make_renderer
 from ...agents.scripted import text_env
-from ...agents.transformers_engine import TransformersEngine
 from ...algos.config import EnvConfig
 from ...algos.evaluate import UNSCORED, EvalSet
 from ...algos.evaluate_planning import Planning as Planned
+from ...algos.supervised.reward_model import train_reward_model
 from ..machine import prepare
 from .cached_arms import Tell, Values, run_arms
 from .experiments import PlannedArm, Planning
 from .outcome import ArmRuns
-from .playing import starting_model
+from .playing import MAX_BATCH, start_folder
 
 PLANNERS: dict[str, Any] = {
     "greedy": Greedy,
@@ -37,7 +37,6 @@ PLANNERS: dict[str, Any] = {
     "reflexion": Reflexion,
     "mcts": Mcts,
 }
-MAX_BATCH = 64
 READ_TOKENS = 1024
 
 
@@ -93,9 +92,9 @@ class Planners:
     def _acting(self) -> EngineActor:
         if self._actor is None:
             prepare(small=True)
-            folder = starting_model(self._experiment)
+            folder = start_folder(self._experiment)
             tokenizer = load_tokenizer(folder)
-            engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
+            engine = build_engine(folder, tokenizer, EngineSettings(max_batch=MAX_BATCH))
             world = text_env(self._env)
             renderer = make_renderer(tokenizer, tools=world.tools)
             self._actor = EngineActor(engine, renderer, self._experiment.max_tokens)
@@ -112,7 +111,7 @@ class Planners:
         )
         maker = Maker(env=self._env, players=[player], settings=settings)
         pairs = asyncio.run(maker.pairs("train"))
-        folder = starting_model(self._experiment)
+        folder = start_folder(self._experiment)
         how = replace(RewardTraining(**experiment.reward), seed=seed)
         reward = RewardModel(
             load_model(folder),

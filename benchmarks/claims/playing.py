@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...agents.engine import Sampling
-from ...agents.loading import load_model, load_tokenizer
+from ...agents.engine_setup import EngineSettings, build_engine
+from ...agents.loading import load_tokenizer
 from ...agents.render import make_renderer
-from ...agents.transformers_engine import TransformersEngine
 from ...algos.config import EnvConfig
 from ...algos.contracts import Rollout, Start
 from ...algos.forest import Forest, Group
@@ -54,19 +54,8 @@ def run_playing(
     return run_arms(experiment, seeds, folder, tell, values)
 
 
-def player_of(experiment: Playing) -> Player:
-    """The model in its world."""
-    prepare(small=True)
-    folder = starting_model(experiment)
-    tokenizer = load_tokenizer(folder)
-    engine = TransformersEngine(load_model(folder), tokenizer, max_batch=MAX_BATCH)
-    env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
-    sampling = Sampling(max_tokens=experiment.max_tokens, temperature=1.0)
-    return Player(env, engine, make_renderer(tokenizer), sampling, None)
-
-
-def starting_model(experiment: Playing | Planning) -> str:
-    """Return the folder of the model that acts; it is made when it is missing."""
+def start_folder(experiment: Playing | Planning) -> str:
+    """Return the folder of an experiment's starting model, made when it is not cached."""
     column = SuiteEnv(
         id=experiment.env_id,
         settings=experiment.settings,
@@ -77,6 +66,17 @@ def starting_model(experiment: Playing | Planning) -> str:
         eval_every=0,
     )
     return start_model(column)[0]
+
+
+def player_of(experiment: Playing) -> Player:
+    """The model in its world."""
+    prepare(small=True)
+    folder = start_folder(experiment)
+    tokenizer = load_tokenizer(folder)
+    engine = build_engine(folder, tokenizer, EngineSettings(max_batch=MAX_BATCH))
+    env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
+    sampling = Sampling(max_tokens=experiment.max_tokens, temperature=1.0)
+    return Player(env, engine, make_renderer(tokenizer), sampling, None)
 
 
 def play_arm(experiment: Playing, arm: PlayedArm, seed: int, player: Player) -> Values:

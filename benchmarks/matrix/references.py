@@ -8,7 +8,8 @@ from typing import Any
 
 from ...agents.blank import BlankSettings
 from ...agents.scripted import scripted, text_env
-from ...agents.starter import LESSONS, MANIFEST, StarterSettings, ensure_starter
+from ...agents.starter import MANIFEST, ensure_starter
+from ...agents.starter_settings import STARTER_PRESETS, StarterSettings
 from ...algos.config import EnvConfig, EvalConfig, model_digest
 from ...algos.evaluate import UNSCORED, EvalSet, Evaluation, evaluate_policy
 from ...algos.progress import Silent
@@ -59,7 +60,7 @@ def start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
     if isinstance(start, NamedStart):
         return start.name, {"name": start.name}
     settings: StarterSettings | BlankSettings = (
-        LESSONS.get(column.id, StarterSettings())
+        STARTER_PRESETS.get(column.id, StarterSettings())
         if isinstance(start, TaughtStart)
         else BlankSettings()
     )

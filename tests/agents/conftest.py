@@ -10,10 +10,10 @@ import pytest
 @pytest.fixture(scope="module", params=["compiled", "torch"])
 def loops(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run a test with the compiled loops, and as if numba were not there."""
-    engine_setup = pytest.importorskip("turngym.agents.engine_setup")
+    transformers_engine = pytest.importorskip("turngym.agents.transformers_engine")
     sampling = pytest.importorskip("turngym.agents.sampling")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "torch":
-            for module in (engine_setup, sampling):
+            for module in (transformers_engine, sampling):
                 patch.setattr(module, "compiled_loops", lambda: None)
         yield request.param

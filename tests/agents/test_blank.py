@@ -15,7 +15,8 @@ import turngym.envs  # noqa: F401 - registers
 from turngym.agents.blank import UNKNOWN, BlankSettings, blank_model, world_texts
 from turngym.agents.loading import load_model, load_tokenizer
 from turngym.agents.render import PlainRenderer
-from turngym.agents.starter import StarterSettings, ensure_starter
+from turngym.agents.starter import ensure_starter
+from turngym.agents.starter_settings import StarterSettings
 from turngym.envs.errors import BadValueError
 
 DIAGNOSTIC = ("Bandit-v0", "Fork-v0", "Password-v0", "Recall-v0", "Spawn-v0")
@@ -92,7 +93,7 @@ def test_settings_are_checked(setting: Any) -> None:
 
 def test_it_is_the_starter_of_diagnostic_worlds(tmp_path: Path) -> None:
     told: list[Any] = []
-    folder = ensure_starter("Bandit-v0", cache_dir=tmp_path, progress=told.append)
+    folder = ensure_starter("Bandit-v0", cache_dir=tmp_path, on_progress=told.append)
     assert told == []
     assert load_model(folder).config.hidden_size == BlankSettings().hidden
     stamp = (folder / "model.safetensors").stat().st_mtime_ns
@@ -112,6 +113,6 @@ def test_a_diagnostic_world_can_be_imitated_when_asked(tmp_path: Path) -> None:
     )  # fmt: skip
     stages: set[str] = set()
     ensure_starter(
-        "Recall-v0", settings=quick, cache_dir=tmp_path, progress=lambda p: stages.add(p.stage)
+        "Recall-v0", settings=quick, cache_dir=tmp_path, on_progress=lambda p: stages.add(p.stage)
     )
     assert stages == {"words", "reading", "erring"}

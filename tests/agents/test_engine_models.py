@@ -11,8 +11,9 @@ import torch
 from engine_help import TOKENIZER, ask, engine, prompts, request, teacher
 from small_models import model
 
-from turngym.agents.adapters import LoraSettings, export_merged, load_adapters, merged, with_lora
+from turngym.agents.adapters import LoraSettings, load_adapters, merged, with_lora
 from turngym.agents.attention import choose_attention, set_attention
+from turngym.agents.export import export_merged
 from turngym.agents.fast_decoder import FastDecoder
 from turngym.agents.loading import load_model
 from turngym.envs.errors import BadValueError, MissingExtraError, UnknownNameError

@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turngym.agents.sampling import Knobs, draw, uniforms
+from turngym.agents.sampling import DrawSettings, draw, uniforms
 
 pytestmark = pytest.mark.usefixtures("loops")
 
 
-def knobs(n: int, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0) -> Knobs:
-    return Knobs(
+def knobs(n: int, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0) -> DrawSettings:
+    return DrawSettings(
         np.full(n, temperature, np.float32), np.full(n, top_p, np.float32), np.full(n, top_k)
     )
 
@@ -70,7 +70,8 @@ def test_cuts_keep_the_likeliest_and_report_the_full_distribution(
 
 def test_greedy_rows_take_the_maximum_and_report_the_model_s_own_numbers() -> None:
     logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]])
-    mixed = Knobs(np.array([0, 1], np.float32), np.ones(2, np.float32), np.zeros(2, np.int64))
+    heat = np.array([0, 1], np.float32)
+    mixed = DrawSettings(heat, np.ones(2, np.float32), np.zeros(2, np.int64))
     drawn = draw(logits, mixed, np.array([0.999, 0.999], np.float32))
     assert drawn.tokens.tolist() == [1, 2]
     want = logits.log_softmax(-1).numpy()

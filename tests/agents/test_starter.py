@@ -13,10 +13,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import turngym.envs  # noqa: F401 - registers
 from turngym.agents.blank import blank_decoder
-from turngym.agents.demonstrations import Teacher
-from turngym.agents.imitation import Pupil
+from turngym.agents.demonstrations import Demonstrator
+from turngym.agents.imitation import ImitationTrainer
 from turngym.agents.render import PlainRenderer
-from turngym.agents.starter import LESSONS, MANIFEST, Progress, StarterSettings, ensure_starter
+from turngym.agents.starter import MANIFEST, ensure_starter
+from turngym.agents.starter_settings import STARTER_PRESETS, Progress, StarterSettings
 from turngym.agents.tokenizer_training import train_tokenizer
 from turngym.envs.errors import BadValueError, UnknownNameError
 
@@ -32,7 +33,9 @@ def world(**settings: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    return train_tokenizer(Teacher(world(), "train", 0).texts(300), vocab_size=813, max_length=512)
+    return train_tokenizer(
+        Demonstrator(world(), "train", 0).texts(300), vocab_size=813, max_length=512
+    )
 
 
 def test_tags_and_names_are_single_tokens_and_any_text_survives(tokenizer: Any) -> None:
@@ -47,8 +50,8 @@ def test_tags_and_names_are_single_tokens_and_any_text_survives(tokenizer: Any) 
 def test_demonstrations_train_exactly_what_the_expert_wrote(tokenizer: Any) -> None:
     env = world(hops=2)
     renderer = PlainRenderer(tokenizer)
-    talks = Teacher(env, "train", 5).texts(4)
-    shown = Teacher(env, "train", 5).demonstrations(4, renderer)
+    talks = Demonstrator(env, "train", 5).texts(4)
+    shown = Demonstrator(env, "train", 5).demonstrations(4, renderer)
     for text, demo in zip(talks, shown, strict=True):
         assert renderer.text(demo.ids) == text
         wrote = [i for i, acted in zip(demo.ids, demo.acted, strict=True) if acted]
@@ -58,37 +61,35 @@ def test_demonstrations_train_exactly_what_the_expert_wrote(tokenizer: Any) -> N
 
 
 def test_mistakes_are_mistakes_and_have_a_seed() -> None:
-    clean = Teacher(world(), "train", 1).texts(30)
-    errs = Teacher(world(), "train", 1, mistakes=0.5).texts(30)
+    clean = Demonstrator(world(), "train", 1).texts(30)
+    errs = Demonstrator(world(), "train", 1, mistakes=0.5).texts(30)
     assert 5 < sum(a != b for a, b in zip(clean, errs, strict=True)) < 30
-    assert errs == Teacher(world(), "train", 1, mistakes=0.5).texts(30)
+    assert errs == Demonstrator(world(), "train", 1, mistakes=0.5).texts(30)
 
 
-def test_a_pupil_learns_what_it_is_shown(tokenizer: Any) -> None:
+def test_a_model_learns_what_it_is_shown(tokenizer: Any) -> None:
     renderer = PlainRenderer(tokenizer)
-    demos = Teacher(world(), "train", 2).demonstrations(6, renderer)
+    demos = Demonstrator(world(), "train", 2).demonstrations(6, renderer)
     model = blank_decoder(tokenizer, StarterSettings(hidden=64, heads=2, inner=96, layers=1))
-    pupil = Pupil(model, lr=3e-3, warmup_steps=5, pad_id=tokenizer.pad_token_id)
-    losses = [pupil.step(demos) for _ in range(60)]
+    trainer = ImitationTrainer(model, lr=3e-3, warmup_steps=5, pad_id=tokenizer.pad_token_id)
+    losses = [trainer.step(demos) for _ in range(60)]
     assert losses[-1] < 0.3 * losses[0]
-    assert (
-        pupil.score(demos).sampled
-        > 100
-        * Pupil(blank_decoder(tokenizer, StarterSettings()), lr=1e-3, warmup_steps=1, pad_id=0)
-        .score(demos)
-        .sampled
-    )
+    blank = blank_decoder(tokenizer, StarterSettings())
+    untrained = ImitationTrainer(blank, lr=1e-3, warmup_steps=1, pad_id=0)
+    assert trainer.score(demos).sampled > 100 * untrained.score(demos).sampled
 
 
 def test_built_once_loaded_by_path_and_the_same_again(tmp_path: Path) -> None:
     told: list[Progress] = []
-    folder = ensure_starter(settings=QUICK, cache_dir=tmp_path / "a", progress=told.append)
+    folder = ensure_starter(settings=QUICK, cache_dir=tmp_path / "a", on_progress=told.append)
     assert told[0].stage == "words"
     assert {p.stage for p in told} == {"words", "reading", "erring"}
     model = AutoModelForCausalLM.from_pretrained(folder)
     assert len(AutoTokenizer.from_pretrained(folder)) <= model.config.vocab_size
     told.clear()
-    assert ensure_starter(settings=QUICK, cache_dir=tmp_path / "a", progress=told.append) == folder
+    assert (
+        ensure_starter(settings=QUICK, cache_dir=tmp_path / "a", on_progress=told.append) == folder
+    )
     assert told == []
     again = ensure_starter(settings=QUICK, cache_dir=tmp_path / "b")
     for name in ("model.safetensors", "tokenizer.json"):
@@ -98,7 +99,7 @@ def test_built_once_loaded_by_path_and_the_same_again(tmp_path: Path) -> None:
 
 
 def test_a_world_with_a_lesson_of_its_own(tmp_path: Path) -> None:
-    assert LESSONS["WebQA-v0"] != StarterSettings()
+    assert STARTER_PRESETS["WebQA-v0"] != StarterSettings()
     quick = StarterSettings(**{**vars(QUICK), "context": 2048})
     folder = ensure_starter("WebQA-v0", settings=quick, cache_dir=tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(folder)

@@ -11,8 +11,9 @@ import pytest
 import torch
 from small_models import model
 
+from turngym.agents.adapters import has_adapters
 from turngym.agents.vllm_settings import VllmSettings
-from turngym.agents.vllm_weights import is_adapted, learner_logprobs, plain_weights, prove
+from turngym.agents.vllm_weights import learner_logprobs, plain_weights, prove
 from turngym.envs.errors import BadValueError, EngineFault, MissingExtraError
 
 TEXT = list(range(5, 25)), list(range(30, 50))
@@ -72,7 +73,7 @@ def test_weights_of_an_adapted_model_are_those_of_the_merged_one() -> None:
         for name, p in adapted.named_parameters():
             if "lora_" in name:
                 p.fill_(0.1)
-    assert is_adapted(adapted)
+    assert has_adapters(adapted)
     given = dict(plain_weights(adapted))
     assert given.keys() == names
     fresh = model("Qwen2")

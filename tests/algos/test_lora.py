@@ -14,7 +14,8 @@ from grown import forest
 from safetensors.torch import load_file
 from test_trainer import Killed, config, kill_after, numbers, run, small
 
-from turngym.agents.adapters import LoraSettings, export_merged, with_lora
+from turngym.agents.adapters import LoraSettings, with_lora
+from turngym.agents.export import export_merged
 from turngym.agents.loading import load_model
 from turngym.algos.contracts import Credits
 from turngym.algos.forest import Forest

@@ -19,6 +19,7 @@ from turngym.agents.armap.mcts import Mcts
 from turngym.agents.armap.planners import BestOfN, Greedy, Reflexion
 from turngym.agents.armap.search import Planned, Tools
 from turngym.agents.engine import Completion, Request
+from turngym.agents.engine_setup import EngineSettings
 from turngym.agents.loading import load_model, load_tokenizer
 from turngym.agents.prompting.text_model import Completed
 from turngym.agents.render import make_renderer
@@ -143,7 +144,8 @@ def engine_of(tiny_model: Path) -> Any:
 
 def test_greedy_is_what_greedy_evaluation_plays(tiny_model: Path, engine_of: Any) -> None:
     what = EvalSet(name="dev", env=gym.make("Letters-v0"), split="dev", n=6)
-    usual = TokenAgent(str(tiny_model), max_tokens=8, device="cpu").evaluate(what)
+    settings = EngineSettings(device="cpu")
+    usual = TokenAgent(str(tiny_model), max_tokens=8, engine=settings).evaluate(what)
     seat = Planning(planner=Greedy(), tools=lambda: Tools(actor=engine_of.for_search()))
     planned = asyncio.run(seat.evaluate(what))
     assert [e.return_ for e in planned.episodes] == [e.return_ for e in usual.episodes]

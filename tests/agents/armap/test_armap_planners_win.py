@@ -25,16 +25,17 @@ from turngym.agents.armap.pair_scores import evaluate_pairs
 from turngym.agents.armap.planners import BestOfN, Greedy, Sampling
 from turngym.agents.armap.records import Pair
 from turngym.agents.armap.reward_model import RewardModel
-from turngym.agents.armap.reward_training import train_reward_model
 from turngym.agents.armap.search import Planner, Tools
 from turngym.agents.armap.settings import ReadingSettings, RewardTraining
 from turngym.agents.armap.target import Scorer
 from turngym.agents.loading import load_model, load_tokenizer
 from turngym.agents.render import make_renderer
-from turngym.agents.starter import LESSONS, ensure_starter
+from turngym.agents.starter import ensure_starter
+from turngym.agents.starter_settings import STARTER_PRESETS
 from turngym.agents.transformers_engine import TransformersEngine
 from turngym.algos.evaluate import EvalSet
 from turngym.algos.evaluate_planning import Planning
+from turngym.algos.supervised.reward_model import train_reward_model
 from turngym.envs.utils.statistics import paired
 
 WARM = 0.7
@@ -120,7 +121,7 @@ class Player:
 @pytest.mark.parametrize("name", CASES)
 def test_planners_beat_greedy_at_the_same_limit_of_tokens(name: str, tmp_path: Path) -> None:
     case = CASES[name]
-    folder = ensure_starter(case.world, settings=LESSONS[case.world], cache_dir=tmp_path)
+    folder = ensure_starter(case.world, settings=STARTER_PRESETS[case.world], cache_dir=tmp_path)
     solved: dict[str, list[list[float]]] = {name: [] for name in PLANNERS}
     for seed in range(3):
         player = Player(case, folder, seed)

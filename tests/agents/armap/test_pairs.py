@@ -16,12 +16,18 @@ from hypothesis import strategies as st
 from maze import Arms, begun, letters, worth_of
 
 import turngym.envs  # noqa: F401 - registers the worlds
-from turngym.agents.armap.edits import edited, other_action, start_of
-from turngym.agents.armap.generation import Maker, PairSettings, planner_player, policy_player
+from turngym.agents.armap.generation import (
+    Maker,
+    PairSettings,
+    Relabeller,
+    edited,
+    other_action,
+    planner_player,
+    policy_player,
+)
 from turngym.agents.armap.planners import Sampling
 from turngym.agents.armap.position import Position
 from turngym.agents.armap.records import REQUEST, STUB, Pair, read_pairs, record, write_pairs
-from turngym.agents.armap.relabel import Relabeller
 from turngym.agents.armap.search import Tools
 from turngym.agents.armap.trajectory import Attempt, Move, Trajectory
 from turngym.agents.prompting.text_model import Completed
@@ -168,7 +174,7 @@ def test_other_actions() -> None:
     env.reset(seed=0)
     assert other_action(Position.of(env), "r", rng) is None
     attempt = Attempt(trajectory=Trajectory("", ()), status="running")
-    assert asyncio.run(edited(start_of(env), attempt, rng)) is None
+    assert asyncio.run(edited(Position.of(env).fork(), attempt, rng)) is None
 
 
 def test_hindsight_rewrites_both() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from small_models import CHATML, byte_level, model
 
 from turngym.agents.armap.pair_scores import evaluate_pairs, pair_scores
 from turngym.agents.armap.records import Pair
-from turngym.agents.armap.reward_model import Reader, RewardModel, in_chunks, open_reward_model
-from turngym.agents.armap.reward_training import pair_loss, train_reward_model
-from turngym.agents.armap.settings import PRESETS, LoraSettings, ReadingSettings, RewardTraining
+from turngym.agents.armap.reward_model import Reader, RewardModel, open_reward_model
+from turngym.agents.armap.settings import ARMAP_LORA, PRESETS, ReadingSettings, RewardTraining
 from turngym.agents.armap.trajectory import Move, Trajectory
+from turngym.agents.imitation import in_chunks
+from turngym.algos.supervised.reward_model import pair_loss, train_reward_model
 from turngym.envs.errors import BadValueError, DataError, UnknownNameError
 
 TOKENIZER = byte_level()
@@ -114,7 +116,7 @@ def test_chunks() -> None:
     assert found == [[1, 3], [0], [2]]
 
 
-@pytest.mark.parametrize("lora", [None, LoraSettings(rank=4, alpha=8)])
+@pytest.mark.parametrize("lora", [None, replace(ARMAP_LORA, rank=4, alpha=8.0)])
 def test_it_learns_and_comes_back(tmp_path: Path, lora: Any) -> None:
     made = fresh()
     before = {name: p.clone() for name, p in made.model.state_dict().items()}
@@ -151,11 +153,11 @@ def test_training_is_reproducible() -> None:
 
 def test_one_step_is_the_gradient_of_the_loss() -> None:
     """Parts of a step add up to the whole, whatever their sizes."""
-    from turngym.agents.armap.reward_training import _learn
+    from turngym.algos.supervised.reward_model import accumulate_gradients
 
     made, shown = fresh(), pairs(6)
     rows = [(made.reader.ids(p.better), made.reader.ids(p.worse)) for p in shown]
-    _learn(made, rows, 0.0)
+    accumulate_gradients(made, rows, 0.0)
     parts = [p.grad.clone() for p in made.head.parameters() if p.grad is not None]
     made.head.zero_grad()
     values = torch.stack([made.rewards([row])[0] for pair in rows for row in pair]).view(-1, 2)
@@ -184,8 +186,9 @@ def test_presets_are_the_papers() -> None:
     assert found["scienceworld"] == (1e-5, 10, 128, 4096)
     assert found["game24"] == (1e-5, 10, 64, 4000)
     assert found["alfworld"] == (1e-5, 10, 8, 4096)
-    lora = PRESETS["webshop"][0].lora
-    assert lora == LoraSettings(rank=64, alpha=16, dropout=0.0)
+    how = PRESETS["webshop"][0]
+    assert how.lora is not None
+    assert (how.lora.rank, how.lora.alpha, how.lora_dropout) == (64, 16.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +198,8 @@ def test_presets_are_the_papers() -> None:
         (lambda: RewardTraining(lr=0.0), "lr is 0"),
         (lambda: RewardTraining(warmup=2.0), "share of the steps"),
         (lambda: RewardTraining(centring=-1.0), "centring is -1"),
-        (lambda: LoraSettings(rank=0), "rank is 0"),
-        (lambda: LoraSettings(dropout=1.0), "dropout is 1"),
+        (lambda: replace(ARMAP_LORA, rank=0), "rank is 0"),
+        (lambda: RewardTraining(lora_dropout=1.0), "dropout is 1"),
         (lambda: ReadingSettings(stub=" "), "stub is blank"),
         (lambda: ReadingSettings(max_tokens=3), "max_tokens is 3"),
         (lambda: train_reward_model(fresh(), [], RewardTraining()), "got no pairs"),

@@ -14,8 +14,8 @@ from turngym.agents.drrn.network import DrrnNetwork
 from turngym.agents.drrn.policy import DrrnPolicy, choose, load_drrn, save_drrn
 from turngym.agents.drrn.reading import MOST_WORDS, Phrasebook, Situation
 from turngym.agents.drrn.settings import DrrnSettings, DrrnTraining
-from turngym.agents.drrn.training import _learn, train_drrn
 from turngym.agents.scripted import run_episode
+from turngym.algos.supervised.drrn import _learn, train_drrn
 from turngym.envs.errors import BadValueError, DataError, UnknownNameError
 
 SMALL = DrrnSettings(buckets=64, embedding=8, hidden=8)

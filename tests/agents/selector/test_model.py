@@ -16,7 +16,7 @@ from turngym.agents.selector.model import LanguageModelSelector
 from turngym.agents.selector.opening import open_selector
 from turngym.agents.selector.pairs import PairSettings, rows_of, selector_pairs
 from turngym.agents.selector.settings import SelectorSettings, write_manifest
-from turngym.agents.selector.training import MICRO_SHAPE, small_model
+from turngym.algos.supervised.selector import MICRO_SHAPE, small_model
 from turngym.envs.errors import BadValueError, DataError, EnvFault, UnknownNameError
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request
 

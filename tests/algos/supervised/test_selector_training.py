@@ -15,7 +15,7 @@ from turngym.agents.selector.pairs import PairSettings, rows_of, selector_pairs
 from turngym.agents.selector.rows import SelectorRow
 from turngym.agents.selector.scores import selector_scores
 from turngym.agents.selector.settings import SelectorSettings
-from turngym.agents.selector.training import (
+from turngym.algos.supervised.selector import (
     MICRO,
     MICRO_SHAPE,
     TrainingSettings,

@@ -11,9 +11,9 @@ import torch
 
 from turngym.agents.drrn.policy import DrrnPolicy, Reading
 from turngym.agents.drrn.settings import DrrnSettings, DrrnTraining
-from turngym.agents.drrn.training import Progress, _Seat, train_drrn
 from turngym.agents.scripted import RandomPolicy, run_episode
 from turngym.algos.evaluate import EvalSet, evaluate_policy
+from turngym.algos.supervised.drrn import DrrnProgress, _Seat, train_drrn
 from turngym.benchmarks.cli import main
 
 SMALL = DrrnSettings(buckets=256, embedding=16, hidden=32)
@@ -22,8 +22,8 @@ SHORT = DrrnTraining(steps=80, envs=2, batch=8)
 
 def test_it_learns_a_password() -> None:
     env = gym.make("Password-v0")
-    seen: list[Progress] = []
-    net = train_drrn(env, SMALL, DrrnTraining(steps=1500, lr=5e-3), tell=seen.append)
+    seen: list[DrrnProgress] = []
+    net = train_drrn(env, SMALL, DrrnTraining(steps=1500, lr=5e-3), on_progress=seen.append)
     assert run_episode(env, DrrnPolicy(net), seed=0).status == "solved"
     assert (seen[-1].steps, seen[-1].episodes) == (1504, 496)
     assert seen[-1].recent > seen[10].recent

@@ -4,10 +4,11 @@ import gymnasium as gym
 import pytest
 
 import turngym.envs  # noqa: F401 - registers the worlds
-from turngym.agents.demonstrations import Teacher
+from turngym.agents.demonstrations import Demonstrator
 from turngym.agents.render import PlainRenderer
 from turngym.agents.scripted import closed
-from turngym.agents.starter import LESSONS, WORLDS
+from turngym.agents.starter import WORLDS
+from turngym.agents.starter_settings import STARTER_PRESETS
 from turngym.agents.tokenizer_training import train_tokenizer
 from turngym.envs.errors import UnknownNameError
 from turngym.envs.registry import all_ids, find_world
@@ -21,8 +22,8 @@ def papers():
 
 
 def test_a_baseline_shows_what_its_headings_tell(papers):
-    settings = LESSONS["PaperCrawler-v0"]
-    reader = Teacher(papers, "train", 0, policy=settings.reader)
+    settings = STARTER_PRESETS["PaperCrawler-v0"]
+    reader = Demonstrator(papers, "train", 0, policy=settings.reader)
     for _ in range(20):
         for talk in reader.dialogues():
             request = papers.episode.task.payload
@@ -33,22 +34,22 @@ def test_a_baseline_shows_what_its_headings_tell(papers):
 
 
 def test_the_expert_is_another_teacher(papers):
-    shown = [Teacher(papers, "train", 0, policy=p).texts(30) for p in ("expert", "heuristic")]
+    shown = [Demonstrator(papers, "train", 0, policy=p).texts(30) for p in ("expert", "heuristic")]
     assert shown[0] != shown[1]
 
 
 def test_an_unknown_teacher_is_refused(papers):
     with pytest.raises(UnknownNameError, match="heuristic"):
-        Teacher(papers, "train", 0, policy="heuristics")
+        Demonstrator(papers, "train", 0, policy="heuristics")
 
 
 @pytest.mark.parametrize("env_id", [i for i in all_ids() if OURS in find_world(i).entry_point])
 def test_every_action_ends_as_a_rollout_ends_it(env_id: str) -> None:
     world = gym.make(env_id, size="micro").unwrapped
-    lines = Teacher(world, "train", 0).texts(20)
+    lines = Demonstrator(world, "train", 0).texts(20)
     tokenizer = train_tokenizer(lines, vocab_size=600, max_length=8192)
     renderer = PlainRenderer(tokenizer)
-    for shown in Teacher(world, "train", 1).demonstrations(5, renderer):
+    for shown in Demonstrator(world, "train", 1).demonstrations(5, renderer):
         following = [*shown.acted[1:], False]
         ends = [i for i, (a, b) in enumerate(zip(shown.acted, following, strict=True)) if a > b]
         assert ends
@@ -60,7 +61,7 @@ def test_every_action_ends_as_a_rollout_ends_it(env_id: str) -> None:
 @pytest.mark.parametrize("env_id", ["Game24-v0", "ScienceWorld-v0"])
 def test_actions_that_are_lines_end_as_a_model_has_to_end_them(env_id):
     env = gym.make(env_id, size="micro").unwrapped
-    talk = Teacher(env, "train", 0).dialogues()[0]
+    talk = Demonstrator(env, "train", 0).dialogues()[0]
     assert env.episode.status == "solved"
     assert all(action.endswith("\n") and action.count("\n") == 1 for _, action in talk)
 

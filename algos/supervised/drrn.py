@@ -18,16 +18,16 @@ import gymnasium as gym
 import numpy as np
 import torch
 
+from ...agents.drrn.memory import Memory, Transition
+from ...agents.drrn.network import DrrnNetwork
+from ...agents.drrn.policy import Reading, choose
+from ...agents.drrn.reading import Phrasebook, Situation
+from ...agents.drrn.settings import DrrnSettings, DrrnTraining
+from ...agents.scripted import text_env
 from ...envs import fork
-from ..scripted import text_env
-from .memory import Memory, Transition
-from .network import DrrnNetwork
-from .policy import Reading, choose
-from .reading import Phrasebook, Situation
-from .settings import DrrnSettings, DrrnTraining
 
 
-class Progress(NamedTuple):
+class DrrnProgress(NamedTuple):
     """Where a training stands.
 
     Attributes:
@@ -41,7 +41,7 @@ class Progress(NamedTuple):
     recent: float
 
 
-Tell = Callable[[Progress], None]
+OnProgress = Callable[[DrrnProgress], None]
 
 
 class _Seat:
@@ -82,7 +82,7 @@ def train_drrn(
     settings: DrrnSettings,
     training: DrrnTraining,
     split: str = "train",
-    tell: Tell = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> DrrnNetwork:
     """Train a network on the tasks of a split.
 
@@ -91,7 +91,7 @@ def train_drrn(
         settings: The network's shape.
         training: How it is trained.
         split: Where tasks are drawn from.
-        tell: Called after each round of actions.
+        on_progress: Called after each round of actions.
 
     Raises:
         BadValueError: The environment cannot list legal actions.
@@ -120,7 +120,7 @@ def train_drrn(
         if len(memory) >= training.batch:
             _learn(network, book, memory.draw(training.batch, rng), optimizer, training)
         recent = returns[-100:]
-        tell(Progress(taken, len(returns), sum(recent) / max(1, len(recent))))
+        on_progress(DrrnProgress(taken, len(returns), sum(recent) / max(1, len(recent))))
     return network.eval()
 
 

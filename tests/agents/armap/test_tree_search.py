@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from turngym.agents.tree_search import EXPLORE, backed_up, selection_value
+from turngym.agents.armap.mcts import EXPLORE, backed_up, selection_value
 from turngym.envs.errors import UnknownNameError
 
 

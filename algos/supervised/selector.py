@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ...agents.blank import BlankSettings, blank_decoder
+from ...agents.demonstrations import Demonstration
+from ...agents.imitation import ImitationTrainer
+from ...agents.loading import check_match, context_limit
+from ...agents.selector.decision import Decision, decision_of
+from ...agents.selector.model import Questions
+from ...agents.selector.rows import SelectorRow
+from ...agents.selector.settings import SelectorSettings, write_manifest
+from ...agents.tokenizer_training import train_tokenizer
 from ...envs.errors import BadValueError
-from ..blank import BlankSettings, blank_decoder
-from ..demonstrations import Demonstration
-from ..imitation import Pupil
-from ..loading import check_match, context_limit
-from ..tokenizer_training import train_tokenizer
-from .decision import Decision, decision_of
-from .model import Questions
-from .rows import SelectorRow
-from .settings import SelectorSettings, write_manifest
+from .epochs import OnProgress, StepResult, count_steps, ignore_progress, run_epochs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +29,7 @@ class TrainingSettings:
     """How a selector is trained. Defaults are PaSa's (table 12): 8 devices with 4 rows each.
 
     Differs from the paper: the learning rate is constant after its warm-up, and the optimiser is
-    that of :class:`~turngym.agents.imitation.Pupil`.
+    that of :class:`~turngym.agents.imitation.ImitationTrainer`.
 
     Attributes:
         epochs: Times that every row is seen.
@@ -76,20 +77,6 @@ MICRO_SHAPE = BlankSettings(
 """Sizes of the small model."""
 
 
-class Lesson(NamedTuple):
-    """How far training is.
-
-    Attributes:
-        step: Steps taken.
-        steps: Steps in all.
-        loss: Mean loss per learned token in nats, before the step.
-    """
-
-    step: int
-    steps: int
-    loss: float
-
-
 def small_model(rows: Sequence[SelectorRow], shape: BlankSettings = MICRO_SHAPE) -> tuple[Any, Any]:
     """A model with random weights and a tokenizer with the words of ``rows``.
 
@@ -108,7 +95,7 @@ def train_selector(
     tokenizer: Any,
     rows: Sequence[SelectorRow],
     settings: tuple[SelectorSettings, TrainingSettings],
-    tell: Callable[[Lesson], None] = lambda _: None,
+    on_progress: OnProgress = ignore_progress,
 ) -> dict[str, float]:
     """Train ``model`` in place.
 
@@ -117,7 +104,7 @@ def train_selector(
         tokenizer: The one that belongs to it.
         rows: What it learns.
         settings: How it is asked, and how it is trained.
-        tell: Called after every step.
+        on_progress: Called after every step.
 
     Returns:
         ``steps``, and ``loss``: the mean over the last tenth of them.
@@ -131,20 +118,19 @@ def train_selector(
     check_match(model, tokenizer)
     decision = decision_of(tokenizer, chat=asked.chat, blank=asked.blank)
     questions = Questions(tokenizer, asked, context_limit(model))
-    steps = how.epochs * math.ceil(len(rows) / how.batch)
-    warmup = max(1, math.ceil(how.warmup * steps))
-    pupil = Pupil(model, lr=how.lr, warmup_steps=warmup, pad_id=questions.pad_id)
-    rng = np.random.default_rng([how.seed, 2])
-    losses: list[float] = []
+    _, warmup = count_steps(len(rows), how.epochs, how.batch, how.warmup)
+    trainer = ImitationTrainer(model, lr=how.lr, warmup_steps=warmup, pad_id=questions.pad_id)
     shown = [_demonstration(row, questions, decision, how.rationale) for row in rows]
-    for _ in range(how.epochs):
-        order = rng.permutation(len(shown))
-        for start in range(0, len(order), how.batch):
-            losses.append(pupil.step([shown[i] for i in order[start : start + how.batch]]))
-            tell(Lesson(len(losses), steps, losses[-1]))
+    report = run_epochs(
+        shown,
+        how.epochs,
+        how.batch,
+        np.random.default_rng([how.seed, 2]),
+        lambda part: StepResult(trainer.step(part)),
+        on_progress,
+    )
     model.eval()
-    last = losses[-max(1, len(losses) // 10) :]
-    return {"steps": steps, "loss": sum(last) / len(last)}
+    return report
 
 
 def save_selector(

@@ -1,0 +1,1 @@
+"""Training without a rollout's forest: classifiers, reward models and value networks."""
