@@ -14,11 +14,11 @@ from rich.table import Table
 
 from ..algos.progress import reporter
 from ..envs.errors import BadValueError, DataError, UnknownNameError
-from ..envs.science_world.engine import step
-from ..envs.science_world.house import build_house
+from ..envs.science_world.engine.engine import step
+from ..envs.science_world.house.build import build_house
 from ..envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ..envs.science_world.tasks.checker import TaskState
-from ..envs.science_world.tasks.episode import simplifications, start_world
+from ..envs.science_world.tasks.build import simplifications, start_world
 from .fidelity_live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
 from .options import FidelityCommand
 from .tables import table_console

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..envs.errors import BadValueError
-from ..envs.science_world.engine import step
-from ..envs.science_world.house import HouseRandom, build_house
-from ..envs.science_world.jvm_engine import check_java, start_engine
-from ..envs.science_world.legal import legal_actions
+from ..envs.science_world.engine.engine import step
+from ..envs.science_world.house.build import HouseRandom, build_house
+from ..envs.science_world.jvm import check_java, start_engine
+from ..envs.science_world.engine.action_lists import list_legal_actions
 from ..envs.science_world.tasks.catalogue import TaskKind
-from ..envs.science_world.tasks.episode import simplifications, start_world
-from ..envs.science_world.valid import valid_actions
-from ..envs.science_world.world import World
+from ..envs.science_world.tasks.build import simplifications, start_world
+from ..envs.science_world.engine.action_lists import list_original_actions
+from ..envs.science_world.house.state import World
 
 BY_ARRIVAL = "arrival"
 """Order of the contents of things in engines before 1.3, started as `start_engine` does; engine
@@ -109,7 +109,7 @@ def _walk(
     step(world, "look around")
     texts: list[str] = []
     while len(texts) < steps:
-        listed = valid_actions if rng.random() < _FROM_VALID else legal_actions
+        listed = list_original_actions if rng.random() < _FROM_VALID else list_legal_actions
         choices = listed(world)
         if rng.random() >= _FOCUS:
             choices = [text for text in choices if not text.startswith(("focus", "reset"))]

@@ -13,7 +13,7 @@ from rich.table import Table
 from ..algos.config import EnvConfig, EvalConfig
 from ..algos.evaluate import Evaluation
 from ..envs.errors import BadValueError
-from ..envs.science_world.source import chosen_tasks
+from ..envs.science_world.tasks.source import chosen_tasks
 from ..envs.science_world.tasks.catalogue import find_kind
 
 WORLD = "ScienceWorld-v0"

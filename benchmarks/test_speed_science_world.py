@@ -19,7 +19,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from turngym.envs import fork
 from turngym.envs.errors import BadValueError, MissingExtraError
 from turngym.envs.science_world.env import ScienceWorld
-from turngym.envs.science_world.jvm_engine import start_engine
+from turngym.envs.science_world.jvm import start_engine
 from turngym.envs.science_world.tasks.catalogue import TASKS
 
 BACKENDS = ("python", "jvm")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from turngym.envs.science_world.actions.looking import inventory, look_around
-from turngym.envs.science_world.engine import step
+from turngym.envs.science_world.engine.engine import step
 from turngym.envs.science_world.expert import planned
-from turngym.envs.science_world.protocols import Goals
+from turngym.envs.science_world.house.state import Goals
 from turngym.envs.science_world.tasks.catalogue import find_kind
-from turngym.envs.science_world.tasks.episode import simplifications, start_world
-from turngym.envs.science_world.valid import valid_actions
-from turngym.envs.science_world.world import World
+from turngym.envs.science_world.tasks.build import simplifications, start_world
+from turngym.envs.science_world.engine.action_lists import list_original_actions
+from turngym.envs.science_world.house.state import World
 
 
 class Server:
@@ -57,7 +57,7 @@ class StandIn:
 
     def get_valid_action_object_combinations(self) -> list[str]:
         type(self).listings += 1
-        return valid_actions(self.server.world)
+        return list_original_actions(self.server.world)
 
     def get_gold_action_sequence(self) -> list[str]:
         world, texts = self.server.world.fork(), []

@@ -10,11 +10,11 @@ from ..episode import Episode, Outcome
 from ..errors import UnknownNameError
 from ..randomness import EpisodeRandom
 from ..tasks import Task
-from .backends import HOUSES, find_backend
-from .source import WHERE, Variation, chosen_tasks, variations
-from .tasks.episode import simplifications
-from .text import PROMPTS, first_observation, observation
-from .world import World
+from .backends import HOUSES, Backend, find_backend
+from .house.state import HouseState
+from .tasks.build import simplifications
+from .tasks.catalogue import WHERE
+from .tasks.source import Variation, chosen_tasks, variations
 
 MAX_TURNS = {"full": 100, "micro": 40}
 MOST_CHARS = 20_000
@@ -22,19 +22,53 @@ FULL = 100
 """Points of a solved task; a failed one has minus as many."""
 
 
+PROMPTS: Mapping[str, str] = {
+    "full": (
+        "You are in a house with a laboratory's worth of things, and have a task to do. Write one "
+        "action per turn, in one line. OBJ stands for the name of a thing; where several things "
+        "have that name you are asked which one you mean, and answer with its number.\n"
+        "look around: what is in this place. look at OBJ, look in OBJ, read OBJ: one thing.\n"
+        "inventory: what you carry. task: the task again.\n"
+        "open OBJ, close OBJ: doors and containers. go OBJ: to a place next door.\n"
+        "teleport OBJ: to any place, where that is allowed.\n"
+        "pick up OBJ, put down OBJ, move OBJ to OBJ, pour OBJ in OBJ, dunk OBJ in OBJ, mix OBJ.\n"
+        "activate OBJ, deactivate OBJ, use OBJ on OBJ, connect OBJ to OBJ, disconnect OBJ, "
+        "flush OBJ, eat OBJ.\n"
+        "wait: ten ticks and one. wait1: two ticks.\n"
+        "focus on OBJ: tell that this is the thing that the task asks for. The wrong thing ends "
+        "the episode.\n\n"
+    ),
+    "micro": "",
+}
+PROMPT_MARK = "\n> "
+"""Ends every observation; the action follows."""
+
+
+def first_observation(description: str, room: str) -> str:
+    """The task and the place that the episode starts in."""
+    return f"{description}\n\n{room.strip()}\n{PROMPT_MARK}"
+
+
+def observation(text: str) -> str:
+    """An answer of the house, below the action."""
+    return f"\n{text.strip()}\n{PROMPT_MARK}"
+
+
 @dataclass(slots=True)
 class ScienceState:
     """The state of an episode.
 
     Attributes:
-        world: The world, with the task's goals in it.
+        backend: What simulates the house.
+        house: The house, with the task's goals in it.
         description: Text of the task.
         start: Points that the task gives before the first action.
         paid: Points that rewards have paid.
         reached: The last points that were not negative.
     """
 
-    world: World
+    backend: Backend
+    house: HouseState
     description: str
     start: int
     paid: int = 0
@@ -42,12 +76,12 @@ class ScienceState:
 
     def digest(self) -> str:
         """Stable hash."""
-        return f"{self.world.digest()}:{self.start}:{self.paid}:{self.reached}"
+        return f"{self.backend.digest(self.house)}:{self.start}:{self.paid}:{self.reached}"
 
     @property
     def points(self) -> int:
         """The score now: 0 to 100, or -100 after a failure."""
-        goals = self.world.goals
+        goals = self.house.goals
         return 0 if goals is None else goals.points
 
 
@@ -72,7 +106,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         simplifications: Names as the original has them, comma-separated or a sequence; ``"easy"``
             stands for teleport, open doors, self-watering pots and no electrical actions (where
             the task is not about electricity). ``""`` for none.
-        max_turns: Actions per episode (100 as in published results; 40 in the micro world).
+        max_turns: Actions per episode (100 as in published results; 40 in the micro house).
             Waiting counts as one.
         backend: ``"python"``, or ``"jvm"``: the original engine in a Java machine of its own (extra
             ``science-jvm``), for comparison. It has no expert, forks by replaying the episode, and
@@ -124,21 +158,21 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
     def begin(
         self,
         task: Task[Variation],
-        random: EpisodeRandom,  # noqa: ARG002 - a variation is one world, as in the original
+        random: EpisodeRandom,  # noqa: ARG002 - a variation is one house, as in the original
     ) -> tuple[ScienceState, str]:
         """The house with the task's things; the first look counts towards the goals."""
         kind, number = task.payload.kind, task.payload.number
-        world, room = self._sim.start(kind, number, self._simple[kind.id])
-        state = ScienceState(world, kind.text(number), 0)
+        house, room = self._sim.start(kind, number, self._simple[kind.id])
+        state = ScienceState(self._sim, house, kind.text(number), 0)
         state.start = state.reached = state.points
         return state, first_observation(state.description, room)
 
     def play(self, episode: Episode[ScienceState], action: str) -> Outcome:
-        """One input to the world; the score's change is the reward."""
+        """One input to the house; the score's change is the reward."""
         state = episode.world
-        reply = self._sim.step(state.world, action.removesuffix("\n"), state.description)
+        reply = self._sim.step(state.house, action.removesuffix("\n"), state.description)
         terms = self._pay(state)
-        goals = state.world.goals
+        goals = state.house.goals
         text = observation(reply.text)
         if goals is not None and goals.failed:
             return Outcome.failed(text, terms, verdict=-1)
@@ -159,35 +193,35 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         return {"outcome": change / FULL}
 
     def fork_world(self, world: ScienceState) -> ScienceState:
-        """An independent copy."""
-        return replace(world, world=world.world.fork())
+        """Return an independent copy."""
+        return replace(world, house=world.house.fork())
 
     def secrets(self, episode: Episode[ScienceState]) -> Sequence[str]:
         """What the task's solver would do first."""
-        first = self._sim.plan(episode.world.world)
+        first = self._sim.plan(episode.world.house)
         return (first,) if " " in first else ()
 
     def measure(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
-        """Score (0 to 100; -100 after a failure), the last one not negative, ticks of the world."""
+        """Score (0 to 100; -100 after a failure), the last one not negative, ticks of the house."""
         state = episode.world
         score, reached = float(state.points), float(state.reached)
-        return {"score": score, "reached": reached, "moves": float(state.world.ticks)}
+        return {"score": score, "reached": reached, "moves": float(state.house.ticks)}
 
     def legal_actions(self) -> list[str]:
         """Actions that make sense now and are understood; one form and one name each."""
-        return self._sim.legal(self.episode.world.world)
+        return self._sim.legal(self.episode.world.house)
 
     def valid_actions(self) -> list[str]:
         """The original's list of valid actions, not all of which its parser understands."""
-        return self._sim.valid(self.episode.world.world)
+        return self._sim.valid(self.episode.world.house)
 
     def look(self) -> str:
         """The agent's place as text, without an action."""
-        return self._sim.look(self.episode.world.world)
+        return self._sim.look(self.episode.world.house)
 
     def inventory(self) -> str:
         """What the agent carries as text, without an action."""
-        return self._sim.inventory(self.episode.world.world)
+        return self._sim.inventory(self.episode.world.house)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Follows the task's solver.

@@ -11,10 +11,10 @@ import pytest
 from turngym.benchmarks.cli import main
 from turngym.benchmarks.fidelity_command import measure, normal
 from turngym.envs.errors import BadValueError, DataError, UnknownNameError
-from turngym.envs.science_world.engine import step
+from turngym.envs.science_world.engine.engine import step
 from turngym.envs.science_world.tasks.catalogue import find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
-from turngym.envs.science_world.tasks.episode import start_world
+from turngym.envs.science_world.tasks.build import start_world
 from turngym.envs.science_world.tasks.solvers.solve import next_intent
 from turngym.envs.science_world.tasks.solvers.words import write
 

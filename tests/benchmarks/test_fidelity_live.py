@@ -14,10 +14,10 @@ from turngym.benchmarks.cli import main
 from turngym.benchmarks.fidelity_command import measure
 from turngym.benchmarks.fidelity_live import LiveSettings, house_by_arrival, live_transcripts
 from turngym.envs.errors import BadValueError
-from turngym.envs.science_world.engine import step
-from turngym.envs.science_world.house import build_house
+from turngym.envs.science_world.engine.engine import step
+from turngym.envs.science_world.house.build import build_house
 from turngym.envs.science_world.tasks.catalogue import find_kind
-from turngym.envs.science_world.tasks.episode import start_world
+from turngym.envs.science_world.tasks.build import start_world
 
 ENGINES: list[StandIn] = []
 

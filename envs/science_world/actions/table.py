@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..world import World
+from ..house.state import HouseState
 from . import going, looking, mixing, moving, using, wiring
 
 TELEPORT, NO_ELECTRICITY = "teleportAction", "noElectricalAction"
@@ -21,14 +21,14 @@ class Action:
         name: The original's name; ambiguous actions are listed in the order of names.
         number: Template number of the original.
         words: Alternatives that begin it.
-        run: What it does; takes the world and one handle per slot, and says what happened.
+        run: What it does; takes the house and one handle per slot, and says what happened.
         slots: Objects that it names, 0 to 2.
         links: Alternatives between the two objects.
         shown: First words in the list of valid actions.
         link: Word between two objects in that list.
         refuse: Why it is refused for one object; empty text when it is not. None: never.
         free: It takes no time.
-        anywhere: It may name any object in the world.
+        anywhere: It may name any object in the house.
     """
 
     name: str
@@ -60,24 +60,24 @@ class Action:
         return action, (self.name,)
 
 
-def _wait(world: World) -> str:  # noqa: ARG001 - one signature
+def _wait(house: HouseState) -> str:  # noqa: ARG001 - one signature
     return "You decide to wait for 10 iterations."
 
 
-def _wait_once(world: World) -> str:  # noqa: ARG001 - one signature
+def _wait_once(house: HouseState) -> str:  # noqa: ARG001 - one signature
     return "You decide to wait for 1 iterations."
 
 
-def _task(world: World) -> str:  # noqa: ARG001 - answered before the parser
+def _task(house: HouseState) -> str:  # noqa: ARG001 - answered before the parser
     return ""
 
 
-def _refuse_close(world: World, o: int) -> str:
-    return going.refuse_open(world, o, close=True)
+def _refuse_close(house: HouseState, o: int) -> str:
+    return going.refuse_open(house, o, close=True)
 
 
-def _refuse_off(world: World, o: int) -> str:
-    return using.refuse_switch(world, o, off=True)
+def _refuse_off(house: HouseState, o: int) -> str:
+    return using.refuse_switch(house, o, off=True)
 
 
 _GO = ("go", "go through", "walk through", "move through", "go to", "walk to", "move to")
@@ -152,7 +152,7 @@ def action(name: str) -> Action:
 
 
 def actions_of(simple: frozenset[str]) -> tuple[Action, ...]:
-    """The actions of a world under its simplifications."""
+    """The actions of a house under its simplifications."""
     left_out: set[int | str] = set()
     if TELEPORT not in simple:
         left_out.add("teleport to location")

@@ -10,11 +10,11 @@ from typing import Any
 
 from ...errors import BadValueError, UnknownNameError
 from . import descriptions as texts
-from . import variations_circuit as circuit
-from . import variations_living as living
-from . import variations_matter as matter
-from . import variations_measuring as measuring
-from . import variations_mixing as mixing
+from . import variations as circuit
+from . import variations as living
+from . import variations as matter
+from . import variations as measuring
+from . import variations as mixing
 from .params import Params
 
 SPLIT_NAMES = ("train", "dev", "test")

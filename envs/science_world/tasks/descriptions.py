@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .java_random import JavaRandom
+from ..house.java_random import JavaRandom
 from .params import (
     AnimalStages,
     Conductivity,

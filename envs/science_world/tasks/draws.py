@@ -6,8 +6,9 @@ it is the one loaded or not. Each function here jumps to the numbers of its own 
 
 from __future__ import annotations
 
-from .java_random import JavaRandom
-from .variations_matter import CUPS, UNKNOWN_LETTERS, UNKNOWN_MELTING
+from ..house.java_random import JavaRandom
+from .params import Conductivity, Genetics
+from .variations import CUPS, UNKNOWN_LETTERS, UNKNOWN_MELTING
 
 POTS = tuple(range(1, 10))
 CUPPED = (
@@ -66,9 +67,11 @@ def state_cup(variation: int, task: int, substance: str) -> str:
     return _at(variation, task * _STATE + CUPPED.index(substance)).pick(CUPS)
 
 
-def conducts(variation: int, letter: str) -> bool:
-    """Whether an unknown substance conducts in 3-4."""
-    at = _AT_CONDUCTIVE + UNKNOWN_LETTERS.index(letter)
+def conducts(params: Conductivity, variation: int) -> bool:
+    """Return whether the substance of 3-3 or 3-4 conducts; in 3-4 each load draws it."""
+    if params.conductive is not None:
+        return params.conductive
+    at = _AT_CONDUCTIVE + UNKNOWN_LETTERS.index(params.substance[-1])
     return _at(variation, at).next_float() >= 0.5
 
 
@@ -120,6 +123,12 @@ def unknown_seeds(variation: int, jar: int) -> tuple[list[int], list[int]]:
 def unknown_pots(variation: int, choice: int) -> list[int]:
     """Numbers of the six flower pots in 10-2."""
     return _at(variation, _AT_UNKNOWN_POTS + choice * _SHUFFLE).shuffled(POTS)[:_POTS_USED]
+
+
+def genetics_pots(task_id: str, params: Genetics, variation: int) -> list[int]:
+    """Return the numbers of the six flower pots of 10-1 or 10-2."""
+    draw_pots = pea_pots if task_id == "10-1" else unknown_pots
+    return draw_pots(variation, params.pots)
 
 
 def start_temperature(variation: int, row: int, draw: int, around: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...world import NONE, terminal, terminal_owner
+from ...house.state import NONE, terminal, terminal_owner
 from ..params import Power
 from .actor import Actor, Intent, Step
 
@@ -44,27 +44,27 @@ def wires_between(a: Actor, ring: Ring) -> list[int]:
 
     The list is shorter than the ring where there are not wires enough.
     """
-    world = a.world
-    wires = [thing for thing in a.all_things() if "wire" in world.kind[thing].tags]
+    house = a.house
+    wires = [thing for thing in a.all_things() if "wire" in house.kind[thing].tags]
     found: list[int] = []
     for pair in ring:
-        touched = (world.wires.get(end, NONE) for end in pair)
+        touched = (house.wires.get(end, NONE) for end in pair)
         owners = [terminal_owner(end) for end in touched if end != NONE]
         found.append(next((wire for wire in owners if wire in wires), NONE))
     free = [wire for wire in wires if wire not in found]
-    free.sort(key=lambda wire: (not a.held(wire), world.wired(wire)))
+    free.sort(key=lambda wire: (not a.held(wire), house.wired(wire)))
     chosen = [wire if wire != NONE else free.pop(0) if free else NONE for wire in found]
     return [wire for wire in chosen if wire != NONE]
 
 
 def join(a: Actor, one: int, wire: int, other: int) -> Step:
     """Have a wire between two terminals."""
-    world = a.world
+    house = a.house
     for end, own in ((one, terminal(wire, 0)), (other, terminal(wire, 1))):
-        if world.wires.get(end, NONE) == own:
+        if house.wires.get(end, NONE) == own:
             continue
         for used in (end, own):
-            if used in world.wires:
+            if used in house.wires:
                 return Intent("disconnect", (terminal_owner(used),))
         return Intent("connect", (end, own))
     return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...records import CYCLES
-from ...world import NONE
-from ..goals_living import PLANT_STAGES, animal_stage_names
+from ...house.state import NONE
+from ...objects.records import CYCLES
+from ..goals import PLANT_STAGES, animal_stage_names
 from ..params import AnimalStages, Lifespan, PlantStages
 from .actor import Actor, Step
 
@@ -26,14 +26,14 @@ def find_animal(a: Actor) -> Step:
 def find_plant(a: Actor) -> Step:
     """4-3: one of the plants in the greenhouse, carried in its pot."""
     thing = a.subject if a.done else _tagged(a, "plant")
-    pot = a.world.parent[thing]
-    in_pot = a.world.kind[pot].refer == "cup"
+    pot = a.house.parent[thing]
+    in_pot = a.house.kind[pot].refer == "cup"
     return (None if a.done else a.focus(thing)) or _to_box(a, pot if in_pot else thing)
 
 
 def _tagged(a: Actor, tag: str) -> int:
     """The nearest thing of a group that is no bee."""
-    kinds = a.world.kind
+    kinds = a.house.kind
     found = (o for o in a.all_things() if tag in kinds[o].tags and "bee" not in kinds[o].tags)
     return next(found, NONE)
 
@@ -66,21 +66,21 @@ def animal_stages(a: Actor) -> Step:
     wanted = animal_stage_names(params.animal)[a.done]
     if step := a.at("outside"):
         return step
-    if a.world.stage(animal) == wanted:
+    if a.house.stage(animal) == wanted:
         return a.focus(animal)
-    stages = CYCLES[a.world.kind[animal].cycle]
-    life = a.world.life[animal]
+    stages = CYCLES[a.house.kind[animal].cycle]
+    life = a.house.life[animal]
     return a.wait(long=stages[life.stage][2] - life.met > _LONG_WAIT)
 
 
 def plant_stages(a: Actor) -> Step:
     """8-2: focus on a plant that is in the next stage."""
     params: PlantStages = a.params
-    world = a.world
+    house = a.house
     if step := a.at("outside"):
         return step
-    for thing in world.inside(world.here()):
-        is_asked = world.kind[thing].species == params.plant
-        if is_asked and world.stage(thing) == PLANT_STAGES[a.done]:
+    for thing in house.inside(house.here()):
+        is_asked = house.kind[thing].species == params.plant
+        if is_asked and house.stage(thing) == PLANT_STAGES[a.done]:
             return a.focus(thing)
     return a.wait()

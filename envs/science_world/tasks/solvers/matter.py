@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...wording import full_name
-from ...world import NONE
+from ...house.state import NONE
+from ...text.names import full_name
 from ..params import Melting, StateChange, Thermometer
 from .actor import Actor, Intent, Step
 
@@ -48,7 +48,7 @@ def _change(a: Actor, thing: int, device: int) -> Step:
 
 
 def _melting_point(a: Actor, thing: int) -> float:
-    material = a.world.material[thing]
+    material = a.house.material[thing]
     return 0.0 if material is None else material.melts
 
 
@@ -57,7 +57,7 @@ def boil(a: Actor) -> Step:
     if step := _focus_first(a):
         return step
     thing = _substance(a)
-    material = a.world.material[thing]
+    material = a.house.material[thing]
     if material is None:
         return a.wait()
     return _change(a, thing, _heater(a, min(material.boils, material.ignites)))
@@ -88,10 +88,10 @@ def freeze(a: Actor) -> Step:
 
 def _pot(a: Actor, thing: int) -> int:
     """The metal pot: the one that holds the thing, or the nearest empty one."""
-    world = a.world
-    if world.kind[world.parent[thing]].key == "metal pot":
-        return world.parent[thing]
-    pots = [o for o in a.named("metal pot") if not world.kids[o]]
+    house = a.house
+    if house.kind[house.parent[thing]].key == "metal pot":
+        return house.parent[thing]
+    pots = [o for o in a.named("metal pot") if not house.kids[o]]
     return pots[0] if pots else a.empty_cup()
 
 
@@ -100,15 +100,15 @@ def change_state(a: Actor) -> Step:
     if step := _focus_first(a):
         return step
     thing = _substance(a)
-    material = a.world.material[thing]
+    material = a.house.material[thing]
     if material is None:
         return a.wait()
-    solid = a.world.state[thing] == "solid"
+    solid = a.house.state[thing] == "solid"
     return _change(a, thing, _heater(a, material.melts if solid else material.boils))
 
 
 def use_thermometer(a: Actor) -> Step:
-    """2-1: the temperature is read off the world when the thing is next to the box."""
+    """2-1: the temperature is read off the house when the thing is next to the box."""
     params: Thermometer = a.params
     if a.done == 0:
         return _take_thermometer(a)
@@ -119,7 +119,7 @@ def use_thermometer(a: Actor) -> Step:
         return step
     if step := a.at(params.box_place):
         return step
-    warm = a.world.heat[thing] >= params.threshold
+    warm = a.house.heat[thing] >= params.threshold
     box = a.in_place(params.box_place, params.above if warm else params.below)
     return _measure(a, thing) or a.put(thing, box)
 
@@ -132,7 +132,7 @@ def _take_thermometer(a: Actor) -> Step:
 def _measure(a: Actor, thing: int) -> Step:
     """Have used the thermometer on the thing."""
     thermometer = a.first("thermometer")
-    if a.did("use", full_name(a.world, thing).lower()):
+    if a.did("use", full_name(a.house, thing).lower()):
         return None
     if not a.held(thermometer):
         return a.hold(thermometer)
@@ -154,10 +154,10 @@ def measure_melting(a: Actor) -> Step:
 
 def _find_side(a: Actor, thing: int, params: Melting) -> Step:
     """Have measured the thing while it was solid above the threshold or liquid below it."""
-    world = a.world
-    if not a.place_name(thing) or a.did("use", full_name(world, thing).lower()):
+    house = a.house
+    if not a.place_name(thing) or a.did("use", full_name(house, thing).lower()):
         return None
-    solid, heat = world.state[thing] == "solid", world.heat[thing]
+    solid, heat = house.state[thing] == "solid", house.heat[thing]
     known = heat >= params.threshold if solid else heat <= params.threshold
     if known or params.melting == params.threshold:
         return _measure(a, thing)

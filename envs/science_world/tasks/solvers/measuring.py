@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ...materials import material
-from ...records import Slope
-from ...world import NONE, terminal
-from ..goals_of import conducts
+from ...house.state import NONE, terminal
+from ...objects.materials import material
+from ...objects.records import Slope
+from ..draws import conducts
 from ..params import Conductivity, Planes
 from .actor import Actor, Intent, Step
 from .circuit import join, wires_between
@@ -22,10 +22,10 @@ _LOOKS = 3
 def planes(a: Actor) -> Step:
     """9-1 to 9-3: let the block slide for a while on each plane, then focus on the right one."""
     params: Planes = a.params
-    world = a.world
+    house = a.house
     found: dict[str, int] = {}
-    for thing in world.inside(world.places[_WORKSHOP]):
-        slope = world.note[thing]
+    for thing in house.inside(house.places[_WORKSHOP]):
+        slope = house.note[thing]
         if isinstance(slope, Slope):
             found[slope.letter or slope.surface] = thing
     block = a.first(params.block)
@@ -37,11 +37,11 @@ def planes(a: Actor) -> Step:
 
 def _watch(a: Actor, block: int, plane: int) -> Step:
     """Have seen how far the block has come on a plane after some time."""
-    world = a.world
-    position = world.slides.get(plane, {}).get(block)
+    house = a.house
+    position = house.slides.get(plane, {}).get(block)
     if position is not None and a.looked(plane):
         return None
-    slope: Slope = world.note[plane]
+    slope: Slope = house.note[plane]
     speed = 0.1 * math.sin(math.radians(slope.angle)) * (1 - material(slope.surface).friction)
     if step := a.put(block, plane):
         return step
@@ -59,7 +59,7 @@ def conductivity(a: Actor) -> Step:
     if params.substance == "water":
         if not a.done:
             return a.fetch_water() or a.focus(a.water())
-        return a.put(a.world.parent[a.subject], box)
+        return a.put(a.house.parent[a.subject], box)
     thing = a.subject if a.done else _asked(a, params)
     first = None if a.done else a.hold(thing) or a.focus(thing)
     return first or _tried(a, thing) or a.put(thing, box)
@@ -72,7 +72,7 @@ def _asked(a: Actor, params: Conductivity) -> int:
 
 def _tried(a: Actor, thing: int) -> Step:
     """Have looked at a bulb that is wired to a battery through the thing."""
-    world = a.world
+    house = a.house
     battery, bulb = a.first("battery"), _bulb(a)
     conducting = conducts(a.params, a.variation)
     if a.looked(bulb) >= (1 if conducting else _LOOKS):
@@ -93,12 +93,12 @@ def _tried(a: Actor, thing: int) -> Step:
     for (one, other), wire in zip(ring, wires, strict=True):
         if step := join(a, one, wire, other):
             return step
-    lit_late = conducting and not world.on[bulb]
+    lit_late = conducting and not house.on[bulb]
     return a.wait() if lit_late else Intent("look at", (bulb,))
 
 
 def _bulb(a: Actor) -> int:
     """The nearest light bulb of the workshop."""
-    world = a.world
-    things = world.inside(world.places[_WORKSHOP])
-    return next((thing for thing in things if "bulb" in world.kind[thing].tags), NONE)
+    house = a.house
+    things = house.inside(house.places[_WORKSHOP])
+    return next((thing for thing in things if "bulb" in house.kind[thing].tags), NONE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...world import NONE
+from ...house.state import NONE
 from ..params import Mix, Paint
 from .actor import Actor, Intent, Step
 
@@ -41,20 +41,20 @@ def _painted(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
         made = a.first(result)
     if made != NONE:
         return a.focus(made)
-    world = a.world
+    house = a.house
     cups = [_cup_of(a, color) for color in colors]
-    both = next((cup for cup in cups if len(world.kids[cup]) == len(colors)), NONE)
+    both = next((cup for cup in cups if len(house.kids[cup]) == len(colors)), NONE)
     if both != NONE:
         return a.reach(both) or Intent("mix", (both,))
-    first, second = (next(iter(world.kids[cup])) for cup in cups)
+    first, second = (next(iter(house.kids[cup])) for cup in cups)
     return a.reach(first) or a.uncover(second) or Intent("pour", (cups[1], cups[0]))
 
 
 def _cup_of(a: Actor, color: str) -> int:
     """A cup of a paint: one that other paint is in already, else a full one in the studio."""
-    world = a.world
-    cups = [world.parent[paint] for paint in a.named(color) if _in_studio(a, paint)]
-    cups.sort(key=lambda cup: -len(world.kids[cup]))
+    house = a.house
+    cups = [house.parent[paint] for paint in a.named(color) if _in_studio(a, paint)]
+    cups.sort(key=lambda cup: -len(house.kids[cup]))
     return cups[0]
 
 
@@ -64,9 +64,9 @@ def _in_studio(a: Actor, thing: int) -> bool:
 
 def _together(a: Actor, names: tuple[str, ...]) -> Step:
     """Have the ingredients in one container and mix it."""
-    world = a.world
+    house = a.house
     bowl = _bowl(a, names)
-    have = [world.name[o] for o in world.kids[bowl]]
+    have = [house.name[o] for o in house.kids[bowl]]
     if len(have) == len(names):
         return a.reach(bowl) or Intent("mix", (bowl,))
     missing = [name for name in names if name not in have]
@@ -78,47 +78,47 @@ def _together(a: Actor, names: tuple[str, ...]) -> Step:
 
 def _bowl(a: Actor, names: tuple[str, ...]) -> int:
     """The container with some of the ingredients and nothing else, or the nearest empty one."""
-    world = a.world
+    house = a.house
     best, most = NONE, 0
     for thing in a.all_things():
-        kids = world.kids[thing]
-        if world.kind[thing].refer != "cup" or len(kids) <= most:
+        kids = house.kids[thing]
+        if house.kind[thing].refer != "cup" or len(kids) <= most:
             continue
-        if all(world.name[o] in names for o in kids) and not _is_source(a, thing, names):
+        if all(house.name[o] in names for o in kids) and not _is_source(a, thing, names):
             best, most = thing, len(kids)
     return best if best != NONE else a.empty_cup("kitchen")
 
 
 def _is_source(a: Actor, cup: int, names: tuple[str, ...]) -> bool:
     """Whether a cup with one liquid is where that liquid comes from, not where all is mixed."""
-    world = a.world
-    kids = world.kids[cup]
+    house = a.house
+    kids = house.kids[cup]
     return (
         len(kids) == 1
-        and (world.state[kids[0]] == "liquid" or world.kind[cup].key == "glass jar")
+        and (house.state[kids[0]] == "liquid" or house.kind[cup].key == "glass jar")
         and len(names) > 1
     )
 
 
 def _bring(a: Actor, name: str, bowl: int) -> Step:
     """Have one ingredient in the bowl; the bowl is carried along."""
-    world = a.world
+    house = a.house
     if not a.held(bowl):
         return a.hold(bowl)
     if name == "water":
         return a.fetch_water() or a.pour(a.water(), bowl)
     thing = _nearest(a, name)
-    if world.state[thing] == "liquid":
-        cup = world.parent[thing]
+    if house.state[thing] == "liquid":
+        cup = house.parent[thing]
         return a.reach(cup) or a.opened(cup) or Intent("pour", (cup, bowl))
     return a.reach(thing) or Intent("move", (thing, bowl))
 
 
 def _nearest(a: Actor, name: str) -> int:
     """The nearest thing of a name; carried ones and solids first."""
-    world = a.world
+    house = a.house
     found = list(a.named(name))
     alone = [
-        o for o in found if world.state[o] != "liquid" or len(world.kids[world.parent[o]]) == 1
+        o for o in found if house.state[o] != "liquid" or len(house.kids[house.parent[o]]) == 1
     ]
     return (alone or found)[0]

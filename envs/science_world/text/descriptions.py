@@ -1,0 +1,356 @@
+"""How objects are described: one function per look, all in the original's wording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ..house.state import TERMINALS, HouseState, terminal, terminal_owner
+from .names import (
+    burning_name,
+    flower_traits,
+    full_name,
+    other_end,
+    plant_name,
+    plant_traits,
+    stage_name,
+    terminal_name,
+    whole_number,
+)
+
+Look = Callable[[HouseState, int, bool], str]
+
+
+def describe(house: HouseState, o: int, detailed: bool = False) -> str:
+    """What is seen of an object, at a glance or when looked at."""
+    if o >= TERMINALS:
+        return _terminal(house, o, detailed)
+    return LOOKS[house.kind[o].look](house, o, detailed)
+
+
+def by_name(house: HouseState, objects: Iterable[int]) -> list[int]:
+    """Objects, given as they stand, in the order of listings: by plain name, then by creation."""
+    name, uid = house.name, house.uid
+    if house.by_arrival:
+        return sorted(objects, key=name.__getitem__)
+    return sorted(objects, key=lambda o: (name[o], uid[o]))
+
+
+def in_line(house: HouseState, objects: Iterable[int]) -> str:
+    """Descriptions in one line; ``nothing`` when there are none."""
+    shown = [LOOKS[house.kind[o].look](house, o, False) for o in by_name(house, objects)]
+    return ", ".join(shown) or "nothing"
+
+
+def in_lines(house: HouseState, objects: Iterable[int]) -> str:
+    """Descriptions one a line, indented; ``nothing`` when there are none."""
+    shown = [LOOKS[house.kind[o].look](house, o, False) for o in by_name(house, objects)]
+    return "".join(f"\t{text}\n" for text in shown) or "\tnothing"
+
+
+def describe_portal(house: HouseState, portal: int, view: int) -> str:
+    """A door or drain as seen from ``view`` (a place)."""
+    opened = "open" if house.open[portal] else "closed"
+    if house.kind[portal].key == "drain":
+        return f"A drain, which is {opened}"
+    end = other_end(house, portal, view)
+    if end is None:
+        source, target = house.note[portal]
+        ends = f"{house.name[source]} to the {house.name[target]}"
+        return f"A door that connects the {ends} (that is {opened})"
+    return f"A door to the {house.name[end]} (that is {opened})"
+
+
+# ---------------------------------------------------------------------- simple things
+
+
+def _with_article(article: str) -> Look:
+    def look(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+        return article + full_name(house, o)
+
+    return look
+
+
+def _colored(article: str, with_color: bool) -> Look:
+    def look(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+        k = house.kind[o]
+        name = f"{k.color} {k.name}" if with_color else k.name
+        return article + burning_name(house, o, name)
+
+    return look
+
+
+def _name(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    return house.name[o]
+
+
+def _agent(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    return "the agent"
+
+
+# ---------------------------------------------------------------------- containers
+
+
+def _cup(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    return f"a {full_name(house, o)} (containing {in_line(house, house.kids[o])})"
+
+
+def _contents(house: HouseState, o: int, where: str, detailed: bool) -> str:
+    name = full_name(house, o)
+    if detailed:
+        return f"{where} the {name} is: \n{in_lines(house, house.kids[o])}"
+    return f"{where} the {name} is: {in_line(house, house.kids[o])}."
+
+
+def _table(house: HouseState, o: int, detailed: bool) -> str:
+    return f"a {full_name(house, o)}. {_contents(house, o, 'On', detailed)}"
+
+
+def _seat(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    return f"a {full_name(house, o)}. {_contents(house, o, 'On', False)}"
+
+
+def _door_of(house: HouseState, o: int) -> str:
+    return f"The {full_name(house, o)} door is {'open' if house.open[o] else 'closed'}. "
+
+
+def _cupboard(house: HouseState, o: int, detailed: bool) -> str:
+    inside = _contents(house, o, "In", detailed) if house.open[o] else ""
+    return f"a {full_name(house, o)}. {_door_of(house, o)}{inside}"
+
+
+def _drawer(house: HouseState, o: int, detailed: bool) -> str:
+    name = f"a {full_name(house, o)}"
+    if not detailed:
+        return name
+    if not house.open[o]:
+        return f"{name}.  The drawer is closed."
+    return f"{name}. {_contents(house, o, 'In', True)}"
+
+
+# ---------------------------------------------------------------------- appliances, basins
+
+
+def _turned(house: HouseState, o: int) -> str:
+    return f", which is turned {'on' if house.on[o] else 'off'}"
+
+
+def _stove(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    name = house.name[o]
+    inside = in_line(house, house.kids[o])
+    return f"a {name}{_turned(house, o)}. On the {house.kind[o].key} is: {inside}."
+
+
+def _oven(house: HouseState, o: int, detailed: bool) -> str:
+    inside = _contents(house, o, "In", detailed) if house.open[o] else ""
+    return f"a {full_name(house, o)}{_turned(house, o)}. {_door_of(house, o)}{inside}"
+
+
+def _fridge(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    off = "" if house.on[o] else _turned(house, o)
+    inside = _contents(house, o, "In", False) if house.open[o] else ""
+    return f"a {full_name(house, o)}{off}. {_door_of(house, o)}{inside}"
+
+
+def _sink(house: HouseState, o: int, detailed: bool) -> str:
+    text = f"a {full_name(house, o)}{_turned(house, o)}. {_contents(house, o, 'In', False)}"
+    if detailed:
+        for drain in house.portals[o]:
+            text += f" The drain is {'open' if house.open[drain] else 'closed'}."
+    return text
+
+
+def _toilet(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    flushing = ", which is flushing" if house.life[o] > 0 else ""
+    inside = in_line(house, (*house.kids[o], *house.portals[o]))
+    name = full_name(house, o)
+    return f"a {name}{flushing}. In the {name} is: {inside}."
+
+
+def _portal(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    return describe_portal(house, o, house.note[o].source)
+
+
+# ---------------------------------------------------------------------- instruments, electricity
+
+
+def _thermometer(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    reading = whole_number(house.heat[o])
+    reads = f"currently reading a temperature of {reading} degrees celsius"
+    return f"a {full_name(house, o)}, {reads}"
+
+
+def _stopwatch(house: HouseState, o: int, detailed: bool) -> str:
+    active = "activated" if house.on[o] else "deactivated"
+    time = f"The time reads {house.life[o].shown} ticks." if detailed else ""
+    return f"a {full_name(house, o)}, which is {active}. {time}"
+
+
+def _connected(house: HouseState, handle: int) -> str:
+    other = house.wires.get(handle)
+    return "nothing" if other is None else _terminal(house, other, False)
+
+
+def _terminal(house: HouseState, handle: int, detailed: bool) -> str:
+    name = terminal_name(house, handle)
+    if detailed:
+        return f"a {name}.  it is connected to: {_connected(house, handle)}. "
+    return f"a {name} on {house.name[terminal_owner(handle)]}"
+
+
+def _terminals(house: HouseState, o: int) -> str:
+    return "".join(
+        f"its {terminal_name(house, handle)} is connected to: {_connected(house, handle)}. "
+        for handle in (terminal(o, 0), terminal(o, 1))
+    )
+
+
+def _on_off(house: HouseState, o: int, detailed: bool) -> str:
+    text = f"a {full_name(house, o)}, which is {'on' if house.on[o] else 'off'}"
+    return f"{text}. {_terminals(house, o)}" if detailed else text
+
+
+def _battery(house: HouseState, o: int, detailed: bool) -> str:
+    text = f"a {full_name(house, o)}"
+    return f"{text}. {_terminals(house, o)}" if detailed else text
+
+
+def _wire(house: HouseState, o: int, detailed: bool) -> str:
+    # The original leaves no blank between the wire's name and its terminals.
+    return f"a {full_name(house, o)}{_terminals(house, o) if detailed else ''}"
+
+
+# ---------------------------------------------------------------------- documents, planes
+
+
+def _picture(house: HouseState, o: int, detailed: bool) -> str:
+    text = f"a {full_name(house, o)}"
+    if not detailed:
+        return text
+    subject, artist = house.note[o]
+    return f"{text} of {subject}.  The artist is listed as {artist}. "
+
+
+def _titled(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    return f"A {full_name(house, o)} titled {house.note[o].title}"
+
+
+def _paper(house: HouseState, o: int, detailed: bool) -> str:
+    if house.note[o] is not None and house.note[o].title:
+        return _titled(house, o, detailed)
+    return f"A blank {full_name(house, o)}"
+
+
+def _book(house: HouseState, o: int, detailed: bool) -> str:
+    return f"{_titled(house, o, detailed)} by {house.note[o].author}"
+
+
+def _plane(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    name = f"an {full_name(house, o)}"
+    if not house.kids[o]:
+        return name
+    spots = house.slides.get(o, {})
+    shown = (f" a {full_name(house, kid)}{_spot(spots.get(kid))}" for kid in house.kids[o])
+    return f"{name}, with: {','.join(shown)}"
+
+
+def _spot(position: float | None) -> str:
+    if position is None:
+        return ""
+    if position == 0.0:
+        return " at the bottom of the plane"
+    # The original compares with 0.99 as a 32-bit number.
+    if position >= 0.9900000095367432:
+        return " at the top of the plane"
+    return f" approximately {whole_number(100 - 100 * position)}% down the plane"
+
+
+# ---------------------------------------------------------------------- living things
+
+
+def _plant(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    life, name = house.life[o], plant_name(house, o)
+    if life.dead:
+        return f"a dead {name}"
+    bred = house.kind[o].look == "bred plant"
+    if life.stage == 0:
+        return f"a {plant_traits(house, o)} {name}" if bred else f"a {name}"
+    text = f"a {name} in the {house.stage(o)} stage"
+    if bred:
+        text += plant_traits(house, o)
+    if life.sick:
+        text += " (that looks unwell)"
+    if house.kids[o]:
+        text += f". On the {name} you see: {in_line(house, house.kids[o])}. "
+    return text
+
+
+def _flower(house: HouseState, o: int, detailed: bool) -> str:
+    wilting = "wilting " if house.life[o].step > 0 else ""
+    text = f"a {wilting}{flower_traits(house, o)} {full_name(house, o)}"
+    if detailed:
+        text += f". Inside the flower is: {in_line(house, house.kids[o])}"
+    return " ".join(text.split())
+
+
+def _pollen(house: HouseState, o: int, detailed: bool) -> str:
+    species = house.kind[house.note[o]].species if detailed else ""
+    return species + full_name(house, o)
+
+
+def _bee(house: HouseState, o: int, detailed: bool) -> str:
+    covered = detailed and any("pollen" in house.kind[k].tags for k in house.kids[o])
+    return f"a {full_name(house, o)}{', that is covered in pollen' if covered else ''}"
+
+
+# ---------------------------------------------------------------------- places
+
+
+def _room(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    name = full_name(house, o)
+    return f"This room is called the {name}. In it, you see: \n{_view(house, o)}"
+
+
+def _outside(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    name = full_name(house, o)
+    return f"This outside location is called the {name}. Here you see: \n{_view(house, o)}"
+
+
+def _view(house: HouseState, o: int) -> str:
+    doors = sorted(describe_portal(house, portal, o) for portal in house.portals[o])
+    listed = "".join(f"\t{door}\n" for door in doors) or "\tnothing"
+    return f"{in_lines(house, house.kids[o])}You also see:\n{listed}"
+
+
+def _universe(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    seen = in_lines(house, (*house.kids[o], *house.portals[o]))
+    return f"A {full_name(house, o)}. In this Universe, you see: {seen}."
+
+
+LOOKS: dict[str, Look] = {
+    "substance": _with_article("a substance called "),
+    "bare": _with_article(""),
+    "a": _with_article("a "),
+    "an": _with_article("an "),
+    "A": _with_article("A "),
+    "the": _with_article("the "),
+    "pillow": _with_article("a white "),
+    "colored": _colored("a ", True),
+    "colored bare": _colored("", True),
+    "kind bare": _colored("", False),
+    "name": _name,
+    "agent": _agent,
+    **{"cup": _cup, "table": _table, "seat": _seat, "cupboard": _cupboard, "drawer": _drawer},
+    **{"stove": _stove, "oven": _oven, "fridge": _fridge, "sink": _sink, "toilet": _toilet},
+    **{"door": _portal, "drain": _portal, "thermometer": _thermometer, "stopwatch": _stopwatch},
+    **{"on off": _on_off, "battery": _battery, "wire": _wire, "picture": _picture},
+    **{"recipe": _titled, "paper": _paper, "book": _book, "plane": _plane},
+    **{"tree": _plant, "bred plant": _plant, "flower": _flower, "pollen": _pollen},
+    **{"bee": _bee, "room": _room, "outside": _outside, "universe": _universe},
+}
+
+
+def _animal(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    return f"a {stage_name(house, o)}"
+
+
+LOOKS["animal"] = _animal
