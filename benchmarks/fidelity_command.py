@@ -14,11 +14,11 @@ from rich.table import Table
 
 from ..algos.progress import reporter
 from ..envs.errors import BadValueError, DataError, UnknownNameError
-from ..envs.science_world.engine.engine import step
+from ..envs.science_world.engine.step import step
 from ..envs.science_world.house.build import build_house
+from ..envs.science_world.tasks.build import simplifications, start_episode
 from ..envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ..envs.science_world.tasks.checker import TaskState
-from ..envs.science_world.tasks.build import simplifications, start_world
 from .fidelity_live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
 from .options import FidelityCommand
 from .tables import table_console
@@ -170,7 +170,7 @@ def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
     simple = simplifications(transcript["simplifications_used"], kind)
     variation = int(transcript["variation"])
     house = house_by_arrival if transcript.get("order") == BY_ARRIVAL else build_house
-    world = start_world(kind, variation, simple, house)
+    world = start_episode(kind, variation, simple, house)
     goals, text = world.goals, kind.text(variation)
     assert isinstance(goals, TaskState)
     agreement = Agreement(runs=1, solved=int(transcript["final_score"] == _FULL))

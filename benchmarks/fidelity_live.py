@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..envs.errors import BadValueError
-from ..envs.science_world.engine.engine import step
-from ..envs.science_world.house.build import HouseRandom, build_house
+from ..envs.science_world.engine.action_lists import list_legal_actions, list_original_actions
+from ..envs.science_world.engine.step import step
+from ..envs.science_world.house.build import JavaRandom, build_house
+from ..envs.science_world.house.state import HouseState
 from ..envs.science_world.jvm import check_java, start_engine
-from ..envs.science_world.engine.action_lists import list_legal_actions
+from ..envs.science_world.tasks.build import simplifications, start_episode
 from ..envs.science_world.tasks.catalogue import TaskKind
-from ..envs.science_world.tasks.build import simplifications, start_world
-from ..envs.science_world.engine.action_lists import list_original_actions
-from ..envs.science_world.house.state import World
 
 BY_ARRIVAL = "arrival"
 """Order of the contents of things in engines before 1.3, started as `start_engine` does; engine
@@ -89,7 +88,7 @@ def live_transcripts(
         engine.close()
 
 
-def house_by_arrival(random: HouseRandom) -> World:
+def house_by_arrival(random: JavaRandom) -> HouseState:
     """The house, with contents of things in the order in which they came there."""
     world = build_house(random)
     world.by_arrival = True
@@ -105,7 +104,7 @@ def _walk(
     kind: TaskKind, variation: int, simple: str, steps: int, rng: np.random.Generator
 ) -> list[str]:
     """Random actions that make sense in our world; listing in the engine would change its bees."""
-    world = start_world(kind, variation, simplifications(simple, kind))
+    world = start_episode(kind, variation, simplifications(simple, kind))
     step(world, "look around")
     texts: list[str] = []
     while len(texts) < steps:

@@ -13,8 +13,8 @@ from rich.table import Table
 from ..algos.config import EnvConfig, EvalConfig
 from ..algos.evaluate import Evaluation
 from ..envs.errors import BadValueError
-from ..envs.science_world.tasks.source import chosen_tasks
 from ..envs.science_world.tasks.catalogue import find_kind
+from ..envs.science_world.tasks.source import chosen_tasks
 
 WORLD = "ScienceWorld-v0"
 REACHED = "reached"

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 
 from turngym.envs.science_world.actions.looking import inventory, look_around
-from turngym.envs.science_world.engine.engine import step
-from turngym.envs.science_world.expert import planned
-from turngym.envs.science_world.house.state import Goals
-from turngym.envs.science_world.tasks.catalogue import find_kind
-from turngym.envs.science_world.tasks.build import simplifications, start_world
 from turngym.envs.science_world.engine.action_lists import list_original_actions
-from turngym.envs.science_world.house.state import World
+from turngym.envs.science_world.engine.step import step
+from turngym.envs.science_world.house.state import GoalTracker, HouseState
+from turngym.envs.science_world.tasks.build import simplifications, start_episode
+from turngym.envs.science_world.tasks.catalogue import find_kind
+from turngym.envs.science_world.tasks.solvers.solve import plan_action
 
 
 class Server:
     """The Java side of the package, over this project's own world."""
 
-    world: World
+    world: HouseState
 
     def step(self, text: str) -> str:
         if text == "crash":
@@ -31,7 +30,7 @@ class Server:
         return self.goals.completed or self.goals.failed
 
     @property
-    def goals(self) -> Goals:
+    def goals(self) -> GoalTracker:
         assert self.world.goals is not None
         return self.world.goals
 
@@ -50,7 +49,7 @@ class StandIn:
 
     def load(self, task: str, variation: int, simple: str, gold: bool = False) -> None:
         kind = find_kind(task)
-        self.server.world = start_world(kind, variation, simplifications(simple, kind))
+        self.server.world = start_episode(kind, variation, simplifications(simple, kind))
 
     def get_num_moves(self) -> int:
         return self.server.world.ticks
@@ -62,7 +61,7 @@ class StandIn:
     def get_gold_action_sequence(self) -> list[str]:
         world, texts = self.server.world.fork(), []
         while world.goals is not None and not world.goals.completed:
-            texts.append(planned(world))
+            texts.append(plan_action(world))
             step(world, texts[-1])
         return texts
 

@@ -172,7 +172,7 @@ random. With one and the same hash for all objects a set keeps the order of inse
 same inputs give the same texts in every process. Runtimes without the option ignore it."""
 NO_LIMIT = 10**9
 """Steps after which the engine itself would end an episode."""
-MOST_IDLE = 4
+MAX_IDLE = 4
 """Engines that are kept for further houses; one takes a second to start and 200 MB and more."""
 _IDLE: list[Any] = []
 
@@ -232,7 +232,7 @@ def borrow_engine() -> Any:
 
 def give_back(engine: Any) -> None:
     """Keep an engine for the next house; one too many ends with its last reference."""
-    if len(_IDLE) < MOST_IDLE:
+    if len(_IDLE) < MAX_IDLE:
         _IDLE.append(engine)
 
 

@@ -11,10 +11,10 @@ import pytest
 from turngym.benchmarks.cli import main
 from turngym.benchmarks.fidelity_command import measure, normal
 from turngym.envs.errors import BadValueError, DataError, UnknownNameError
-from turngym.envs.science_world.engine.engine import step
+from turngym.envs.science_world.engine.step import step
+from turngym.envs.science_world.tasks.build import start_episode
 from turngym.envs.science_world.tasks.catalogue import find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
-from turngym.envs.science_world.tasks.build import start_world
 from turngym.envs.science_world.tasks.solvers.solve import next_intent
 from turngym.envs.science_world.tasks.solvers.words import write
 
@@ -22,7 +22,7 @@ from turngym.envs.science_world.tasks.solvers.words import write
 def recorded(task: str, variation: int) -> dict[str, Any]:
     """A transcript of the world itself, in the form of those of the original."""
     kind = find_kind(task)
-    world = start_world(kind, variation)
+    world = start_episode(kind, variation)
     goals = world.goals
     assert isinstance(goals, TaskState)
     first = step(world, "look around").text

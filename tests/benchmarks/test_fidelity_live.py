@@ -14,10 +14,10 @@ from turngym.benchmarks.cli import main
 from turngym.benchmarks.fidelity_command import measure
 from turngym.benchmarks.fidelity_live import LiveSettings, house_by_arrival, live_transcripts
 from turngym.envs.errors import BadValueError
-from turngym.envs.science_world.engine.engine import step
+from turngym.envs.science_world.engine.step import step
 from turngym.envs.science_world.house.build import build_house
+from turngym.envs.science_world.tasks.build import start_episode
 from turngym.envs.science_world.tasks.catalogue import find_kind
-from turngym.envs.science_world.tasks.build import start_world
 
 ENGINES: list[StandIn] = []
 
@@ -109,7 +109,7 @@ def test_transcripts_of_older_engines_are_replayed_in_order_of_arrival(
     kind = find_kind("boil")
     said = []
     for house in (build_house, house_by_arrival):
-        world = start_world(kind, 0, ("openDoors",), house)
+        world = start_episode(kind, 0, ("openDoors",), house)
         world.put(world.agent, world.places["kitchen"])
         for name in ("stopwatch", "thermometer"):
             step(world, f"put {name} in stove")

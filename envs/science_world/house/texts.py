@@ -15,7 +15,7 @@ ARTISTS = ("Alexandra", "Owen", "Bob", "Lily")
 _WHALE = (
     "Call me Ishmael. Some years ago—never mind how long precisely—having little or no money in "
     "my purse, and nothing particular to interest me on shore, I thought I would sail about a "
-    "little and see the watery part of the house. It is a way I have of driving off the spleen "
+    "little and see the watery part of the world. It is a way I have of driving off the spleen "
     "and regulating the circulation. Whenever I find myself growing grim about the mouth; "
     "whenever it is a damp, drizzly November in my soul; whenever I find myself involuntarily "
     "pausing before coffin warehouses, and bringing up the rear of every funeral I meet; and "
@@ -38,7 +38,7 @@ _DETECTIVE = (
     "other name. In his eyes she eclipses and predominates the whole of her sex. It was not that "
     "he felt any emotion akin to love for Irene Adler. All emotions, and that one particularly, "
     "were abhorrent to his cold, precise but admirably balanced mind. He was, I take it, the most "
-    "perfect reasoning and observing machine that the house has seen, but as a lover he would "
+    "perfect reasoning and observing machine that the world has seen, but as a lover he would "
     "have placed himself in a false position. "
 )
 # The original prints these two line breaks as written, backslash and letter.

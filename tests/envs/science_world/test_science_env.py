@@ -10,8 +10,9 @@ import pytest
 from turngym.envs import check_text_env, fork
 from turngym.envs.api import TextEnv
 from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.science_world.engine.step import digest_house
 from turngym.envs.science_world.env import ScienceWorld
-from turngym.envs.science_world.source import MICRO_TASKS, Variation, chosen_tasks, variations
+from turngym.envs.science_world.tasks.source import MICRO_TASKS, Variation, chosen_tasks, variations
 
 
 def make(**given: Any) -> ScienceWorld:
@@ -108,11 +109,11 @@ def test_salt_water_step_by_step() -> None:
 def test_unreadable_inputs_cost_a_turn_and_nothing_else() -> None:
     env = make()
     env.reset(options={"task": "boil/0"})
-    before = env.episode.world.world.digest()
+    before = digest_house(env.episode.world.house)
     observation, reward, *_, info = env.step("boil the water, please")
     assert observation == "\nNo known action matches that input.\n\n> "
     assert (reward, info["valid_action"], info["turn"]) == (0.0, False, 1)
-    assert env.episode.world.world.digest() == before
+    assert digest_house(env.episode.world.house) == before
 
 
 def test_endless_waiting_is_truncated() -> None:
@@ -162,7 +163,7 @@ def test_simplifications_are_the_originals() -> None:
     [
         ({"size": "small"}, UnknownNameError, "micro"),
         ({"tasks": "boyl"}, UnknownNameError, "'boil'"),
-        ({"tasks": "boil", "size": "micro"}, UnknownNameError, "task of the micro world"),
+        ({"tasks": "boil", "size": "micro"}, UnknownNameError, "task of the micro house"),
         ({"simplifications": "openDors"}, UnknownNameError, "openDoors"),
         ({"simplifications": "noElectricalAction"}, UnknownNameError, "electricity"),
         ({"max_turns": 0}, BadValueError, "max_turns"),
@@ -185,7 +186,7 @@ def test_the_micro_world_is_small() -> None:
     assert {env.source.task("dev", i).payload.task for i in range(93)} <= set(MICRO_TASKS)
     observation, _ = env.reset(options={"split": "dev", "task": 0})
     assert len(env.instructions + observation) < 600
-    assert sorted(env.episode.world.world.places) == ["bathroom", "kitchen", "outside"]
+    assert sorted(env.episode.world.house.places) == ["bathroom", "kitchen", "outside"]
 
 
 def test_a_bad_probability_of_mistakes() -> None:

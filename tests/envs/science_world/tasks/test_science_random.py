@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.envs.digest import digest_of
-from turngym.envs.science_world.tasks.java_random import JavaRandom
+from turngym.envs.science_world.house.java_random import JavaRandom
 
 SEEDS = st.integers(min_value=-(2**47), max_value=2**48)
 

@@ -7,34 +7,33 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from science_house import MOVES, house, say
+from science_house import MOVES, make_house, say
 
-from turngym.envs.science_world.engine import NOTHING_SAID
-from turngym.envs.science_world.legal import legal_actions
-from turngym.envs.science_world.parser import UNKNOWN, parse
-from turngym.envs.science_world.valid import valid_actions
-from turngym.envs.science_world.world import World
+from turngym.envs.science_world.engine.action_lists import list_legal_actions, list_original_actions
+from turngym.envs.science_world.engine.parser import UNKNOWN, parse
+from turngym.envs.science_world.engine.step import NOTHING_SAID, digest_house
+from turngym.envs.science_world.house.state import HouseState
 
 EASY = ("openDoors", "teleportAction", "noElectricalAction", "selfWateringFlowerPots")
 
 
 @pytest.fixture
-def kitchen() -> World:
-    return house(0, *EASY, at="kitchen")
+def kitchen() -> HouseState:
+    return make_house(0, *EASY, at="kitchen")
 
 
 def test_counts_of_the_originals_list() -> None:
     # From runs of the original: seed 0, all four simplifications, hallway then kitchen.
-    world = house(0, *EASY)
-    counts = [len(valid_actions(world))]
+    house = make_house(0, *EASY)
+    counts = [len(list_original_actions(house))]
     for text in ("go to kitchen", "open cupboard"):
-        say(world, text)
-        counts.append(len(valid_actions(world)))
+        say(house, text)
+        counts.append(len(list_original_actions(house)))
     assert counts == [115, 976, 1035]
 
 
-def test_the_originals_list_has_what_lies_in_closed_containers(kitchen: World) -> None:
-    listed = set(valid_actions(kitchen))
+def test_the_originals_list_has_what_lies_in_closed_containers(kitchen: HouseState) -> None:
+    listed = set(list_original_actions(kitchen))
     for text in (
         "pick up metal pot",
         "look in metal pot",
@@ -49,35 +48,35 @@ def test_the_originals_list_has_what_lies_in_closed_containers(kitchen: World) -
     assert say(kitchen, "pick up metal pot") == UNKNOWN
 
 
-def test_listing_changes_nothing(kitchen: World) -> None:
+def test_listing_changes_nothing(kitchen: HouseState) -> None:
     say(kitchen, "open bee hive", "wait1")
-    before = kitchen.digest()
-    first = valid_actions(kitchen), legal_actions(kitchen)
-    assert (valid_actions(kitchen), legal_actions(kitchen)) == first
-    assert kitchen.digest() == before
+    before = digest_house(kitchen)
+    first = list_original_actions(kitchen), list_legal_actions(kitchen)
+    assert (list_original_actions(kitchen), list_legal_actions(kitchen)) == first
+    assert digest_house(kitchen) == before
 
 
-def test_an_open_question_lists_numbers(kitchen: World) -> None:
+def test_an_open_question_lists_numbers(kitchen: HouseState) -> None:
     say(kitchen, "look at drawer", "open cupboard", "look at drawer")
-    assert valid_actions(kitchen) == legal_actions(kitchen) == ["0", "1"]
+    assert list_original_actions(kitchen) == list_legal_actions(kitchen) == ["0", "1"]
 
 
 @settings(max_examples=12, deadline=None)
 @given(texts=st.lists(st.sampled_from(MOVES), max_size=12), pick=st.integers(0, 10_000))
 def test_legal_actions_are_understood_and_not_refused(texts: list[str], pick: int) -> None:
-    world = house(3, "openDoors", "teleportAction")
-    say(world, *texts)
-    listed = legal_actions(world)
+    house = make_house(3, "openDoors", "teleportAction")
+    say(house, *texts)
+    listed = list_legal_actions(house)
     assert listed == sorted(listed)
     for text in listed[pick % 7 :: 41]:
-        said = say(world.fork(), text)
+        said = say(house.fork(), text)
         assert said != UNKNOWN, text
         assert said != NOTHING_SAID, text
         for refusal in (" is not ", "isn't open", "I'm not sure", "You can't", "not clear how"):
             assert refusal not in said or text.startswith(("look", "use", "read")), (text, said)
 
 
-def test_most_legal_actions_mean_one_thing(kitchen: World) -> None:
-    meanings = Counter(len(parse(kitchen, text)) for text in legal_actions(kitchen))
+def test_most_legal_actions_mean_one_thing(kitchen: HouseState) -> None:
+    meanings = Counter(len(parse(kitchen, text)) for text in list_legal_actions(kitchen))
     assert meanings[0] == 0
     assert meanings[1] > 0.95 * sum(meanings.values())

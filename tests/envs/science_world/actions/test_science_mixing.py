@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import pytest
-from science_house import house, say
+from science_house import make_house, say
 
 from turngym.envs.science_world.actions.mixing import RULES, Rule
-from turngym.envs.science_world.kinds import all_kinds
-from turngym.envs.science_world.world import World
+from turngym.envs.science_world.house.state import HouseState
+from turngym.envs.science_world.objects.kinds import all_kinds
 
 KEYS = {k.key for k in all_kinds()}
 
 
 def mixed(*keys: str) -> tuple[str, list[str]]:
     """Mix new things of some kinds in a bowl: what is said, and what is in it then."""
-    world = house(0, at="hallway")
-    bowl = world.make("bowl")
-    world.put(bowl, world.here())
+    house = make_house(0, at="hallway")
+    bowl = house.make("bowl")
+    house.put(bowl, house.here())
     for key in keys:
-        world.put(settled(world, key), bowl)
-    said = say(world, "mix bowl")
-    return said, [world.name[kid] for kid in world.kids[bowl]]
+        house.put(settled(house, key), bowl)
+    said = say(house, "mix bowl")
+    return said, [house.name[kid] for kid in house.kids[bowl]]
 
 
-def settled(world: World, key: str) -> int:
-    made = world.make(key)
-    material = world.material[made]
+def settled(house: HouseState, key: str) -> int:
+    made = house.make(key)
+    material = house.material[made]
     if material is not None:
-        world.state[made] = material.state_at(world.heat[made])
+        house.state[made] = material.state_at(house.heat[made])
     return made
 
 
@@ -79,9 +79,9 @@ def test_nothing_new(keys: tuple[str, ...]) -> None:
 
 
 def test_ice_does_not_dissolve_salt() -> None:
-    world = house(0, at="hallway")
-    bowl, ice, salt = (settled(world, key) for key in ("bowl", "ice", "sodium chloride"))
-    world.put(bowl, world.here())
-    world.put(ice, bowl)
-    world.put(salt, bowl)
-    assert "anything new" in say(world, "mix bowl")
+    house = make_house(0, at="hallway")
+    bowl, ice, salt = (settled(house, key) for key in ("bowl", "ice", "sodium chloride"))
+    house.put(bowl, house.here())
+    house.put(ice, bowl)
+    house.put(salt, bowl)
+    assert "anything new" in say(house, "mix bowl")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from science_house import house, say, thing
+from science_house import make_house, say, thing
 
-from turngym.envs.science_world.engine import NOTHING_SAID, possible_actions
-from turngym.envs.science_world.parser import parse
-from turngym.envs.science_world.world import World
+from turngym.envs.science_world.engine.parser import parse
+from turngym.envs.science_world.engine.step import NOTHING_SAID, possible_actions
+from turngym.envs.science_world.house.state import HouseState
 
 UNKNOWN = "No known action matches that input."
 
 
 @pytest.fixture
-def kitchen() -> World:
-    return house(0, "openDoors", "teleportAction", at="kitchen")
+def kitchen() -> HouseState:
+    return make_house(0, "openDoors", "teleportAction", at="kitchen")
 
 
 @pytest.mark.parametrize(
@@ -64,19 +64,19 @@ def kitchen() -> World:
         ("go to workshop", None),
     ],
 )
-def test_forms(kitchen: World, text: str, action: str | None) -> None:
+def test_forms(kitchen: HouseState, text: str, action: str | None) -> None:
     matches = parse(kitchen, text)
     assert [match.action.name for match in matches] == ([] if action is None else [action])
 
 
-def test_teleport_reaches_everything_and_other_actions_do_not(kitchen: World) -> None:
+def test_teleport_reaches_everything_and_other_actions_do_not(kitchen: HouseState) -> None:
     assert say(kitchen, "teleport to fountain") == "Its not clear how to go to fountain."
     assert say(kitchen, "look at fountain") == UNKNOWN
-    assert say(house(), "teleport to kitchen") == UNKNOWN
+    assert say(make_house(), "teleport to kitchen") == UNKNOWN
 
 
 def test_templates_follow_the_simplifications() -> None:
-    plain, easy = house(), house(0, "teleportAction", "noElectricalAction")
+    plain, easy = make_house(), make_house(0, "teleportAction", "noElectricalAction")
     assert set(possible_actions(plain)) - set(possible_actions(easy)) == {
         "connect OBJ to OBJ",
         "disconnect OBJ",
@@ -84,7 +84,7 @@ def test_templates_follow_the_simplifications() -> None:
     assert set(possible_actions(easy)) - set(possible_actions(plain)) == {"teleport OBJ"}
 
 
-def test_a_question_and_its_answers(kitchen: World) -> None:
+def test_a_question_and_its_answers(kitchen: HouseState) -> None:
     asked = say(kitchen, "eat orange")
     assert asked == (
         "Ambiguous request: Please enter the number for the action you intended (or blank to "
@@ -98,7 +98,9 @@ def test_a_question_and_its_answers(kitchen: World) -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "9", "-1", "look around", "1 ", "one"])
-def test_anything_else_cancels_a_question_and_costs_a_tick(kitchen: World, answer: str) -> None:
+def test_anything_else_cancels_a_question_and_costs_a_tick(
+    kitchen: HouseState, answer: str
+) -> None:
     say(kitchen, "eat orange")
     ticks = kitchen.ticks
     assert say(kitchen, answer) == NOTHING_SAID
@@ -107,21 +109,21 @@ def test_anything_else_cancels_a_question_and_costs_a_tick(kitchen: World, answe
 
 
 def test_doors_and_drains_are_asked_about_as_doors() -> None:
-    world = house(at="bathroom")
-    assert say(world, "close drain").splitlines()[1:] == [
+    house = make_house(at="bathroom")
+    assert say(house, "close drain").splitlines()[1:] == [
         "0:\tclose door between sink and sewer",
         "1:\tclose door between toilet and sewer",
         "2:\tclose door between bathtub and sewer",
     ]
-    world = house(at="kitchen")
-    assert say(world, "go through door").splitlines()[1:] == [
+    house = make_house(at="kitchen")
+    assert say(house, "go through door").splitlines()[1:] == [
         "0:\tgo door between kitchen and hallway",
         "1:\tgo door between bathroom and kitchen",
         "2:\tgo door between kitchen and outside",
     ]
 
 
-def test_what_fire_did_shows_in_a_question(kitchen: World) -> None:
+def test_what_fire_did_shows_in_a_question(kitchen: HouseState) -> None:
     say(kitchen, "open cupboard", "open fridge", "use lighter on wood cup")
     assert "\t" + "look at wood cup (on fire) (in fridge, in kitchen)\n" in say(
         kitchen, "look at cup"
@@ -143,12 +145,12 @@ def test_what_fire_did_shows_in_a_question(kitchen: World) -> None:
         ("eat stove", 1),
     ],
 )
-def test_what_takes_time(kitchen: World, text: str, ticks: int) -> None:
+def test_what_takes_time(kitchen: HouseState, text: str, ticks: int) -> None:
     say(kitchen, text)
     assert kitchen.ticks == ticks
 
 
-def test_names_of_cups_tell_their_contents(kitchen: World) -> None:
+def test_names_of_cups_tell_their_contents(kitchen: HouseState) -> None:
     bowl = thing(kitchen, "bowl")
     for text in (
         "look at bowl containing apple and banana and orange and potato",
@@ -159,8 +161,8 @@ def test_names_of_cups_tell_their_contents(kitchen: World) -> None:
 
 
 def test_objects_lists_one_name_each_in_order() -> None:
-    world = house(0, "openDoors")
-    assert say(world, "objects").split("\n\t")[1:] == [
+    house = make_house(0, "openDoors")
+    assert say(house, "objects").split("\n\t")[1:] == [
         *("agent", "air", "art studio", "art studio door", "bedroom", "bedroom door"),
         *("door to greenhouse", "door to kitchen", "door to living room", "door to workshop"),
         *("greenhouse", "hallway", "kitchen", "living room", "picture", "workshop"),

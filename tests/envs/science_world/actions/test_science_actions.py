@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from science_house import house, say, thing
+from science_house import make_house, say, thing
 
-from turngym.envs.science_world.engine import NOTHING_SAID
-from turngym.envs.science_world.records import Text
-from turngym.envs.science_world.world import NONE, World
+from turngym.envs.science_world.engine.step import NOTHING_SAID
+from turngym.envs.science_world.house.state import NONE, HouseState
+from turngym.envs.science_world.objects.records import Text
 
 LIQUID = (
     "You can't pick up a liquid directly. Try pouring it from one container to another, or "
@@ -16,10 +16,10 @@ LIQUID = (
 
 
 @pytest.fixture
-def kitchen() -> World:
-    world = house(0, "teleportAction", at="kitchen")
-    say(world, "open cupboard", "open fridge")
-    return world
+def kitchen() -> HouseState:
+    house = make_house(0, "teleportAction", at="kitchen")
+    say(house, "open cupboard", "open fridge")
+    return house
 
 
 @pytest.mark.parametrize(
@@ -106,68 +106,68 @@ def kitchen() -> World:
         ("task", "Task description:\nBoil water."),
     ],
 )
-def test_replies_in_the_kitchen(kitchen: World, text: str, reply: str) -> None:
+def test_replies_in_the_kitchen(kitchen: HouseState, text: str, reply: str) -> None:
     assert say(kitchen, text).strip() == reply
 
 
 def test_moving_something_wired_cuts_it() -> None:
-    world = house(0, at="workshop")
-    say(world, "connect green light bulb anode to black wire terminal 1")
-    assert say(world, "pick up green light bulb") == (
+    house = make_house(0, at="workshop")
+    say(house, "connect green light bulb anode to black wire terminal 1")
+    assert say(house, "pick up green light bulb") == (
         "(disconnecting green light bulb)You move the green light bulb to the inventory."
     )
-    assert not world.wires
+    assert not house.wires
 
 
 def test_the_toilet_flushes_for_five_ticks() -> None:
-    world = house(0, at="bathroom")
-    assert say(world, "wait1", "flush toilet") == "The toilet is now flushing."
-    assert say(world, "flush toilet") == "That is already flushing."
-    assert say(world, "look at toilet") == (
+    house = make_house(0, at="bathroom")
+    assert say(house, "wait1", "flush toilet") == "The toilet is now flushing."
+    assert say(house, "flush toilet") == "That is already flushing."
+    assert say(house, "look at toilet") == (
         "a toilet, which is flushing. In the toilet is: A drain, which is open."
     )
-    assert say(world, "wait1", "wait1", "look at toilet") == (
+    assert say(house, "wait1", "wait1", "look at toilet") == (
         "a toilet. In the toilet is: A drain, which is closed, a substance called water."
     )
 
 
 def test_documents() -> None:
-    world = house(0, at="hallway")
+    house = make_house(0, at="hallway")
     notes = {"recipe": Text("instructions to make tea", "To make tea, wait."), "paper": None}
     for key, note in notes.items():
-        made = world.make(key)
-        world.note[made] = note
-        world.put(made, world.here())
-    assert say(world, "read instructions to make tea") == "The recipe reads:\nTo make tea, wait."
-    assert say(world, "look at recipe") == "A recipe titled instructions to make tea"
-    assert say(world, "read paper") == "The paper does not have any text on it."
-    assert say(world, "look at paper") == "A blank paper"
+        made = house.make(key)
+        house.note[made] = note
+        house.put(made, house.here())
+    assert say(house, "read instructions to make tea") == "The recipe reads:\nTo make tea, wait."
+    assert say(house, "look at recipe") == "A recipe titled instructions to make tea"
+    assert say(house, "read paper") == "The paper does not have any text on it."
+    assert say(house, "look at paper") == "A blank paper"
 
 
 def test_axe_and_shovel() -> None:
-    world = house(4, "teleportAction", at="outside")
-    tree = world.make("apple tree")
-    world.set_stage(tree, "adult")
-    for o in (tree, thing(world, "shovel"), thing(world, "stove")):
-        world.put(o, world.here())
-    say(world, "wait1")
-    assert say(world, "use axe on apple tree") == "You chop down the apple tree, creating wood."
-    assert world.parent[tree] == NONE
-    assert say(world, "use axe on stove") == "You hit the stove with the axe, causing it to break."
-    assert say(world, "activate stove") == (
+    house = make_house(4, "teleportAction", at="outside")
+    tree = house.make("apple tree")
+    house.set_stage(tree, "adult")
+    for o in (tree, thing(house, "shovel"), thing(house, "stove")):
+        house.put(o, house.here())
+    say(house, "wait1")
+    assert say(house, "use axe on apple tree") == "You chop down the apple tree, creating wood."
+    assert house.parent[tree] == NONE
+    assert say(house, "use axe on stove") == "You hit the stove with the axe, causing it to break."
+    assert say(house, "activate stove") == (
         "The stove appears broken, and can't be activated or deactivated."
     )
-    assert say(world, "use axe on air") == "I'm not sure how to use those two things together."
+    assert say(house, "use axe on air") == "I'm not sure how to use those two things together."
     dug = "You dig a hole in the ground, and place the soil nearby."
-    assert say(world, "use shovel on ground") == dug
-    assert "\ta hole (containing nothing)\n" in say(world, "look around")
+    assert say(house, "use shovel on ground") == dug
+    assert "\ta hole (containing nothing)\n" in say(house, "look around")
 
 
 def test_ground_passes_things_on_and_holds_nothing() -> None:
-    world = house(0, at="outside")
-    assert say(world, "move orange to ground") == "You move the orange to the ground."
-    assert world.parent[thing(world, "orange", "outside")] == world.here()
-    assert say(world, "look in ground") == "There is nothing in the ground."
-    assert say(world, "pour ground into fountain") == (
+    house = make_house(0, at="outside")
+    assert say(house, "move orange to ground") == "You move the orange to the ground."
+    assert house.parent[thing(house, "orange", "outside")] == house.here()
+    assert say(house, "look in ground") == "There is nothing in the ground."
+    assert say(house, "pour ground into fountain") == (
         "The ground is empty, so there's nothing to pour."
     )

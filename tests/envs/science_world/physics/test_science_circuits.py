@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from science_house import house, say, thing
+from science_house import make_house, say, thing
 
-from turngym.envs.science_world.world import World
+from turngym.envs.science_world.house.state import HouseState
 
 LINKS = (
     "connect battery anode to black wire terminal 1",
@@ -16,11 +16,11 @@ LINKS = (
 
 
 @pytest.fixture
-def workshop() -> World:
-    return house(0, at="workshop")
+def workshop() -> HouseState:
+    return make_house(0, at="workshop")
 
 
-def test_a_bulb_lights_in_the_second_tick_after_the_last_link(workshop: World) -> None:
+def test_a_bulb_lights_in_the_second_tick_after_the_last_link(workshop: HouseState) -> None:
     replies = [say(workshop, text) for text in LINKS]
     assert replies[0] == "anode on battery is now connected to terminal 1 on black wire"
     bulb = thing(workshop, "green light bulb")
@@ -36,7 +36,7 @@ def test_a_bulb_lights_in_the_second_tick_after_the_last_link(workshop: World) -
     )
 
 
-def test_the_battery_the_other_way_round_never_lights_it(workshop: World) -> None:
+def test_the_battery_the_other_way_round_never_lights_it(workshop: HouseState) -> None:
     say(
         workshop,
         "connect battery cathode to black wire terminal 1",
@@ -48,7 +48,7 @@ def test_the_battery_the_other_way_round_never_lights_it(workshop: World) -> Non
     assert not workshop.on[thing(workshop, "green light bulb")]
 
 
-def test_old_voltage_stays_in_a_wire(workshop: World) -> None:
+def test_old_voltage_stays_in_a_wire(workshop: HouseState) -> None:
     bulb = thing(workshop, "green light bulb")
     say(workshop, *LINKS, "wait1")
     assert workshop.on[bulb]
@@ -59,7 +59,7 @@ def test_old_voltage_stays_in_a_wire(workshop: World) -> None:
     assert workshop.on[bulb]
 
 
-def test_a_switch_passes_current_only_when_on(workshop: World) -> None:
+def test_a_switch_passes_current_only_when_on(workshop: HouseState) -> None:
     bulb = thing(workshop, "green light bulb")
     say(
         workshop,
@@ -97,11 +97,11 @@ def test_a_switch_passes_current_only_when_on(workshop: World) -> None:
         ("focus on battery anode", "You focus on the anode."),
     ],
 )
-def test_replies(workshop: World, text: str, reply: str) -> None:
+def test_replies(workshop: HouseState, text: str, reply: str) -> None:
     assert say(workshop, text) == reply
 
 
-def test_a_taken_terminal_is_refused(workshop: World) -> None:
+def test_a_taken_terminal_is_refused(workshop: HouseState) -> None:
     taken = (
         "is already connected, and must be disconnected before it can be connected to something "
         "else"
@@ -111,32 +111,32 @@ def test_a_taken_terminal_is_refused(workshop: World) -> None:
     assert say(workshop, "connect air to table") == f"air {taken}"
 
 
-def test_current_passes_conductors_and_no_others(workshop: World) -> None:
+def test_current_passes_conductors_and_no_others(workshop: HouseState) -> None:
     bulb, lit = thing(workshop, "green light bulb"), {}
     for key in ("metal fork", "plastic fork"):
-        world = workshop.fork()
-        world.put(world.make(key), world.here())
+        house = workshop.fork()
+        house.put(house.make(key), house.here())
         ends = (f"connect {key} to battery cathode", f"connect blue wire terminal 2 to {key}")
-        say(world, *LINKS[:3], *ends, "wait")
-        lit[key] = world.on[bulb]
+        say(house, *LINKS[:3], *ends, "wait")
+        lit[key] = house.on[bulb]
     assert lit == {"metal fork": True, "plastic fork": False}
 
 
 def test_sun_and_wind_work_outside_only() -> None:
-    world = house(0, "openDoors", "teleportAction", at="outside")
-    panel = world.make("solar panel")
-    world.put(panel, world.inventory)
-    say(world, "put down solar panel", "wait1")
-    assert world.on[panel]
-    say(world, "pick up solar panel", "go to kitchen", "put down solar panel", "wait1")
-    assert not world.on[panel]
-    assert say(world, "activate solar panel") == (
+    house = make_house(0, "openDoors", "teleportAction", at="outside")
+    panel = house.make("solar panel")
+    house.put(panel, house.inventory)
+    say(house, "put down solar panel", "wait1")
+    assert house.on[panel]
+    say(house, "pick up solar panel", "go to kitchen", "put down solar panel", "wait1")
+    assert not house.on[panel]
+    assert say(house, "activate solar panel") == (
         "The solar panel is not something that can be activated."
     )
 
 
 def test_circuits_span_rooms() -> None:
-    world = house(0, "openDoors", "teleportAction", at="workshop")
-    bulb = thing(world, "green light bulb")
-    say(world, *LINKS, "teleport to kitchen", "wait")
-    assert world.on[bulb]
+    house = make_house(0, "openDoors", "teleportAction", at="workshop")
+    bulb = thing(house, "green light bulb")
+    say(house, *LINKS, "teleport to kitchen", "wait")
+    assert house.on[bulb]
