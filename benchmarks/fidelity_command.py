@@ -16,7 +16,7 @@ from ..algos.progress import reporter
 from ..envs.errors import BadValueError, DataError, UnknownNameError
 from ..envs.science_world.engine.step import step
 from ..envs.science_world.house.build import build_house
-from ..envs.science_world.tasks.build import simplifications, start_episode
+from ..envs.science_world.tasks.build import parse_simplifications, start_episode
 from ..envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ..envs.science_world.tasks.checker import TaskState
 from .fidelity_live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
@@ -167,7 +167,7 @@ def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
     A transcript whose ``order`` is "arrival" is of engine 1.2.3: a world with that order is used.
     """
     kind = find_kind(transcript["task_name"])
-    simple = simplifications(transcript["simplifications_used"], kind)
+    simple = parse_simplifications(transcript["simplifications_used"], kind)
     variation = int(transcript["variation"])
     house = house_by_arrival if transcript.get("order") == BY_ARRIVAL else build_house
     world = start_episode(kind, variation, simple, house)

@@ -17,7 +17,7 @@ from ..envs.science_world.engine.step import step
 from ..envs.science_world.house.build import JavaRandom, build_house
 from ..envs.science_world.house.state import HouseState
 from ..envs.science_world.jvm import check_java, start_engine
-from ..envs.science_world.tasks.build import simplifications, start_episode
+from ..envs.science_world.tasks.build import parse_simplifications, start_episode
 from ..envs.science_world.tasks.catalogue import TaskKind
 
 BY_ARRIVAL = "arrival"
@@ -104,7 +104,7 @@ def _walk(
     kind: TaskKind, variation: int, simple: str, steps: int, rng: np.random.Generator
 ) -> list[str]:
     """Random actions that make sense in our world; listing in the engine would change its bees."""
-    world = start_episode(kind, variation, simplifications(simple, kind))
+    world = start_episode(kind, variation, parse_simplifications(simple, kind))
     step(world, "look around")
     texts: list[str] = []
     while len(texts) < steps:
@@ -121,7 +121,7 @@ def _play(
     engine: Any, kind: TaskKind, variation: int, simple: str, texts: list[str] | None
 ) -> dict[str, Any]:
     """Play texts in the engine, or its own gold run."""
-    named = ",".join(sorted(simplifications(simple, kind)))
+    named = ",".join(sorted(parse_simplifications(simple, kind)))
     engine.load(kind.name, variation, named, texts is None)
     if texts is None:
         texts = [str(text) for text in engine.get_gold_action_sequence()]

@@ -8,7 +8,7 @@ from turngym.envs.science_world.actions.looking import inventory, look_around
 from turngym.envs.science_world.engine.action_lists import list_original_actions
 from turngym.envs.science_world.engine.step import step
 from turngym.envs.science_world.house.state import GoalTracker, HouseState
-from turngym.envs.science_world.tasks.build import simplifications, start_episode
+from turngym.envs.science_world.tasks.build import parse_simplifications, start_episode
 from turngym.envs.science_world.tasks.catalogue import find_kind
 from turngym.envs.science_world.tasks.solvers.solve import plan_action
 
@@ -49,7 +49,7 @@ class StandIn:
 
     def load(self, task: str, variation: int, simple: str, gold: bool = False) -> None:
         kind = find_kind(task)
-        self.server.world = start_episode(kind, variation, simplifications(simple, kind))
+        self.server.world = start_episode(kind, variation, parse_simplifications(simple, kind))
 
     def get_num_moves(self) -> int:
         return self.server.world.ticks

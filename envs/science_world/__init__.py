@@ -20,7 +20,7 @@ Making and placing::
     house.note[plane] = Slope(45.0, "cloth", "")         # angle, surface material, letter
     house.note[plant] = (("plant height", 0, 1), ...)    # genes: trait, two alleles, 0 dominant
     house.set_stage(plant_or_animal, "adult"); house.stage(o)
-    house.set_material(o, unknown_substance("B"), rename=True)   # materials.py
+    house.set_material(o, make_unknown_substance("B"), rename=True)   # materials.py
     house.set_material(o, replace(house.material[o], conducts=True))
 
 Names of kinds stand in ``kinds_things.py``, ``kinds_devices.py`` and ``kinds_living.py`` (for
@@ -31,7 +31,7 @@ groups: ``"place"``, ``"plant"``, ``"animal"``, ``"living"``, ``"food"``, ``"sub
 
 Looking: ``house.inside(o)`` (all depths), ``house.named(name, within)``, ``house.holders(o)``
 (containers upwards), ``house.place_of(o)``, ``house.here()``, ``house.agent``,
-``house.inventory``, ``house.places``, ``all_inside(house, room)`` (with hidden terminals, the list
+``house.inventory``, ``house.places``, ``list_all_inside(house, room)`` (with hidden terminals, the list
 that the original draws containers from). Terminals are handles of their own: ``terminal(o, 0)`` is
 terminal 1 or the anode; ``house.wires`` maps a terminal handle to the connected one.
 ``wording.full_name(house, o)`` is the descriptive name, ``wording.describe`` the text.

@@ -12,9 +12,9 @@ from ..randomness import EpisodeRandom
 from ..tasks import Task
 from .backends import HOUSES, Backend, find_backend
 from .house.state import HouseState
-from .tasks.build import simplifications
+from .tasks.build import parse_simplifications
 from .tasks.catalogue import WHERE
-from .tasks.source import Variation, chosen_tasks, variations
+from .tasks.source import Variation, choose_tasks, make_variations
 
 MAX_TURNS = {"full": 100, "micro": 40}
 MOST_CHARS = 20_000
@@ -143,8 +143,8 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         self._sim = find_backend(backend, size)
         named = simplifications if isinstance(simplifications, str) else ",".join(simplifications)
         self.simplifications = named
-        ids = chosen_tasks(tasks, size)
-        source = variations(ids, size)
+        ids = choose_tasks(tasks, size)
+        source = make_variations(ids, size)
         self._simple = {task: _simple(task, named) for task in ids}
         super().__init__(
             source=source,
@@ -238,4 +238,4 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
 
 
 def _simple(task: str, named: str) -> frozenset[str]:
-    return simplifications(named, Variation(task, 0).kind)
+    return parse_simplifications(named, Variation(task, 0).kind)

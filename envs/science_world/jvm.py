@@ -184,7 +184,7 @@ def check_java() -> None:
         MissingExtraError: The engine's package is not installed.
         BadValueError: There is no Java runtime.
     """
-    engine_class()
+    find_engine_class()
     if shutil.which("java") is None:
         raise BadValueError(
             f"{WHERE}: backend 'jvm' needs a Java runtime, and there is no program 'java' on the "
@@ -193,7 +193,7 @@ def check_java() -> None:
         )
 
 
-def engine_class() -> Callable[..., Any]:
+def find_engine_class() -> Callable[..., Any]:
     """The package's environment.
 
     Raises:
@@ -211,7 +211,7 @@ def start_engine() -> Any:
     Raises:
         EnvFault: It does not start.
     """
-    made = engine_class()
+    made = find_engine_class()
     before = os.environ.get(OPTIONS_NAME)
     os.environ[OPTIONS_NAME] = SAME_ORDER if before is None else f"{before} {SAME_ORDER}"
     try:

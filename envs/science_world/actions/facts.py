@@ -17,7 +17,7 @@ def is_object(h: int) -> bool:
     return h < TERMINALS
 
 
-def movable(house: HouseState, h: int) -> bool:
+def is_movable(house: HouseState, h: int) -> bool:
     """Whether it can be moved at all; terminals cannot."""
     return h < TERMINALS and house.kind[h].movable
 
@@ -57,7 +57,7 @@ def has_tag(house: HouseState, h: int, tag: str) -> bool:
     return h < TERMINALS and tag in house.kind[h].tags
 
 
-def edible(house: HouseState, h: int) -> bool:
+def is_edible(house: HouseState, h: int) -> bool:
     """Whether it can be eaten now; of plants only what is still called a seed, or has no name yet.
 
     A plant takes the name of its stage at the start of each tick, and with it what can be eaten.
@@ -69,7 +69,7 @@ def edible(house: HouseState, h: int) -> bool:
     return house.name[h] == house.kind[h].name or " seed" in house.name[h]
 
 
-def bare(house: HouseState, h: int) -> bool:
+def is_bare(house: HouseState, h: int) -> bool:
     """Whether it has lost its hidden terminals and so may hold nothing at all.
 
     The ground passes on whatever is in it at every tick, and the dead drop all they hold: in the

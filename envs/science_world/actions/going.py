@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..house.state import NONE, HouseState
 from ..physics.ticking import wake
 from ..text.names import other_end
-from ..text.references import names_of
+from ..text.references import list_names
 from .facts import box_of, has_tag, is_open, name_of
 
 
@@ -35,12 +35,12 @@ def close_it(house: HouseState, o: int) -> str:
     return f"The {house.name[o]} is now closed."
 
 
-def _door_to(house: HouseState, place: int) -> int:
+def _find_door_to(house: HouseState, place: int) -> int:
     """The first door from here that leads to a place of that name; NONE when there is none."""
     here = house.here()
     for portal in sorted(house.portals[here], key=house.uid.__getitem__):
         end = other_end(house, portal, here)
-        if end is not None and house.name[place] in names_of(house, end, NONE):
+        if end is not None and house.name[place] in list_names(house, end, NONE):
             return portal
     return NONE
 
@@ -53,7 +53,7 @@ def refuse_go(house: HouseState, o: int) -> str:
         away = other_end(house, o, house.here()) is None
         return "The door doesn't appear to go anywhere." if away else ""
     if has_tag(house, o, "place"):
-        door = _door_to(house, o)
+        door = _find_door_to(house, o)
         if door == NONE:
             return "It's not clear how to get there from here."
         return "" if house.open[door] else f"The {house.name[door]} is not open."

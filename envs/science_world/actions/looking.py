@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..house.state import TERMINALS, HouseState
-from ..text.descriptions import by_name, describe, describe_portal, in_lines
-from .facts import bare, box_of, has_tag, is_open, name_of
+from ..text.descriptions import describe, describe_in_lines, describe_portal, sort_by_name
+from .facts import box_of, has_tag, is_bare, is_open, name_of
 
 
 def look_around(house: HouseState) -> str:
@@ -19,7 +19,9 @@ def inventory(house: HouseState) -> str:
 
 def _detailed(house: HouseState) -> str:
     held = house.kids[house.inventory]
-    return "".join(f"\t{describe(house, o, True)}\n" for o in by_name(house, held)) or "\tnothing"
+    return (
+        "".join(f"\t{describe(house, o, True)}\n" for o in sort_by_name(house, held)) or "\tnothing"
+    )
 
 
 def look_at(house: HouseState, o: int) -> str:
@@ -51,8 +53,8 @@ def look_in(house: HouseState, o: int) -> str:
     if refusal := refuse_look_in(house, o):
         return refusal
     name = house.name[o]
-    text = f"Inside the {name} is: \n{in_lines(house, house.kids[o])}\n"
-    if not house.kids[o] and bare(house, o):
+    text = f"Inside the {name} is: \n{describe_in_lines(house, house.kids[o])}\n"
+    if not house.kids[o] and is_bare(house, o):
         text = f"There is nothing in the {name}.\n"
     if portals := sorted(house.portals[o], key=house.uid.__getitem__):
         seen = ", ".join(describe_portal(house, portal, o) for portal in portals)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..house.state import TERMINALS, HouseState, terminal
 from ..text.names import full_name, terminal_name
-from .facts import bare, name_of
+from .facts import is_bare, name_of
 
 
 class Rule(NamedTuple):
@@ -111,7 +111,7 @@ def refuse_mix(house: HouseState, o: int) -> str:
 
     The original asks for two things at least, hidden terminals included, and has no words.
     """
-    few = o >= TERMINALS or len(house.kids[o]) + 2 * (not bare(house, o)) <= 1
+    few = o >= TERMINALS or len(house.kids[o]) + 2 * (not is_bare(house, o)) <= 1
     return "nothing to mix" if few else ""
 
 

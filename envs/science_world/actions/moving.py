@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..house.state import NONE, HouseState
-from .facts import bare, box_of, is_box, is_open, material_of, movable, name_of, state_of
+from .facts import box_of, is_bare, is_box, is_movable, is_open, material_of, name_of, state_of
 
 NO_LIQUID = (
     "You can't pick up a liquid directly.  Try pouring it from one container to another, or "
@@ -14,7 +14,7 @@ NO_GAS = "You can't pick up a gas directly."
 
 def refuse_carry(house: HouseState, o: int) -> str:
     """Why a thing cannot be carried anywhere; empty when it can."""
-    if not movable(house, o):
+    if not is_movable(house, o):
         return f"The {name_of(house, o)} is not moveable."
     state = state_of(house, o)
     return NO_LIQUID if state == "liquid" else NO_GAS if state == "gas" else ""
@@ -31,7 +31,7 @@ def refuse_target(house: HouseState, target: int) -> str:
 
 def refuse_move(house: HouseState, o: int, target: int) -> str:
     """Why a move is refused; empty when it is not."""
-    if not movable(house, o):
+    if not is_movable(house, o):
         return f"The {name_of(house, o)} is not moveable."
     if o == target:
         return "You can't move something into itself."
@@ -74,7 +74,7 @@ def put_down(house: HouseState, o: int) -> str:
 def refuse_pouring(house: HouseState, o: int) -> str:
     """Why something cannot be poured; empty when it can."""
     name = name_of(house, o)
-    if not movable(house, o):
+    if not is_movable(house, o):
         return f"The {name} is not moveable."
     if is_box(house, o):
         return (
@@ -83,7 +83,7 @@ def refuse_pouring(house: HouseState, o: int) -> str:
     container = house.parent[o]
     if container == NONE:
         return f"The {name} can't be poured out because it doesn't appear to be in a container."
-    if not movable(house, container):
+    if not is_movable(house, container):
         return f"The {house.name[container]} the {name} is in is not movable."
     if material_of(house, o) is not None:
         if house.state[o] == "solid":
@@ -102,16 +102,16 @@ def refuse_pouring_into(house: HouseState, target: int) -> str:
     return ""
 
 
-def nothing_in(house: HouseState, o: int) -> bool:
+def is_empty(house: HouseState, o: int) -> bool:
     """Whether it is a container that the original counts as empty."""
-    return is_box(house, o) and not house.kids[o] and bare(house, o)
+    return is_box(house, o) and not house.kids[o] and is_bare(house, o)
 
 
 def pour(house: HouseState, o: int, target: int) -> str:
     """Pour a liquid, or all movable contents of a container."""
     if refusal := refuse_pouring(house, o) or refuse_pouring_into(house, target):
         return refusal
-    if nothing_in(house, o):
+    if is_empty(house, o):
         return f"The {house.name[o]} is empty, so there's nothing to pour."
     if o == target:
         return "You can't move something into itself."
@@ -129,7 +129,7 @@ def pour(house: HouseState, o: int, target: int) -> str:
     return f"{text}You pour the contents of the {name} into the {into}."
 
 
-def liquids_in(house: HouseState, o: int) -> list[int]:
+def find_liquids(house: HouseState, o: int) -> list[int]:
     """The liquids that lie directly in an object."""
     if name_of(house, o) and o < len(house.kids):
         return [kid for kid in house.kids[o] if state_of(house, kid) == "liquid"]
@@ -139,7 +139,7 @@ def liquids_in(house: HouseState, o: int) -> list[int]:
 def refuse_dunked(house: HouseState, cup: int) -> str:
     """Why a cup cannot be dunked; empty when it can."""
     name = name_of(house, cup)
-    if not movable(house, cup):
+    if not is_movable(house, cup):
         return f"The {name} is not moveable."
     if box_of(house, cup) and not is_open(house, cup):
         return f"The {name} is not open."
@@ -148,7 +148,7 @@ def refuse_dunked(house: HouseState, cup: int) -> str:
 
 def refuse_source(house: HouseState, source: int) -> str:
     """Why nothing can be dunked into ``source``; empty when it can."""
-    liquids = liquids_in(house, source)
+    liquids = find_liquids(house, source)
     name = name_of(house, source)
     if not liquids:
         return f"The {name} does not contain any liquids to dunk into."
@@ -164,7 +164,7 @@ def dunk(house: HouseState, cup: int, source: int) -> str:
     if refusal := refuse_dunked(house, cup) or refuse_source(house, source):
         return refusal
     text, names = "", []
-    for liquid in liquids_in(house, source):
+    for liquid in find_liquids(house, source):
         if house.kind[liquid].movable:
             _put(house, liquid, cup)
             text += _unplug(house, liquid)

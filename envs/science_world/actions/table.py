@@ -57,7 +57,7 @@ class Action:
         return self.name
 
     def __reduce__(self) -> tuple[object, ...]:
-        return action, (self.name,)
+        return get_action, (self.name,)
 
 
 def _wait(house: HouseState) -> str:  # noqa: ARG001 - one signature
@@ -146,12 +146,12 @@ ACTIONS: tuple[Action, ...] = (
 _BY_NAME = {entry.name: entry for entry in ACTIONS}
 
 
-def action(name: str) -> Action:
+def get_action(name: str) -> Action:
     """The action of a name."""
     return _BY_NAME[name]
 
 
-def actions_of(simple: frozenset[str]) -> tuple[Action, ...]:
+def find_actions(simple: frozenset[str]) -> tuple[Action, ...]:
     """The actions of a house under its simplifications."""
     left_out: set[int | str] = set()
     if TELEPORT not in simple:
@@ -168,14 +168,14 @@ def actions_of(simple: frozenset[str]) -> tuple[Action, ...]:
 _KNOWN: dict[frozenset[str], tuple[Action, ...]] = {}
 
 
-def actions_that_begin(letters: str, simple: frozenset[str]) -> tuple[Action, ...]:
+def find_actions_beginning(letters: str, simple: frozenset[str]) -> tuple[Action, ...]:
     """The actions of which some words begin with two letters."""
     key = letters, simple
     known = _BEGINNING.get(key)
     if known is None:
         known = tuple(
             entry
-            for entry in actions_of(simple)
+            for entry in find_actions(simple)
             if any(words.startswith(letters) for words in entry.words)
         )
         if len(_BEGINNING) < _MOST_BEGINNINGS:

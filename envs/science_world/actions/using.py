@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..house.state import NONE, TERMINALS, HouseState, terminal_owner
 from ..physics.fire import set_on_fire
 from ..text.names import full_name, whole_number
-from .facts import device_of, edible, has_tag, material_of, name_of
+from .facts import device_of, has_tag, is_edible, material_of, name_of
 
 UNSURE = "I'm not sure how to use those two things together."
 NO_READING = "That thing doesn't appear to have a temperature that the thermometer can read. "
@@ -61,7 +61,7 @@ def flush(house: HouseState, o: int) -> str:
 
 def refuse_eat(house: HouseState, o: int) -> str:
     """Why something cannot be eaten; empty when it can."""
-    return "" if edible(house, o) else f"The {name_of(house, o)} is not edible."
+    return "" if is_edible(house, o) else f"The {name_of(house, o)} is not edible."
 
 
 def eat(house: HouseState, o: int) -> str:

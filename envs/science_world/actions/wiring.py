@@ -15,7 +15,7 @@ POINTS = {
 }
 
 
-def contact(house: HouseState, h: int) -> tuple[int, str]:
+def find_contact(house: HouseState, h: int) -> tuple[int, str]:
     """The terminal that a connection to ``h`` would use, or why there is none."""
     if h >= TERMINALS:
         if h in house.wires:
@@ -39,11 +39,11 @@ def refuse_connect(house: HouseState, one: int, two: int) -> str:
             return refusal
     if first[0] == second[0]:
         return "Something can't be connected to itself."
-    return contact(house, first[0])[1] or contact(house, second[0])[1]
+    return find_contact(house, first[0])[1] or find_contact(house, second[0])[1]
 
 
 def _points_at(house: HouseState, h: int) -> tuple[int, str]:
-    return (h, "") if h >= TERMINALS else contact(house, h)
+    return (h, "") if h >= TERMINALS else find_contact(house, h)
 
 
 def connect(house: HouseState, one: int, two: int) -> str:
@@ -51,7 +51,7 @@ def connect(house: HouseState, one: int, two: int) -> str:
     if refusal := refuse_connect(house, one, two):
         return refusal
     settle(house)
-    first, second = contact(house, one)[0], contact(house, two)[0]
+    first, second = find_contact(house, one)[0], find_contact(house, two)[0]
     house.connect(first, second)
     ends = [f"{name_of(house, h)} on {house.name[terminal_owner(h)]}" for h in (first, second)]
     return f"{ends[0]} is now connected to {ends[1]}"

@@ -12,26 +12,26 @@ from collections.abc import Callable, Mapping
 
 from ..actions.facts import box_of, is_open
 from ..actions.moving import (
-    nothing_in,
+    is_empty,
     refuse_carry,
     refuse_dunked,
     refuse_pouring,
     refuse_pouring_into,
     refuse_source,
 )
-from ..actions.table import Action, actions_of
+from ..actions.table import Action, find_actions
 from ..actions.using import refuse_use
-from ..actions.wiring import contact
+from ..actions.wiring import find_contact
 from ..house.state import NONE, TERMINALS, HouseState, creation_id, terminal
 from ..physics.ticking import settle
 from ..text.names import other_end
-from ..text.references import canonical_door, long_names, names_of
-from .parser import within_reach
+from ..text.references import list_long_names, list_names, name_door
+from .parser import find_within_reach
 
 ROUNDS, ORDERLY_ROUNDS = 20, 10
 
 
-def visible_objects(house: HouseState) -> list[int]:
+def find_visible_objects(house: HouseState) -> list[int]:
     """Everything in the room that is not hidden, closed contents too, and the places next door.
 
     The order is the original's: the room, doors with what is behind them, then contents.
@@ -59,14 +59,14 @@ def _collect(house: HouseState, o: int, found: dict[int, None]) -> None:
             _collect(house, kid, found)
 
 
-def unique_names(house: HouseState, objects: list[int]) -> dict[int, str]:
+def choose_unique_names(house: HouseState, objects: list[int]) -> dict[int, str]:
     """One name per object, different where the names allow it.
 
     Names that others have too are dropped unless none is left; then those who still share a
     name go on to their next one, in later rounds to a random one.
     """
     view = house.here()
-    all_names = [long_names(house, o, view) for o in objects]
+    all_names = [list_long_names(house, o, view) for o in objects]
     frequency = Counter(name for names in all_names for name in names)
     own = [[n for n in names if frequency[n] == 1] or names for names in all_names]
     chosen = [0] * len(own)
@@ -86,18 +86,18 @@ def unique_names(house: HouseState, objects: list[int]) -> dict[int, str]:
     return {o: names[at] for o, names, at in zip(objects, own, chosen, strict=True)}
 
 
-def possible_objects(house: HouseState) -> list[str]:
+def list_possible_objects(house: HouseState) -> list[str]:
     """Names of what is within reach, sorted; what the input "objects" shows."""
     settle(house)
-    seen = _reachable(house)
-    named = unique_names(house, seen)
+    seen = _find_reachable(house)
+    named = choose_unique_names(house, seen)
     return sorted(named.values())
 
 
-def _reachable(house: HouseState) -> list[int]:
+def _find_reachable(house: HouseState) -> list[int]:
     """What is within reach from the room, hidden terminals and closed contents left out."""
     here = house.here()
-    near = set(within_reach(house, terminals=False))
+    near = set(find_within_reach(house, terminals=False))
     found: list[int] = [here]
     for portal in sorted(house.portals[here], key=house.uid.__getitem__):
         found.append(portal)
@@ -119,14 +119,14 @@ def list_original_actions(house: HouseState) -> list[str]:
     if house.pending is not None:
         return [str(at) for at in range(len(house.pending))]
     settle(house)
-    objects = visible_objects(house)
-    names = unique_names(house, objects)
+    objects = find_visible_objects(house)
+    names = choose_unique_names(house, objects)
     view = house.here()
     for o in objects:
         if o < TERMINALS and "portal" in house.kind[o].tags:
-            names[o] = canonical_door(house, o, view)
+            names[o] = name_door(house, o, view)
     listed: list[str] = []
-    for entry in actions_of(house.simple):
+    for entry in find_actions(house.simple):
         if entry.slots == 0:
             listed.append(entry.words[0])
         elif entry.slots == 1:
@@ -147,16 +147,16 @@ def list_legal_actions(house: HouseState) -> list[str]:
     if house.pending is not None:
         return [str(at) for at in range(len(house.pending))]
     settle(house)
-    found = within_reach(house, terminals=False)
+    found = find_within_reach(house, terminals=False)
     parts = [o for o in found if house.kind[o].poles != "hidden"]
     objects = found + [terminal(o, side) for o in parts for side in (0, 1)]
-    names = unique_names(house, objects)
+    names = choose_unique_names(house, objects)
     view = house.here()
     for o in found:
         if house.kind[o].key == "door":
-            names[o] = names_of(house, o, view)[1]
+            names[o] = list_names(house, o, view)[1]
     listed: list[str] = []
-    for entry in actions_of(house.simple):
+    for entry in find_actions(house.simple):
         if entry.slots == 0:
             listed.append(entry.shown or entry.words[0])
         elif entry.slots == 1:
@@ -214,12 +214,12 @@ def _fitting_pairs(
         first = [o for o in objects if not refuse_carry(house, o)]
         return first, [o for o in objects if box_of(house, o) and is_open(house, o)]
     if entry.name == "pour object":
-        first = [o for o in objects if not (refuse_pouring(house, o) or nothing_in(house, o))]
+        first = [o for o in objects if not (refuse_pouring(house, o) or is_empty(house, o))]
         return first, [o for o in objects if not refuse_pouring_into(house, o)]
     if entry.name == "use object":
         return [o for o in objects if not refuse_use(house, o)], objects
     if entry.name == "dunk object":
         first = [o for o in objects if not refuse_dunked(house, o)]
         return first, [o for o in objects if not refuse_source(house, o)]
-    free = [o for o in objects if contact(house, o)[0] != NONE]
+    free = [o for o in objects if find_contact(house, o)[0] != NONE]
     return free, free

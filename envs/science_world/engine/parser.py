@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..actions.table import Action, actions_that_begin
+from ..actions.table import Action, find_actions_beginning
 from ..house.state import NONE, HouseState, creation_id, terminal
 from ..physics.ticking import settle
 from ..text.names import full_name, other_end
@@ -32,7 +32,7 @@ def parse(house: HouseState, text: str) -> list[Match]:
     text = clean(text)
     reach = _Reach(house, text)
     found: list[Match] = []
-    for entry in actions_that_begin(text[:2], house.simple):
+    for entry in find_actions_beginning(text[:2], house.simple):
         found += [Match(entry, objects) for objects in _objects(entry, text, reach)]
     if len(found) > 1:
         found.sort(key=lambda match: match.action.name)  # stable: objects stay in order
@@ -83,7 +83,7 @@ class _Reach:
     def near(self) -> list[tuple[int, tuple[str, ...]]]:
         """What is within reach, in creation order."""
         if self._near is None:
-            self._near = self._named(within_reach(self._house, terminals=self._poles))
+            self._near = self._named(find_within_reach(self._house, terminals=self._poles))
         return self._near
 
     def _places(self) -> list[tuple[int, tuple[str, ...]]]:
@@ -94,7 +94,7 @@ class _Reach:
         """What is reachable from the universe, in creation order, with its present names."""
         if self._all is None:
             settle(self._house)
-            self._all = self._named(from_universe(self._house, terminals=self._poles))
+            self._all = self._named(find_from_universe(self._house, terminals=self._poles))
         return self._all
 
     def called(self, text: str, anywhere: bool = False) -> list[int]:
@@ -143,25 +143,25 @@ class _Reach:
                             yield o, after[len(outer) :].strip()
 
 
-def _accessible(house: HouseState, o: int, found: list[int]) -> None:
+def _collect_accessible(house: HouseState, o: int, found: list[int]) -> None:
     """Contents of a container, of the open containers in it, and their drains."""
     found += house.portals[o]
     for kid in house.kids[o]:
         found.append(kid)
         if house.open[kid]:
-            _accessible(house, kid, found)
+            _collect_accessible(house, kid, found)
 
 
-def _root(house: HouseState, root: int, found: list[int]) -> None:
+def _collect_root(house: HouseState, root: int, found: list[int]) -> None:
     found.append(root)
     for portal in house.portals[root]:
         end = other_end(house, portal, root)
         if end is not None:
             found.append(end)
-    _accessible(house, root, found)
+    _collect_accessible(house, root, found)
 
 
-def within_reach(house: HouseState, *, terminals: bool = True) -> list[int]:
+def find_within_reach(house: HouseState, *, terminals: bool = True) -> list[int]:
     """What an action may name: the room, doors, the places behind them, open contents, inventory.
 
     Hidden terminals are named as well; ``terminals`` leaves all terminals out where the text
@@ -169,8 +169,8 @@ def within_reach(house: HouseState, *, terminals: bool = True) -> list[int]:
     """
     found: list[int] = []
     here = house.here()
-    _root(house, here, found)
-    _root(house, house.agent, found)
+    _collect_root(house, here, found)
+    _collect_root(house, house.agent, found)
     if terminals:
         beyond = set(house.portals[here])
         ends = {other_end(house, portal, here) for portal in beyond}
@@ -184,10 +184,10 @@ def within_reach(house: HouseState, *, terminals: bool = True) -> list[int]:
     return sorted(set(found), key=house.uid.__getitem__)
 
 
-def from_universe(house: HouseState, *, terminals: bool = True) -> list[int]:
+def find_from_universe(house: HouseState, *, terminals: bool = True) -> list[int]:
     """What teleporting may name: everything that is not in a closed container."""
     found: list[int] = []
-    _root(house, house.universe, found)
+    _collect_root(house, house.universe, found)
     unique = set(found)
     if terminals:
         own = [o for o in unique if "portal" not in house.kind[o].tags]
@@ -207,7 +207,7 @@ WHICH = (
 )
 
 
-def question(house: HouseState, matches: list[Match]) -> str:
+def write_question(house: HouseState, matches: list[Match]) -> str:
     """The question which of several meanings was meant."""
     names = list(dict.fromkeys(match.action.name for match in matches))
     text = MANY_ACTIONS.format(", ".join(names)) if len(names) > 1 else ""

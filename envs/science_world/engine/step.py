@@ -7,11 +7,11 @@ import re
 from typing import NamedTuple
 
 from ..actions.facts import is_object
-from ..actions.table import WAITS, actions_of
+from ..actions.table import WAITS, find_actions
 from ..house.state import HouseState
 from ..physics.ticking import settle, tick_house, wake
-from .action_lists import possible_objects
-from .parser import UNKNOWN, Match, parse, question
+from .action_lists import list_possible_objects
+from .parser import UNKNOWN, Match, parse, write_question
 
 NOTHING_SAID = (
     "Unknown action.  Type 'help' for a list of actions, and 'objects' for a list of possible "
@@ -45,9 +45,11 @@ def step(house: HouseState, text: str, description: str = "") -> Reply:
     if asked == "task":
         return Reply(f"Task description:\n{description}", True)
     if asked == "help":
-        return Reply(f"Possible actions: \n\t{tabbed(possible_actions(house))}", True)
+        return Reply(f"Possible actions: \n\t{indent_lines(list_possible_actions(house))}", True)
     if asked == "objects":
-        return Reply(f"Possible object references: \n\t{tabbed(possible_objects(house))}", True)
+        return Reply(
+            f"Possible object references: \n\t{indent_lines(list_possible_objects(house))}", True
+        )
     if house.pending is not None:
         return _answer(house, text)
     matches = parse(house, text)
@@ -55,18 +57,18 @@ def step(house: HouseState, text: str, description: str = "") -> Reply:
         return Reply(UNKNOWN, False)
     if len(matches) > 1:
         house.pending = tuple(matches)
-        return Reply(question(house, matches), True)
+        return Reply(write_question(house, matches), True)
     return Reply(_perform(house, matches[0]), True)
 
 
-def tabbed(lines: list[str]) -> str:
+def indent_lines(lines: list[str]) -> str:
     """Lines one below the other, indented."""
     return "\n\t".join(lines)
 
 
-def possible_actions(house: HouseState) -> list[str]:
+def list_possible_actions(house: HouseState) -> list[str]:
     """The action templates, sorted."""
-    return sorted(entry.example for entry in actions_of(house.simple))
+    return sorted(entry.example for entry in find_actions(house.simple))
 
 
 def _answer(house: HouseState, text: str) -> Reply:

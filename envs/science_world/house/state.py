@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from ..objects.kinds import CLOSABLE, OPEN, Kind, kind
+from ..objects.kinds import CLOSABLE, OPEN, Kind, get_kind
 from ..objects.materials import BURNS_FOR, Material
 from ..objects.records import CYCLES, AnimalLife, Genes, PlantLife, Portal, Watch
 from .java_random import JavaRandom
@@ -149,7 +149,7 @@ class HouseState:
             early: It was made before the house (objects of the task): its creation id is smaller
                 than those of the house's objects.
         """
-        k = kind(key)
+        k = get_kind(key)
         polar = k.poles == "polar"
         uid = (self.early_uid if early else self.next_uid) + (0 if polar else 2)
         if early:
@@ -396,12 +396,12 @@ def creation_id(house: HouseState, handle: int) -> int:
     return house.uid[owner] + offset + (handle & 1)
 
 
-def in_order(house: HouseState, handles: Iterable[int]) -> list[int]:
+def sort_by_creation(house: HouseState, handles: Iterable[int]) -> list[int]:
     """Handles of objects and terminals in creation order, each once."""
     return sorted(set(handles), key=lambda handle: creation_id(house, handle))
 
 
-def all_inside(house: HouseState, o: int) -> list[int]:
+def list_all_inside(house: HouseState, o: int) -> list[int]:
     """All contents at any depth with their terminals, hidden ones too, in creation order.
 
     This is the list from which the original draws a container at random.
@@ -409,4 +409,4 @@ def all_inside(house: HouseState, o: int) -> list[int]:
     found = [terminal(o, 0), terminal(o, 1)]
     for inner in house.inside(o):
         found += (inner, terminal(inner, 0), terminal(inner, 1))
-    return in_order(house, found)
+    return sort_by_creation(house, found)

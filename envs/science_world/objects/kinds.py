@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import UnknownNameError
-from .materials import PAINT_COLORS, Material, material
+from .materials import PAINT_COLORS, Material, get_material
 
 OPEN, CLOSABLE, NO_BOX = "open", "closable", "no box"
 """Container kinds: always open; with a lid, closed at first; refuses contents as if closed."""
@@ -72,13 +72,13 @@ class Kind:
         return self.key
 
     def __reduce__(self) -> tuple[object, ...]:
-        return kind, (self.key,)
+        return get_kind, (self.key,)
 
 
 _KINDS: dict[str, Kind] = {}
 
 
-def kind(key: str) -> Kind:
+def get_kind(key: str) -> Kind:
     """The kind of a name.
 
     Raises:
@@ -99,7 +99,7 @@ def define(key: str, made_of: str = "", tags: str = "", **rest: Any) -> None:
 
     The name of new objects is ``key`` unless ``name`` is given.
     """
-    made = material(made_of) if made_of else None
+    made = get_material(made_of) if made_of else None
     name = str(rest.pop("name", key))
     groups = frozenset(tags.split())
     rest["plain_name"] = groups.isdisjoint(("animal", "plane", "portal"))

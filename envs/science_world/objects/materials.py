@@ -61,7 +61,7 @@ STATES = ("solid", "liquid", "gas")
 _TABLE: dict[str, Material] = {}
 
 
-def material(key: str) -> Material:
+def get_material(key: str) -> Material:
     """A material of the table.
 
     Raises:
@@ -72,7 +72,7 @@ def material(key: str) -> Material:
     return _TABLE[key]
 
 
-def material_called(substance: str) -> Material:
+def find_surface_material(substance: str) -> Material:
     """The first material whose substance has this name; surfaces are named so ("redpaint").
 
     Raises:
@@ -84,11 +84,11 @@ def material_called(substance: str) -> Material:
     return found
 
 
-def unknown_substance(letter: str) -> Material:
+def make_unknown_substance(letter: str) -> Material:
     """The melting-point substance of a letter: a metal with its own melting point and names."""
     name = f"unknown substance {letter}"
     return replace(
-        material("metal"),
+        get_material("metal"),
         key=name,
         substance=name,
         names=(f"solid {name}", f"liquid {name}", f"gaseous {name}"),

@@ -158,7 +158,7 @@ TRAITS: dict[str, Forms] = {
 }
 
 
-def form(species: str, genes: Genes, trait: str) -> str:
+def show_trait(species: str, genes: Genes, trait: str) -> str:
     """How a trait shows; empty when the species has no such trait."""
     for name, first, second in genes:
         if name == trait:

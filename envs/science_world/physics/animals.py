@@ -56,7 +56,7 @@ def _take_pollen(house: HouseState, bee: int) -> None:
         house.put(pollen[house.random.next_int(len(pollen))], bee)
 
 
-def within_reach(house: HouseState, container: int) -> list[int]:
+def find_within_reach(house: HouseState, container: int) -> list[int]:
     """Contents of a container and of the open containers in it, in creation order."""
     found: list[int] = []
     _reach(house, container, found)
@@ -73,7 +73,7 @@ def _reach(house: HouseState, container: int, found: list[int]) -> None:
 def _enter_flower(house: HouseState, bee: int) -> None:
     if (place := house.parent[bee]) == NONE:
         return
-    flowers = [o for o in within_reach(house, place) if "flower" in house.kind[o].tags]
+    flowers = [o for o in find_within_reach(house, place) if "flower" in house.kind[o].tags]
     if flowers:
         house.put(bee, flowers[house.random.next_int(len(flowers))])
 

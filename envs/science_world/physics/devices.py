@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..house.state import NONE, HouseState
-from ..objects.materials import material_called
+from ..objects.materials import find_surface_material
 from ..objects.records import Watch
 
 RATE = 0.1
@@ -139,4 +139,4 @@ def tick_plane(house: HouseState, o: int) -> None:
             spots[kid] = 0.0 if house.state[kid] == "liquid" else 1.0
         elif position > 0:
             push = GRAVITY * math.sin(math.radians(angle))
-            spots[kid] = max(position - push * (1 - material_called(surface).friction), 0.0)
+            spots[kid] = max(position - push * (1 - find_surface_material(surface).friction), 0.0)

@@ -9,7 +9,7 @@ HOPS = 10
 """Connections that a walk to the ground follows at most."""
 
 
-def grounded(house: HouseState, handle: int, hops: int = HOPS) -> bool:
+def is_grounded(house: HouseState, handle: int, hops: int = HOPS) -> bool:
     """Whether a terminal leads, through parts and conductors, to a generator's ground."""
     other = house.wires.get(handle)
     if other is None:
@@ -24,10 +24,10 @@ def grounded(house: HouseState, handle: int, hops: int = HOPS) -> bool:
         material = house.material[owner]
         if material is None or not material.conducts:
             return False
-    return hops > 0 and grounded(house, other_terminal(other), hops - 1)
+    return hops > 0 and is_grounded(house, other_terminal(other), hops - 1)
 
 
-def powered(house: HouseState, handle: int) -> bool:
+def is_powered(house: HouseState, handle: int) -> bool:
     """Whether a terminal touches one that carries voltage."""
     other = house.wires.get(handle)
     return other is not None and house.volts.get(other) == VOLTAGE
@@ -45,7 +45,7 @@ def conduct(house: HouseState, o: int) -> bool:
         house.volts.pop(two, None)
         return False
     for ground, live in ((one, two), (two, one)):
-        if grounded(house, ground) and powered(house, live):
+        if is_grounded(house, ground) and is_powered(house, live):
             house.volts[ground] = VOLTAGE
             return True
     return False
@@ -59,7 +59,7 @@ def tick_wire(house: HouseState, o: int) -> None:
 def tick_consumer(house: HouseState, o: int) -> None:
     """A bulb, motor or buzzer is on while its anode is grounded and its cathode powered."""
     anode, cathode = terminal(o, 0), terminal(o, 1)
-    runs = bool(house.wires) and grounded(house, anode) and powered(house, cathode)
+    runs = bool(house.wires) and is_grounded(house, anode) and is_powered(house, cathode)
     house.on[o] = runs
     if runs:
         house.volts[anode] = VOLTAGE

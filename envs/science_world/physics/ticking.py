@@ -40,7 +40,7 @@ CHECK_ALL = 2
 Pairs = tuple[tuple[int, int, float], ...]
 
 
-def heat_pairs(house: HouseState, o: int) -> Pairs:
+def find_heat_pairs(house: HouseState, o: int) -> Pairs:
     """The pairs that exchange heat in a container, in order, with the smaller conductivity."""
     made_of = house.material
     kids = [kid for kid in house.kids[o] if made_of[kid] is not None]
@@ -60,7 +60,7 @@ def _slower(house: HouseState, one: int, two: int) -> float:
     return min(first.conducts_heat, second.conducts_heat)
 
 
-def exchange(heat: list[float], pairs: Pairs) -> None:
+def exchange_heat(heat: list[float], pairs: Pairs) -> None:
     """Even out temperatures pair by pair; both use what the first has become.
 
     The original clips a step to 1,000 degrees, which no two things of the house can reach.
@@ -85,7 +85,7 @@ def tick(house: HouseState, o: int, stamp: int) -> None:
     kids = house.kids[o]
     if kids:
         pairs = house.pairs[o]
-        exchange(house.heat, heat_pairs(house, o) if pairs is None else pairs)
+        exchange_heat(house.heat, find_heat_pairs(house, o) if pairs is None else pairs)
     if material is not None:
         change_state(house, o)
     if house.wires:
@@ -158,7 +158,7 @@ def pass_over(house: HouseState, place: int) -> bool:
         due = house.ticks <= CHECK_ALL or (house.ticks + place) % CHECK_EVERY == 0
         if house.wires or not due:
             return False
-        bees = caged_bees(house, place)
+        bees = count_caged_bees(house, place)
         if bees == NONE:
             return False
         behind[place] = 0
@@ -192,7 +192,7 @@ def _catch_up(house: HouseState, place: int, ticks: int) -> None:
     house.random.state = position
 
 
-def caged_bees(house: HouseState, place: int) -> int:
+def count_caged_bees(house: HouseState, place: int) -> int:
     """Number of bees in closed hives of a quiet room; NONE when the room is not quiet."""
     if house.focus != NONE and house.place_of(house.focus) == place:
         return NONE

@@ -9,13 +9,13 @@ from typing import Any
 from ...errors import UnknownNameError
 from ..house.build import add_book, build_house
 from ..house.java_random import JavaRandom
-from ..house.state import TERMINALS, HouseState, all_inside
-from ..objects.materials import unknown_substance
+from ..house.state import TERMINALS, HouseState, list_all_inside
+from ..objects.materials import make_unknown_substance
 from ..objects.records import CYCLES, PLANT_STAGES, TRAITS, Genes, Slope, Text
 from . import draws
 from .catalogue import WHERE, TaskKind
 from .checker import TaskState
-from .goals import goals_of
+from .goals import make_goals
 from .params import (
     AnimalStages,
     Conductivity,
@@ -86,7 +86,7 @@ def place_inside(
         for kid in house.kids[place_of]:
             if house.name[kid] in holders and _has(house, kid, wanted):
                 return
-    for found in house.random.shuffled(all_inside(house, place_of)):
+    for found in house.random.shuffled(list_all_inside(house, place_of)):
         if found < TERMINALS and house.name[found] in holders:
             house.put(thing, found)
             return
@@ -179,7 +179,7 @@ def known_melting(house: HouseState, params: Melting, variation: int) -> None:
 def unknown_melting(house: HouseState, params: Melting, variation: int) -> None:
     """2-3."""
     thing = make(house, "unknown thermal substance", f"unknown substance {params.letter}")
-    house.set_material(thing, unknown_substance(params.letter), rename=True)
+    house.set_material(thing, make_unknown_substance(params.letter), rename=True)
     cup = draws.unknown_cup(variation, params.copy, params.letter)
     if cup is not None:
         thing = in_cup(house, thing, cup)
@@ -430,7 +430,7 @@ _SETUP: dict[str, Callable[[HouseState, Any, int], None]] = {
 }
 
 
-def simplifications(names: str | Iterable[str], kind: TaskKind) -> frozenset[str]:
+def parse_simplifications(names: str | Iterable[str], kind: TaskKind) -> frozenset[str]:
     """The simplifications that ``names`` means for a task.
 
     Args:
@@ -486,7 +486,7 @@ def start_episode(
     if kind.id.startswith("9-"):
         random.shuffled((0, 1))  # the two planes' names in the text
     _simplify(house)
-    house.goals = TaskState.start(kind.id, variation, goals_of(kind.id, params, variation))
+    house.goals = TaskState.start(kind.id, variation, make_goals(kind.id, params, variation))
     return house
 
 

@@ -327,7 +327,7 @@ class TaskState:
             for slot in waiting:
                 goal = self.goals.optional[slot]
                 look.slot = slot
-                if progress.keys.issuperset(goal.needs) and _satisfied(goal, look, focus):
+                if progress.keys.issuperset(goal.needs) and _is_satisfied(goal, look, focus):
                     progress.optional[slot] = True
                     if goal.key:
                         progress.keys.add(goal.key)
@@ -338,7 +338,7 @@ class TaskState:
             waiting = left
 
 
-def _satisfied(goal: Goal, look: Look, focus: int) -> bool:
+def _is_satisfied(goal: Goal, look: Look, focus: int) -> bool:
     """Whether a goal holds when asked without a focus, or else with it."""
     look.focus = NONE
     verdict = goal.check(look)

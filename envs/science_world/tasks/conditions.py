@@ -513,7 +513,7 @@ class Joins(Goal):
             return NO
         for thing in look.around.objects:
             if "wire" in house.kind[thing].tags:
-                parts = _touched(house, thing)
+                parts = _find_touched(house, thing)
                 if any(_is(self.one, house, part) for part in parts) and any(
                     _is(self.other, house, part) for part in parts
                 ):
@@ -521,7 +521,7 @@ class Joins(Goal):
         return NO
 
 
-def _touched(house: HouseState, wire: int) -> list[int]:
+def _find_touched(house: HouseState, wire: int) -> list[int]:
     ends = (house.wires.get(terminal(wire, side), _SEVERED) for side in (0, 1))
     return [terminal_owner(end) for end in ends if end != _SEVERED]
 

@@ -617,7 +617,7 @@ _PLAIN: dict[str, Callable[[Any], Goals]] = {
 }
 
 
-def goals_of(task_id: str, params: Any, variation: int) -> Goals:
+def make_goals(task_id: str, params: Any, variation: int) -> Goals:
     """Goals of a variation; what a load draws at random follows from the variation's number."""
     if isinstance(params, Conductivity):
         return conductivity(params, conducts=draws.conducts(params, variation))

@@ -31,7 +31,7 @@ class Variation:
         return find_kind(self.task)
 
 
-def chosen_tasks(tasks: str | Iterable[str] | None, size: str) -> tuple[str, ...]:
+def choose_tasks(tasks: str | Iterable[str] | None, size: str) -> tuple[str, ...]:
     """Ids of the tasks that a setting names.
 
     Args:
@@ -73,7 +73,7 @@ class Variations:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return variations, (self.tasks, self.size)
+        return make_variations, (self.tasks, self.size)
 
     def sizes(self) -> Mapping[str, int | None]:
         """Number of variations per split."""
@@ -116,6 +116,6 @@ def _fits_kitchen(params: object) -> bool:
 
 
 @lru_cache(maxsize=32)
-def variations(tasks: tuple[str, ...], size: str) -> Variations:
+def make_variations(tasks: tuple[str, ...], size: str) -> Variations:
     """The variations of some tasks; one object per choice."""
     return Variations(tasks, size)

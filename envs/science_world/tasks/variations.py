@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from ..house.java_random import JavaRandom
-from ..objects.materials import UNKNOWN_MELTING_POINTS, material
+from ..objects.materials import UNKNOWN_MELTING_POINTS, get_material
 from ..objects.records import TRAITS
 from .params import (
     AnimalStages,
@@ -59,7 +59,7 @@ _MEASURED = ("sodium chloride", "metal fork", "wood", "wire") + ("unknown substa
 
 MELTING_THRESHOLDS = (-10, 10, 50, 150, 200)
 KNOWN_MELTING = {
-    name: int(material(name).melts)
+    name: int(get_material(name).melts)
     for name in ("water", "orange juice", "chocolate", "mercury", "gallium", "tin", "lead")
 }
 UNKNOWN_MELTING = {letter: int(UNKNOWN_MELTING_POINTS[letter]) for letter in UNKNOWN_LETTERS}
@@ -67,7 +67,7 @@ _UNKNOWN_ROWS = 25
 _START_TEMPERATURE = 10
 
 
-def state_changes() -> list[StateChange]:
+def list_state_changes() -> list[StateChange]:
     """1-1 to 1-4: every substance with the stove whole, then broken."""
     return [
         StateChange(name, sink_broken, stove_broken)
@@ -76,7 +76,7 @@ def state_changes() -> list[StateChange]:
     ]
 
 
-def temperatures() -> list[Thermometer]:
+def list_temperatures() -> list[Thermometer]:
     """2-1: objects, thresholds and boxes in every combination, thinned to 2 %."""
     objects = sorted(
         (
@@ -97,7 +97,7 @@ def temperatures() -> list[Thermometer]:
     return [Thermometer(*objects[k // len(choices)], *choices[k % len(choices)]) for k in kept]
 
 
-def known_meltings() -> list[Melting]:
+def list_known_meltings() -> list[Melting]:
     """2-2: seven substances; half of the combinations."""
     objects = sorted(
         ((name, row) for row in range(len(MELTING_THRESHOLDS)) for name in KNOWN_MELTING),
@@ -109,7 +109,7 @@ def known_meltings() -> list[Melting]:
     return [Melting(name, KNOWN_MELTING[name], *choice, row) for (name, row), choice in found]
 
 
-def unknown_meltings() -> list[Melting]:
+def list_unknown_meltings() -> list[Melting]:
     """2-3: unknown substances, called by their state at the start; 2 % of the combinations."""
     objects = sorted(
         (
@@ -175,12 +175,12 @@ _CONDUCTIVE = {
 }
 
 
-def powered_parts() -> list[Power]:
+def list_powered_parts() -> list[Power]:
     """3-1: any source will do."""
     return [Power(part, *sources) for part, sources in _circuits()]
 
 
-def powered_parts_by_source() -> list[Power]:
+def list_powered_parts_by_source() -> list[Power]:
     """3-2: in turn the renewable and the other source are asked."""
     return [
         Power(part, *sources, use=sources[index % 2])
@@ -188,7 +188,7 @@ def powered_parts_by_source() -> list[Power]:
     ]
 
 
-def known_conductors() -> list[Conductivity]:
+def list_known_conductors() -> list[Conductivity]:
     """3-3: twelve things in three rooms."""
     found = sorted(
         ((name, place) for place in ("workshop", "kitchen", "living room") for name in _CONDUCTIVE),
@@ -202,7 +202,7 @@ def known_conductors() -> list[Conductivity]:
     ]
 
 
-def unknown_conductors() -> list[Conductivity]:
+def list_unknown_conductors() -> list[Conductivity]:
     """3-4: whether the substance conducts is drawn when a task is loaded."""
     return [
         Conductivity(f"unknown substance {letter}", "workshop", None, part, yes, no)
@@ -259,7 +259,7 @@ _SHORT = ("hedgehog", "mouse", "chameleon", "dragonfly", "ant")
 _THREE_STAGES = ("frog", "common toad", "elephant", "brown bear", "beaver", "wolf")
 
 
-def finds() -> list[Find]:
+def list_finds() -> list[Find]:
     """4-1 to 4-4: ten groups of living things, five rooms, six boxes."""
     return [
         Find(
@@ -275,7 +275,7 @@ def finds() -> list[Find]:
     ]
 
 
-def growths() -> list[Grow]:
+def list_growths() -> list[Grow]:
     """5-1 and 5-2: seven seeds, six rooms, three kinds of pots."""
     return [
         Grow(seed, place, pots)
@@ -285,14 +285,14 @@ def growths() -> list[Grow]:
     ]
 
 
-def lifespans() -> list[Lifespan]:
+def list_lifespans() -> list[Lifespan]:
     """7-1 to 7-3: one animal of each group, in a fixed random order."""
     return JavaRandom(0).shuffled(
         Lifespan(long, medium, short) for long in _LONG for medium in _MEDIUM for short in _SHORT
     )
 
 
-def animal_stages() -> list[AnimalStages]:
+def list_animal_stages() -> list[AnimalStages]:
     """8-1: fourteen animals in a fixed random order, each among five others."""
     return JavaRandom(1).shuffled(
         AnimalStages(
@@ -304,7 +304,7 @@ def animal_stages() -> list[AnimalStages]:
     )
 
 
-def plant_stages() -> list[PlantStages]:
+def list_plant_stages() -> list[PlantStages]:
     """8-2: ten fruit plants."""
     return [
         PlantStages(plant, JavaRandom(seed).shuffled(ANIMALS)[0], group)
@@ -347,7 +347,7 @@ _COLORS = (
 EXTRA_PLACES = ("paint cupboard", "paint closet", "desk")
 
 
-def mixtures() -> list[Mix]:
+def list_mixtures() -> list[Mix]:
     """6-1: the recipes of each split, in the kitchen and then in the workshop."""
     return [
         Mix(result, ingredients, place)
@@ -357,7 +357,7 @@ def mixtures() -> list[Mix]:
     ]
 
 
-def paints() -> list[Paint]:
+def list_paints() -> list[Paint]:
     """6-2 and 6-3: six rows of colours, two rooms, three places for the cups."""
     return [
         Paint(
@@ -399,27 +399,27 @@ POT_CHOICES = 5
 _GENETICS_BOXES = BOX_PAIRS[:3]
 
 
-def angles() -> list[Planes]:
+def list_angles() -> list[Planes]:
     """9-1: planes of eight angles."""
     return _pairs(ANGLES, 5.0, ("shallowest", "steepest"))
 
 
-def named_surfaces() -> list[Planes]:
+def list_named_surfaces() -> list[Planes]:
     """9-2: planes of known materials."""
     return _pairs(_with_friction(JavaRandom(3).shuffled(SURFACES)), 0.05, ("most", "least"))
 
 
-def unnamed_surfaces() -> list[Planes]:
+def list_unnamed_surfaces() -> list[Planes]:
     """9-3: planes of unknown materials."""
     return _pairs(_with_friction(JavaRandom(4).shuffled(UNKNOWN_SURFACES)), 0.05, ("most", "least"))
 
 
-def pea_traits() -> list[Genetics]:
+def list_pea_traits() -> list[Genetics]:
     """10-1: traits of the pea."""
     return _genetics("pea", _PEA_TRAITS, 0)
 
 
-def unknown_traits() -> list[Genetics]:
+def list_unknown_traits() -> list[Genetics]:
     """10-2: traits of four unknown plants."""
     found: list[Genetics] = []
     for number, plant in enumerate(UNKNOWN_PLANTS):
@@ -428,7 +428,7 @@ def unknown_traits() -> list[Genetics]:
 
 
 def _with_friction(surfaces: Iterable[str]) -> list[tuple[str, float]]:
-    return [(name, material(name).friction) for name in surfaces]
+    return [(name, get_material(name).friction) for name in surfaces]
 
 
 def _pairs(

@@ -27,7 +27,7 @@ def describe(house: HouseState, o: int, detailed: bool = False) -> str:
     return LOOKS[house.kind[o].look](house, o, detailed)
 
 
-def by_name(house: HouseState, objects: Iterable[int]) -> list[int]:
+def sort_by_name(house: HouseState, objects: Iterable[int]) -> list[int]:
     """Objects, given as they stand, in the order of listings: by plain name, then by creation."""
     name, uid = house.name, house.uid
     if house.by_arrival:
@@ -35,15 +35,15 @@ def by_name(house: HouseState, objects: Iterable[int]) -> list[int]:
     return sorted(objects, key=lambda o: (name[o], uid[o]))
 
 
-def in_line(house: HouseState, objects: Iterable[int]) -> str:
+def describe_in_line(house: HouseState, objects: Iterable[int]) -> str:
     """Descriptions in one line; ``nothing`` when there are none."""
-    shown = [LOOKS[house.kind[o].look](house, o, False) for o in by_name(house, objects)]
+    shown = [LOOKS[house.kind[o].look](house, o, False) for o in sort_by_name(house, objects)]
     return ", ".join(shown) or "nothing"
 
 
-def in_lines(house: HouseState, objects: Iterable[int]) -> str:
+def describe_in_lines(house: HouseState, objects: Iterable[int]) -> str:
     """Descriptions one a line, indented; ``nothing`` when there are none."""
-    shown = [LOOKS[house.kind[o].look](house, o, False) for o in by_name(house, objects)]
+    shown = [LOOKS[house.kind[o].look](house, o, False) for o in sort_by_name(house, objects)]
     return "".join(f"\t{text}\n" for text in shown) or "\tnothing"
 
 
@@ -91,14 +91,14 @@ def _agent(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - 
 
 
 def _cup(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    return f"a {full_name(house, o)} (containing {in_line(house, house.kids[o])})"
+    return f"a {full_name(house, o)} (containing {describe_in_line(house, house.kids[o])})"
 
 
 def _contents(house: HouseState, o: int, where: str, detailed: bool) -> str:
     name = full_name(house, o)
     if detailed:
-        return f"{where} the {name} is: \n{in_lines(house, house.kids[o])}"
-    return f"{where} the {name} is: {in_line(house, house.kids[o])}."
+        return f"{where} the {name} is: \n{describe_in_lines(house, house.kids[o])}"
+    return f"{where} the {name} is: {describe_in_line(house, house.kids[o])}."
 
 
 def _table(house: HouseState, o: int, detailed: bool) -> str:
@@ -136,7 +136,7 @@ def _turned(house: HouseState, o: int) -> str:
 
 def _stove(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     name = house.name[o]
-    inside = in_line(house, house.kids[o])
+    inside = describe_in_line(house, house.kids[o])
     return f"a {name}{_turned(house, o)}. On the {house.kind[o].key} is: {inside}."
 
 
@@ -161,7 +161,7 @@ def _sink(house: HouseState, o: int, detailed: bool) -> str:
 
 def _toilet(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     flushing = ", which is flushing" if house.life[o] > 0 else ""
-    inside = in_line(house, (*house.kids[o], *house.portals[o]))
+    inside = describe_in_line(house, (*house.kids[o], *house.portals[o]))
     name = full_name(house, o)
     return f"a {name}{flushing}. In the {name} is: {inside}."
 
@@ -280,7 +280,7 @@ def _plant(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - 
     if life.sick:
         text += " (that looks unwell)"
     if house.kids[o]:
-        text += f". On the {name} you see: {in_line(house, house.kids[o])}. "
+        text += f". On the {name} you see: {describe_in_line(house, house.kids[o])}. "
     return text
 
 
@@ -288,7 +288,7 @@ def _flower(house: HouseState, o: int, detailed: bool) -> str:
     wilting = "wilting " if house.life[o].step > 0 else ""
     text = f"a {wilting}{flower_traits(house, o)} {full_name(house, o)}"
     if detailed:
-        text += f". Inside the flower is: {in_line(house, house.kids[o])}"
+        text += f". Inside the flower is: {describe_in_line(house, house.kids[o])}"
     return " ".join(text.split())
 
 
@@ -318,11 +318,11 @@ def _outside(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 
 def _view(house: HouseState, o: int) -> str:
     doors = sorted(describe_portal(house, portal, o) for portal in house.portals[o])
     listed = "".join(f"\t{door}\n" for door in doors) or "\tnothing"
-    return f"{in_lines(house, house.kids[o])}You also see:\n{listed}"
+    return f"{describe_in_lines(house, house.kids[o])}You also see:\n{listed}"
 
 
 def _universe(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    seen = in_lines(house, (*house.kids[o], *house.portals[o]))
+    seen = describe_in_lines(house, (*house.kids[o], *house.portals[o]))
     return f"A {full_name(house, o)}. In this Universe, you see: {seen}."
 
 

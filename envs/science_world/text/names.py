@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..house.state import TERMINALS, HouseState, terminal_owner
-from ..objects.records import CYCLES, Slope, form
+from ..objects.records import CYCLES, Slope, show_trait
 
 
 def burning_name(house: HouseState, o: int, name: str) -> str:
@@ -83,7 +83,7 @@ def _shown(house: HouseState, plant: int, *traits: str) -> list[str]:
     if genes is None:
         return []
     species = house.kind[plant].species
-    return [seen for trait in traits if (seen := form(species, genes, trait))]
+    return [seen for trait in traits if (seen := show_trait(species, genes, trait))]
 
 
 def plant_traits(house: HouseState, plant: int) -> str:

@@ -36,7 +36,7 @@ def clean(text: str) -> str:
     return " ".join(word for word in text.lower().split() if word not in STOP_WORDS)
 
 
-def names_of(house: HouseState, o: int, view: int) -> tuple[str, ...]:
+def list_names(house: HouseState, o: int, view: int) -> tuple[str, ...]:
     """Names of an object or terminal, without its container; doors as seen from ``view``."""
     return find_names(house, o, view).listed
 
@@ -73,9 +73,9 @@ def container_of(house: HouseState, o: int) -> int:
     return terminal_owner(o) if o >= TERMINALS else house.parent[o]
 
 
-def long_names(house: HouseState, o: int, view: int) -> list[str]:
+def list_long_names(house: HouseState, o: int, view: int) -> list[str]:
     """All names: the plain ones, and each with "in" and "on" its direct container, sorted."""
-    own = names_of(house, o, view)
+    own = list_names(house, o, view)
     names = set(own)
     container = container_of(house, o)
     if container != NONE:
@@ -88,10 +88,10 @@ def long_names(house: HouseState, o: int, view: int) -> list[str]:
 
 def container_names(house: HouseState, container: int) -> tuple[str, ...]:
     """Names of an object as the container of another."""
-    return names_of(house, container, NONE)
+    return list_names(house, container, NONE)
 
 
-def canonical_door(house: HouseState, portal: int, view: int) -> str:
+def name_door(house: HouseState, portal: int, view: int) -> str:
     """The one name that lists of actions use for a door or drain."""
     end = other_end(house, portal, view)
     name = house.name[portal]

@@ -12,7 +12,12 @@ from turngym.envs.api import TextEnv
 from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.science_world.engine.step import digest_house
 from turngym.envs.science_world.env import ScienceWorld
-from turngym.envs.science_world.tasks.source import MICRO_TASKS, Variation, chosen_tasks, variations
+from turngym.envs.science_world.tasks.source import (
+    MICRO_TASKS,
+    Variation,
+    choose_tasks,
+    make_variations,
+)
 
 
 def make(**given: Any) -> ScienceWorld:
@@ -54,9 +59,9 @@ def test_sizes_and_splits_are_the_originals() -> None:
     ],
 )
 def test_tasks_are_chosen_by_id_name_and_topic(wanted: Any, found: tuple[str, ...]) -> None:
-    assert chosen_tasks(wanted, "full") == found
+    assert choose_tasks(wanted, "full") == found
     env = make(tasks=wanted)
-    assert env.source.sizes() == variations(found, "full").sizes()
+    assert env.source.sizes() == make_variations(found, "full").sizes()
 
 
 def test_the_first_observation_tells_task_and_place() -> None:

@@ -13,14 +13,14 @@ from turngym.envs.errors import UnknownNameError
 from turngym.envs.science_world.engine.step import digest_house
 from turngym.envs.science_world.house.state import (
     NONE,
-    all_inside,
     creation_id,
+    list_all_inside,
     other_terminal,
     terminal,
     terminal_owner,
 )
-from turngym.envs.science_world.objects.kinds import all_kinds, kind
-from turngym.envs.science_world.objects.materials import material, unknown_substance
+from turngym.envs.science_world.objects.kinds import all_kinds, get_kind
+from turngym.envs.science_world.objects.materials import get_material, make_unknown_substance
 from turngym.envs.science_world.text.descriptions import LOOKS, describe
 
 ART_STUDIO = """This room is called the art studio. In it, you see: 
@@ -80,7 +80,7 @@ def test_terminals_come_before_plain_things_and_after_polar_parts() -> None:
 
 def test_all_inside_of_the_kitchen_has_the_originals_length_and_order() -> None:
     house = make_house()
-    found = all_inside(house, house.places["kitchen"])
+    found = list_all_inside(house, house.places["kitchen"])
     ids = [creation_id(house, handle) for handle in found]
     # 30 objects with two terminals each, and the kitchen's own two.
     assert len(found) == 92
@@ -122,9 +122,9 @@ def test_what_is_put_into_its_own_contents_leaves_the_world_as_in_the_original()
 
 def test_unknown_names_name_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="metal pot"):
-        kind("metal pott")
+        get_kind("metal pott")
     with pytest.raises(UnknownNameError, match="wood"):
-        material("woood")
+        get_material("woood")
 
 
 def test_every_kind_can_be_made_and_most_described() -> None:
@@ -134,7 +134,7 @@ def test_every_kind_can_be_made_and_most_described() -> None:
         if k.key not in ("door", "drain", "toilet"):
             made = house.make(k.key)
             assert house.name[made] == k.name
-    assert unknown_substance("D").state_at(10.0) == "liquid"
+    assert make_unknown_substance("D").state_at(10.0) == "liquid"
 
 
 @settings(max_examples=25, deadline=None)

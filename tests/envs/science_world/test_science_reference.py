@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from turngym.envs.science_world.engine.step import step
-from turngym.envs.science_world.tasks.build import simplifications, start_episode
+from turngym.envs.science_world.tasks.build import parse_simplifications, start_episode
 from turngym.envs.science_world.tasks.catalogue import find_kind
 
 VARIABLE = "TURNGYM_SCIENCE_REFERENCE"
@@ -32,7 +32,7 @@ def differences(run: dict[str, Any]) -> list[str]:
     """Steps whose observation, score, end or time differ."""
     kind = find_kind(run["task_id"])
     named = run["simplifications_used"].replace(" ", "")
-    house = start_episode(kind, run["variation"], simplifications(named, kind))
+    house = start_episode(kind, run["variation"], parse_simplifications(named, kind))
     goals = house.goals
     assert goals is not None
     step(house, "look around")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...house.state import NONE, terminal
-from ...objects.materials import material
+from ...objects.materials import get_material
 from ...objects.records import Slope
 from ..draws import conducts
 from ..params import Conductivity, Planes
@@ -42,7 +42,7 @@ def _watch(a: Actor, block: int, plane: int) -> Step:
     if position is not None and a.looked(plane):
         return None
     slope: Slope = house.note[plane]
-    speed = 0.1 * math.sin(math.radians(slope.angle)) * (1 - material(slope.surface).friction)
+    speed = 0.1 * math.sin(math.radians(slope.angle)) * (1 - get_material(slope.surface).friction)
     if step := a.put(block, plane):
         return step
     slid = 1.0 - (1.0 if position is None else position)

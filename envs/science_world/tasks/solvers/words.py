@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...engine.parser import Match, clean, from_universe, parse, within_reach
+from ...engine.parser import Match, clean, find_from_universe, find_within_reach, parse
 from ...house.state import NONE, TERMINALS, HouseState
-from ...text.references import container_of, names_of
+from ...text.references import container_of, list_names
 from .actor import Intent
 
 _TEMPLATES = {
@@ -76,16 +76,16 @@ class _Called:
     def __init__(self, house: HouseState, *, anywhere: bool) -> None:
         self._house = house
         self._view = house.here()
-        reach = from_universe(house) if anywhere else within_reach(house)
+        reach = find_from_universe(house) if anywhere else find_within_reach(house)
         self._shared = Counter(name for o in reach for name in set(self._all(o)))
 
     def _all(self, o: int) -> list[str]:
         """Names of a thing, and each with those of its container; shorter ones first."""
         house = self._house
-        own = sorted({clean(name) for name in names_of(house, o, self._view)}, key=_by_length)
+        own = sorted({clean(name) for name in list_names(house, o, self._view)}, key=_by_length)
         outer: tuple[str, ...] = ()
         if (container := container_of(house, o)) != NONE:
-            outer = names_of(house, container, NONE)
+            outer = list_names(house, container, NONE)
         inside = sorted({clean(name) for name in outer}, key=_by_length)
         return [*own, *(f"{name} in {holder}" for holder in inside for name in own)]
 

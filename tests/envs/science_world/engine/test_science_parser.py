@@ -6,7 +6,7 @@ import pytest
 from science_house import make_house, say, thing
 
 from turngym.envs.science_world.engine.parser import parse
-from turngym.envs.science_world.engine.step import NOTHING_SAID, possible_actions
+from turngym.envs.science_world.engine.step import NOTHING_SAID, list_possible_actions
 from turngym.envs.science_world.house.state import HouseState
 
 UNKNOWN = "No known action matches that input."
@@ -77,11 +77,11 @@ def test_teleport_reaches_everything_and_other_actions_do_not(kitchen: HouseStat
 
 def test_templates_follow_the_simplifications() -> None:
     plain, easy = make_house(), make_house(0, "teleportAction", "noElectricalAction")
-    assert set(possible_actions(plain)) - set(possible_actions(easy)) == {
+    assert set(list_possible_actions(plain)) - set(list_possible_actions(easy)) == {
         "connect OBJ to OBJ",
         "disconnect OBJ",
     }
-    assert set(possible_actions(easy)) - set(possible_actions(plain)) == {"teleport OBJ"}
+    assert set(list_possible_actions(easy)) - set(list_possible_actions(plain)) == {"teleport OBJ"}
 
 
 def test_a_question_and_its_answers(kitchen: HouseState) -> None:

@@ -7,7 +7,7 @@ from science_house import make_house, say, thing
 
 from turngym.envs.science_world.house.java_random import JavaRandom
 from turngym.envs.science_world.house.state import NONE, HouseState
-from turngym.envs.science_world.objects.records import TRAITS, Bloom, Slope, form
+from turngym.envs.science_world.objects.records import TRAITS, Bloom, Slope, show_trait
 from turngym.envs.science_world.physics.animals import tick_bee
 from turngym.envs.science_world.physics.ticking import wake
 from turngym.envs.science_world.text.descriptions import describe
@@ -129,8 +129,8 @@ def test_traits_are_seen_by_stage() -> None:
     flower = house.make("flower")
     house.life[flower] = Bloom(pea)
     assert describe(house, flower) == "a purple flower"
-    assert form("pea", GENES, "seed shape") == "wrinkly"
-    assert form("pea", GENES, "leaf size") == ""
+    assert show_trait("pea", GENES, "seed shape") == "wrinkly"
+    assert show_trait("pea", GENES, "leaf size") == ""
     assert all(len(traits) == 4 for traits in TRAITS.values())
 
 

@@ -9,7 +9,7 @@ from turngym.envs.science_world.house.state import NONE, HouseState, terminal
 from turngym.envs.science_world.tasks.build import start_episode
 from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
-from turngym.envs.science_world.tasks.goals import goals_of
+from turngym.envs.science_world.tasks.goals import make_goals
 
 ORDERED_AND_OPTIONAL = {
     **{"1-1": (3, 15), "1-2": (3, 15), "1-3": (3, 5), "1-4": (3, 18), "2-1": (3, 8)},
@@ -33,14 +33,14 @@ def the(house: HouseState, name: str) -> int:
 
 @pytest.mark.parametrize("kind", TASKS, ids=lambda kind: kind.id)
 def test_numbers_of_goals(kind: TaskKind) -> None:
-    first = goals_of(kind.id, kind.params(0), 0)
+    first = make_goals(kind.id, kind.params(0), 0)
     assert (len(first.ordered), len(first.optional)) == ORDERED_AND_OPTIONAL[kind.id]
 
 
 def test_three_ingredients_make_a_seventh_optional_goal_and_three_stages_three_goals() -> None:
-    nuts = goals_of("6-1", find_kind("6-1").params(2), 2)
+    nuts = make_goals("6-1", find_kind("6-1").params(2), 2)
     assert len(nuts.optional) == 7
-    stages = [len(goals_of("8-1", find_kind("8-1").params(v), v).ordered) for v in range(14)]
+    stages = [len(make_goals("8-1", find_kind("8-1").params(v), v).ordered) for v in range(14)]
     assert sorted(set(stages)) == [3, 4]
 
 

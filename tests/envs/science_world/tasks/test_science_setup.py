@@ -7,7 +7,7 @@ import pytest
 from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.science_world.house.java_random import JavaRandom
 from turngym.envs.science_world.house.state import NONE, HouseState
-from turngym.envs.science_world.tasks.build import EASY, simplifications, start_episode
+from turngym.envs.science_world.tasks.build import EASY, parse_simplifications, start_episode
 from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
 from turngym.envs.science_world.tasks.params import Conductivity, Genetics
@@ -130,14 +130,14 @@ def test_play_draws_from_where_the_set_up_ended() -> None:
 
 def test_simplifications() -> None:
     boil, power = find_kind("boil"), find_kind("power-component")
-    assert simplifications("easy", boil) == set(EASY)
-    assert simplifications("easy", power) == set(EASY) - {"noElectricalAction"}
-    assert simplifications(["OPENDOORS"], boil) == {"openDoors"}
-    assert simplifications("", boil) == frozenset()
+    assert parse_simplifications("easy", boil) == set(EASY)
+    assert parse_simplifications("easy", power) == set(EASY) - {"noElectricalAction"}
+    assert parse_simplifications(["OPENDOORS"], boil) == {"openDoors"}
+    assert parse_simplifications("", boil) == frozenset()
     with pytest.raises(UnknownNameError, match="simplification"):
-        simplifications("openWindows", boil)
+        parse_simplifications("openWindows", boil)
     with pytest.raises(UnknownNameError, match="about electricity"):
-        simplifications("noElectricalAction", power)
+        parse_simplifications("noElectricalAction", power)
 
 
 def test_open_doors_and_containers() -> None:

@@ -10,7 +10,7 @@ from turngym.envs.science_world.engine.step import step
 from turngym.envs.science_world.house.build import build_house
 from turngym.envs.science_world.house.java_random import JavaRandom
 from turngym.envs.science_world.house.state import HouseState
-from turngym.envs.science_world.tasks.build import simplifications, start_episode
+from turngym.envs.science_world.tasks.build import parse_simplifications, start_episode
 from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
 from turngym.envs.science_world.tasks.solvers.actor import Intent
@@ -21,7 +21,7 @@ MOST_STEPS = 60
 
 
 def started(kind: TaskKind, variation: int, simple: str = "") -> tuple[HouseState, TaskState]:
-    house = start_episode(kind, variation, simplifications(simple, kind))
+    house = start_episode(kind, variation, parse_simplifications(simple, kind))
     step(house, "look around")
     assert isinstance(house.goals, TaskState)
     return house, house.goals
