@@ -54,7 +54,7 @@ class Backend:
 
 
 def find_backend(name: str, size: str) -> Backend:
-    """The backend of a name.
+    """Return the backend of a name.
 
     Raises:
         UnknownNameError: There is none, or it does not have the size.

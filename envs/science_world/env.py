@@ -17,7 +17,7 @@ from .tasks.catalogue import WHERE
 from .tasks.source import Variation, choose_tasks, make_variations
 
 MAX_TURNS = {"full": 100, "micro": 40}
-MOST_CHARS = 20_000
+MAX_CHARS = 20_000
 FULL = 100
 """Points of a solved task; a failed one has minus as many."""
 
@@ -45,12 +45,12 @@ PROMPT_MARK = "\n> "
 
 
 def first_observation(description: str, room: str) -> str:
-    """The task and the place that the episode starts in."""
+    """Write the task and the place that the episode starts in."""
     return f"{description}\n\n{room.strip()}\n{PROMPT_MARK}"
 
 
 def observation(text: str) -> str:
-    """An answer of the house, below the action."""
+    """Write an answer of the house, below the action."""
     return f"\n{text.strip()}\n{PROMPT_MARK}"
 
 
@@ -75,7 +75,7 @@ class ScienceState:
     reached: int = 0
 
     def digest(self) -> str:
-        """Stable hash."""
+        """Return the stable hash."""
         return f"{self.backend.digest(self.house)}:{self.start}:{self.paid}:{self.reached}"
 
     @property
@@ -149,7 +149,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         super().__init__(
             source=source,
             max_turns=MAX_TURNS[size] if max_turns is None else max_turns,
-            max_chars=MOST_CHARS,
+            max_chars=MAX_CHARS,
             reward_range=(-1.0, 1.0),
             render_mode=render_mode,
         )
@@ -160,7 +160,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         task: Task[Variation],
         random: EpisodeRandom,  # noqa: ARG002 - a variation is one house, as in the original
     ) -> tuple[ScienceState, str]:
-        """The house with the task's things; the first look counts towards the goals."""
+        """Build the house with the task's things; the first look counts towards the goals."""
         kind, number = task.payload.kind, task.payload.number
         house, room = self._sim.start(kind, number, self._simple[kind.id])
         state = ScienceState(self._sim, house, kind.text(number), 0)
@@ -168,7 +168,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         return state, first_observation(state.description, room)
 
     def play(self, episode: Episode[ScienceState], action: str) -> Outcome:
-        """One input to the house; the score's change is the reward."""
+        """Give one input to the house; the score's change is the reward."""
         state = episode.world
         reply = self._sim.step(state.house, action.removesuffix("\n"), state.description)
         terms = self._pay(state)
@@ -197,34 +197,34 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         return replace(world, house=world.house.fork())
 
     def secrets(self, episode: Episode[ScienceState]) -> Sequence[str]:
-        """What the task's solver would do first."""
+        """Return what the task's solver would do first."""
         first = self._sim.plan(episode.world.house)
         return (first,) if " " in first else ()
 
     def measure(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
-        """Score (0 to 100; -100 after a failure), the last one not negative, ticks of the house."""
+        """Return the score (0 to 100, or -100), the last one not negative, and the ticks."""
         state = episode.world
         score, reached = float(state.points), float(state.reached)
         return {"score": score, "reached": reached, "moves": float(state.house.ticks)}
 
     def legal_actions(self) -> list[str]:
-        """Actions that make sense now and are understood; one form and one name each."""
+        """Return actions that make sense now and are understood; one form and one name each."""
         return self._sim.legal(self.episode.world.house)
 
     def valid_actions(self) -> list[str]:
-        """The original's list of valid actions, not all of which its parser understands."""
+        """Return the original's list of valid actions, not all of which its parser understands."""
         return self._sim.valid(self.episode.world.house)
 
     def look(self) -> str:
-        """The agent's place as text, without an action."""
+        """Describe the agent's place, without an action."""
         return self._sim.look(self.episode.world.house)
 
     def inventory(self) -> str:
-        """What the agent carries as text, without an action."""
+        """Describe what the agent carries."""
         return self._sim.inventory(self.episode.world.house)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Follows the task's solver.
+        """Return a policy that follows the task's solver.
 
         Args:
             mistakes: Probability of another legal action, none that ends the episode.

@@ -34,7 +34,7 @@ class ScienceExpert(Erring):
         observation: str,  # noqa: ARG002 - the state says more
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
-        """The next action."""
+        """Return the next action."""
         inner = env.unwrapped
         assert isinstance(inner, TextEnv)
         house: HouseState = inner.episode.world.house

@@ -71,15 +71,15 @@ class JvmHouse:
         return self.points < 0
 
     def fork(self) -> JvmHouse:
-        """An independent copy, without an engine until it is used."""
+        """Return an independent copy, without an engine until it is used."""
         return _restored(self._key(), self.listed, (self.points, self.completed, self.ticks))
 
     def digest(self) -> str:
-        """Hash of what the house has lived through."""
+        """Return the hash of what the house has lived through."""
         return digest_of(self._key())
 
     def begin(self) -> str:
-        """Start the episode; the first look."""
+        """Start the episode; return the first look."""
         engine = self._engine or borrow_engine()
         try:
             engine.load(self.task, self.variation, self.simple)
@@ -89,14 +89,14 @@ class JvmHouse:
         return self._take("look around")
 
     def step(self, text: str) -> Reply:
-        """One input."""
+        """Answer one input."""
         self._ready()
         said = self._take(text)
         self.texts = (*self.texts, text)
         return Reply(said, not said.startswith(UNKNOWN))
 
     def valid(self) -> list[str]:
-        """The engine's list of valid actions, sorted."""
+        """Return the engine's list of valid actions, sorted."""
         self._ready()
         if self._valid is None:
             self._valid = self._list()
@@ -105,12 +105,12 @@ class JvmHouse:
         return list(self._valid)
 
     def look(self) -> str:
-        """The agent's place."""
+        """Describe the agent's place, without an action."""
         self._ready()
         return str(self._ask("look"))
 
     def inventory(self) -> str:
-        """What the agent carries."""
+        """Describe what the agent carries."""
         self._ready()
         return str(self._ask("inventory"))
 
@@ -160,7 +160,7 @@ def _restored(
 
 
 def start_jvm_house(kind: TaskKind, number: int, simple: frozenset[str]) -> tuple[JvmHouse, str]:
-    """A variation in the engine, and the first look."""
+    """Start a variation in the engine; return it with the first look."""
     house = JvmHouse(kind.name, number, ",".join(sorted(simple)))
     return house, house.begin()
 
@@ -194,7 +194,7 @@ def check_java() -> None:
 
 
 def find_engine_class() -> Callable[..., Any]:
-    """The package's environment.
+    """Return the package's environment.
 
     Raises:
         MissingExtraError: The package is not installed.
@@ -206,7 +206,7 @@ def find_engine_class() -> Callable[..., Any]:
 
 
 def start_engine() -> Any:
-    """A fresh engine, in a Java process of its own.
+    """Start a fresh engine, in a Java process of its own.
 
     Raises:
         EnvFault: It does not start.
@@ -226,7 +226,7 @@ def start_engine() -> Any:
 
 
 def borrow_engine() -> Any:
-    """An idle engine, or a fresh one."""
+    """Return an idle engine, or a fresh one."""
     return _IDLE.pop() if _IDLE else start_engine()
 
 
@@ -237,7 +237,7 @@ def give_back(engine: Any) -> None:
 
 
 def engine_faults() -> tuple[type[Exception], ...]:
-    """What a broken engine raises."""
+    """Return what a broken engine raises."""
     try:
         return OSError, RuntimeError, import_module("py4j.protocol").Py4JError
     except ImportError:

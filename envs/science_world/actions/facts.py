@@ -8,57 +8,57 @@ from ..text.names import terminal_name
 
 
 def name_of(house: HouseState, h: int) -> str:
-    """The plain name."""
+    """Return the plain name."""
     return terminal_name(house, h) if h >= TERMINALS else house.name[h]
 
 
 def is_object(h: int) -> bool:
-    """False for a terminal."""
+    """Return whether it is an object and no terminal."""
     return h < TERMINALS
 
 
 def is_movable(house: HouseState, h: int) -> bool:
-    """Whether it can be moved at all; terminals cannot."""
+    """Return whether it can be moved at all; terminals cannot."""
     return h < TERMINALS and house.kind[h].movable
 
 
 def box_of(house: HouseState, h: int) -> str:
-    """Its container kind; empty for none."""
+    """Return its container kind; empty for none."""
     return "" if h >= TERMINALS else house.kind[h].box
 
 
 def is_box(house: HouseState, h: int) -> bool:
-    """Whether things can be in it."""
+    """Return whether things can be in it."""
     return h < TERMINALS and house.kind[h].box in ("open", "closable")
 
 
 def is_open(house: HouseState, h: int) -> bool:
-    """Whether a container (or door) is open."""
+    """Return whether a container (or door) is open."""
     return h < TERMINALS and house.open[h]
 
 
 def material_of(house: HouseState, h: int) -> Material | None:
-    """Its material."""
+    """Return its material."""
     return None if h >= TERMINALS else house.material[h]
 
 
 def state_of(house: HouseState, h: int) -> str:
-    """State of matter; empty for things without a material."""
+    """Return the state of matter; empty for things without a material."""
     return "" if h >= TERMINALS or house.material[h] is None else house.state[h]
 
 
 def device_of(house: HouseState, h: int) -> str:
-    """Which device it is; empty for none."""
+    """Return which device it is; empty for none."""
     return "" if h >= TERMINALS else house.kind[h].device
 
 
 def has_tag(house: HouseState, h: int, tag: str) -> bool:
-    """Whether its kind is in a group."""
+    """Return whether its kind is in a group."""
     return h < TERMINALS and tag in house.kind[h].tags
 
 
 def is_edible(house: HouseState, h: int) -> bool:
-    """Whether it can be eaten now; of plants only what is still called a seed, or has no name yet.
+    """Return whether it can be eaten now; of plants only seeds and what has no name yet.
 
     A plant takes the name of its stage at the start of each tick, and with it what can be eaten.
     """
@@ -70,7 +70,7 @@ def is_edible(house: HouseState, h: int) -> bool:
 
 
 def is_bare(house: HouseState, h: int) -> bool:
-    """Whether it has lost its hidden terminals and so may hold nothing at all.
+    """Return whether it has lost its hidden terminals and so may hold nothing at all.
 
     The ground passes on whatever is in it at every tick, and the dead drop all they hold: in the
     original that includes their hidden terminals.

@@ -10,7 +10,7 @@ from .facts import box_of, has_tag, is_open, name_of
 
 
 def refuse_open(house: HouseState, o: int, *, close: bool = False) -> str:
-    """Why something cannot be opened (or closed); empty when it can."""
+    """Return why something cannot be opened (or closed); empty when it can."""
     name, done = name_of(house, o), "closed" if close else "open"
     lacks = f"The {name} is not {'closeable' if close else 'openable'}."
     portal = has_tag(house, o, "portal")
@@ -36,7 +36,7 @@ def close_it(house: HouseState, o: int) -> str:
 
 
 def _find_door_to(house: HouseState, place: int) -> int:
-    """The first door from here that leads to a place of that name; NONE when there is none."""
+    """Return the first door from here that leads to a place of that name, or NONE."""
     here = house.here()
     for portal in sorted(house.portals[here], key=house.uid.__getitem__):
         end = other_end(house, portal, here)
@@ -46,7 +46,7 @@ def _find_door_to(house: HouseState, place: int) -> int:
 
 
 def refuse_go(house: HouseState, o: int) -> str:
-    """Why the agent cannot go there; empty when it can."""
+    """Return why the agent cannot go there; empty when it can."""
     if has_tag(house, o, "portal") and house.kind[o].key == "door":
         if not house.open[o]:
             return "The door is not open."
@@ -61,7 +61,7 @@ def refuse_go(house: HouseState, o: int) -> str:
 
 
 def enter(house: HouseState, place: int) -> None:
-    """The agent is in ``place`` from now on."""
+    """Put the agent into ``place``."""
     if place in house.behind:
         wake(house, place)
     house.put(house.agent, place)
@@ -81,14 +81,14 @@ def go(house: HouseState, o: int) -> str:
 
 
 def refuse_teleport(house: HouseState, o: int) -> str:
-    """Why the agent cannot teleport there; empty when it can."""
+    """Return why the agent cannot teleport there; empty when it can."""
     if has_tag(house, o, "place") and o != house.universe:
         return ""
     return f"Its not clear how to go to {name_of(house, o)}."
 
 
 def teleport(house: HouseState, o: int) -> str:
-    """Be in any place at once."""
+    """Put the agent into any place at once."""
     if refusal := refuse_teleport(house, o):
         return refusal
     enter(house, o)

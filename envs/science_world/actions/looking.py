@@ -8,12 +8,12 @@ from .facts import box_of, has_tag, is_bare, is_open, name_of
 
 
 def look_around(house: HouseState) -> str:
-    """The agent's place."""
+    """Describe the agent's place."""
     return describe(house, house.here(), True)
 
 
 def inventory(house: HouseState) -> str:
-    """What the agent carries."""
+    """Describe what the agent carries."""
     return f"In your inventory, you see:\n{_detailed(house)}"
 
 
@@ -25,7 +25,7 @@ def _detailed(house: HouseState) -> str:
 
 
 def look_at(house: HouseState, o: int) -> str:
-    """A thing in detail."""
+    """Describe a thing in detail."""
     if house.goals is not None and o < TERMINALS:
         house.goals.note(house, "look at", o)
     if has_tag(house, o, "portal"):
@@ -40,7 +40,7 @@ def _hidden(house: HouseState, handle: int) -> bool:
 
 
 def refuse_look_in(house: HouseState, o: int) -> str:
-    """Why nobody can look into something; empty when one can."""
+    """Return why nobody can look into something; empty when one can."""
     if not box_of(house, o):
         return "It's not clear how to look inside of that."
     return (
@@ -49,7 +49,7 @@ def refuse_look_in(house: HouseState, o: int) -> str:
 
 
 def look_in(house: HouseState, o: int) -> str:
-    """Contents of an open container or a place, with its doors."""
+    """Describe the contents of an open container or a place, with its doors."""
     if refusal := refuse_look_in(house, o):
         return refusal
     name = house.name[o]
@@ -63,12 +63,12 @@ def look_in(house: HouseState, o: int) -> str:
 
 
 def refuse_read(house: HouseState, o: int) -> str:
-    """Why something cannot be read; empty when it can."""
+    """Return why something cannot be read; empty when it can."""
     return "" if has_tag(house, o, "document") else "It's not clear how to read that."
 
 
 def read(house: HouseState, o: int) -> str:
-    """The text of a document."""
+    """Return the text of a document."""
     if house.goals is not None and o < TERMINALS:
         house.goals.note(house, "read", o)
     if refusal := refuse_read(house, o):

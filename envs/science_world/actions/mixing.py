@@ -18,7 +18,7 @@ class Rule(NamedTuple):
 
 
 def _rule(ingredients: str, product: str, says: str) -> Rule:
-    """``ingredients``: names joined by ``+``, each with its state after a colon if it matters."""
+    """Make a rule; ``+`` joins its ingredients, a colon precedes a state that matters."""
     parts = [part.strip().partition(":") for part in ingredients.split("+")]
     return Rule(tuple((name, state) for name, _, state in parts), product, says)
 
@@ -107,7 +107,7 @@ def _find(house: HouseState, container: int, name: str, state: str) -> int | Non
 
 
 def refuse_mix(house: HouseState, o: int) -> str:
-    """Why nothing can be mixed in it; empty when something can.
+    """Return why nothing can be mixed in it; empty when something can.
 
     The original asks for two things at least, hidden terminals included, and has no words.
     """

@@ -13,7 +13,7 @@ NO_GAS = "You can't pick up a gas directly."
 
 
 def refuse_carry(house: HouseState, o: int) -> str:
-    """Why a thing cannot be carried anywhere; empty when it can."""
+    """Return why a thing cannot be carried anywhere; empty when it can."""
     if not is_movable(house, o):
         return f"The {name_of(house, o)} is not moveable."
     state = state_of(house, o)
@@ -21,7 +21,7 @@ def refuse_carry(house: HouseState, o: int) -> str:
 
 
 def refuse_target(house: HouseState, target: int) -> str:
-    """Why nothing can be moved into ``target``; empty when it can."""
+    """Return why nothing can be moved into ``target``; empty when it can."""
     if not box_of(house, target):
         return "That can't be moved there."
     if not is_open(house, target):
@@ -30,7 +30,7 @@ def refuse_target(house: HouseState, target: int) -> str:
 
 
 def refuse_move(house: HouseState, o: int, target: int) -> str:
-    """Why a move is refused; empty when it is not."""
+    """Return why a move is refused; empty when it is not."""
     if not is_movable(house, o):
         return f"The {name_of(house, o)} is not moveable."
     if o == target:
@@ -72,7 +72,7 @@ def put_down(house: HouseState, o: int) -> str:
 
 
 def refuse_pouring(house: HouseState, o: int) -> str:
-    """Why something cannot be poured; empty when it can."""
+    """Return why something cannot be poured; empty when it can."""
     name = name_of(house, o)
     if not is_movable(house, o):
         return f"The {name} is not moveable."
@@ -94,7 +94,7 @@ def refuse_pouring(house: HouseState, o: int) -> str:
 
 
 def refuse_pouring_into(house: HouseState, target: int) -> str:
-    """Why nothing can be poured into ``target``; empty when it can."""
+    """Return why nothing can be poured into ``target``; empty when it can."""
     if not box_of(house, target):
         return "That can't be moved there, because it's not a container."
     if not is_open(house, target):
@@ -103,7 +103,7 @@ def refuse_pouring_into(house: HouseState, target: int) -> str:
 
 
 def is_empty(house: HouseState, o: int) -> bool:
-    """Whether it is a container that the original counts as empty."""
+    """Return whether it is a container that the original counts as empty."""
     return is_box(house, o) and not house.kids[o] and is_bare(house, o)
 
 
@@ -130,14 +130,14 @@ def pour(house: HouseState, o: int, target: int) -> str:
 
 
 def find_liquids(house: HouseState, o: int) -> list[int]:
-    """The liquids that lie directly in an object."""
+    """Return the liquids that lie directly in an object."""
     if name_of(house, o) and o < len(house.kids):
         return [kid for kid in house.kids[o] if state_of(house, kid) == "liquid"]
     return []
 
 
 def refuse_dunked(house: HouseState, cup: int) -> str:
-    """Why a cup cannot be dunked; empty when it can."""
+    """Return why a cup cannot be dunked; empty when it can."""
     name = name_of(house, cup)
     if not is_movable(house, cup):
         return f"The {name} is not moveable."
@@ -147,7 +147,7 @@ def refuse_dunked(house: HouseState, cup: int) -> str:
 
 
 def refuse_source(house: HouseState, source: int) -> str:
-    """Why nothing can be dunked into ``source``; empty when it can."""
+    """Return why nothing can be dunked into ``source``; empty when it can."""
     liquids = find_liquids(house, source)
     name = name_of(house, source)
     if not liquids:

@@ -147,12 +147,12 @@ _BY_NAME = {entry.name: entry for entry in ACTIONS}
 
 
 def get_action(name: str) -> Action:
-    """The action of a name."""
+    """Return the action of a name."""
     return _BY_NAME[name]
 
 
 def find_actions(simple: frozenset[str]) -> tuple[Action, ...]:
-    """The actions of a house under its simplifications."""
+    """Return the actions of a house under its simplifications."""
     left_out: set[int | str] = set()
     if TELEPORT not in simple:
         left_out.add("teleport to location")
@@ -169,7 +169,7 @@ _KNOWN: dict[frozenset[str], tuple[Action, ...]] = {}
 
 
 def find_actions_beginning(letters: str, simple: frozenset[str]) -> tuple[Action, ...]:
-    """The actions of which some words begin with two letters."""
+    """Return the actions of which some words begin with two letters."""
     key = letters, simple
     known = _BEGINNING.get(key)
     if known is None:
@@ -178,10 +178,10 @@ def find_actions_beginning(letters: str, simple: frozenset[str]) -> tuple[Action
             for entry in find_actions(simple)
             if any(words.startswith(letters) for words in entry.words)
         )
-        if len(_BEGINNING) < _MOST_BEGINNINGS:
+        if len(_BEGINNING) < _MAX_BEGINNINGS:
             _BEGINNING[key] = known
     return known
 
 
 _BEGINNING: dict[tuple[str, frozenset[str]], tuple[Action, ...]] = {}
-_MOST_BEGINNINGS = 2_000
+_MAX_BEGINNINGS = 2_000

@@ -15,7 +15,7 @@ LIGHTER, LIGHTER_STEP = 2200.0, 10.0
 
 
 def refuse_switch(house: HouseState, o: int, *, off: bool = False) -> str:
-    """Why a device cannot be switched on (or off); empty when it can."""
+    """Return why a device cannot be switched on (or off); empty when it can."""
     name = name_of(house, o)
     if device_of(house, o) != "switchable":
         return f"The {name} is not something that can be activated."
@@ -45,7 +45,7 @@ def deactivate(house: HouseState, o: int) -> str:
 
 
 def refuse_flush(house: HouseState, o: int) -> str:
-    """Why something cannot be flushed; empty when it can."""
+    """Return why something cannot be flushed; empty when it can."""
     if o >= TERMINALS or house.kind[o].key != "toilet":
         return "It's not clear how to flush that."
     return "That is already flushing." if house.on[o] else ""
@@ -60,7 +60,7 @@ def flush(house: HouseState, o: int) -> str:
 
 
 def refuse_eat(house: HouseState, o: int) -> str:
-    """Why something cannot be eaten; empty when it can."""
+    """Return why something cannot be eaten; empty when it can."""
     return "" if is_edible(house, o) else f"The {name_of(house, o)} is not edible."
 
 
@@ -73,13 +73,13 @@ def eat(house: HouseState, o: int) -> str:
 
 
 def focus(house: HouseState, o: int) -> str:
-    """Signal interest in one object."""
+    """Set the focus on one object."""
     house.focus = _stand_in(house, o) if o >= TERMINALS else o
     return f"You focus on the {full_name(house, o)}."
 
 
 def _stand_in(house: HouseState, handle: int) -> int:
-    """An object that is called like a terminal and is where it is, for goals to look at."""
+    """Return an object that is called like a terminal and is where it is, for goals to look at."""
     made = house.make("terminal", name=name_of(house, handle), early=True)
     house.parent[made] = terminal_owner(handle)
     return made
@@ -94,7 +94,7 @@ def reset_task(house: HouseState) -> str:
 
 
 def refuse_use(house: HouseState, tool: int) -> str:
-    """Why something is no tool; empty when it is one."""
+    """Return why something is no tool; empty when it is one."""
     if device_of(house, tool) == "usable":
         return ""
     return f"I'm not sure how to use the {name_of(house, tool)}. "

@@ -16,7 +16,7 @@ POINTS = {
 
 
 def find_contact(house: HouseState, h: int) -> tuple[int, str]:
-    """The terminal that a connection to ``h`` would use, or why there is none."""
+    """Return the terminal that a connection to ``h`` would use, or why there is none."""
     if h >= TERMINALS:
         if h in house.wires:
             return NONE, f"{name_of(house, h)} on {house.name[terminal_owner(h)]} {TAKEN}"
@@ -31,7 +31,7 @@ def find_contact(house: HouseState, h: int) -> tuple[int, str]:
 
 
 def refuse_connect(house: HouseState, one: int, two: int) -> str:
-    """Why two things cannot be connected; empty when they can."""
+    """Return why two things cannot be connected; empty when they can."""
     # A taken terminal is refused after the check for connecting a thing to itself.
     first, second = _points_at(house, one), _points_at(house, two)
     for refusal in (first[1], second[1]):
@@ -58,7 +58,7 @@ def connect(house: HouseState, one: int, two: int) -> str:
 
 
 def refuse_disconnect(house: HouseState, h: int) -> str:
-    """Why something cannot be disconnected; empty when it can."""
+    """Return why something cannot be disconnected; empty when it can."""
     if h < TERMINALS:
         return ""
     whole = house.name[terminal_owner(h)]

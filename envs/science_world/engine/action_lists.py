@@ -32,7 +32,7 @@ ROUNDS, ORDERLY_ROUNDS = 20, 10
 
 
 def find_visible_objects(house: HouseState) -> list[int]:
-    """Everything in the room that is not hidden, closed contents too, and the places next door.
+    """Return what is not hidden in the room, in closed containers too, and the places next door.
 
     The order is the original's: the room, doors with what is behind them, then contents.
     """
@@ -60,7 +60,7 @@ def _collect(house: HouseState, o: int, found: dict[int, None]) -> None:
 
 
 def choose_unique_names(house: HouseState, objects: list[int]) -> dict[int, str]:
-    """One name per object, different where the names allow it.
+    """Return one name per object, different where the names allow it.
 
     Names that others have too are dropped unless none is left; then those who still share a
     name go on to their next one, in later rounds to a random one.
@@ -87,7 +87,7 @@ def choose_unique_names(house: HouseState, objects: list[int]) -> dict[int, str]
 
 
 def list_possible_objects(house: HouseState) -> list[str]:
-    """Names of what is within reach, sorted; what the input "objects" shows."""
+    """Return the names of what is within reach, sorted; what the input "objects" shows."""
     settle(house)
     seen = _find_reachable(house)
     named = choose_unique_names(house, seen)
@@ -95,7 +95,7 @@ def list_possible_objects(house: HouseState) -> list[str]:
 
 
 def _find_reachable(house: HouseState) -> list[int]:
-    """What is within reach from the room, hidden terminals and closed contents left out."""
+    """Return what is within reach from the room, hidden terminals and closed contents left out."""
     here = house.here()
     near = set(find_within_reach(house, terminals=False))
     found: list[int] = [here]

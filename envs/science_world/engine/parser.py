@@ -28,7 +28,7 @@ class Match(NamedTuple):
 
 
 def parse(house: HouseState, text: str) -> list[Match]:
-    """Everything that a text may mean now, by the names of actions, then in creation order."""
+    """Return all that a text may mean now, by the names of actions, then in creation order."""
     text = clean(text)
     reach = _Reach(house, text)
     found: list[Match] = []
@@ -40,7 +40,7 @@ def parse(house: HouseState, text: str) -> list[Match]:
 
 
 def _objects(entry: Action, text: str, reach: _Reach) -> list[tuple[int, ...]]:
-    """The object tuples with which one action matches, each once."""
+    """Return the object tuples with which one action matches, each once."""
     found: dict[tuple[int, ...], None] = {}
     for words in entry.words:
         if not text.startswith(words):
@@ -81,24 +81,24 @@ class _Reach:
         return [(o, find_names(house, o, view).parsed) for o in handles]
 
     def near(self) -> list[tuple[int, tuple[str, ...]]]:
-        """What is within reach, in creation order."""
+        """Return what is within reach, in creation order."""
         if self._near is None:
             self._near = self._named(find_within_reach(self._house, terminals=self._poles))
         return self._near
 
     def _places(self) -> list[tuple[int, tuple[str, ...]]]:
-        """The places; nothing else is called as they are."""
+        """Return the places; nothing else is called as they are."""
         return self._named([o for o in self._house.kids[self._house.universe] if o in self._spots])
 
     def everything(self) -> list[tuple[int, tuple[str, ...]]]:
-        """What is reachable from the universe, in creation order, with its present names."""
+        """Return what is reachable from the universe, in creation order, with its present names."""
         if self._all is None:
             settle(self._house)
             self._all = self._named(find_from_universe(self._house, terminals=self._poles))
         return self._all
 
     def called(self, text: str, anywhere: bool = False) -> list[int]:
-        """Objects one of whose names is exactly ``text``."""
+        """Return the objects one of whose names is exactly ``text``."""
         if anywhere:
             return self._exactly(text, self._places()) or self._exactly(text, self.everything())
         found = self._called.get(text)
@@ -130,7 +130,7 @@ class _Reach:
         return find_names(self._house, container, NONE).parsed
 
     def beginning(self, text: str) -> Iterator[tuple[int, str]]:
-        """Objects with a name that ``text`` begins with, and what is left of the text."""
+        """Return objects with a name that ``text`` begins with, and what is left of the text."""
         for o, names in self.near():
             for name in names:
                 if not text.startswith(name):
@@ -144,7 +144,7 @@ class _Reach:
 
 
 def _collect_accessible(house: HouseState, o: int, found: list[int]) -> None:
-    """Contents of a container, of the open containers in it, and their drains."""
+    """Return the contents of a container, of the open containers in it, and their drains."""
     found += house.portals[o]
     for kid in house.kids[o]:
         found.append(kid)
@@ -162,7 +162,7 @@ def _collect_root(house: HouseState, root: int, found: list[int]) -> None:
 
 
 def find_within_reach(house: HouseState, *, terminals: bool = True) -> list[int]:
-    """What an action may name: the room, doors, the places behind them, open contents, inventory.
+    """Return what an action may name: room, doors, what is behind them, open contents, inventory.
 
     Hidden terminals are named as well; ``terminals`` leaves all terminals out where the text
     names none.
@@ -185,7 +185,7 @@ def find_within_reach(house: HouseState, *, terminals: bool = True) -> list[int]
 
 
 def find_from_universe(house: HouseState, *, terminals: bool = True) -> list[int]:
-    """What teleporting may name: everything that is not in a closed container."""
+    """Return what teleporting may name: everything that is not in a closed container."""
     found: list[int] = []
     _collect_root(house, house.universe, found)
     unique = set(found)
@@ -194,8 +194,6 @@ def find_from_universe(house: HouseState, *, terminals: bool = True) -> list[int
         unique.update(terminal(o, side) for o in own for side in (0, 1))
     return sorted(unique, key=lambda handle: creation_id(house, handle))
 
-
-# ---------------------------------------------------------------------- questions
 
 MANY_ACTIONS = (
     "Ambiguous request: Multiple different possible actions were matched to this input ({}). "
@@ -208,7 +206,7 @@ WHICH = (
 
 
 def write_question(house: HouseState, matches: list[Match]) -> str:
-    """The question which of several meanings was meant."""
+    """Return the question which of several meanings was meant."""
     names = list(dict.fromkeys(match.action.name for match in matches))
     text = MANY_ACTIONS.format(", ".join(names)) if len(names) > 1 else ""
     choices = (f"{at}:\t{_choice(house, match)}\n" for at, match in enumerate(matches))

@@ -62,17 +62,17 @@ def step(house: HouseState, text: str, description: str = "") -> Reply:
 
 
 def indent_lines(lines: list[str]) -> str:
-    """Lines one below the other, indented."""
+    """Write lines one below the other, indented."""
     return "\n\t".join(lines)
 
 
 def list_possible_actions(house: HouseState) -> list[str]:
-    """The action templates, sorted."""
+    """Return the action templates, sorted."""
     return sorted(entry.example for entry in find_actions(house.simple))
 
 
 def _answer(house: HouseState, text: str) -> Reply:
-    """The answer to a question: the number of a meaning; anything else cancels and takes time."""
+    """Take the number of a meaning as the answer to a question; anything else cancels it."""
     matches = house.pending or ()
     house.pending = None
     if _NUMBER.fullmatch(text) and 0 <= int(text) < len(matches):
@@ -103,7 +103,7 @@ def _let_pass(house: HouseState, *, takes_time: bool) -> None:
 
 
 def digest_house(house: HouseState) -> str:
-    """Hex digest of everything that play depends on, with all rooms brought up to date."""
+    """Return a hash of everything that play depends on; all rooms are brought up to date."""
     settle(house)
     columns = [getattr(house, name) for name in _DIGESTED]
     keys = [k.key for k in house.kind], [m and m.key for m in house.material]

@@ -89,7 +89,7 @@ def _finish_house(
 
 
 def add_place(house: HouseState, name: str) -> int:
-    """A room, or the outside, of a name."""
+    """Add a room, or the outside, of a name."""
     place = house.make("outside" if name == "outside" else "room", name=name)
     house.places[name] = place
     house.put(place, house.universe)
@@ -105,14 +105,14 @@ def add(house: HouseState, place: int, *keys: str) -> list[int]:
 
 
 def filled(house: HouseState, place: int, cup: str, *contents: str) -> int:
-    """A new container in ``place`` with new things in it."""
+    """Make a new container in ``place`` with new things in it."""
     (made,) = add(house, place, cup)
     add(house, made, *contents)
     return made
 
 
 def add_basin(house: HouseState, place: int, key: str) -> int:
-    """A sink, bathtub or toilet with its drain to the sewer."""
+    """Add a sink, bathtub or toilet with its drain to the sewer."""
     basin = house.make(key)
     house.join("drain", basin, house.sewer, opened=True)
     if key == "toilet":
@@ -129,7 +129,7 @@ def _picture(house: HouseState, place: int) -> None:
 
 
 def add_book(house: HouseState, container: int, index: int, *, early: bool = False) -> int:
-    """The book of an index (0 to 5)."""
+    """Add the book of an index (0 to 5)."""
     text = BOOKS[index]
     book = house.make("book", name=f"book ({text.title})", early=early)
     house.note[book] = text

@@ -26,12 +26,12 @@ class JavaRandom:
         self.state = (seed ^ _MULTIPLIER) & _MASK
 
     def bits(self, count: int) -> int:
-        """The next ``count`` (1 to 32) random bits as a number that is not negative."""
+        """Return the next ``count`` (1 to 32) random bits as a number that is not negative."""
         self.state = state = (self.state * _MULTIPLIER + _INCREMENT) & _MASK
         return state >> (48 - count)
 
     def next_int(self, bound: int) -> int:
-        """Uniform over 0 to ``bound`` - 1; ``bound`` is at least 1."""
+        """Return a number uniform over 0 to ``bound`` - 1; ``bound`` is at least 1."""
         if bound & -bound == bound:
             return (bound * self.bits(31)) >> 31
         while True:
@@ -42,20 +42,20 @@ class JavaRandom:
                 return rest
 
     def next_boolean(self) -> bool:
-        """A fair coin."""
+        """Return true or false with equal chances."""
         return self.bits(1) == 1
 
     def next_float(self) -> float:
-        """Uniform in [0, 1) with 24 bits."""
+        """Return a number uniform in [0, 1) with 24 bits."""
         return self.bits(24) / (1 << 24)
 
     def next_double(self) -> float:
-        """Uniform in [0, 1) with 53 bits."""
+        """Return a number uniform in [0, 1) with 53 bits."""
         high = self.bits(26)
         return ((high << 27) + self.bits(27)) / (1 << 53)
 
     def shuffled(self, items: Iterable[T]) -> list[T]:
-        """A shuffled copy, as ``scala.util.Random.shuffle`` makes it."""
+        """Return a shuffled copy, as ``scala.util.Random.shuffle`` makes it."""
         result = list(items)
         for size in range(len(result), 1, -1):
             other = self.next_int(size)
@@ -63,7 +63,7 @@ class JavaRandom:
         return result
 
     def pick(self, items: Sequence[T]) -> T:
-        """One item, by one :meth:`next_int`."""
+        """Return one item, by one :meth:`next_int`."""
         return items[self.next_int(len(items))]
 
     def skip(self, count: int) -> None:
@@ -72,7 +72,7 @@ class JavaRandom:
         self.state = (self.state * factor + addend) & _MASK
 
     def fork(self) -> JavaRandom:
-        """An independent copy that will draw the same numbers."""
+        """Return an independent copy that will draw the same numbers."""
         twin: JavaRandom = object.__new__(JavaRandom)
         twin.state = self.state
         return twin
@@ -86,13 +86,13 @@ class JavaRandom:
     __hash__ = None  # type: ignore[assignment]
 
     def digest(self) -> str:
-        """Text that names the stream's position."""
+        """Return text that names the stream's position."""
         return f"java:{self.state}"
 
 
 @cache
 def _jump(count: int) -> tuple[int, int]:
-    """Factor and addend of ``count`` steps at once, by repeated squaring."""
+    """Return the factor and addend of ``count`` steps at once, by repeated squaring."""
     factor, addend = 1, 0
     step_factor, step_addend = _MULTIPLIER, _INCREMENT
     while count:

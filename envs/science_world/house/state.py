@@ -48,15 +48,15 @@ class GoalTracker(Protocol):
         ...
 
     def fork(self) -> GoalTracker:
-        """An independent copy."""
+        """Return an independent copy."""
         ...
 
     def digest(self) -> str:
-        """Text that names the progress."""
+        """Return text that names the progress."""
         ...
 
     def check(self, house: HouseState) -> None:
-        """One pass of the goal checker."""
+        """Check the goals once."""
         ...
 
     def note(self, house: HouseState, deed: str, thing: int, patient: int = ...) -> None:
@@ -141,7 +141,7 @@ class HouseState:
         self.by_arrival = False
 
     def make(self, key: str, *, name: str = "", early: bool = False) -> int:
-        """A new object of a kind with its parts (drawer, air), in no container yet.
+        """Make a new object of a kind with its parts (drawer, air), in no container yet.
 
         Args:
             key: Name of the kind.
@@ -194,7 +194,7 @@ class HouseState:
         return made
 
     def _reuse(self, uid: int) -> int:
-        """Fresh water in the place of water that went down a drain."""
+        """Make fresh water in the place of water that went down a drain."""
         *rest, water = self.spare
         self.spare = tuple(rest)
         self.uid[water] = uid
@@ -204,7 +204,7 @@ class HouseState:
         return water
 
     def fork(self) -> HouseState:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = object.__new__(HouseState)
         twin.kind = self.kind.copy()
         twin.name = self.name.copy()
@@ -273,30 +273,30 @@ class HouseState:
         self.name[o] += " (deleted)"
 
     def inside(self, o: int) -> Iterator[int]:
-        """Everything in an object at any depth, closed or not, parents first."""
+        """Return everything in an object at any depth, closed or not, parents first."""
         for kid in self.kids[o]:
             yield kid
             yield from self.inside(kid)
 
     def holders(self, o: int) -> Iterator[int]:
-        """The direct container, its container, and so on."""
+        """Return the direct container, its container, and so on."""
         while (o := self.parent[o]) != NONE:
             yield o
 
     def place_of(self, o: int) -> int:
-        """The place (room, outside) that an object is in at any depth; NONE when in none."""
+        """Return the place (room, outside) that an object is in at any depth; NONE when in none."""
         return next((h for h in self.holders(o) if "place" in self.kind[h].tags), NONE)
 
     def here(self) -> int:
-        """The agent's place."""
+        """Return the agent's place."""
         return self.parent[self.agent]
 
     def named(self, name: str, within: int) -> Iterator[int]:
-        """Objects of a plain name at any depth within ``within``."""
+        """Return the objects of a plain name at any depth within ``within``."""
         return (o for o in self.inside(within) if self.name[o] == name)
 
     def join(self, key: str, source: int, target: int, *, opened: bool = False) -> int:
-        """A door or drain between two objects; a drain hangs on its source only."""
+        """Make a door or drain between two objects; a drain hangs on its source only."""
         portal = self.make(key)
         self.note[portal] = Portal(source, target)
         self.open[portal] = opened
@@ -319,7 +319,7 @@ class HouseState:
                     self.wires.pop(other, None)
 
     def wired(self, o: int) -> bool:
-        """Whether one of an object's terminals is connected."""
+        """Return whether one of an object's terminals is connected."""
         return bool(self.wires) and (terminal(o, 0) in self.wires or terminal(o, 1) in self.wires)
 
     def set_material(self, o: int, material: Material, *, rename: bool = False) -> None:
@@ -334,7 +334,7 @@ class HouseState:
             self.name[o] = material.name_in(self.state[o]) or self.name[o]
 
     def stage(self, o: int) -> str:
-        """Name of a living thing's stage ("seed", "adult"); empty for other things."""
+        """Return the name of a living thing's stage ("seed", "adult"); empty for other things."""
         k = self.kind[o]
         return CYCLES[k.cycle][self.life[o].stage][0] if k.cycle else ""
 
@@ -344,12 +344,12 @@ class HouseState:
         self.life[o] = self.life[o]._replace(stage=names.index(stage), met=0)
 
     def genes(self, plant: int) -> Genes | None:
-        """A plant's genes; None for species that have none."""
+        """Return a plant's genes; None for species that have none."""
         note = self.note[plant]
         return note if isinstance(note, tuple) else None
 
     def is_closable(self, o: int) -> bool:
-        """Whether it is a container with a lid or door."""
+        """Return whether it is a container with a lid or door."""
         return self.kind[o].box == CLOSABLE
 
 
@@ -370,22 +370,22 @@ def _first_life(k: Kind) -> Any:
 
 
 def terminal(o: int, side: int) -> int:
-    """Handle of a terminal: side 0 is terminal 1 or the anode, side 1 terminal 2 or cathode."""
+    """Return a terminal: side 0 is terminal 1 or the anode, side 1 terminal 2 or the cathode."""
     return TERMINALS + 2 * o + side
 
 
 def terminal_owner(handle: int) -> int:
-    """The object that a terminal belongs to."""
+    """Return the object that a terminal belongs to."""
     return (handle - TERMINALS) >> 1
 
 
 def other_terminal(handle: int) -> int:
-    """The other terminal of the same object."""
+    """Return the other terminal of the same object."""
     return handle ^ 1
 
 
 def creation_id(house: HouseState, handle: int) -> int:
-    """Creation id of an object or terminal: the order of all listings.
+    """Return the creation id of an object or terminal: the order of all listings.
 
     A plain object's terminals come just before it, those of a polar part just after it.
     """
@@ -397,12 +397,12 @@ def creation_id(house: HouseState, handle: int) -> int:
 
 
 def sort_by_creation(house: HouseState, handles: Iterable[int]) -> list[int]:
-    """Handles of objects and terminals in creation order, each once."""
+    """Return the handles of objects and terminals in creation order, each once."""
     return sorted(set(handles), key=lambda handle: creation_id(house, handle))
 
 
 def list_all_inside(house: HouseState, o: int) -> list[int]:
-    """All contents at any depth with their terminals, hidden ones too, in creation order.
+    """Return all contents at any depth with their terminals, hidden ones too, in creation order.
 
     This is the list from which the original draws a container at random.
     """

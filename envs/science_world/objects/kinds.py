@@ -79,7 +79,7 @@ _KINDS: dict[str, Kind] = {}
 
 
 def get_kind(key: str) -> Kind:
-    """The kind of a name.
+    """Return the kind of a name.
 
     Raises:
         UnknownNameError: There is none.
@@ -90,7 +90,7 @@ def get_kind(key: str) -> Kind:
 
 
 def all_kinds() -> Iterable[Kind]:
-    """Every kind, in the order of definition."""
+    """Return every kind, in the order of definition."""
     return _KINDS.values()
 
 

@@ -47,13 +47,13 @@ class Material:
     burnt: bool = False
 
     def state_at(self, temperature: float) -> str:
-        """``solid``, ``liquid`` or ``gas`` at a temperature in Celsius."""
+        """Return ``solid``, ``liquid`` or ``gas`` at a temperature in Celsius."""
         if temperature < self.melts:
             return "solid"
         return "gas" if temperature > self.boils else "liquid"
 
     def name_in(self, state: str) -> str | None:
-        """The object's name in a state; None where the name does not change."""
+        """Return the object's name in a state; None where the name does not change."""
         return None if self.names is None else self.names[STATES.index(state)]
 
 
@@ -62,7 +62,7 @@ _TABLE: dict[str, Material] = {}
 
 
 def get_material(key: str) -> Material:
-    """A material of the table.
+    """Return a material of the table.
 
     Raises:
         UnknownNameError: There is none of that name.
@@ -73,7 +73,7 @@ def get_material(key: str) -> Material:
 
 
 def find_surface_material(substance: str) -> Material:
-    """The first material whose substance has this name; surfaces are named so ("redpaint").
+    """Return the first material whose substance has this name; surfaces are named so ("redpaint").
 
     Raises:
         UnknownNameError: There is none.
@@ -85,7 +85,7 @@ def find_surface_material(substance: str) -> Material:
 
 
 def make_unknown_substance(letter: str) -> Material:
-    """The melting-point substance of a letter: a metal with its own melting point and names."""
+    """Return the melting-point substance of a letter: a metal with its own melting point."""
     name = f"unknown substance {letter}"
     return replace(
         get_material("metal"),
@@ -142,7 +142,7 @@ def _metals() -> None:
 
 
 def _melting() -> None:
-    """Materials whose objects change their name with their state."""
+    """Add the materials whose objects change their name with their state."""
     for key, solid, liquid, heat, melts, boils, ignites, friction in (
         ("air", "solid air", "liquid air", 0.01, -215, -194, NEVER, 0.0),
         ("glass", "glass", "liquid glass", 1.0, 1400, 2200, NEVER, 0.2),
@@ -179,7 +179,7 @@ def _melting() -> None:
 
 
 def _lasting() -> None:
-    """Materials whose objects keep their name; most of them burn and none boils."""
+    """Add the materials whose objects keep their name; most of them burn and none boils."""
     for key, heat, melts, ignites, friction, color in (
         ("rust", 0.9, NEVER, NEVER, 0.7, "red"),
         ("wood", 0.5, 10000, 350, 0.2, "brown"),

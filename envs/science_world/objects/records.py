@@ -159,7 +159,7 @@ TRAITS: dict[str, Forms] = {
 
 
 def show_trait(species: str, genes: Genes, trait: str) -> str:
-    """How a trait shows; empty when the species has no such trait."""
+    """Return how a trait shows; empty when the species has no such trait."""
     for name, first, second in genes:
         if name == trait:
             return TRAITS[species][trait][first & second]

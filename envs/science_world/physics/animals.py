@@ -14,7 +14,7 @@ MAX_POLLEN = 5
 
 
 def tick_animal(house: HouseState, o: int) -> None:
-    """One tick of an animal's life."""
+    """Live one tick of an animal's life."""
     life: AnimalLife = house.life[o]
     stages = CYCLES[house.kind[o].cycle]
     name, _, lasts = stages[life.stage]
@@ -57,7 +57,7 @@ def _take_pollen(house: HouseState, bee: int) -> None:
 
 
 def find_within_reach(house: HouseState, container: int) -> list[int]:
-    """Contents of a container and of the open containers in it, in creation order."""
+    """Return the contents of a container and of the open containers in it, in creation order."""
     found: list[int] = []
     _reach(house, container, found)
     return sorted(found, key=house.uid.__getitem__)
@@ -97,7 +97,7 @@ def _fly_on(house: HouseState, bee: int, wake: Wake) -> None:
 
 
 def _out_of(house: HouseState, container: int) -> int:
-    """The place around a container that is open to it; NONE when there is none.
+    """Return the place around a container that is open to it; NONE when there is none.
 
     What stands directly in the place need not be open itself: bees leave what the agent carries.
     """

@@ -14,7 +14,7 @@ FLUSHES_FOR = 5
 
 
 def tick_heater(house: HouseState, o: int) -> None:
-    """An active heater warms its direct contents."""
+    """Warm the direct contents of an active heater."""
     target = house.kind[o].heats
     if not house.on[o] or target is None:
         return
@@ -25,7 +25,7 @@ def tick_heater(house: HouseState, o: int) -> None:
 
 
 def tick_cooler(house: HouseState, o: int) -> None:
-    """An active cooler chills its direct contents."""
+    """Chill the direct contents of an active cooler."""
     target = house.kind[o].cools
     if not house.on[o] or target is None:
         return
@@ -49,13 +49,13 @@ def _run_water(house: HouseState, basin: int) -> None:
 
 
 def tick_basin(house: HouseState, o: int) -> None:
-    """A tap that is on fills the open containers in the basin, and the basin."""
+    """Fill the basin, and the open containers in it, while the tap is on."""
     if house.on[o]:
         _run_water(house, o)
 
 
 def tick_toilet(house: HouseState, o: int) -> None:
-    """A flush opens the drain for some ticks and refills the bowl."""
+    """Flush: open the drain for some ticks and refill the bowl."""
     stage = house.life[o]
     (drain,) = house.portals[o]
     if house.on[o] and stage == 0:
@@ -73,7 +73,7 @@ def tick_toilet(house: HouseState, o: int) -> None:
 
 
 def tick_drain(house: HouseState, o: int) -> None:
-    """An open drain takes every liquid that lies directly in its basin."""
+    """Take every liquid that lies directly in the basin of an open drain."""
     if not house.open[o]:
         return
     for kid in house.kids[house.note[o].source]:
@@ -82,7 +82,7 @@ def tick_drain(house: HouseState, o: int) -> None:
 
 
 def drain_away(house: HouseState, liquid: int) -> None:
-    """A liquid goes down the drain: the first stays in the sewer, for lists of actions to see.
+    """Send a liquid down the drain; the first stays in the sewer, for lists of actions to see.
 
     Later ones are nowhere, and fresh water may use their place again.
     """
@@ -97,25 +97,25 @@ def drain_away(house: HouseState, liquid: int) -> None:
 
 
 def tick_watering(house: HouseState, o: int) -> None:
-    """Fountains and self-watering pots refill themselves."""
+    """Refill a fountain or a self-watering pot."""
     fill(house, o)
 
 
 def tick_pot(house: HouseState, o: int) -> None:
-    """Flower pots water themselves only under that simplification."""
+    """Water a flower pot, only under that simplification."""
     if "selfWateringFlowerPots" in house.simple:
         fill(house, o)
 
 
 def tick_ground(house: HouseState, o: int) -> None:
-    """What was put on the ground lies in the place."""
+    """Move what was put on the ground to the place."""
     if (place := house.parent[o]) != NONE:
         for kid in house.kids[o]:
             house.put(kid, place)
 
 
 def tick_stopwatch(house: HouseState, o: int) -> None:
-    """A running stopwatch counts; a stopped one keeps what it shows and starts from 0 again."""
+    """Count while the watch runs; a stopped one keeps what it shows and starts from 0 again."""
     watch: Watch = house.life[o]
     if house.on[o]:
         house.life[o] = Watch(watch.running + 1, watch.running + 1)
@@ -128,7 +128,7 @@ GRAVITY = 0.10000000149011612
 
 
 def tick_plane(house: HouseState, o: int) -> None:
-    """Solids slide down by the plane's angle and friction; liquids run down, gases rise."""
+    """Slide solids down by the plane's angle and friction; liquids run down, gases rise."""
     slope, spots = house.note[o], house.slides.get(o, {})
     angle, surface = (45.0, "plain surface") if slope is None else slope[:2]
     for kid in house.kids[o]:

@@ -10,7 +10,7 @@ HOPS = 10
 
 
 def is_grounded(house: HouseState, handle: int, hops: int = HOPS) -> bool:
-    """Whether a terminal leads, through parts and conductors, to a generator's ground."""
+    """Return whether a terminal leads, through parts and conductors, to a generator's ground."""
     other = house.wires.get(handle)
     if other is None:
         return False
@@ -28,13 +28,13 @@ def is_grounded(house: HouseState, handle: int, hops: int = HOPS) -> bool:
 
 
 def is_powered(house: HouseState, handle: int) -> bool:
-    """Whether a terminal touches one that carries voltage."""
+    """Return whether a terminal touches one that carries voltage."""
     other = house.wires.get(handle)
     return other is not None and house.volts.get(other) == VOLTAGE
 
 
 def conduct(house: HouseState, o: int) -> bool:
-    """One tick of a wire or plain object; says whether current runs through it.
+    """Live one tick of a wire or plain object; return whether current runs through it.
 
     Voltage of a conductor is never cleared, that of other objects always.
     """
@@ -52,12 +52,12 @@ def conduct(house: HouseState, o: int) -> bool:
 
 
 def tick_wire(house: HouseState, o: int) -> None:
-    """A wire is on while current runs through it."""
+    """Turn a wire on while current runs through it."""
     house.on[o] = bool(house.wires) and conduct(house, o)
 
 
 def tick_consumer(house: HouseState, o: int) -> None:
-    """A bulb, motor or buzzer is on while its anode is grounded and its cathode powered."""
+    """Turn a part on while its anode is grounded and its cathode powered."""
     anode, cathode = terminal(o, 0), terminal(o, 1)
     runs = bool(house.wires) and is_grounded(house, anode) and is_powered(house, cathode)
     house.on[o] = runs
@@ -66,7 +66,7 @@ def tick_consumer(house: HouseState, o: int) -> None:
 
 
 def tick_generator(house: HouseState, o: int) -> None:
-    """An active generator holds its anode at 9 volts and its cathode at ground."""
+    """Hold the anode of an active generator at 9 volts and its cathode at ground."""
     anode, cathode = terminal(o, 0), terminal(o, 1)
     if house.on[o]:
         house.volts[anode] = VOLTAGE
@@ -77,7 +77,7 @@ def tick_generator(house: HouseState, o: int) -> None:
 
 
 def tick_outdoor_generator(house: HouseState, o: int) -> None:
-    """Sun and wind reach a generator that is outside, also in open containers."""
+    """Run a generator that sun or wind reaches: outside, also in open containers."""
     house.on[o] = False
     for hops, holder in enumerate(house.holders(o)):
         if house.kind[holder].key == "outside":

@@ -11,7 +11,7 @@ COOLED = 10.0
 
 
 def set_on_fire(house: HouseState, o: int) -> str:
-    """Light an object that has a material; says what happened."""
+    """Light an object that has a material; return what happened."""
     name = house.name[o]
     if house.burning[o]:
         return f"The {name} is already on fire."
@@ -22,7 +22,7 @@ def set_on_fire(house: HouseState, o: int) -> str:
 
 
 def burn(house: HouseState, o: int) -> None:
-    """One tick of an object that is burning or hot enough to."""
+    """Live one tick of an object that is burning or hot enough to."""
     material = house.material[o]
     if material is None:
         return

@@ -18,7 +18,7 @@ FRUIT_STEPS = 5
 
 
 def tick_plant(house: HouseState, o: int) -> None:
-    """A plant is named after its stage, then lives one tick of it."""
+    """Name a plant after its stage, then live one tick of it."""
     house.name[o] = plant_name(house, o)
     stage = house.life[o].stage
     if stage == SEED:
@@ -101,7 +101,7 @@ def _decay(house: HouseState, o: int) -> None:
 
 
 def tick_flower(house: HouseState, o: int) -> None:
-    """A fresh flower makes pollen and waits for a bee's; a pollinated one ripens."""
+    """Make pollen and wait for a bee's; a pollinated flower ripens."""
     bloom: Bloom = house.life[o]
     if bloom.step == 0:
         _make_pollen(house, o)
@@ -139,7 +139,7 @@ def _be_pollinated(house: HouseState, flower: int) -> None:
 
 
 def _fruit(house: HouseState, bloom: Bloom) -> int:
-    """The fruit of a tree, or a seed with genes of both parents."""
+    """Return the fruit of a tree, or a seed with genes of both parents."""
     k = house.kind[bloom.plant]
     mother = house.genes(bloom.plant)
     if mother is None:

@@ -41,7 +41,7 @@ Pairs = tuple[tuple[int, int, float], ...]
 
 
 def find_heat_pairs(house: HouseState, o: int) -> Pairs:
-    """The pairs that exchange heat in a container, in order, with the smaller conductivity."""
+    """Return the pairs that exchange heat in a container, with the smaller conductivity."""
     made_of = house.material
     kids = [kid for kid in house.kids[o] if made_of[kid] is not None]
     pairs: list[tuple[int, int, float]] = []
@@ -73,7 +73,7 @@ def exchange_heat(heat: list[float], pairs: Pairs) -> None:
 
 
 def tick(house: HouseState, o: int, stamp: int) -> None:
-    """One tick of an object and what is in it; ``stamp`` marks what has been reached."""
+    """Live one tick of an object and what is in it; ``stamp`` marks what has been reached."""
     done = house.done
     if done[o] == stamp:
         return
@@ -99,7 +99,7 @@ def tick(house: HouseState, o: int, stamp: int) -> None:
 
 
 def _tick_contents(house: HouseState, kids: tuple[int, ...], stamp: int) -> None:
-    """One tick of each; plain things without contents need only a look at their temperature."""
+    """Tick each; plain things without contents need only a look at their temperature."""
     kind, made_of, heat, inner = house.kind, house.material, house.heat, house.kids
     for kid in kids:
         if kind[kid].tick or inner[kid] or house.wires or house.burning[kid]:
@@ -131,14 +131,14 @@ def change_state(house: HouseState, o: int) -> None:
 
 
 def _conduct(house: HouseState, o: int) -> None:
-    """Current passes an object that is connected at both ends."""
+    """Let current pass an object that is connected at both ends."""
     connected = terminal(o, 0) in house.wires and terminal(o, 1) in house.wires
     if connected and house.kind[o].poles != "polar":
         conduct(house, o)
 
 
 def tick_house(house: HouseState) -> None:
-    """One tick of everything."""
+    """Live one tick of everything."""
     house.ticks += 1
     stamp = house.ticks
     here = house.here()
@@ -148,7 +148,7 @@ def tick_house(house: HouseState) -> None:
 
 
 def pass_over(house: HouseState, place: int) -> bool:
-    """Count a tick of a quiet room instead of running it; False when it must run."""
+    """Count a tick of a quiet room instead of running it; return False when it must run."""
     behind = house.behind
     if place in behind:
         if house.wires:
@@ -193,7 +193,7 @@ def _catch_up(house: HouseState, place: int, ticks: int) -> None:
 
 
 def count_caged_bees(house: HouseState, place: int) -> int:
-    """Number of bees in closed hives of a quiet room; NONE when the room is not quiet."""
+    """Return the number of bees in closed hives of a quiet room; NONE when it is not quiet."""
     if house.focus != NONE and house.place_of(house.focus) == place:
         return NONE
     bees = 0

@@ -41,7 +41,7 @@ EASY = (TELEPORT, OPEN_DOORS, SELF_WATERING, NO_ELECTRICITY)
 
 
 def make(house: HouseState, key: str, name: str = "") -> int:
-    """A new object of the task; such objects were made before the house."""
+    """Make a new object of the task; such objects were made before the house."""
     return house.make(key, name=name, early=True)
 
 
@@ -93,7 +93,7 @@ def place_inside(
 
 
 def in_cup(house: HouseState, substance: int, cup: str) -> int:
-    """A cup around a substance, as warm as it is."""
+    """Make a cup around a substance, as warm as it is."""
     made = make(house, cup)
     house.open[made] = True
     house.heat[made] = house.heat[substance]
@@ -102,13 +102,13 @@ def in_cup(house: HouseState, substance: int, cup: str) -> int:
 
 
 def place_boxes(house: HouseState, room: str, *names: str) -> None:
-    """Answer boxes in a room."""
+    """Place answer boxes in a room."""
     for name in names:
         place(house, make(house, "answer box", name), room)
 
 
 def pot_of_soil(house: HouseState, name: str, key: str = "flower pot") -> int:
-    """A flower pot with soil."""
+    """Make a flower pot with soil."""
     pot = make(house, key, name)
     house.put(make(house, "soil"), pot)
     return pot
@@ -132,7 +132,7 @@ _FORCED = ("lead", "tin", "mercury", "gallium", "caesium")
 
 
 def change_state(house: HouseState, params: StateChange, variation: int, task: int) -> None:
-    """1-1 to 1-4; the tasks 1-4, 1-2, 1-1, 1-3 draw in this order (``task`` 0 to 3)."""
+    """Set up 1-1 to 1-4; the tasks 1-4, 1-2, 1-1, 1-3 draw in this order (``task`` 0 to 3)."""
     name = params.substance
     if name != "water":
         thing = make(house, name)
@@ -148,7 +148,7 @@ def change_state(house: HouseState, params: StateChange, variation: int, task: i
 
 
 def use_thermometer(house: HouseState, params: Thermometer, variation: int) -> None:
-    """2-1."""
+    """Set up 2-1."""
     if params.object.startswith("unknown"):
         thing = make(house, "unknown thermal substance", params.object)
     elif params.object == "wire":
@@ -163,7 +163,7 @@ def use_thermometer(house: HouseState, params: Thermometer, variation: int) -> N
 
 
 def known_melting(house: HouseState, params: Melting, variation: int) -> None:
-    """2-2."""
+    """Set up 2-2."""
     name = params.object
     if name in ("chocolate", "orange juice"):
         thing = make(house, name)
@@ -177,7 +177,7 @@ def known_melting(house: HouseState, params: Melting, variation: int) -> None:
 
 
 def unknown_melting(house: HouseState, params: Melting, variation: int) -> None:
-    """2-3."""
+    """Set up 2-3."""
     thing = make(house, "unknown thermal substance", f"unknown substance {params.letter}")
     house.set_material(thing, make_unknown_substance(params.letter), rename=True)
     cup = draws.unknown_cup(variation, params.copy, params.letter)
@@ -192,13 +192,13 @@ _ORIGIN_OF_SPECIES = 5
 
 
 def power(house: HouseState, params: Power) -> None:
-    """3-1 and 3-2."""
+    """Set up 3-1 and 3-2."""
     for key in ("battery", *PARTS, params.renewable, params.nonrenewable):
         add(house, key, _ROOM)
 
 
 def known(house: HouseState, params: Conductivity) -> None:
-    """3-3."""
+    """Set up 3-3."""
     add(house, "battery", _ROOM)
     add(house, params.part, _ROOM)
     if params.substance.startswith("book"):
@@ -209,7 +209,7 @@ def known(house: HouseState, params: Conductivity) -> None:
 
 
 def unknown(house: HouseState, params: Conductivity, variation: int) -> None:
-    """3-4."""
+    """Set up 3-4."""
     add(house, "battery", _ROOM)
     add(house, params.part, _ROOM)
     thing = make(house, "unknown electrical substance", params.substance)
@@ -230,7 +230,7 @@ _JAR_GENES["unknown E"] = ("seed color", "leaf shape", "flower size", "seed shap
 
 
 def find(house: HouseState, params: Find, variation: int, task: int) -> None:
-    """4-1 to 4-4 (``task`` 0 to 3)."""
+    """Set up 4-1 to 4-4 (``task`` 0 to 3)."""
     for animal in sorted(params.animals, key=ANIMALS.index):
         add(house, animal, OUTSIDE)
     numbers = draws.find_pots(variation, task, params.group)
@@ -258,12 +258,12 @@ def _adult(house: HouseState, plant: str, params: Find, variation: int, task: in
 
 
 def plant_kind(plant: str) -> str:
-    """Kind of the plant that grows from a seed: a tree, or a plant with genes."""
+    """Return the kind of the plant that grows from a seed: a tree, or a plant with genes."""
     return f"{plant} plant" if plant == "pea" or plant.startswith("unknown") else f"{plant} tree"
 
 
 def grow(house: HouseState, params: Grow) -> None:
-    """5-1 and 5-2."""
+    """Set up 5-1 and 5-2."""
     jar = make(house, "ceramic cup", "seed jar")
     for _ in range(_SEEDS):
         house.put(make(house, plant_kind(params.seed)), jar)
@@ -279,19 +279,19 @@ def grow(house: HouseState, params: Grow) -> None:
 
 
 def lifespan(house: HouseState, params: Lifespan) -> None:
-    """7-1 to 7-3."""
+    """Set up 7-1 to 7-3."""
     for animal in (params.long, params.medium, params.short):
         add(house, animal, OUTSIDE)
 
 
 def animal_stages(house: HouseState, params: AnimalStages) -> None:
-    """8-1."""
+    """Set up 8-1."""
     for animal in (params.animal, *sorted(params.distractors, key=ANIMALS.index)):
         add(house, animal, OUTSIDE)
 
 
 def plant_stages(house: HouseState, params: PlantStages, variation: int) -> None:
-    """8-2."""
+    """Set up 8-2."""
     plants: list[int] = []
     for stage in PLANT_STAGES:
         plants.append(make(house, plant_kind(params.plant)))
@@ -312,7 +312,7 @@ def plant_stages(house: HouseState, params: PlantStages, variation: int) -> None
 
 
 def genetics(house: HouseState, params: Genetics, variation: int, task_id: str) -> None:
-    """10-1 and 10-2."""
+    """Set up 10-1 and 10-2."""
     of = draws.pea_seeds if task_id == "10-1" else draws.unknown_seeds
     seeds: list[int] = []
     for allele, free in enumerate(of(variation, params.jar)):
@@ -330,7 +330,7 @@ def genetics(house: HouseState, params: Genetics, variation: int, task_id: str) 
 
 
 def _jar_genes(params: Genetics, allele: int, free: list[int]) -> Genes:
-    """Genes of a seed that has twice the same allele of the asked trait, and others at random."""
+    """Return the genes of a seed: the asked trait has twice the same allele, others are drawn."""
     traits = _JAR_GENES[params.plant]
     others = [trait for trait in traits if trait != params.trait]
     pairs = dict(
@@ -350,7 +350,7 @@ _PRIMARY = ("red paint", "blue paint", "yellow paint")
 
 
 def mix(house: HouseState, params: Mix) -> None:
-    """6-1; water and paint are not brought."""
+    """Set up 6-1; water and paint are not brought."""
     for name in params.ingredients:
         if name != "water" and not name.endswith("paint"):
             add(house, name, params.place)
@@ -363,7 +363,7 @@ def mix(house: HouseState, params: Mix) -> None:
 
 
 def paint(house: HouseState, params: Paint, variation: int, task: int) -> None:
-    """6-2 and 6-3 (``task`` 0 and 1).
+    """Set up 6-2 and 6-3 (``task`` 0 and 1).
 
     The original has three paints for three pieces of furniture, and the last one gets them: the
     cups in the cupboard and in the closet are empty.
@@ -385,7 +385,7 @@ def paint(house: HouseState, params: Paint, variation: int, task: int) -> None:
 
 
 def planes(house: HouseState, params: Planes) -> None:
-    """9-1 to 9-3."""
+    """Set up 9-1 to 9-3."""
     by_angle = params.ask in ("shallowest", "steepest")
     for name, value in zip((params.first, params.second), params.values, strict=True):
         plane = make(house, "inclined plane")
@@ -431,7 +431,7 @@ _SETUP: dict[str, Callable[[HouseState, Any, int], None]] = {
 
 
 def parse_simplifications(names: str | Iterable[str], kind: TaskKind) -> frozenset[str]:
-    """The simplifications that ``names`` means for a task.
+    """Return the simplifications that ``names`` means for a task.
 
     Args:
         names: Names, or one text with commas; "easy" stands for four of them, without the one
@@ -465,7 +465,7 @@ def start_episode(
     simple: Iterable[str] = (),
     build: Callable[[JavaRandom], HouseState] = build_house,
 ) -> HouseState:
-    """The house of a variation before its first tick, with the task's goals.
+    """Return the house of a variation before its first tick, with the task's goals.
 
     Args:
         kind: The task.

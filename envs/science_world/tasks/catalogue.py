@@ -43,7 +43,7 @@ class TaskKind:
         return _made(self.make)
 
     def params(self, variation: int) -> Params:
-        """Parameters of one variation.
+        """Return the parameters of one variation.
 
         Raises:
             BadValueError: There is no such variation.
@@ -61,11 +61,11 @@ class TaskKind:
         return self.variations[variation]
 
     def text(self, variation: int) -> str:
-        """The task's text."""
+        """Return the task's text."""
         return self.describe(self.params(variation), variation).strip()
 
     def split(self, split: str) -> range:
-        """Variations of "train", "dev" or "test".
+        """Return the variations of "train", "dev" or "test".
 
         Raises:
             UnknownNameError: There is no such split.
@@ -76,7 +76,7 @@ class TaskKind:
 
 
 def split_ranges(count: int) -> tuple[range, range, range]:
-    """The variations of train, dev and test of a task that has ``count`` of them."""
+    """Return the variations of train, dev and test of a task that has ``count`` of them."""
     if count > 4:
         quarter = count // 4
         last = min(count, 5 * quarter)
@@ -341,7 +341,7 @@ _OLD_PREFIX = re.compile(r"^task-\d+[a-z]?-")
 
 
 def find_kind(name: str) -> TaskKind:
-    """The task that ``name`` means.
+    """Return the task that ``name`` means.
 
     Accepts ids ("1-1"), names ("boil"), topic and title ("Matter Changes of State (Boiling)"),
     and older spellings: "task-1-boil", parts in parentheses, "mendellian".

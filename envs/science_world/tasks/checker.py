@@ -39,7 +39,7 @@ class Progress:
     deeds: list[tuple[str, ...]] = field(default_factory=list)
 
     def fork(self) -> Progress:
-        """An independent copy."""
+        """Return an independent copy."""
         return Progress(
             self.ordered,
             self.optional.copy(),
@@ -52,7 +52,7 @@ class Progress:
         )
 
     def restart(self) -> None:
-        """What the action "reset task" does; keys and memories stay."""
+        """Do what the action "reset task" does; keys and memories stay."""
         self.ordered = 0
         self.optional = [False] * len(self.optional)
         self.failed = False
@@ -118,7 +118,7 @@ class Surroundings:
         )
 
     def near_open_door(self) -> bool:
-        """Whether a door of the room is open."""
+        """Return whether a door of the room is open."""
         house = self._house
         return any(
             house.open[portal] and house.kind[portal].key == "door"
@@ -142,7 +142,7 @@ class Look:
         self.slot = 0
 
     def same_object(self) -> bool:
-        """Whether the focused object is the one that satisfied the last ordered goal."""
+        """Return whether the focused object is the one that satisfied the last ordered goal."""
         return self.progress.last in (NONE, self.focus)
 
 
@@ -162,10 +162,10 @@ class Goal(ABC):
 
     @abstractmethod
     def check(self, look: Look) -> int:
-        """NO, YES or FAIL; ``look.focus`` is NONE when the goal is asked without a focus."""
+        """Return NO, YES or FAIL; ``look.focus`` is NONE when the goal is asked without a focus."""
 
     def seeks(self) -> tuple[str, ...]:
-        """Names of things that the goal looks for around the agent."""
+        """Return the names of things that the goal looks for around the agent."""
         return ()
 
 
@@ -180,7 +180,7 @@ class OrderedGoal(Goal):
     defocus: bool = field(default=False, kw_only=True)
 
     def on_terminal(self) -> int:
-        """The verdict when the focus is on a terminal of something: no task asks for one."""
+        """Return the verdict when the focus is on a terminal of something: no task asks for one."""
         return NO
 
 
@@ -192,7 +192,7 @@ class Goals:
     optional: tuple[Goal, ...]
 
     def wanted(self) -> dict[str, str]:
-        """Names that optional goals look for, to the name in lower case.
+        """Return the names that optional goals look for, to the name in lower case.
 
         Things of the house have names in lower case or exactly as goals spell them.
         """
@@ -225,22 +225,22 @@ class TaskState:
 
     @classmethod
     def start(cls, task: str, variation: int, goals: Goals) -> TaskState:
-        """The state before the first check."""
+        """Return the state before the first check."""
         count = len(goals.optional)
         progress = Progress(optional=[False] * count, memory=[None] * count)
         return cls(task, variation, goals, progress, goals.wanted())
 
     def fork(self) -> TaskState:
-        """An independent copy; the goals stay shared."""
+        """Return an independent copy; the goals stay shared."""
         progress = self.progress.fork()
         return TaskState(self.task, self.variation, self.goals, progress, self.wanted)
 
     def digest(self) -> str:
-        """Text that names the progress; the goals follow from the task."""
+        """Return text that names the progress; the goals follow from the task."""
         return digest_of(self.progress)
 
     def check(self, house: HouseState) -> None:
-        """One check: ordered goals while the focus satisfies them, then optional ones."""
+        """Check ordered goals while the focus satisfies them, then optional ones."""
         look = Look(house, self.progress, self.wanted)
         if house.focus >= TERMINALS:
             self._check_terminal()
@@ -263,7 +263,7 @@ class TaskState:
         self.progress.deeds.append((deed, name, full_name(house, other).lower()))
 
     def reset(self) -> None:
-        """What the action "reset task" does to the goals."""
+        """Do what the action "reset task" does to the goals."""
         self.progress.restart()
 
     @property
@@ -339,7 +339,7 @@ class TaskState:
 
 
 def _is_satisfied(goal: Goal, look: Look, focus: int) -> bool:
-    """Whether a goal holds when asked without a focus, or else with it."""
+    """Return whether a goal holds when asked without a focus, or else with it."""
     look.focus = NONE
     verdict = goal.check(look)
     if verdict == NO and focus != NONE:

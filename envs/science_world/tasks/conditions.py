@@ -10,7 +10,6 @@ from ..text.names import full_name
 from .checker import FAIL, NO, YES, Goal, Look, OrderedGoal
 
 _MAX_HOPS = 10
-_NO_TERMINAL = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +187,11 @@ class PoweredBy(OrderedGoal):
 
 
 def _leads_to(house: HouseState, entered: int, name: str, hops: int) -> bool:
-    """Whether the way from a part entered at a terminal reaches a part called ``name``."""
+    """Return whether the way from a part entered at a terminal reaches a part called ``name``."""
     if hops <= 0:
         return False
-    reached = house.wires.get(other_terminal(entered), _NO_TERMINAL)
-    if reached == _NO_TERMINAL:
+    reached = house.wires.get(other_terminal(entered), NONE)
+    if reached == NONE:
         return False
     found = house.name[terminal_owner(reached)] == name
     return found or _leads_to(house, reached, name, hops - 1)
@@ -231,18 +230,22 @@ class Grown(OrderedGoal):
 
 
 ANY_SOURCE, ANY_BULB = "any source", "any bulb"
-_SEVERED = -1
 
 
 @dataclass(frozen=True, slots=True)
-class See(Goal):
-    """Something called ``name`` is in the room."""
+class NamedGoal(Goal):
+    """A goal about something called ``name`` in the room."""
 
     name: str
 
     def seeks(self) -> tuple[str, ...]:
         """See :class:`Goal`."""
         return (self.name,)
+
+
+@dataclass(frozen=True, slots=True)
+class See(NamedGoal):
+    """Something called ``name`` is in the room."""
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
@@ -301,15 +304,10 @@ class Holds(Goal):
 
 
 @dataclass(frozen=True, slots=True)
-class Running(Goal):
+class Running(NamedGoal):
     """A device called ``name`` in the room is on, or off where ``on`` is false."""
 
-    name: str
     on: bool = True
-
-    def seeks(self) -> tuple[str, ...]:
-        """See :class:`Goal`."""
-        return (self.name,)
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
@@ -321,14 +319,8 @@ class Running(Goal):
 
 
 @dataclass(frozen=True, slots=True)
-class Burns(Goal):
+class Burns(NamedGoal):
     """Something called ``name`` in the room burns."""
-
-    name: str
-
-    def seeks(self) -> tuple[str, ...]:
-        """See :class:`Goal`."""
-        return (self.name,)
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
@@ -339,14 +331,8 @@ class Burns(Goal):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened(Goal):
+class Opened(NamedGoal):
     """A container called ``name`` in the room is open."""
-
-    name: str
-
-    def seeks(self) -> tuple[str, ...]:
-        """See :class:`Goal`."""
-        return (self.name,)
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
@@ -477,15 +463,10 @@ class Done(Goal):
 
 
 @dataclass(frozen=True, slots=True)
-class Wired(Goal):
+class Wired(NamedGoal):
     """A wire touches something called ``name``: at its anode or terminal 1, or at the other."""
 
-    name: str
     first: bool
-
-    def seeks(self) -> tuple[str, ...]:
-        """See :class:`Goal`."""
-        return (self.name,)
 
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
@@ -493,8 +474,8 @@ class Wired(Goal):
         if not house.wires:
             return NO
         for thing in look.around.by_name.get(self.name.lower(), ()):
-            end = house.wires.get(terminal(thing, 0 if self.first else 1), _SEVERED)
-            if end != _SEVERED and "wire" in house.kind[terminal_owner(end)].tags:
+            end = house.wires.get(terminal(thing, 0 if self.first else 1), NONE)
+            if end != NONE and "wire" in house.kind[terminal_owner(end)].tags:
                 return YES
         return NO
 
@@ -522,8 +503,8 @@ class Joins(Goal):
 
 
 def _find_touched(house: HouseState, wire: int) -> list[int]:
-    ends = (house.wires.get(terminal(wire, side), _SEVERED) for side in (0, 1))
-    return [terminal_owner(end) for end in ends if end != _SEVERED]
+    ends = (house.wires.get(terminal(wire, side), NONE) for side in (0, 1))
+    return [terminal_owner(end) for end in ends if end != NONE]
 
 
 def _is(wanted: str, house: HouseState, part: int) -> bool:

@@ -62,13 +62,13 @@ _FIRE = ("fire pit",)
 _COOLERS = ("fridge", "freezer")
 
 
-def _fire(thing: str) -> tuple[Goal, ...]:
-    """Goals about heaters, the lighter and a wood fire."""
+def _fire() -> tuple[Goal, ...]:
+    """Return the goals about heaters, the lighter and a wood fire."""
     return (
         *(Running(heater, text=f"activate heater ({heater})") for heater in _HEATERS),
         Holds("inventory", "lighter", text="have lighter in inventory"),
         Holds("fire pit", "wood", text="move wood into fire pit", key="wood1"),
-        Burns(thing, text=f"ignite {thing}", key="ignite", needs=("wood1",)),
+        Burns("wood", text="ignite wood", key="ignite", needs=("wood1",)),
     )
 
 
@@ -102,54 +102,45 @@ def _focused(substance: str, *then: OrderedGoal) -> tuple[OrderedGoal, ...]:
     return (Find(substance, text="focus on substance"), *then)
 
 
+def _in_state(state: str) -> OrderedGoal:
+    return InState(state, text=f"substance is in a {state} state")
+
+
+def _heating(substance: str) -> tuple[Goal, ...]:
+    return (*_see_alone(substance), *_fire(), *_on_heaters("object"), _warmer(20))
+
+
 def boil(params: StateChange) -> Goals:
-    """1-1."""
-    name = params.substance
-    gas = "substance is in a gaseous state (or combusting)"
-    return Goals(
-        _focused(
-            name,
-            InState("liquid", text="substance is in a liquid state"),
-            InState("gas", burning_counts=True, text=gas),
-        ),
-        (*_see_alone(name), *_fire("wood"), *_on_heaters("object"), _warmer(20)),
-    )
+    """Return the goals of 1-1."""
+    text = "substance is in a gaseous state (or combusting)"
+    gas = InState("gas", burning_counts=True, text=text)
+    return Goals(_focused(params.substance, _in_state("liquid"), gas), _heating(params.substance))
 
 
 def melt(params: StateChange) -> Goals:
-    """1-2."""
-    name = params.substance
+    """Return the goals of 1-2."""
     return Goals(
-        _focused(
-            name,
-            InState("solid", text="substance is in a solid state"),
-            InState("liquid", text="substance is in a liquid state"),
-        ),
-        (*_see_alone(name), *_fire("wood"), *_on_heaters("object"), _warmer(20)),
+        _focused(params.substance, _in_state("solid"), _in_state("liquid")),
+        _heating(params.substance),
     )
 
 
 def freeze(params: StateChange) -> Goals:
-    """1-3."""
-    name = params.substance
+    """Return the goals of 1-3."""
     return Goals(
-        _focused(
-            name,
-            InState("liquid", text="substance is in a liquid state"),
-            InState("solid", text="substance is in a solid state"),
-        ),
-        (*_see_alone(name), *_in_coolers(), _colder(5)),
+        _focused(params.substance, _in_state("liquid"), _in_state("solid")),
+        (*_see_alone(params.substance), *_in_coolers(), _colder(5)),
     )
 
 
 def change_state(params: StateChange) -> Goals:
-    """1-4."""
+    """Return the goals of 1-4."""
     name = params.substance
     return Goals(
         _focused(name, AnyState(), OtherState()),
         (
             *_see_alone(name),
-            *_fire("wood"),
+            *_fire(),
             *_on_heaters("object"),
             *_in_coolers(),
             _warmer(10),
@@ -170,7 +161,7 @@ _ASKED = "move to the location asked by the task ({})"
 
 
 def use_thermometer(params: Thermometer) -> Goals:
-    """2-1."""
+    """Return the goals of 2-1."""
     name = params.object
     measure = "use instrument on object"
     return Goals(
@@ -207,7 +198,7 @@ def use_thermometer(params: Thermometer) -> Goals:
 
 
 def measure_melting(params: Melting) -> Goals:
-    """2-2 and 2-3."""
+    """Return the goals of 2-2 and 2-3."""
     name = params.object
     answer = params.above if params.melting >= params.threshold else params.below
     measure = "use thermometer on substance"
@@ -237,7 +228,7 @@ def measure_melting(params: Melting) -> Goals:
                 text=f"{measure} (after it has been heated)",
             ),
             Alone((name,), text="have substance alone in a single container"),
-            *_fire("wood"),
+            *_fire(),
             *_on_heaters("substance", focused),
             Changed(20, key="heatObject", needs=focused, text="heat substance by at least 20C"),
         ),
@@ -260,7 +251,7 @@ def _wiring(thing: str, source: str) -> tuple[Goal, ...]:
 
 
 def power(params: Power) -> Goals:
-    """3-1 and 3-2."""
+    """Return the goals of 3-1 and 3-2."""
     ordered: tuple[OrderedGoal, ...] = (
         Find(params.part, text="focus on task object"),
         Powered(params.part, text="power task object"),
@@ -271,7 +262,7 @@ def power(params: Power) -> Goals:
 
 
 def conductivity(params: Conductivity, *, conducts: bool) -> Goals:
-    """3-3 and 3-4."""
+    """Return the goals of 3-3 and 3-4."""
     right, wrong = params.box_yes, params.box_no
     if not conducts:
         right, wrong = wrong, right
@@ -313,7 +304,7 @@ _FOCUS_TEXTS = {
 
 
 def find(kind: str) -> Callable[[FindParams], Goals]:
-    """4-1 to 4-4."""
+    """Return the goals of 4-1 to 4-4."""
 
     def goals(params: FindParams) -> Goals:
         return Goals(
@@ -397,7 +388,7 @@ def _pollination(product: str, word: str, needs: tuple[str, ...]) -> tuple[Goal,
 
 
 def grow_plant(params: Grow) -> Goals:
-    """5-1."""
+    """Return the goals of 5-1."""
     return Goals(
         tuple(
             Grown(params.seed, stage, text=f"focus plant is in {stage} stage")
@@ -408,7 +399,7 @@ def grow_plant(params: Grow) -> Goals:
 
 
 def grow_fruit(params: Grow) -> Goals:
-    """5-2."""
+    """Return the goals of 5-2."""
     return Goals(
         (Find(params.seed, text="focus on the grown fruit"),),
         (
@@ -420,7 +411,7 @@ def grow_fruit(params: Grow) -> Goals:
 
 
 def genetics(params: Genetics, pots: Sequence[int]) -> Goals:
-    """10-1 and 10-2; ``pots`` are the numbers of the flower pots."""
+    """Return the goals of 10-1 and 10-2; ``pots`` are the numbers of the flower pots."""
     box = params.box_dominant if params.dominant else params.box_recessive
     names = [f"flower pot {number}" for number in pots]
     return Goals(
@@ -443,7 +434,7 @@ def _move_outside(unless: str = OUTSIDE) -> tuple[Goal, ...]:
 
 
 def lifespan(*which: str) -> Callable[[Lifespan], Goals]:
-    """7-1 to 7-3; ``which`` is "long", "short" or both."""
+    """Return the goals of 7-1 to 7-3; ``which`` is "long", "short" or both."""
     words = {"long": "longest", "short": "shortest"}
 
     def goals(params: Lifespan) -> Goals:
@@ -463,7 +454,7 @@ def lifespan(*which: str) -> Callable[[Lifespan], Goals]:
 
 
 def animal_stage_names(animal: str) -> tuple[str, ...]:
-    """The stages of an animal's life that 8-1 asks for."""
+    """Return the stages of an animal's life that 8-1 asks for."""
     return _STAGES.get(animal, _HATCHED)
 
 
@@ -484,12 +475,12 @@ def _stages(species: str, stages: Sequence[str], kind: str, unless: str) -> Goal
 
 
 def animal_stages(params: AnimalStages) -> Goals:
-    """8-1."""
+    """Return the goals of 8-1."""
     return _stages(params.animal, animal_stage_names(params.animal), "animal", OUTSIDE)
 
 
 def plant_stages(params: PlantStages) -> Goals:
-    """8-2; as in the original the species stands where the room should, so that it never fits."""
+    """Return the goals of 8-2; as in the original the species takes the place of the room."""
     return _stages(params.plant, PLANT_STAGES, "plant", params.plant)
 
 
@@ -502,7 +493,7 @@ def _see(name: str, kind: str = "", needs: tuple[str, ...] = (), key: str = "") 
 
 
 def mix(params: Mix) -> Goals:
-    """6-1."""
+    """Return the goals of 6-1."""
     return Goals(
         (Find(params.result, text=f"focus on result chemical ({params.result})"),),
         (
@@ -516,7 +507,7 @@ def mix(params: Mix) -> Goals:
 
 
 def secondary_paint(params: Paint) -> Goals:
-    """6-2."""
+    """Return the goals of 6-2."""
     result = params.secondary
     return Goals(
         (Find(result, text=f"focus on the mixing result ({result})"),),
@@ -530,7 +521,7 @@ def secondary_paint(params: Paint) -> Goals:
 
 
 def tertiary_paint(params: Paint) -> Goals:
-    """6-3."""
+    """Return the goals of 6-3."""
     middle, last = params.secondary, params.tertiary
     made = ("secondaryColor",)
     alone = "have all ingredients ({}) alone in a single container"
@@ -553,13 +544,13 @@ def tertiary_paint(params: Paint) -> Goals:
 
 
 def plane_name(params: Planes, name: str) -> str:
-    """What an inclined plane is called in the house's texts."""
+    """Return what an inclined plane is called in the house's texts."""
     by_angle = params.ask in ("shallowest", "steepest")
     return f"inclined plane {name}" if by_angle else f"inclined plane with a {name} surface"
 
 
 def planes(params: Planes) -> Goals:
-    """9-1 to 9-3."""
+    """Return the goals of 9-1 to 9-3."""
     by_angle = params.ask in ("shallowest", "steepest")
     timing: list[Goal] = []
     for number, name in enumerate((params.first, params.second), 1):
@@ -618,7 +609,7 @@ _PLAIN: dict[str, Callable[[Any], Goals]] = {
 
 
 def make_goals(task_id: str, params: Any, variation: int) -> Goals:
-    """Goals of a variation; what a load draws at random follows from the variation's number."""
+    """Return the goals of a variation; its number decides what a load draws at random."""
     if isinstance(params, Conductivity):
         return conductivity(params, conducts=draws.conducts(params, variation))
     if isinstance(params, Genetics):

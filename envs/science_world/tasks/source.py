@@ -32,7 +32,7 @@ class Variation:
 
 
 def choose_tasks(tasks: str | Iterable[str] | None, size: str) -> tuple[str, ...]:
-    """Ids of the tasks that a setting names.
+    """Return the ids of the tasks that a setting names.
 
     Args:
         tasks: Ids, names or topics ("Electricity"), or one of them; None for all.
@@ -76,11 +76,11 @@ class Variations:
         return make_variations, (self.tasks, self.size)
 
     def sizes(self) -> Mapping[str, int | None]:
-        """Number of variations per split."""
+        """Return the number of variations per split."""
         return {split: ends[-1] for split, ends in self._ends.items()}
 
     def task(self, split: str, index: int) -> Task[Variation]:
-        """The variation at ``index``."""
+        """Return the variation at ``index``."""
         ends = self._ends[split]
         at = bisect_right(ends, index)
         first = ends[at - 1] if at else 0
@@ -88,7 +88,7 @@ class Variations:
         return Task(f"{payload.kind.name}/{payload.number}", split, index, payload)
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """The index that a task id names."""
+        """Return the index that a task id names."""
         name, _, number = task_id.rpartition("/")
         for at, task in enumerate(self.tasks):
             if find_kind(task).name == name and number.isascii() and number.isdigit():
@@ -117,5 +117,5 @@ def _fits_kitchen(params: object) -> bool:
 
 @lru_cache(maxsize=32)
 def make_variations(tasks: tuple[str, ...], size: str) -> Variations:
-    """The variations of some tasks; one object per choice."""
+    """Return the variations of some tasks; one object per choice."""
     return Variations(tasks, size)

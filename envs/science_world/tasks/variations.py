@@ -68,7 +68,7 @@ _START_TEMPERATURE = 10
 
 
 def list_state_changes() -> list[StateChange]:
-    """1-1 to 1-4: every substance with the stove whole, then broken."""
+    """Return the variations of 1-1 to 1-4: every substance with the stove whole, then broken."""
     return [
         StateChange(name, sink_broken, stove_broken)
         for name, sink_broken in _SUBSTANCES
@@ -77,7 +77,7 @@ def list_state_changes() -> list[StateChange]:
 
 
 def list_temperatures() -> list[Thermometer]:
-    """2-1: objects, thresholds and boxes in every combination, thinned to 2 %."""
+    """Return the variations of 2-1: all combinations of objects and boxes, thinned to 2 %."""
     objects = sorted(
         (
             (name, place, around, draw)
@@ -98,7 +98,7 @@ def list_temperatures() -> list[Thermometer]:
 
 
 def list_known_meltings() -> list[Melting]:
-    """2-2: seven substances; half of the combinations."""
+    """Return the variations of 2-2: seven substances; half of the combinations."""
     objects = sorted(
         ((name, row) for row in range(len(MELTING_THRESHOLDS)) for name in KNOWN_MELTING),
         key=lambda found: found[0],
@@ -110,7 +110,7 @@ def list_known_meltings() -> list[Melting]:
 
 
 def list_unknown_meltings() -> list[Melting]:
-    """2-3: unknown substances, called by their state at the start; 2 % of the combinations."""
+    """Return the variations of 2-3: substances named by their state; 2 % of the combinations."""
     objects = sorted(
         (
             (unknown_name(letter), letter, row)
@@ -129,7 +129,7 @@ def list_unknown_meltings() -> list[Melting]:
 
 
 def unknown_name(letter: str) -> str:
-    """Name of an unknown substance at 10 degrees."""
+    """Return the name of an unknown substance at 10 degrees."""
     state = "solid" if UNKNOWN_MELTING[letter] > _START_TEMPERATURE else "liquid"
     return f"{state} unknown substance {letter}"
 
@@ -139,7 +139,7 @@ def _melting_choices() -> list[tuple[int, str, str]]:
 
 
 def _thinned(count: int, share: float) -> list[int]:
-    """Which of ``count`` combinations remain: a share of each split, shuffled in a fixed way."""
+    """Return which of ``count`` combinations remain: a fixed random share of each split."""
     random = JavaRandom(5)
     half, three_quarters = int(count * 0.5), int(count * 0.75)
     parts: Sequence[range] = (
@@ -176,12 +176,12 @@ _CONDUCTIVE = {
 
 
 def list_powered_parts() -> list[Power]:
-    """3-1: any source will do."""
+    """Return the variations of 3-1: any source will do."""
     return [Power(part, *sources) for part, sources in _circuits()]
 
 
 def list_powered_parts_by_source() -> list[Power]:
-    """3-2: in turn the renewable and the other source are asked."""
+    """Return the variations of 3-2: in turn the renewable and the other source are asked."""
     return [
         Power(part, *sources, use=sources[index % 2])
         for index, (part, sources) in enumerate(_circuits())
@@ -189,7 +189,7 @@ def list_powered_parts_by_source() -> list[Power]:
 
 
 def list_known_conductors() -> list[Conductivity]:
-    """3-3: twelve things in three rooms."""
+    """Return the variations of 3-3: twelve things in three rooms."""
     found = sorted(
         ((name, place) for place in ("workshop", "kitchen", "living room") for name in _CONDUCTIVE),
         key=lambda item: item[0],
@@ -203,7 +203,7 @@ def list_known_conductors() -> list[Conductivity]:
 
 
 def list_unknown_conductors() -> list[Conductivity]:
-    """3-4: whether the substance conducts is drawn when a task is loaded."""
+    """Return the variations of 3-4: each load draws whether the substance conducts."""
     return [
         Conductivity(f"unknown substance {letter}", "workshop", None, part, yes, no)
         for letter in UNKNOWN_LETTERS
@@ -260,7 +260,7 @@ _THREE_STAGES = ("frog", "common toad", "elephant", "brown bear", "beaver", "wol
 
 
 def list_finds() -> list[Find]:
-    """4-1 to 4-4: ten groups of living things, five rooms, six boxes."""
+    """Return the variations of 4-1 to 4-4: ten groups of living things, five rooms, six boxes."""
     return [
         Find(
             tuple(JavaRandom(group).shuffled(ANIMALS)[:3]),
@@ -276,7 +276,7 @@ def list_finds() -> list[Find]:
 
 
 def list_growths() -> list[Grow]:
-    """5-1 and 5-2: seven seeds, six rooms, three kinds of pots."""
+    """Return the variations of 5-1 and 5-2: seven seeds, six rooms, three kinds of pots."""
     return [
         Grow(seed, place, pots)
         for seed in PLANTS[:7]
@@ -286,14 +286,14 @@ def list_growths() -> list[Grow]:
 
 
 def list_lifespans() -> list[Lifespan]:
-    """7-1 to 7-3: one animal of each group, in a fixed random order."""
+    """Return the variations of 7-1 to 7-3: one animal of each group, in a fixed random order."""
     return JavaRandom(0).shuffled(
         Lifespan(long, medium, short) for long in _LONG for medium in _MEDIUM for short in _SHORT
     )
 
 
 def list_animal_stages() -> list[AnimalStages]:
-    """8-1: fourteen animals in a fixed random order, each among five others."""
+    """Return the variations of 8-1: fourteen animals, shuffled, each among five others."""
     return JavaRandom(1).shuffled(
         AnimalStages(
             animal,
@@ -305,7 +305,7 @@ def list_animal_stages() -> list[AnimalStages]:
 
 
 def list_plant_stages() -> list[PlantStages]:
-    """8-2: ten fruit plants."""
+    """Return the variations of 8-2: ten fruit plants."""
     return [
         PlantStages(plant, JavaRandom(seed).shuffled(ANIMALS)[0], group)
         for group, (plant, seed) in enumerate(FRUIT_PLANTS)
@@ -348,7 +348,7 @@ EXTRA_PLACES = ("paint cupboard", "paint closet", "desk")
 
 
 def list_mixtures() -> list[Mix]:
-    """6-1: the recipes of each split, in the kitchen and then in the workshop."""
+    """Return the variations of 6-1: the recipes of each split, per room."""
     return [
         Mix(result, ingredients, place)
         for recipes in _RECIPES
@@ -358,7 +358,7 @@ def list_mixtures() -> list[Mix]:
 
 
 def list_paints() -> list[Paint]:
-    """6-2 and 6-3: six rows of colours, two rooms, three places for the cups."""
+    """Return the variations of 6-2 and 6-3: six rows of colours in two rooms."""
     return [
         Paint(
             f"{secondary} paint",
@@ -400,27 +400,27 @@ _GENETICS_BOXES = BOX_PAIRS[:3]
 
 
 def list_angles() -> list[Planes]:
-    """9-1: planes of eight angles."""
+    """Return the variations of 9-1: planes of eight angles."""
     return _pairs(ANGLES, 5.0, ("shallowest", "steepest"))
 
 
 def list_named_surfaces() -> list[Planes]:
-    """9-2: planes of known materials."""
+    """Return the variations of 9-2: planes of known materials."""
     return _pairs(_with_friction(JavaRandom(3).shuffled(SURFACES)), 0.05, ("most", "least"))
 
 
 def list_unnamed_surfaces() -> list[Planes]:
-    """9-3: planes of unknown materials."""
+    """Return the variations of 9-3: planes of unknown materials."""
     return _pairs(_with_friction(JavaRandom(4).shuffled(UNKNOWN_SURFACES)), 0.05, ("most", "least"))
 
 
 def list_pea_traits() -> list[Genetics]:
-    """10-1: traits of the pea."""
+    """Return the variations of 10-1: traits of the pea."""
     return _genetics("pea", _PEA_TRAITS, 0)
 
 
 def list_unknown_traits() -> list[Genetics]:
-    """10-2: traits of four unknown plants."""
+    """Return the variations of 10-2: traits of four unknown plants."""
     found: list[Genetics] = []
     for number, plant in enumerate(UNKNOWN_PLANTS):
         found += _genetics(plant, tuple(TRAITS[plant]), 8 * number)
@@ -434,7 +434,7 @@ def _with_friction(surfaces: Iterable[str]) -> list[tuple[str, float]]:
 def _pairs(
     planes: Sequence[tuple[str, float]], least: float, asked: tuple[str, str]
 ) -> list[Planes]:
-    """Ordered pairs that differ by more than ``least``, with each block, asked in turn."""
+    """Return ordered pairs that differ by more than ``least``, with each block, asked in turn."""
     found = [
         (first, second, block)
         for first in planes

@@ -21,14 +21,14 @@ Look = Callable[[HouseState, int, bool], str]
 
 
 def describe(house: HouseState, o: int, detailed: bool = False) -> str:
-    """What is seen of an object, at a glance or when looked at."""
+    """Return what is seen of an object, at a glance or when looked at."""
     if o >= TERMINALS:
         return _terminal(house, o, detailed)
     return LOOKS[house.kind[o].look](house, o, detailed)
 
 
 def sort_by_name(house: HouseState, objects: Iterable[int]) -> list[int]:
-    """Objects, given as they stand, in the order of listings: by plain name, then by creation."""
+    """Return objects in the order of listings: by plain name, then as given or by creation."""
     name, uid = house.name, house.uid
     if house.by_arrival:
         return sorted(objects, key=name.__getitem__)
@@ -36,19 +36,19 @@ def sort_by_name(house: HouseState, objects: Iterable[int]) -> list[int]:
 
 
 def describe_in_line(house: HouseState, objects: Iterable[int]) -> str:
-    """Descriptions in one line; ``nothing`` when there are none."""
+    """Return the descriptions in one line; ``nothing`` when there are none."""
     shown = [LOOKS[house.kind[o].look](house, o, False) for o in sort_by_name(house, objects)]
     return ", ".join(shown) or "nothing"
 
 
 def describe_in_lines(house: HouseState, objects: Iterable[int]) -> str:
-    """Descriptions one a line, indented; ``nothing`` when there are none."""
+    """Return the descriptions one a line, indented; ``nothing`` when there are none."""
     shown = [LOOKS[house.kind[o].look](house, o, False) for o in sort_by_name(house, objects)]
     return "".join(f"\t{text}\n" for text in shown) or "\tnothing"
 
 
 def describe_portal(house: HouseState, portal: int, view: int) -> str:
-    """A door or drain as seen from ``view`` (a place)."""
+    """Return a door or drain as seen from ``view`` (a place)."""
     opened = "open" if house.open[portal] else "closed"
     if house.kind[portal].key == "drain":
         return f"A drain, which is {opened}"
@@ -58,9 +58,6 @@ def describe_portal(house: HouseState, portal: int, view: int) -> str:
         ends = f"{house.name[source]} to the {house.name[target]}"
         return f"A door that connects the {ends} (that is {opened})"
     return f"A door to the {house.name[end]} (that is {opened})"
-
-
-# ---------------------------------------------------------------------- simple things
 
 
 def _with_article(article: str) -> Look:
@@ -85,9 +82,6 @@ def _name(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - o
 
 def _agent(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     return "the agent"
-
-
-# ---------------------------------------------------------------------- containers
 
 
 def _cup(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
@@ -125,9 +119,6 @@ def _drawer(house: HouseState, o: int, detailed: bool) -> str:
     if not house.open[o]:
         return f"{name}.  The drawer is closed."
     return f"{name}. {_contents(house, o, 'In', True)}"
-
-
-# ---------------------------------------------------------------------- appliances, basins
 
 
 def _turned(house: HouseState, o: int) -> str:
@@ -168,9 +159,6 @@ def _toilet(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 -
 
 def _portal(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     return describe_portal(house, o, house.note[o].source)
-
-
-# ---------------------------------------------------------------------- instruments, electricity
 
 
 def _thermometer(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
@@ -219,9 +207,6 @@ def _wire(house: HouseState, o: int, detailed: bool) -> str:
     return f"a {full_name(house, o)}{_terminals(house, o) if detailed else ''}"
 
 
-# ---------------------------------------------------------------------- documents, planes
-
-
 def _picture(house: HouseState, o: int, detailed: bool) -> str:
     text = f"a {full_name(house, o)}"
     if not detailed:
@@ -264,9 +249,6 @@ def _spot(position: float | None) -> str:
     return f" approximately {whole_number(100 - 100 * position)}% down the plane"
 
 
-# ---------------------------------------------------------------------- living things
-
-
 def _plant(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     life, name = house.life[o], plant_name(house, o)
     if life.dead:
@@ -300,9 +282,6 @@ def _pollen(house: HouseState, o: int, detailed: bool) -> str:
 def _bee(house: HouseState, o: int, detailed: bool) -> str:
     covered = detailed and any("pollen" in house.kind[k].tags for k in house.kids[o])
     return f"a {full_name(house, o)}{', that is covered in pollen' if covered else ''}"
-
-
-# ---------------------------------------------------------------------- places
 
 
 def _room(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature

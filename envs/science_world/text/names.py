@@ -7,14 +7,14 @@ from ..objects.records import CYCLES, Slope, show_trait
 
 
 def burning_name(house: HouseState, o: int, name: str) -> str:
-    """``name`` with what fire did to the object."""
+    """Return ``name`` with what fire did to the object."""
     if house.burning[o]:
         return f"{name} (on fire)"
     return f"burned {name}" if house.burnt[o] else name
 
 
 def full_name(house: HouseState, o: int) -> str:
-    """The descriptive name: the plain name unless the object burnt, lives or joins places."""
+    """Return the plain name unless the object burnt, lives or joins places."""
     if o >= TERMINALS:
         return terminal_name(house, o)
     k = house.kind[o]
@@ -29,14 +29,14 @@ def full_name(house: HouseState, o: int) -> str:
 
 
 def terminal_name(house: HouseState, handle: int) -> str:
-    """``anode``, ``cathode``, ``terminal 1`` or ``terminal 2``."""
+    """Return ``anode``, ``cathode``, ``terminal 1`` or ``terminal 2``."""
     if house.kind[terminal_owner(handle)].poles == "polar":
         return "cathode" if handle & 1 else "anode"
     return "terminal 2" if handle & 1 else "terminal 1"
 
 
 def stage_name(house: HouseState, animal: int) -> str:
-    """An animal by its stage: "dove egg", "baby wolf", "tadpole"."""
+    """Return an animal by its stage: "dove egg", "baby wolf", "tadpole"."""
     k = house.kind[animal]
     stage, fixed, _ = CYCLES[k.cycle][house.life[animal].stage]
     if fixed:
@@ -45,20 +45,20 @@ def stage_name(house: HouseState, animal: int) -> str:
 
 
 def plant_name(house: HouseState, plant: int) -> str:
-    """A plant as seed, tree or plant: "apple tree", "pea seed"."""
+    """Return a plant as seed, tree or plant: "apple tree", "pea seed"."""
     k = house.kind[plant]
     grown = "tree" if k.look == "tree" else "plant"
     return burning_name(house, plant, f"{k.species} {grown if house.life[plant].stage else 'seed'}")
 
 
 def whole_number(value: float) -> str:
-    """A number without decimals, halves away from zero, the sign kept."""
+    """Return a number without decimals, halves away from zero, the sign kept."""
     digits = str(int(abs(value) + 0.5))
     return f"-{digits}" if value < 0 else digits
 
 
 def other_end(house: HouseState, portal: int, view: int) -> int | None:
-    """The end of a door that is not ``view`` (or in it); None when seen from elsewhere."""
+    """Return the end of a door that is not ``view`` (or in it); None when seen from elsewhere."""
     source, target = house.note[portal]
     if view == source:
         return target
@@ -70,7 +70,7 @@ def other_end(house: HouseState, portal: int, view: int) -> int | None:
 
 
 def plane_name(house: HouseState, o: int) -> str:
-    """An inclined plane with its letter and, unless it is plain, its surface."""
+    """Return an inclined plane with its letter and, unless it is plain, its surface."""
     slope: Slope | None = house.note[o]
     if slope is None:
         return house.name[o]
@@ -87,7 +87,7 @@ def _shown(house: HouseState, plant: int, *traits: str) -> list[str]:
 
 
 def plant_traits(house: HouseState, plant: int) -> str:
-    """The traits in a plant's description, spaced as the original has them."""
+    """Return the traits in a plant's description, spaced as the original has them."""
     stage, pea = house.stage(plant), house.kind[plant].species == "pea"
     if stage == "seed":
         seen = " ".join(_shown(house, plant, "seed shape", "seed color"))
@@ -101,5 +101,5 @@ def plant_traits(house: HouseState, plant: int) -> str:
 
 
 def flower_traits(house: HouseState, flower: int) -> str:
-    """Size and colour of a flower, of plants that have genes."""
+    """Return the size and colour of a flower, of plants that have genes."""
     return " ".join(_shown(house, house.life[flower].plant, "flower size", "flower color"))

@@ -28,21 +28,21 @@ class Names(NamedTuple):
 
 
 _KNOWN: dict[tuple[object, ...], Names] = {}
-_MOST_KNOWN = 20_000
+_MAX_KNOWN = 20_000
 
 
 def clean(text: str) -> str:
-    """Lower case, single blanks, without articles."""
+    """Return a text in lower case, with single blanks and without articles."""
     return " ".join(word for word in text.lower().split() if word not in STOP_WORDS)
 
 
 def list_names(house: HouseState, o: int, view: int) -> tuple[str, ...]:
-    """Names of an object or terminal, without its container; doors as seen from ``view``."""
+    """Return the names of an object or terminal, alone; doors as seen from ``view``."""
     return find_names(house, o, view).listed
 
 
 def find_names(house: HouseState, o: int, view: int) -> Names:
-    """:func:`names_of`, also in the parser's form; what they depend on is looked up."""
+    """Return the names in both forms; those of objects that look alike are looked up."""
     if o >= TERMINALS:
         owner = house.name[terminal_owner(o)]
         key: tuple[object, ...] = (terminal_name(house, o), owner)
@@ -60,7 +60,7 @@ def find_names(house: HouseState, o: int, view: int) -> Names:
 
 
 def _learn(key: tuple[object, ...], names: list[str]) -> Names:
-    if len(_KNOWN) > _MOST_KNOWN:
+    if len(_KNOWN) > _MAX_KNOWN:
         _KNOWN.clear()
     listed = tuple(dict.fromkeys(name.lower() for name in names if name.strip()))
     parsed = tuple(dict.fromkeys(clean(name) for name in listed if len(name) > 1))
@@ -69,12 +69,12 @@ def _learn(key: tuple[object, ...], names: list[str]) -> Names:
 
 
 def container_of(house: HouseState, o: int) -> int:
-    """The direct container of an object or terminal."""
+    """Return the direct container of an object or terminal."""
     return terminal_owner(o) if o >= TERMINALS else house.parent[o]
 
 
 def list_long_names(house: HouseState, o: int, view: int) -> list[str]:
-    """All names: the plain ones, and each with "in" and "on" its direct container, sorted."""
+    """Return all names: the plain ones, and each with "in" and "on" its container, sorted."""
     own = list_names(house, o, view)
     names = set(own)
     container = container_of(house, o)
@@ -87,12 +87,12 @@ def list_long_names(house: HouseState, o: int, view: int) -> list[str]:
 
 
 def container_names(house: HouseState, container: int) -> tuple[str, ...]:
-    """Names of an object as the container of another."""
+    """Return the names of an object as the container of another."""
     return list_names(house, container, NONE)
 
 
 def name_door(house: HouseState, portal: int, view: int) -> str:
-    """The one name that lists of actions use for a door or drain."""
+    """Return the one name that lists of actions use for a door or drain."""
     end = other_end(house, portal, view)
     name = house.name[portal]
     if end is not None:
@@ -106,7 +106,7 @@ def _terminal(name: object, owner: object) -> list[str]:
 
 
 def _ends(house: HouseState, portal: int, view: int) -> tuple[str, ...]:
-    """What the names of a door or drain depend on: the place it leads to, or both its ends."""
+    """Return what the names of a door or drain depend on: where it leads, or both its ends."""
     source, target = house.note[portal]
     if house.kind[portal].key == "drain":
         around = (house.parent[source], house.parent[target])

@@ -43,8 +43,6 @@ class Actor:
         self.params = params
         self.variation = variation
 
-    # ------------------------------------------------------------------ looking
-
     @property
     def done(self) -> int:
         """How many ordered goals are done."""
@@ -63,49 +61,49 @@ class Actor:
         return self.house.name[self.house.here()]
 
     def all_things(self) -> Iterator[int]:
-        """Everything in the agent's place first, then in the other places, near ones first."""
+        """Return everything in the agent's place, then in the other places, near ones first."""
         for place in self.places_by_distance():
             yield from self.house.inside(place)
 
     def named(self, *names: str) -> Iterator[int]:
-        """Things of a plain name anywhere, nearest first."""
+        """Return the things of a plain name anywhere, nearest first."""
         return (thing for thing in self.all_things() if self.house.name[thing] in names)
 
     def first(self, *names: str) -> int:
-        """The nearest thing of a plain name; NONE when there is none."""
+        """Return the nearest thing of a plain name; NONE when there is none."""
         return next(self.named(*names), NONE)
 
     def in_place(self, place: str, *names: str) -> int:
-        """The first thing of a name within a place; NONE when there is none."""
+        """Return the first thing of a name within a place; NONE when there is none."""
         house = self.house
         found = (o for o in house.inside(house.places[place]) if house.name[o] in names)
         return next(found, NONE)
 
     def place_name(self, thing: int) -> str:
-        """Name of the place that a thing is in; empty when in none."""
+        """Return the name of the place that a thing is in; empty when in none."""
         place = NONE if thing == NONE else self.house.place_of(thing)
         return "" if place == NONE else self.house.name[place]
 
     def held(self, thing: int) -> bool:
-        """Whether the agent carries a thing, in its hands or in something there."""
+        """Return whether the agent carries a thing, in its hands or in something there."""
         return self.house.inventory in self.house.holders(thing)
 
     def did(self, deed: str, *names: str) -> int:
-        """How often something with these names was done: "use", "read", "look at"."""
+        """Return how often something with these names was done: "use", "read", "look at"."""
         goals = self.house.goals
         deeds = goals.progress.deeds if isinstance(goals, TaskState) else []
         return sum(done[0] == deed and done[-len(names) :] == names for done in deeds)
 
     def looked(self, thing: int) -> int:
-        """How often a thing was looked at, by its shown name."""
+        """Return how often a thing was looked at, by its shown name."""
         return self.did("look at", full_name(self.house, thing).lower())
 
     def places_by_distance(self) -> Iterable[int]:
-        """Places, the agent's own first."""
+        """Return the places, the agent's own first."""
         return self._tree()
 
     def _tree(self) -> dict[int, int]:
-        """Per place that can be reached the place from where it is entered, in walking order."""
+        """Return, per place that can be reached, the place from where it is entered."""
         house = self.house
         start = house.here()
         came_from = {start: NONE}
@@ -121,8 +119,6 @@ class Actor:
                     came_from[target] = place
                     queue.append(target)
         return came_from
-
-    # ------------------------------------------------------------------ steps
 
     def at(self, place: str) -> Step:
         """Be in a place; where there is none (a thing is gone), time passes."""
@@ -220,10 +216,8 @@ class Actor:
         """Let time pass: two ticks, or eleven."""
         return Intent("wait" if long else "wait1")
 
-    # ------------------------------------------------------------------ water
-
     def water(self) -> int:
-        """Water alone in something that can be carried; NONE when there is none."""
+        """Return water alone in something that can be carried; NONE when there is none."""
         house = self.house
         for water in self.named("water"):
             cup = house.parent[water]
@@ -248,7 +242,7 @@ class Actor:
         return self.put(cup, sink)
 
     def empty_cup(self, place: str = "") -> int:
-        """The nearest empty open cup: one carried, one in ``place``, or any; NONE if none."""
+        """Return the nearest empty open cup: carried, in ``place``, or any; NONE if none."""
         house = self.house
         cups = [
             thing

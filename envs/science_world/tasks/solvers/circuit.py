@@ -13,7 +13,7 @@ Ring = Sequence[tuple[int, int]]
 
 
 def power(a: Actor) -> Step:
-    """3-1 and 3-2: source anode to the part's cathode and back, by two wires."""
+    """Solve 3-1 and 3-2: source anode to the part's cathode and back, by two wires."""
     params: Power = a.params
     part = a.subject if a.done else a.first(params.part)
     if not a.done:
@@ -32,7 +32,7 @@ def power(a: Actor) -> Step:
 
 
 def _ring(part: int, source: int) -> Ring:
-    """The source's anode to the part's cathode, and the other way round."""
+    """Return the source's anode to the part's cathode, and the other way round."""
     return (
         (terminal(source, 0), terminal(part, 1)),
         (terminal(part, 0), terminal(source, 1)),
@@ -40,7 +40,7 @@ def _ring(part: int, source: int) -> Ring:
 
 
 def wires_between(a: Actor, ring: Ring) -> list[int]:
-    """A wire for each pair of terminals: one that touches either of them, or a free one.
+    """Return a wire for each pair of terminals: one that touches either of them, or a free one.
 
     The list is shorter than the ring where there are not wires enough.
     """

@@ -15,7 +15,7 @@ _THIRSTY = 12
 
 
 def grow_plant(a: Actor) -> Step:
-    """5-1: one seed in soil, watered until it flowers."""
+    """Solve 5-1: one seed in soil, watered until it flowers."""
     if step := _sown(a, 1):
         return step
     plants = _plants(a)
@@ -24,7 +24,7 @@ def grow_plant(a: Actor) -> Step:
 
 
 def grow_fruit(a: Actor) -> Step:
-    """5-2: two plants; pollen is carried by hand from one flower to the other.
+    """Solve 5-2: two plants; pollen is carried by hand from one flower to the other.
 
     The orange that the agent carries would do for an orange; it is not the one that was grown.
     """
@@ -38,7 +38,7 @@ def grow_fruit(a: Actor) -> Step:
 
 
 def genetics(a: Actor) -> Step:
-    """10-1 and 10-2: cross the two seeds; what the offspring shows is dominant."""
+    """Solve 10-1 and 10-2: cross the two seeds; what the offspring shows is dominant."""
     params: Genetics = a.params
     box = params.box_dominant if params.dominant else params.box_recessive
     offspring = [plant for plant in _of_species(a) if _is_mixed(a, plant)]
@@ -47,7 +47,7 @@ def genetics(a: Actor) -> Step:
 
 
 def _is_mixed(a: Actor, plant: int) -> bool:
-    """Whether a plant has one allele of each kind of the asked trait."""
+    """Return whether a plant has one allele of each kind of the asked trait."""
     genes = a.house.genes(plant) or ()
     return any(trait == a.params.trait and one != two for trait, one, two in genes)
 
@@ -85,7 +85,7 @@ def _species(a: Actor) -> str:
 
 
 def _of_species(a: Actor) -> list[int]:
-    """Plants of the species in the greenhouse, seeds too."""
+    """Return the plants of the species in the greenhouse, seeds too."""
     house, species = a.house, _species(a)
     return [
         thing
@@ -95,13 +95,13 @@ def _of_species(a: Actor) -> list[int]:
 
 
 def _plants(a: Actor) -> list[int]:
-    """Plants of the species that stand in a pot."""
+    """Return the plants of the species that stand in a pot."""
     house = a.house
     return [o for o in _of_species(a) if house.kind[house.parent[o]].key == _POT]
 
 
 def _pots(a: Actor) -> list[int]:
-    """The flower pots of the greenhouse in the order of their numbers."""
+    """Return the flower pots of the greenhouse in the order of their numbers."""
     house = a.house
     pots = [o for o in house.inside(house.places[_GREENHOUSE]) if house.kind[o].key == _POT]
     return sorted(pots, key=lambda pot: house.name[pot])
@@ -112,7 +112,7 @@ def _has_plant(a: Actor, pot: int) -> bool:
 
 
 def _empty_pots(a: Actor) -> list[int]:
-    """Pots without a plant, those with soil first."""
+    """Return the pots without a plant, those with soil first."""
     house = a.house
     empty = [pot for pot in _pots(a) if not _has_plant(a, pot)]
     return sorted(empty, key=lambda pot: all(house.name[o] != "soil" for o in house.kids[pot]))
@@ -175,7 +175,7 @@ def _watered(a: Actor, pot: int) -> Step:
 
 
 def _may_rest(a: Actor, plants: Iterable[int]) -> bool:
-    """Whether eleven ticks can pass: no plant is about to be done."""
+    """Return whether eleven ticks can pass: no plant is about to be done."""
     return all(a.house.stage(plant) != "reproducing" for plant in plants)
 
 

@@ -12,19 +12,19 @@ _LONG_WAIT = 11
 
 
 def find_dead(a: Actor) -> Step:
-    """4-2: the orange that the agent carries will do."""
+    """Solve 4-2: the orange that the agent carries will do."""
     thing = a.subject if a.done else a.first("orange")
     return a.focus(thing) or _to_box(a, thing)
 
 
 def find_animal(a: Actor) -> Step:
-    """4-1 and 4-4: one of the animals outside."""
+    """Solve 4-1 and 4-4: one of the animals outside."""
     thing = a.subject if a.done else _tagged(a, "animal")
     return (None if a.done else a.focus(thing)) or _to_box(a, thing)
 
 
 def find_plant(a: Actor) -> Step:
-    """4-3: one of the plants in the greenhouse, carried in its pot."""
+    """Solve 4-3: one of the plants in the greenhouse, carried in its pot."""
     thing = a.subject if a.done else _tagged(a, "plant")
     pot = a.house.parent[thing]
     in_pot = a.house.kind[pot].refer == "cup"
@@ -32,7 +32,7 @@ def find_plant(a: Actor) -> Step:
 
 
 def _tagged(a: Actor, tag: str) -> int:
-    """The nearest thing of a group that is no bee."""
+    """Return the nearest thing of a group that is no bee."""
     kinds = a.house.kind
     found = (o for o in a.all_things() if tag in kinds[o].tags and "bee" not in kinds[o].tags)
     return next(found, NONE)
@@ -43,24 +43,24 @@ def _to_box(a: Actor, thing: int) -> Step:
 
 
 def longest(a: Actor) -> Step:
-    """7-1."""
+    """Solve 7-1."""
     params: Lifespan = a.params
     return a.focus(a.in_place("outside", params.long))
 
 
 def shortest(a: Actor) -> Step:
-    """7-2."""
+    """Solve 7-2."""
     params: Lifespan = a.params
     return a.focus(a.in_place("outside", params.short))
 
 
 def longest_then_shortest(a: Actor) -> Step:
-    """7-3."""
+    """Solve 7-3."""
     return shortest(a) if a.done else longest(a)
 
 
 def animal_stages(a: Actor) -> Step:
-    """8-1: wait until the animal is in the next stage."""
+    """Solve 8-1: wait until the animal is in the next stage."""
     params: AnimalStages = a.params
     animal = a.in_place("outside", params.animal)
     wanted = animal_stage_names(params.animal)[a.done]
@@ -74,7 +74,7 @@ def animal_stages(a: Actor) -> Step:
 
 
 def plant_stages(a: Actor) -> Step:
-    """8-2: focus on a plant that is in the next stage."""
+    """Solve 8-2: focus on a plant that is in the next stage."""
     params: PlantStages = a.params
     house = a.house
     if step := a.at("outside"):

@@ -12,7 +12,7 @@ _OVEN_REACHES = 400.0
 
 
 def _substance(a: Actor) -> int:
-    """The substance of the task: what is in focus, or else the nearest that has the name."""
+    """Return the substance of the task: what is in focus, or else the nearest that has the name."""
     if a.done:
         return a.subject
     name = a.params.substance if isinstance(a.params, StateChange) else a.params.object
@@ -36,7 +36,7 @@ def _heater(a: Actor, target: float) -> int:
 
 
 def _cooler(a: Actor, target: float) -> int:
-    """A freezer that is cold enough."""
+    """Return a freezer that is cold enough."""
     if target > -10.0:
         return a.in_place("kitchen", "freezer")
     return a.in_place("workshop", "ultra low temperature freezer")
@@ -53,7 +53,7 @@ def _melting_point(a: Actor, thing: int) -> float:
 
 
 def boil(a: Actor) -> Step:
-    """1-1: into the oven or the furnace until it is gas or burns."""
+    """Solve 1-1: into the oven or the furnace until it is gas or burns."""
     if step := _focus_first(a):
         return step
     thing = _substance(a)
@@ -64,7 +64,7 @@ def boil(a: Actor) -> Step:
 
 
 def melt(a: Actor) -> Step:
-    """1-2: frozen first when it is a liquid, then warmed."""
+    """Solve 1-2: frozen first when it is a liquid, then warmed."""
     if step := _focus_first(a):
         return step
     thing = _substance(a)
@@ -75,7 +75,7 @@ def melt(a: Actor) -> Step:
 
 
 def freeze(a: Actor) -> Step:
-    """1-3: melted first when it is solid, in a pot that can be carried while it is hot."""
+    """Solve 1-3: melted first when it is solid, in a pot that can be carried while it is hot."""
     if step := _focus_first(a):
         return step
     thing = _substance(a)
@@ -87,7 +87,7 @@ def freeze(a: Actor) -> Step:
 
 
 def _pot(a: Actor, thing: int) -> int:
-    """The metal pot: the one that holds the thing, or the nearest empty one."""
+    """Return the metal pot: the one that holds the thing, or the nearest empty one."""
     house = a.house
     if house.kind[house.parent[thing]].key == "metal pot":
         return house.parent[thing]
@@ -96,7 +96,7 @@ def _pot(a: Actor, thing: int) -> int:
 
 
 def change_state(a: Actor) -> Step:
-    """1-4: liquids freeze or boil, solids melt; the oven does most of it."""
+    """Solve 1-4: liquids freeze or boil, solids melt; the oven does most of it."""
     if step := _focus_first(a):
         return step
     thing = _substance(a)
@@ -108,7 +108,7 @@ def change_state(a: Actor) -> Step:
 
 
 def use_thermometer(a: Actor) -> Step:
-    """2-1: the temperature is read off the house when the thing is next to the box."""
+    """Solve 2-1: the temperature is read off the house when the thing is next to the box."""
     params: Thermometer = a.params
     if a.done == 0:
         return _take_thermometer(a)
@@ -140,7 +140,7 @@ def _measure(a: Actor, thing: int) -> Step:
 
 
 def measure_melting(a: Actor) -> Step:
-    """2-2 and 2-3: warm or cool the substance until its state at the threshold is known."""
+    """Solve 2-2 and 2-3: warm or cool the substance until its state at the threshold is known."""
     params: Melting = a.params
     if a.done == 0:
         return _take_thermometer(a)

@@ -20,7 +20,7 @@ _LOOKS = 3
 
 
 def planes(a: Actor) -> Step:
-    """9-1 to 9-3: let the block slide for a while on each plane, then focus on the right one."""
+    """Solve 9-1 to 9-3: let the block slide on each plane, then focus on the right one."""
     params: Planes = a.params
     house = a.house
     found: dict[str, int] = {}
@@ -52,7 +52,7 @@ def _watch(a: Actor, block: int, plane: int) -> Step:
 
 
 def conductivity(a: Actor) -> Step:
-    """3-3 and 3-4: see whether a bulb goes on behind the thing, then put it into its box."""
+    """Solve 3-3 and 3-4: see whether a bulb goes on behind the thing, then put it into its box."""
     params: Conductivity = a.params
     right = params.box_yes if conducts(params, a.variation) else params.box_no
     box = a.in_place(_WORKSHOP, right)
@@ -98,7 +98,7 @@ def _tried(a: Actor, thing: int) -> Step:
 
 
 def _bulb(a: Actor) -> int:
-    """The nearest light bulb of the workshop."""
+    """Return the nearest light bulb of the workshop."""
     house = a.house
     things = house.inside(house.places[_WORKSHOP])
     return next((thing for thing in things if "bulb" in house.kind[thing].tags), NONE)

@@ -10,7 +10,7 @@ _STUDIO = "art studio"
 
 
 def mix(a: Actor) -> Step:
-    """6-1: read what is needed; then all ingredients alone in one container, mixed."""
+    """Solve 6-1: read what is needed; then all ingredients alone in one container, mixed."""
     params: Mix = a.params
     result = a.first(params.result)
     if result != NONE:
@@ -22,13 +22,13 @@ def mix(a: Actor) -> Step:
 
 
 def secondary(a: Actor) -> Step:
-    """6-2."""
+    """Solve 6-2."""
     params: Paint = a.params
     return _painted(a, params.secondary, params.secondary_of)
 
 
 def tertiary(a: Actor) -> Step:
-    """6-3: a second cup of the primary colour is in the studio's cupboard."""
+    """Solve 6-3: a second cup of the primary colour is in the studio's cupboard."""
     params: Paint = a.params
     if not a.done:
         return secondary(a)
@@ -51,7 +51,7 @@ def _painted(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
 
 
 def _cup_of(a: Actor, color: str) -> int:
-    """A cup of a paint: one that other paint is in already, else a full one in the studio."""
+    """Return a cup of a paint: one with other paint in it, else a full one in the studio."""
     house = a.house
     cups = [house.parent[paint] for paint in a.named(color) if _in_studio(a, paint)]
     cups.sort(key=lambda cup: -len(house.kids[cup]))
@@ -77,7 +77,7 @@ def _together(a: Actor, names: tuple[str, ...]) -> Step:
 
 
 def _bowl(a: Actor, names: tuple[str, ...]) -> int:
-    """The container with some of the ingredients and nothing else, or the nearest empty one."""
+    """Return the container with nothing but ingredients, or the nearest empty one."""
     house = a.house
     best, most = NONE, 0
     for thing in a.all_things():
@@ -90,7 +90,7 @@ def _bowl(a: Actor, names: tuple[str, ...]) -> int:
 
 
 def _is_source(a: Actor, cup: int, names: tuple[str, ...]) -> bool:
-    """Whether a cup with one liquid is where that liquid comes from, not where all is mixed."""
+    """Return whether a cup is where a liquid comes from, not where all is mixed."""
     house = a.house
     kids = house.kids[cup]
     return (
@@ -115,7 +115,7 @@ def _bring(a: Actor, name: str, bowl: int) -> Step:
 
 
 def _nearest(a: Actor, name: str) -> int:
-    """The nearest thing of a name; carried ones and solids first."""
+    """Return the nearest thing of a name; carried ones and solids first."""
     house = a.house
     found = list(a.named(name))
     alone = [

@@ -86,7 +86,7 @@ def plan_action(house: HouseState) -> str:
 
 
 def next_intent(house: HouseState) -> Intent:
-    """What the solver of the house's task does next.
+    """Return what the solver of the house's task does next.
 
     Raises:
         EpisodeError: The house has no task.
@@ -109,7 +109,7 @@ def next_intent(house: HouseState) -> Intent:
 
 
 def _begin_again(actor: Actor, goals: TaskState) -> Intent:
-    """The task's object is gone: with another one all begins anew, else nothing is left to do."""
+    """Begin anew where the task's object is gone and there is another one, else wait."""
     first = goals.goals.ordered[0]
     alone = isinstance(first, Find) and actor.first(first.name) == NONE
     return Intent("wait1" if alone else "reset task")

@@ -32,11 +32,11 @@ _NAMES = {
     "connect": "connect electrically",
     "disconnect": "disconnect electrically",
 }
-_MOST_TRIED = 10
+_MAX_TRIED = 10
 
 
 def write(house: HouseState, intent: Intent) -> str:
-    """Words for an action.
+    """Return the words for an action.
 
     Where an object has no name of its own, the words mean several things and the house will ask
     which; :func:`answer` knows.
@@ -58,7 +58,7 @@ def write(house: HouseState, intent: Intent) -> str:
 
 
 def answer(house: HouseState, intent: Intent) -> str:
-    """The answer to the house's question that means an action; an empty one if none does."""
+    """Return the answer to the house's question that means an action; an empty one if none does."""
     for number, match in enumerate(house.pending or ()):
         if _means(match, intent):
             return str(number)
@@ -80,7 +80,7 @@ class _Called:
         self._shared = Counter(name for o in reach for name in set(self._all(o)))
 
     def _all(self, o: int) -> list[str]:
-        """Names of a thing, and each with those of its container; shorter ones first."""
+        """Return the names of a thing, and each with those of its container; shorter ones first."""
         house = self._house
         own = sorted({clean(name) for name in list_names(house, o, self._view)}, key=_by_length)
         outer: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class _Called:
         return [*own, *(f"{name} in {holder}" for holder in inside for name in own)]
 
     def names(self, o: int) -> list[str]:
-        """Names of a thing, those that nothing else has first."""
+        """Return the names of a thing, those that nothing else has first."""
         found = self._all(o)
         if o < TERMINALS:
             # The usual name first, then short ones.
@@ -99,13 +99,13 @@ class _Called:
         return sorted(dict.fromkeys(found), key=lambda name: self._shared[name] != 1)
 
     def texts(self, template: str, things: tuple[int, ...]) -> Iterator[str]:
-        """Ways to put an action, the most likely ones first."""
-        lists = [self.names(thing)[:_MOST_TRIED] for thing in things]
+        """Return the ways to put an action, the most likely ones first."""
+        lists = [self.names(thing)[:_MAX_TRIED] for thing in things]
         if len(lists) == 1:
             yield from (template.format(name) for name in lists[0])
             return
         first, second = lists
-        for total in range(min(len(first) + len(second) - 1, _MOST_TRIED)):
+        for total in range(min(len(first) + len(second) - 1, _MAX_TRIED)):
             for at in range(total + 1):
                 if at < len(first) and total - at < len(second):
                     yield template.format(first[at], second[total - at])
