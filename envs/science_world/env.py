@@ -20,8 +20,6 @@ MAX_TURNS = {"full": 100, "micro": 40}
 MAX_CHARS = 20_000
 FULL = 100
 """Points of a solved task; a failed one has minus as many."""
-
-
 PROMPTS: Mapping[str, str] = {
     "full": (
         "You are in a house with a laboratory's worth of things, and have a task to do. Write one "
@@ -44,12 +42,12 @@ PROMPT_MARK = "\n> "
 """Ends every observation; the action follows."""
 
 
-def first_observation(description: str, room: str) -> str:
+def _write_first_observation(description: str, room: str) -> str:
     """Write the task and the place that the episode starts in."""
     return f"{description}\n\n{room.strip()}\n{PROMPT_MARK}"
 
 
-def observation(text: str) -> str:
+def _write_observation(text: str) -> str:
     """Write an answer of the house, below the action."""
     return f"\n{text.strip()}\n{PROMPT_MARK}"
 
@@ -75,7 +73,7 @@ class ScienceState:
     reached: int = 0
 
     def digest(self) -> str:
-        """Return the stable hash."""
+        """Return a hash that is the same wherever the state is the same."""
         return f"{self.backend.digest(self.house)}:{self.start}:{self.paid}:{self.reached}"
 
     @property
@@ -165,7 +163,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         house, room = self._sim.start(kind, number, self._simple[kind.id])
         state = ScienceState(self._sim, house, kind.text(number), 0)
         state.start = state.reached = state.points
-        return state, first_observation(state.description, room)
+        return state, _write_first_observation(state.description, room)
 
     def play(self, episode: Episode[ScienceState], action: str) -> Outcome:
         """Give one input to the house; the score's change is the reward."""
@@ -173,7 +171,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         reply = self._sim.step(state.house, action.removesuffix("\n"), state.description)
         terms = self._pay(state)
         goals = state.house.goals
-        text = observation(reply.text)
+        text = _write_observation(reply.text)
         if goals is not None and goals.failed:
             return Outcome.failed(text, terms, verdict=-1)
         if goals is not None and goals.completed:

@@ -23,8 +23,8 @@ class Kind:
         material: What it is made of; None for things that have no temperature.
         box: One of :data:`OPEN`, :data:`CLOSABLE`, :data:`NO_BOX`; empty for no container at all.
         words: Further names that it answers to.
-        look: Which description it has (a key of ``wording.LOOKS``).
-        refer: Which way of naming it has (a key of ``names.REFERS``).
+        look: Which description it has (a key of ``text.descriptions.LOOKS``).
+        refer: Which way of naming it has (a key of ``text.references.REFERS``).
         tick: What it does of itself every tick (a key of ``physics.ticking.TICKS``).
         movable: Whether it can be picked up.
         device: Whether it counts as a device, and which: ``switchable``, ``fixed`` or ``usable``.

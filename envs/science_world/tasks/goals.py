@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..objects.kinds import get_kind
+from ..objects.records import CYCLES
+from ..objects.records import PLANT_STAGES as STAGES_OF_PLANTS
 from . import draws
 from .checker import Goal, Goals, OrderedGoal
 from .conditions import (
@@ -157,6 +160,10 @@ def _thermometer() -> tuple[Goal, ...]:
     )
 
 
+def _measured(name: str, text: str, *needs: str) -> Goal:
+    return Done("use", "thermometer", name.lower(), needs=needs, text=text)
+
+
 _ASKED = "move to the location asked by the task ({})"
 
 
@@ -185,14 +192,8 @@ def use_thermometer(params: Thermometer) -> Goals:
                 text=_ASKED.format("answer box location"),
             ),
             Holds("inventory", name, text="have task object in inventory"),
-            Done("use", "thermometer", name.lower(), text=measure),
-            Done(
-                "use",
-                "thermometer",
-                name.lower(),
-                needs=("move2",),
-                text=f"{measure} (in answer box location)",
-            ),
+            _measured(name, measure),
+            _measured(name, f"{measure} (in answer box location)", "move2"),
         ),
     )
 
@@ -219,14 +220,8 @@ def measure_melting(params: Melting) -> Goals:
                 for place in ("kitchen", "outside", "foundry")
             ),
             Holds("inventory", name, text="have task object in inventory"),
-            Done("use", "thermometer", name.lower(), text=measure),
-            Done(
-                "use",
-                "thermometer",
-                name.lower(),
-                needs=("heatObject",),
-                text=f"{measure} (after it has been heated)",
-            ),
+            _measured(name, measure),
+            _measured(name, f"{measure} (after it has been heated)", "heatObject"),
             Alone((name,), text="have substance alone in a single container"),
             *_fire(),
             *_on_heaters("substance", focused),
@@ -281,20 +276,8 @@ def conductivity(params: Conductivity, *, conducts: bool) -> Goals:
 
 
 OUTSIDE = "outside"
-PLANT_STAGES = ("seed", "seedling", "adult", "reproducing")
+PLANT_STAGES = STAGES_OF_PLANTS[:-1]
 GROW_POTS = tuple(f"flower pot {number}" for number in (1, 2, 3))
-_BIRTH = ("baby", "juvenile", "adult")
-_HATCHED = ("egg", "hatchling", "juvenile", "adult")
-_STAGES = {
-    "butterfly": ("egg", "caterpillar", "pupa", "adult"),
-    "moth": ("egg", "caterpillar", "pupa", "adult"),
-    "frog": ("egg", "tadpole", "adult"),
-    "common toad": ("egg", "tadpole", "adult"),
-    "elephant": _BIRTH,
-    "brown bear": _BIRTH,
-    "beaver": _BIRTH,
-    "wolf": _BIRTH,
-}
 _FOCUS_TEXTS = {
     "living": "focus on a living thing",
     "dead": "focus on a non-living thing",
@@ -455,7 +438,7 @@ def lifespan(*which: str) -> Callable[[Lifespan], Goals]:
 
 def animal_stage_names(animal: str) -> tuple[str, ...]:
     """Return the stages of an animal's life that 8-1 asks for."""
-    return _STAGES.get(animal, _HATCHED)
+    return tuple(stage for stage, _, _ in CYCLES[get_kind(animal).cycle][:-1])
 
 
 def _stages(species: str, stages: Sequence[str], kind: str, unless: str) -> Goals:
