@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any
 
 from ...errors import BadValueError, UnknownNameError
+from ...tasks import SPLITS
 from . import descriptions as texts
 from . import variations
 from .params import Params
 
-SPLIT_NAMES = ("train", "dev", "test")
 WHERE = "ScienceWorld"
 
 
@@ -70,9 +70,9 @@ class TaskKind:
         Raises:
             UnknownNameError: There is no such split.
         """
-        if split not in SPLIT_NAMES:
-            raise UnknownNameError("split", split, SPLIT_NAMES, WHERE)
-        return split_ranges(len(self.variations))[SPLIT_NAMES.index(split)]
+        if split not in SPLITS:
+            raise UnknownNameError("split", split, SPLITS, WHERE)
+        return split_ranges(len(self.variations))[SPLITS.index(split)]
 
 
 def split_ranges(count: int) -> tuple[range, range, range]:

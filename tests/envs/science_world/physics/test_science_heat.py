@@ -133,7 +133,7 @@ def test_quiet_rooms_end_in_the_same_world(seed: int, texts: list[str]) -> None:
     late, eager = (make_house(seed, "openDoors", "teleportAction") for _ in range(2))
     answers = [say(late, text) for text in texts]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ticking, "caged_bees", lambda house, place: NONE)
+        patch.setattr(ticking, "count_caged_bees", lambda house, place: NONE)
         assert [say(eager, text) for text in texts] == answers
     settle(late)
     assert late.heat == eager.heat
