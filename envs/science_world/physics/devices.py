@@ -11,6 +11,7 @@ from ..objects.records import Watch
 RATE = 0.1
 """Share of a difference in temperature that one tick evens out."""
 FLUSHES_FOR = 5
+SELF_WATERING = "selfWateringFlowerPots"
 
 
 def tick_heater(house: HouseState, o: int) -> None:
@@ -103,7 +104,7 @@ def tick_watering(house: HouseState, o: int) -> None:
 
 def tick_pot(house: HouseState, o: int) -> None:
     """Water a flower pot, only under that simplification."""
-    if "selfWateringFlowerPots" in house.simple:
+    if SELF_WATERING in house.simple:
         fill(house, o)
 
 

@@ -17,6 +17,7 @@ from ..house.state import NONE, HouseState, terminal
 from .animals import tick_animal, tick_bee
 from .devices import (
     RATE,
+    SELF_WATERING,
     tick_basin,
     tick_cooler,
     tick_drain,
@@ -220,7 +221,7 @@ def _is_calm(house: HouseState, o: int, action: str) -> bool:
     if action == "tree":
         return house.life[o].stage == 0 and not _watered(house, house.parent[o])
     if action in ("watering", "pot"):
-        own = action == "watering" or "selfWateringFlowerPots" in house.simple
+        own = action == "watering" or SELF_WATERING in house.simple
         return not own or any(house.kind[kid].key == "water" for kid in kids)
     if action == "heater":
         return not (house.on[o] and kids)

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import UnknownNameError
+from ..actions.table import NO_ELECTRICITY, TELEPORT
 from ..house.build import add_book, build_house
 from ..house.java_random import JavaRandom
 from ..house.state import TERMINALS, HouseState, list_all_inside
 from ..objects.materials import make_unknown_substance
 from ..objects.records import CYCLES, PLANT_STAGES, TRAITS, Genes, Slope, Text
+from ..physics.devices import SELF_WATERING
 from . import draws
 from .catalogue import WHERE, TaskKind
 from .checker import TaskState
@@ -34,8 +36,8 @@ from .params import (
 )
 from .variations import ANIMALS, AROUND, EXTRA_PLACES, PARTS, PLANTS, THERMOMETER_PLACES
 
-TELEPORT, OPEN_DOORS, OPEN_CONTAINERS = "teleportAction", "openDoors", "openContainers"
-SELF_WATERING, NO_ELECTRICITY = "selfWateringFlowerPots", "noElectricalAction"
+_WORKSHOP = "workshop"
+OPEN_DOORS, OPEN_CONTAINERS = "openDoors", "openContainers"
 SIMPLIFICATIONS = (NO_ELECTRICITY, OPEN_CONTAINERS, OPEN_DOORS, SELF_WATERING, TELEPORT)
 EASY = (TELEPORT, OPEN_DOORS, SELF_WATERING, NO_ELECTRICITY)
 
@@ -131,7 +133,9 @@ _METALS = ("workshop", ("table", "desk"))
 _FORCED = ("lead", "tin", "mercury", "gallium", "caesium")
 
 
-def change_state(house: HouseState, params: StateChange, variation: int, task: int) -> None:
+def _prepare_state_change(
+    house: HouseState, params: StateChange, variation: int, task: int
+) -> None:
     """Set up 1-1 to 1-4; the tasks 1-4, 1-2, 1-1, 1-3 draw in this order (``task`` 0 to 3)."""
     name = params.substance
     if name != "water":
@@ -147,7 +151,7 @@ def change_state(house: HouseState, params: StateChange, variation: int, task: i
                 house.broken[found] = True
 
 
-def use_thermometer(house: HouseState, params: Thermometer, variation: int) -> None:
+def _prepare_thermometer(house: HouseState, params: Thermometer, variation: int) -> None:
     """Set up 2-1."""
     if params.object.startswith("unknown"):
         thing = make(house, "unknown thermal substance", params.object)
@@ -162,7 +166,7 @@ def use_thermometer(house: HouseState, params: Thermometer, variation: int) -> N
     place_boxes(house, params.box_place, params.above, params.below)
 
 
-def known_melting(house: HouseState, params: Melting, variation: int) -> None:
+def _prepare_known_melting(house: HouseState, params: Melting, variation: int) -> None:
     """Set up 2-2."""
     name = params.object
     if name in ("chocolate", "orange juice"):
@@ -176,7 +180,7 @@ def known_melting(house: HouseState, params: Melting, variation: int) -> None:
     place_boxes(house, "kitchen", params.above, params.below)
 
 
-def unknown_melting(house: HouseState, params: Melting, variation: int) -> None:
+def _prepare_unknown_melting(house: HouseState, params: Melting, variation: int) -> None:
     """Set up 2-3."""
     thing = make(house, "unknown thermal substance", f"unknown substance {params.letter}")
     house.set_material(thing, make_unknown_substance(params.letter), rename=True)
@@ -187,37 +191,36 @@ def unknown_melting(house: HouseState, params: Melting, variation: int) -> None:
     place_boxes(house, "kitchen", params.above, params.below)
 
 
-_ROOM = "workshop"
 _ORIGIN_OF_SPECIES = 5
 
 
-def power(house: HouseState, params: Power) -> None:
+def _prepare_circuit(house: HouseState, params: Power) -> None:
     """Set up 3-1 and 3-2."""
     for key in ("battery", *PARTS, params.renewable, params.nonrenewable):
-        add(house, key, _ROOM)
+        add(house, key, _WORKSHOP)
 
 
-def known(house: HouseState, params: Conductivity) -> None:
+def _prepare_known_conductor(house: HouseState, params: Conductivity) -> None:
     """Set up 3-3."""
-    add(house, "battery", _ROOM)
-    add(house, params.part, _ROOM)
+    add(house, "battery", _WORKSHOP)
+    add(house, params.part, _WORKSHOP)
     if params.substance.startswith("book"):
         add_book(house, house.places[params.place], _ORIGIN_OF_SPECIES, early=True)
     elif params.substance != "water":
         add(house, params.substance, params.place, forced=True)
-    place_boxes(house, _ROOM, params.box_yes, params.box_no)
+    place_boxes(house, _WORKSHOP, params.box_yes, params.box_no)
 
 
-def unknown(house: HouseState, params: Conductivity, variation: int) -> None:
+def _prepare_unknown_conductor(house: HouseState, params: Conductivity, variation: int) -> None:
     """Set up 3-4."""
-    add(house, "battery", _ROOM)
-    add(house, params.part, _ROOM)
+    add(house, "battery", _WORKSHOP)
+    add(house, params.part, _WORKSHOP)
     thing = make(house, "unknown electrical substance", params.substance)
     metal = house.material[thing]
     if metal is not None:
         house.set_material(thing, replace(metal, conducts=draws.conducts(params, variation)))
-    place(house, thing, _ROOM)
-    place_boxes(house, _ROOM, params.box_yes, params.box_no)
+    place(house, thing, _WORKSHOP)
+    place_boxes(house, _WORKSHOP, params.box_yes, params.box_no)
 
 
 OUTSIDE, GREENHOUSE = "outside", "greenhouse"
@@ -229,7 +232,7 @@ _JAR_GENES = {plant: tuple(forms) for plant, forms in TRAITS.items()}
 _JAR_GENES["unknown E"] = ("seed color", "leaf shape", "flower size", "seed shape")
 
 
-def find(house: HouseState, params: Find, variation: int, task: int) -> None:
+def _prepare_find(house: HouseState, params: Find, variation: int, task: int) -> None:
     """Set up 4-1 to 4-4 (``task`` 0 to 3)."""
     for animal in sorted(params.animals, key=ANIMALS.index):
         add(house, animal, OUTSIDE)
@@ -262,7 +265,7 @@ def plant_kind(plant: str) -> str:
     return f"{plant} plant" if plant == "pea" or plant.startswith("unknown") else f"{plant} tree"
 
 
-def grow(house: HouseState, params: Grow) -> None:
+def _prepare_growing(house: HouseState, params: Grow) -> None:
     """Set up 5-1 and 5-2."""
     jar = make(house, "ceramic cup", "seed jar")
     for _ in range(_SEEDS):
@@ -278,19 +281,19 @@ def grow(house: HouseState, params: Grow) -> None:
                 add(house, "soil", GREENHOUSE)
 
 
-def lifespan(house: HouseState, params: Lifespan) -> None:
+def _prepare_lifespan(house: HouseState, params: Lifespan) -> None:
     """Set up 7-1 to 7-3."""
     for animal in (params.long, params.medium, params.short):
         add(house, animal, OUTSIDE)
 
 
-def animal_stages(house: HouseState, params: AnimalStages) -> None:
+def _prepare_animal_stages(house: HouseState, params: AnimalStages) -> None:
     """Set up 8-1."""
     for animal in (params.animal, *sorted(params.distractors, key=ANIMALS.index)):
         add(house, animal, OUTSIDE)
 
 
-def plant_stages(house: HouseState, params: PlantStages, variation: int) -> None:
+def _prepare_plant_stages(house: HouseState, params: PlantStages, variation: int) -> None:
     """Set up 8-2."""
     plants: list[int] = []
     for stage in PLANT_STAGES:
@@ -311,7 +314,7 @@ def plant_stages(house: HouseState, params: PlantStages, variation: int) -> None
         place(house, animal, OUTSIDE, forced=True)
 
 
-def genetics(house: HouseState, params: Genetics, variation: int, task_id: str) -> None:
+def _prepare_genetics(house: HouseState, params: Genetics, variation: int, task_id: str) -> None:
     """Set up 10-1 and 10-2."""
     of = draws.pea_seeds if task_id == "10-1" else draws.unknown_seeds
     seeds: list[int] = []
@@ -339,7 +342,6 @@ def _jar_genes(params: Genetics, allele: int, free: list[int]) -> Genes:
     return tuple((trait, *pairs.get(trait, (allele, allele))) for trait in traits)
 
 
-_WORKSHOP = "workshop"
 _SLANT = 45.0
 _FURNITURE = {
     "paint cupboard": ("cupboard", "wood cup"),
@@ -349,7 +351,7 @@ _FURNITURE = {
 _PRIMARY = ("red paint", "blue paint", "yellow paint")
 
 
-def mix(house: HouseState, params: Mix) -> None:
+def _prepare_mix(house: HouseState, params: Mix) -> None:
     """Set up 6-1; water and paint are not brought."""
     for name in params.ingredients:
         if name != "water" and not name.endswith("paint"):
@@ -362,7 +364,7 @@ def mix(house: HouseState, params: Mix) -> None:
     place(house, recipe, params.place)
 
 
-def paint(house: HouseState, params: Paint, variation: int, task: int) -> None:
+def _prepare_paint(house: HouseState, params: Paint, variation: int, task: int) -> None:
     """Set up 6-2 and 6-3 (``task`` 0 and 1).
 
     The original has three paints for three pieces of furniture, and the last one gets them: the
@@ -384,12 +386,11 @@ def paint(house: HouseState, params: Paint, variation: int, task: int) -> None:
         place(house, bowl, params.place)
 
 
-def planes(house: HouseState, params: Planes) -> None:
+def _prepare_planes(house: HouseState, params: Planes) -> None:
     """Set up 9-1 to 9-3."""
-    by_angle = params.ask in ("shallowest", "steepest")
     for name, value in zip((params.first, params.second), params.values, strict=True):
         plane = make(house, "inclined plane")
-        slope = Slope(value, "plain surface", name) if by_angle else Slope(_SLANT, name, "")
+        slope = Slope(value, "plain surface", name) if params.by_angle else Slope(_SLANT, name, "")
         house.note[plane] = slope
         place(house, plane, _WORKSHOP, forced=True)
     add(house, params.block, _WORKSHOP, forced=True)
@@ -397,36 +398,36 @@ def planes(house: HouseState, params: Planes) -> None:
 
 
 _SETUP: dict[str, Callable[[HouseState, Any, int], None]] = {
-    "1-1": lambda house, params, v: change_state(house, params, v, 2),
-    "1-2": lambda house, params, v: change_state(house, params, v, 1),
-    "1-3": lambda house, params, v: change_state(house, params, v, 3),
-    "1-4": lambda house, params, v: change_state(house, params, v, 0),
-    "2-1": use_thermometer,
-    "2-2": known_melting,
-    "2-3": unknown_melting,
-    "3-1": lambda house, params, v: power(house, params),  # noqa: ARG005
-    "3-2": lambda house, params, v: power(house, params),  # noqa: ARG005
-    "3-3": lambda house, params, v: known(house, params),  # noqa: ARG005
-    "3-4": unknown,
-    "4-1": lambda house, params, v: find(house, params, v, 0),
-    "4-2": lambda house, params, v: find(house, params, v, 1),
-    "4-3": lambda house, params, v: find(house, params, v, 2),
-    "4-4": lambda house, params, v: find(house, params, v, 3),
-    "5-1": lambda house, params, v: grow(house, params),  # noqa: ARG005
-    "5-2": lambda house, params, v: grow(house, params),  # noqa: ARG005
-    "6-1": lambda house, params, v: mix(house, params),  # noqa: ARG005
-    "6-2": lambda house, params, v: paint(house, params, v, 0),
-    "6-3": lambda house, params, v: paint(house, params, v, 1),
-    "7-1": lambda house, params, v: lifespan(house, params),  # noqa: ARG005
-    "7-2": lambda house, params, v: lifespan(house, params),  # noqa: ARG005
-    "7-3": lambda house, params, v: lifespan(house, params),  # noqa: ARG005
-    "8-1": lambda house, params, v: animal_stages(house, params),  # noqa: ARG005
-    "8-2": plant_stages,
-    "9-1": lambda house, params, v: planes(house, params),  # noqa: ARG005
-    "9-2": lambda house, params, v: planes(house, params),  # noqa: ARG005
-    "9-3": lambda house, params, v: planes(house, params),  # noqa: ARG005
-    "10-1": lambda house, params, v: genetics(house, params, v, "10-1"),
-    "10-2": lambda house, params, v: genetics(house, params, v, "10-2"),
+    "1-1": lambda house, params, v: _prepare_state_change(house, params, v, 2),
+    "1-2": lambda house, params, v: _prepare_state_change(house, params, v, 1),
+    "1-3": lambda house, params, v: _prepare_state_change(house, params, v, 3),
+    "1-4": lambda house, params, v: _prepare_state_change(house, params, v, 0),
+    "2-1": _prepare_thermometer,
+    "2-2": _prepare_known_melting,
+    "2-3": _prepare_unknown_melting,
+    "3-1": lambda house, params, v: _prepare_circuit(house, params),  # noqa: ARG005
+    "3-2": lambda house, params, v: _prepare_circuit(house, params),  # noqa: ARG005
+    "3-3": lambda house, params, v: _prepare_known_conductor(house, params),  # noqa: ARG005
+    "3-4": _prepare_unknown_conductor,
+    "4-1": lambda house, params, v: _prepare_find(house, params, v, 0),
+    "4-2": lambda house, params, v: _prepare_find(house, params, v, 1),
+    "4-3": lambda house, params, v: _prepare_find(house, params, v, 2),
+    "4-4": lambda house, params, v: _prepare_find(house, params, v, 3),
+    "5-1": lambda house, params, v: _prepare_growing(house, params),  # noqa: ARG005
+    "5-2": lambda house, params, v: _prepare_growing(house, params),  # noqa: ARG005
+    "6-1": lambda house, params, v: _prepare_mix(house, params),  # noqa: ARG005
+    "6-2": lambda house, params, v: _prepare_paint(house, params, v, 0),
+    "6-3": lambda house, params, v: _prepare_paint(house, params, v, 1),
+    "7-1": lambda house, params, v: _prepare_lifespan(house, params),  # noqa: ARG005
+    "7-2": lambda house, params, v: _prepare_lifespan(house, params),  # noqa: ARG005
+    "7-3": lambda house, params, v: _prepare_lifespan(house, params),  # noqa: ARG005
+    "8-1": lambda house, params, v: _prepare_animal_stages(house, params),  # noqa: ARG005
+    "8-2": _prepare_plant_stages,
+    "9-1": lambda house, params, v: _prepare_planes(house, params),  # noqa: ARG005
+    "9-2": lambda house, params, v: _prepare_planes(house, params),  # noqa: ARG005
+    "9-3": lambda house, params, v: _prepare_planes(house, params),  # noqa: ARG005
+    "10-1": lambda house, params, v: _prepare_genetics(house, params, v, "10-1"),
+    "10-2": lambda house, params, v: _prepare_genetics(house, params, v, "10-2"),
 }
 
 

@@ -185,14 +185,13 @@ def plant_stages_text(params: PlantStages, variation: int) -> str:  # noqa: ARG0
 
 def planes_text(params: Planes, variation: int) -> str:
     """Return the text of 9-1 to 9-3; the variation seeds the order of the two names."""
-    by_angle = params.ask in ("shallowest", "steepest")
     # Before the shuffle the steeper plane stands first, but the one with less friction.
     falling = params.values[0] > params.values[1]
     names = [params.first, params.second]
-    if falling != by_angle:
+    if falling != params.by_angle:
         names.reverse()
     named = ", ".join(JavaRandom(variation).shuffled(names))
-    asked = f"{params.ask} {'angle' if by_angle else 'friction'}"
+    asked = f"{params.ask} {'angle' if params.by_angle else 'friction'}"
     return (
         f"Your task is to determine which of the two inclined planes ({named}) has the {asked}. "
         f"After completing your experiment, focus on the inclined plane with the {asked}."

@@ -528,13 +528,11 @@ def tertiary_paint(params: Paint) -> Goals:
 
 def plane_name(params: Planes, name: str) -> str:
     """Return what an inclined plane is called in the house's texts."""
-    by_angle = params.ask in ("shallowest", "steepest")
-    return f"inclined plane {name}" if by_angle else f"inclined plane with a {name} surface"
+    return f"inclined plane {name}" if params.by_angle else f"inclined plane with a {name} surface"
 
 
 def planes(params: Planes) -> Goals:
     """Return the goals of 9-1 to 9-3."""
-    by_angle = params.ask in ("shallowest", "steepest")
     timing: list[Goal] = []
     for number, name in enumerate((params.first, params.second), 1):
         block, on, off = f"b{number}", f"aTime{number}", f"dTime{number}"
@@ -552,7 +550,11 @@ def planes(params: Planes) -> Goals:
             Done("look at", "stopwatch", needs=(off,), text="read time keeping device"),
         ]
     return Goals(
-        (FindPlane(params.answer, by_angle, defocus=True, text="focus on correct inclined plane"),),
+        (
+            FindPlane(
+                params.answer, params.by_angle, defocus=True, text="focus on correct inclined plane"
+            ),
+        ),
         (
             NewRoom("workshop", text=_ELSEWHERE),
             InRoom("workshop", text="move to the location asked by the task"),

@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ...actions.table import TELEPORT
 from ...house.state import NONE, HouseState
 from ...objects.records import Portal
 from ...text.names import full_name
-from ..build import TELEPORT
 from ..checker import TaskState
 
 
