@@ -22,7 +22,7 @@ from ..envs.science_world.tasks.catalogue import TaskKind
 
 BY_ARRIVAL = "arrival"
 """Order of the contents of things in engines before 1.3, started as `start_engine` does; engine
-1.3 has the order of creation, as our world."""
+1.3 has the order of creation, as our house."""
 SIMPLE = ("", "easy")
 """Simplifications of the runs, in turn."""
 _FULL = 100
@@ -90,9 +90,9 @@ def live_transcripts(
 
 def house_by_arrival(random: JavaRandom) -> HouseState:
     """The house, with contents of things in the order in which they came there."""
-    world = build_house(random)
-    world.by_arrival = True
-    return world
+    house = build_house(random)
+    house.by_arrival = True
+    return house
 
 
 def _order() -> str:
@@ -103,17 +103,17 @@ def _order() -> str:
 def _walk(
     kind: TaskKind, variation: int, simple: str, steps: int, rng: np.random.Generator
 ) -> list[str]:
-    """Random actions that make sense in our world; listing in the engine would change its bees."""
-    world = start_episode(kind, variation, parse_simplifications(simple, kind))
-    step(world, "look around")
+    """Random actions that make sense in our house; listing in the engine would change its bees."""
+    house = start_episode(kind, variation, parse_simplifications(simple, kind))
+    step(house, "look around")
     texts: list[str] = []
     while len(texts) < steps:
         listed = list_original_actions if rng.random() < _FROM_VALID else list_legal_actions
-        choices = listed(world)
+        choices = listed(house)
         if rng.random() >= _FOCUS:
             choices = [text for text in choices if not text.startswith(("focus", "reset"))]
         texts.append(choices[int(rng.integers(len(choices)))])
-        step(world, texts[-1])
+        step(house, texts[-1])
     return texts
 
 

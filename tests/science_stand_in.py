@@ -1,4 +1,4 @@
-"""The original engine's registry package, played by this project's own world."""
+"""The original engine's registry package, played by this project's own house."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from turngym.envs.science_world.tasks.solvers.solve import plan_action
 
 
 class Server:
-    """The Java side of the package, over this project's own world."""
+    """The Java side of the package, over this project's own house."""
 
-    world: HouseState
+    house: HouseState
 
     def step(self, text: str) -> str:
         if text == "crash":
             raise RuntimeError("the Java process is gone")
-        return step(self.world, text).text
+        return step(self.house, text).text
 
     def getScore(self) -> float:
         return self.goals.points / 100
@@ -31,8 +31,8 @@ class Server:
 
     @property
     def goals(self) -> GoalTracker:
-        assert self.world.goals is not None
-        return self.world.goals
+        assert self.house.goals is not None
+        return self.house.goals
 
 
 class StandIn:
@@ -49,27 +49,27 @@ class StandIn:
 
     def load(self, task: str, variation: int, simple: str, gold: bool = False) -> None:
         kind = find_kind(task)
-        self.server.world = start_episode(kind, variation, parse_simplifications(simple, kind))
+        self.server.house = start_episode(kind, variation, parse_simplifications(simple, kind))
 
     def get_num_moves(self) -> int:
-        return self.server.world.ticks
+        return self.server.house.ticks
 
     def get_valid_action_object_combinations(self) -> list[str]:
         type(self).listings += 1
-        return list_original_actions(self.server.world)
+        return list_original_actions(self.server.house)
 
     def get_gold_action_sequence(self) -> list[str]:
-        world, texts = self.server.world.fork(), []
-        while world.goals is not None and not world.goals.completed:
-            texts.append(plan_action(world))
-            step(world, texts[-1])
+        house, texts = self.server.house.fork(), []
+        while house.goals is not None and not house.goals.completed:
+            texts.append(plan_action(house))
+            step(house, texts[-1])
         return texts
 
     def close(self) -> None:
         self.closed = True
 
     def look(self) -> str:
-        return look_around(self.server.world)
+        return look_around(self.server.house)
 
     def inventory(self) -> str:
-        return inventory(self.server.world)
+        return inventory(self.server.house)

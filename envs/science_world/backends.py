@@ -62,7 +62,7 @@ def find_backend(name: str, size: str) -> Backend:
         BadValueError: It needs a Java runtime, and there is none.
     """
     if name == "python":
-        return _python(size)
+        return _make_python_backend(size)
     if name != "jvm":
         raise UnknownNameError("backend", name, ("python", "jvm"), WHERE)
     if size != "full":
@@ -84,7 +84,7 @@ def find_backend(name: str, size: str) -> Backend:
     )
 
 
-def _python(size: str) -> Backend:
+def _make_python_backend(size: str) -> Backend:
     def start(kind: TaskKind, number: int, simple: frozenset[str]) -> tuple[HouseState, str]:
         house = start_episode(kind, number, simple, HOUSES[size])
         return house, step(house, "look around").text

@@ -128,7 +128,7 @@ class JvmHouse:
         self._valid: list[str] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._key(), self.listed, (self.points, self.completed, self.ticks))
+        return _restore, (self._key(), self.listed, (self.points, self.completed, self.ticks))
 
     def __del__(self) -> None:
         if getattr(self, "_engine", None) is not None and give_back is not None:
@@ -149,7 +149,7 @@ class JvmHouse:
 
     def fork(self) -> JvmHouse:
         """Return an independent copy, without an engine until it is used."""
-        return _restored(self._key(), self.listed, (self.points, self.completed, self.ticks))
+        return _restore(self._key(), self.listed, (self.points, self.completed, self.ticks))
 
     def digest(self) -> str:
         """Return the hash of what the house has lived through."""
@@ -226,7 +226,7 @@ class JvmHouse:
         return said
 
 
-def _restored(
+def _restore(
     key: tuple[str, int, str, tuple[str, ...]],
     listed: tuple[int, ...],
     reached: tuple[int, bool, int],

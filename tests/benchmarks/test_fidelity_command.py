@@ -20,16 +20,16 @@ from turngym.envs.science_world.tasks.solvers.words import write
 
 
 def recorded(task: str, variation: int) -> dict[str, Any]:
-    """A transcript of the world itself, in the form of those of the original."""
+    """A transcript of the house itself, in the form of those of the original."""
     kind = find_kind(task)
-    world = start_episode(kind, variation)
-    goals = world.goals
+    house = start_episode(kind, variation)
+    goals = house.goals
     assert isinstance(goals, TaskState)
-    first = step(world, "look around").text
+    first = step(house, "look around").text
     steps: list[dict[str, Any]] = []
     while not goals.completed:
-        action = write(world, next_intent(world))
-        said = step(world, action).text
+        action = write(house, next_intent(house))
+        said = step(house, action).text
         steps.append(
             {
                 "action": action,

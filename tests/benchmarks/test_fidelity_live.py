@@ -109,11 +109,11 @@ def test_transcripts_of_older_engines_are_replayed_in_order_of_arrival(
     kind = find_kind("boil")
     said = []
     for house in (build_house, house_by_arrival):
-        world = start_episode(kind, 0, ("openDoors",), house)
-        world.put(world.agent, world.places["kitchen"])
+        state = start_episode(kind, 0, ("openDoors",), house)
+        state.put(state.agent, state.places["kitchen"])
         for name in ("stopwatch", "thermometer"):
-            step(world, f"put {name} in stove")
-        twin = world.fork()
+            step(state, f"put {name} in stove")
+        twin = state.fork()
         stove = next(o for o, name in enumerate(twin.name) if name == "stove")
         said.append([twin.name[o] for o in twin.kids[stove]])
     assert said == [["thermometer", "stopwatch"], ["stopwatch", "thermometer"]]

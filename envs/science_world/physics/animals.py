@@ -56,24 +56,24 @@ def _take_pollen(house: HouseState, bee: int) -> None:
         house.put(pollen[house.random.next_int(len(pollen))], bee)
 
 
-def find_within_reach(house: HouseState, container: int) -> list[int]:
+def _list_open_contents(house: HouseState, container: int) -> list[int]:
     """Return the contents of a container and of the open containers in it, in creation order."""
     found: list[int] = []
-    _reach(house, container, found)
+    _collect_open(house, container, found)
     return sorted(found, key=house.uid.__getitem__)
 
 
-def _reach(house: HouseState, container: int, found: list[int]) -> None:
+def _collect_open(house: HouseState, container: int, found: list[int]) -> None:
     for kid in house.kids[container]:
         found.append(kid)
         if house.open[kid]:
-            _reach(house, kid, found)
+            _collect_open(house, kid, found)
 
 
 def _enter_flower(house: HouseState, bee: int) -> None:
     if (place := house.parent[bee]) == NONE:
         return
-    flowers = [o for o in find_within_reach(house, place) if "flower" in house.kind[o].tags]
+    flowers = [o for o in _list_open_contents(house, place) if "flower" in house.kind[o].tags]
     if flowers:
         house.put(bee, flowers[house.random.next_int(len(flowers))])
 

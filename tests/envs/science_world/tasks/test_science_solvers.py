@@ -17,7 +17,7 @@ from turngym.envs.science_world.tasks.solvers.actor import Intent
 from turngym.envs.science_world.tasks.solvers.solve import next_intent
 from turngym.envs.science_world.tasks.solvers.words import answer, write
 
-MOST_STEPS = 60
+MAX_STEPS = 60
 
 
 def started(kind: TaskKind, variation: int, simple: str = "") -> tuple[HouseState, TaskState]:
@@ -35,7 +35,7 @@ def act(house: HouseState) -> str:
 
 def finish(house: HouseState, goals: TaskState) -> int:
     """Points after the solver has played on."""
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if goals.completed or goals.failed:
             break
         step(house, act(house))
