@@ -43,9 +43,16 @@ def build_house(random: JavaRandom) -> HouseState:
         random: Seeded with the variation; it stays in the house and serves play as well.
     """
     house = _start_house(random)
-    for build in (_kitchen, _living_room, _bedroom, _bathroom, _workshop, _greenhouse):
+    for build in (
+        _build_kitchen,
+        _build_living_room,
+        _build_bedroom,
+        _build_bathroom,
+        _build_workshop,
+        _build_greenhouse,
+    ):
         build(house)
-    for build in (_art_studio, _hallway, _outside, _foundry):
+    for build in (_build_art_studio, _build_hallway, _build_outside, _build_foundry):
         build(house)
     shovel = house.make("shovel")
     indoors = random.next_int(2) == 1
@@ -58,8 +65,8 @@ def build_micro_house(random: JavaRandom) -> HouseState:
     house = _start_house(random)
     kitchen = add_place(house, "kitchen")
     add_basin(house, kitchen, "sink")
-    filled(house, kitchen, "wood table", "bowl")
-    filled(house, kitchen, "glass jar", "sodium chloride")
+    add_filled(house, kitchen, "wood table", "bowl")
+    add_filled(house, kitchen, "glass jar", "sodium chloride")
     bathroom = add_place(house, "bathroom")
     add_basin(house, bathroom, "toilet")
     add(house, bathroom, "glass cup")
@@ -104,7 +111,7 @@ def add(house: HouseState, place: int, *keys: str) -> list[int]:
     return made
 
 
-def filled(house: HouseState, place: int, cup: str, *contents: str) -> int:
+def add_filled(house: HouseState, place: int, cup: str, *contents: str) -> int:
     """Make a new container in ``place`` with new things in it."""
     (made,) = add(house, place, cup)
     add(house, made, *contents)
@@ -121,7 +128,7 @@ def add_basin(house: HouseState, place: int, key: str) -> int:
     return basin
 
 
-def _picture(house: HouseState, place: int) -> None:
+def _add_picture(house: HouseState, place: int) -> None:
     name, subject, artist = (house.random.pick(texts) for texts in (PICTURES, SUBJECTS, ARTISTS))
     picture = house.make("picture", name=name)
     house.note[picture] = Picture(subject, artist)
@@ -137,7 +144,7 @@ def add_book(house: HouseState, container: int, index: int, *, early: bool = Fal
     return book
 
 
-def _maybe_shelf(house: HouseState, place: int) -> None:
+def _maybe_add_shelf(house: HouseState, place: int) -> None:
     random = house.random
     if not random.next_boolean():
         return
@@ -151,46 +158,46 @@ def _maybe_shelf(house: HouseState, place: int) -> None:
     house.put(shelf, place)
 
 
-def _kitchen(house: HouseState) -> None:
+def _build_kitchen(house: HouseState) -> None:
     kitchen = add_place(house, "kitchen")
     add_basin(house, kitchen, "sink")
     _, fridge, _, _ = add(house, kitchen, "stove", "fridge", "freezer", "oven")
-    filled(house, kitchen, "cupboard", "metal pot", "tin cup", "ceramic cup")
+    add_filled(house, kitchen, "cupboard", "metal pot", "tin cup", "ceramic cup")
     (counter,) = add(house, kitchen, "counter")
-    filled(house, counter, "bowl", "apple", "banana", "orange", "potato")
-    filled(house, fridge, "wood cup", "orange juice")
+    add_filled(house, counter, "bowl", "apple", "banana", "orange", "potato")
+    add_filled(house, fridge, "wood cup", "orange juice")
     add(house, kitchen, "thermometer")
-    _picture(house, kitchen)
-    filled(house, kitchen, "wood table", "glass cup")
+    _add_picture(house, kitchen)
+    add_filled(house, kitchen, "wood table", "glass cup")
     add(house, kitchen, "chair", "lighter")
-    filled(house, kitchen, "glass jar", "sodium chloride")
+    add_filled(house, kitchen, "glass jar", "sodium chloride")
     add(house, kitchen, "soap", "stopwatch")
 
 
-def _living_room(house: HouseState) -> None:
+def _build_living_room(house: HouseState) -> None:
     room = add_place(house, "living room")
     add(house, room, "couch", "chair")
     add(house, room, house.random.pick(("wood table", "steel table", "desk")))
-    _picture(house, room)
-    _maybe_shelf(house, room)
+    _add_picture(house, room)
+    _maybe_add_shelf(house, room)
 
 
-def _bedroom(house: HouseState) -> None:
+def _build_bedroom(house: HouseState) -> None:
     room = add_place(house, "bedroom")
     add(house, room, "bed", "wood table", "closet")
-    _picture(house, room)
-    _maybe_shelf(house, room)
+    _add_picture(house, room)
+    _maybe_add_shelf(house, room)
 
 
-def _bathroom(house: HouseState) -> None:
+def _build_bathroom(house: HouseState) -> None:
     room = add_place(house, "bathroom")
     for key in ("sink", "toilet", "bathtub"):
         add_basin(house, room, key)
     add(house, room, "glass cup")
-    _picture(house, room)
+    _add_picture(house, room)
 
 
-def _workshop(house: HouseState) -> None:
+def _build_workshop(house: HouseState) -> None:
     room = add_place(house, "workshop")
     (table,) = add(house, room, "wood table")
     add(house, table, *(f"{color} light bulb" for color in house.random.shuffled(BULB_COLORS)[:3]))
@@ -199,7 +206,7 @@ def _workshop(house: HouseState) -> None:
     add(house, room, "ultra low temperature freezer")
 
 
-def _greenhouse(house: HouseState) -> None:
+def _build_greenhouse(house: HouseState) -> None:
     room = add_place(house, "greenhouse")
     add(house, room, "jug")
     (hive,) = add(house, room, "bee hive")
@@ -208,33 +215,33 @@ def _greenhouse(house: HouseState) -> None:
     add_basin(house, room, "sink")
 
 
-def _art_studio(house: HouseState) -> None:
+def _build_art_studio(house: HouseState) -> None:
     room = add_place(house, "art studio")
     (table,) = add(house, room, "wood table")
     choices = [house.make(key) for key in ("glass cup", "bowl", "jug")]
     house.put(house.random.shuffled(choices)[0], table)
-    _paints(house, room)
+    _add_paints(house, room)
     (cupboard,) = add(house, room, "cupboard")
-    _paints(house, cupboard)
+    _add_paints(house, cupboard)
     house.name[cupboard] = "large cupboard"
 
 
-def _paints(house: HouseState, container: int) -> None:
+def _add_paints(house: HouseState, container: int) -> None:
     for paint in [house.make(f"{color} paint") for color in ("red", "blue", "yellow")]:
         cup = house.make("wood cup")
         house.put(paint, cup)
         house.put(cup, container)
 
 
-def _hallway(house: HouseState) -> None:
-    _picture(house, add_place(house, "hallway"))
+def _build_hallway(house: HouseState) -> None:
+    _add_picture(house, add_place(house, "hallway"))
 
 
-def _outside(house: HouseState) -> None:
+def _build_outside(house: HouseState) -> None:
     add(house, add_place(house, "outside"), "fire pit", "wood", "axe", "fountain")
 
 
-def _foundry(house: HouseState) -> None:
+def _build_foundry(house: HouseState) -> None:
     room = add_place(house, "foundry")
     add(house, room, "blast furnace")
     add_basin(house, room, "sink")

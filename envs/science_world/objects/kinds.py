@@ -110,7 +110,7 @@ STOVE, OVEN, FURNACE, LIGHTER = 260.0, 540.0, 3000.0, 2200.0
 FRIDGE, FREEZER, COLD_FREEZER = 2.0, -18.0, -86.0
 
 
-def _appliances() -> None:
+def _define_appliances() -> None:
     fixed: dict[str, Any] = {"movable": False, "device": "switchable", "tick": "heater"}
     define("stove", box=OPEN, look="stove", words=("stove",), heats=STOVE, **fixed)
     define("hot plate", box=OPEN, look="stove", words=("hot plate",), heats=STOVE, **fixed)
@@ -123,14 +123,14 @@ def _appliances() -> None:
     define("ultra low temperature freezer", words=("freezer",), cools=COLD_FREEZER, **fixed)
 
 
-def _basins() -> None:
+def _define_basins() -> None:
     fixed: dict[str, Any] = {"movable": False, "device": "switchable", "box": OPEN}
     define("sink", "steel", look="sink", tick="basin", tags="basin", **fixed)
     define("bathtub", "ceramic", look="sink", tick="basin", tags="basin", **fixed)
     define("toilet", "steel", look="toilet", tick="toilet", tags="basin", **fixed)
 
 
-def _tools() -> None:
+def _define_tools() -> None:
     tool: dict[str, Any] = {"box": NO_BOX, "device": "usable"}
     define("thermometer", "glass", look="thermometer", **tool)
     define("lighter", "metal", look="a", **tool)
@@ -144,7 +144,7 @@ BULB_COLORS = ("red", "green", "blue", "yellow", "orange", "violet")
 WIRE_COLORS = ("red", "green", "blue", "yellow", "orange", "black")
 
 
-def _electrical() -> None:
+def _define_electrical() -> None:
     define("terminal", movable=False)
     part: dict[str, Any] = {"poles": "polar", "device": "fixed", "tick": "consumer"}
     for color in BULB_COLORS:
@@ -190,7 +190,7 @@ _CYCLES = {
 }
 
 
-def _animals() -> None:
+def _define_animals() -> None:
     words = ("living thing", "organism")
     living: dict[str, Any] = {"look": "animal", "words": words}
     for species in LIFE_SPANS:
@@ -203,7 +203,7 @@ def _animals() -> None:
     define("bee", cycle="adult", tags="animal living bee", **bee)
 
 
-def _plants() -> None:
+def _define_plants() -> None:
     words = ("living thing", "organism")
     living: dict[str, Any] = {"box": OPEN, "words": words, "edible": True, "cycle": "plant"}
     groups = "plant living tree"
@@ -220,7 +220,7 @@ def _plants() -> None:
     define("pollen", "pollen matter", "pollen", box=NO_BOX, look="pollen", refer="pollen")
 
 
-def _places() -> None:
+def _define_places() -> None:
     fixed: dict[str, Any] = {"movable": False, "box": OPEN}
     define("universe", look="universe", tags="place", **fixed)
     define("sewer", "steel", box=OPEN, look="cup", tags="sewer")
@@ -238,7 +238,7 @@ def _places() -> None:
     define("fountain", "ceramic", box=OPEN, look="cup", tick="watering")
 
 
-def _furniture() -> None:
+def _define_furniture() -> None:
     for key, name, made_of in (
         ("wood table", "table", "wood"),
         ("steel table", "table", "steel"),
@@ -266,7 +266,7 @@ def _furniture() -> None:
     define("pillow", "cloth", words=("object",), look="pillow")
 
 
-def _cups() -> None:
+def _define_cups() -> None:
     for key, made_of, word in (
         ("metal pot", "steel", "pot"),
         ("glass cup", "glass", "cup"),
@@ -298,7 +298,7 @@ SUBSTANCES = (
 )
 
 
-def _substances() -> None:
+def _define_substances() -> None:
     plain: dict[str, Any] = {"look": "substance", "words": ("substance",), "tags": "substance"}
     for key in SUBSTANCES:
         define(key, key, **plain)
@@ -316,7 +316,7 @@ def _substances() -> None:
         define(key, "metal", name=name, words=("unknown substance",), look="name")
 
 
-def _food() -> None:
+def _define_food() -> None:
     for key in ("banana", "cherry", "lemon", "peach", "pear", "potato"):
         define(key, look="a", edible=True, tags="food")
     for key in ("avocado", "orange", "grapefruit"):
@@ -360,7 +360,7 @@ def _food() -> None:
 _DOUBLE = ("peanut butter with jam", "peanut butter with banana")
 
 
-def _documents() -> None:
+def _define_documents() -> None:
     flat: dict[str, Any] = {"box": NO_BOX}
     define("picture", "paper", look="picture", refer="picture", **flat)
     define("paper", "paper", look="paper", refer="document", tags="document", **flat)
@@ -371,7 +371,7 @@ def _documents() -> None:
     define("book", "paper", look="book", refer="book", tags="document", **flat)
 
 
-def _oddments() -> None:
+def _define_oddments() -> None:
     define("metal fork", "steel", look="A", words=("steel fork",))
     define("plastic fork", "plastic", look="A", words=("plastic fork",))
     define("paper clip", "steel", look="A", words=("steel paper clip",))
@@ -381,7 +381,22 @@ def _oddments() -> None:
 
 
 for _define_group in (
-    *(_appliances, _basins, _tools, _electrical, _animals, _plants),
-    *(_places, _furniture, _cups, _substances, _food, _documents, _oddments),
+    *(
+        _define_appliances,
+        _define_basins,
+        _define_tools,
+        _define_electrical,
+        _define_animals,
+        _define_plants,
+    ),
+    *(
+        _define_places,
+        _define_furniture,
+        _define_cups,
+        _define_substances,
+        _define_food,
+        _define_documents,
+        _define_oddments,
+    ),
 ):
     _define_group()

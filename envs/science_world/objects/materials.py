@@ -113,7 +113,7 @@ def _add(material: Material) -> None:
     _TABLE[material.key] = material
 
 
-def _metals() -> None:
+def _add_metals() -> None:
     for key, heat, melts, boils, friction in (
         ("metal", 1.0, 1000, 2000, 0.5),
         ("aluminum", 1.0, 660, 2470, 0.45),
@@ -141,7 +141,7 @@ def _metals() -> None:
         _add(Material(key, key, names, heat, *points, True, friction, state=state))
 
 
-def _melting() -> None:
+def _add_melting() -> None:
     """Add the materials whose objects change their name with their state."""
     for key, solid, liquid, heat, melts, boils, ignites, friction in (
         ("air", "solid air", "liquid air", 0.01, -215, -194, NEVER, 0.0),
@@ -178,7 +178,7 @@ def _melting() -> None:
     _add(Material("sodium acetate", "sodium acetate", acetate, 0.5, 324, 881, NEVER, False, 0.5))
 
 
-def _lasting() -> None:
+def _add_lasting() -> None:
     """Add the materials whose objects keep their name; most of them burn and none boils."""
     for key, heat, melts, ignites, friction, color in (
         ("rust", 0.9, NEVER, NEVER, 0.7, "red"),
@@ -217,7 +217,7 @@ PAINT_COLORS = (
 )
 
 
-def _paints() -> None:
+def _add_paints() -> None:
     for color in PAINT_COLORS:
         names = (f"dried {color} paint", f"{color} paint", f"gaseous {color} paint")
         key = f"{color} paint"
@@ -228,8 +228,8 @@ def _paints() -> None:
     _add(replace(_TABLE["green paint"], key="greenpaint"))
 
 
-_metals()
-_melting()
-_lasting()
-_paints()
+_add_metals()
+_add_melting()
+_add_lasting()
+_add_paints()
 _SUBSTANCES = {entry.substance: entry for entry in reversed(_TABLE.values())}

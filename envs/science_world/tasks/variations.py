@@ -93,7 +93,7 @@ def list_temperatures() -> list[Thermometer]:
         for place in THERMOMETER_PLACES
         for above, below in BOX_PAIRS
     ]
-    kept = _thinned(len(objects) * len(choices), 0.02)
+    kept = _thin_out(len(objects) * len(choices), 0.02)
     return [Thermometer(*objects[k // len(choices)], *choices[k % len(choices)]) for k in kept]
 
 
@@ -103,8 +103,8 @@ def list_known_meltings() -> list[Melting]:
         ((name, row) for row in range(len(MELTING_THRESHOLDS)) for name in KNOWN_MELTING),
         key=lambda found: found[0],
     )
-    choices = _melting_choices()
-    kept = _thinned(len(objects) * len(choices), 0.5)
+    choices = _list_melting_choices()
+    kept = _thin_out(len(objects) * len(choices), 0.5)
     found = [(objects[k // len(choices)], choices[k % len(choices)]) for k in kept]
     return [Melting(name, KNOWN_MELTING[name], *choice, row) for (name, row), choice in found]
 
@@ -119,8 +119,8 @@ def list_unknown_meltings() -> list[Melting]:
         ),
         key=lambda found: found[0],
     )
-    choices = _melting_choices()
-    kept = _thinned(len(objects) * len(choices), 0.02)
+    choices = _list_melting_choices()
+    kept = _thin_out(len(objects) * len(choices), 0.02)
     found = [(objects[k // len(choices)], choices[k % len(choices)]) for k in kept]
     return [
         Melting(name, UNKNOWN_MELTING[letter], *choice, row, letter)
@@ -134,11 +134,11 @@ def unknown_name(letter: str) -> str:
     return f"{state} unknown substance {letter}"
 
 
-def _melting_choices() -> list[tuple[int, str, str]]:
+def _list_melting_choices() -> list[tuple[int, str, str]]:
     return [(at, above, below) for at in MELTING_THRESHOLDS for above, below in BOX_PAIRS]
 
 
-def _thinned(count: int, share: float) -> list[int]:
+def _thin_out(count: int, share: float) -> list[int]:
     """Return which of ``count`` combinations remain: a fixed random share of each split."""
     random = JavaRandom(5)
     half, three_quarters = int(count * 0.5), int(count * 0.75)
@@ -177,14 +177,14 @@ _CONDUCTIVE = {
 
 def list_powered_parts() -> list[Power]:
     """Return the variations of 3-1: any source will do."""
-    return [Power(part, *sources) for part, sources in _circuits()]
+    return [Power(part, *sources) for part, sources in _list_circuits()]
 
 
 def list_powered_parts_by_source() -> list[Power]:
     """Return the variations of 3-2: in turn the renewable and the other source are asked."""
     return [
         Power(part, *sources, use=sources[index % 2])
-        for index, (part, sources) in enumerate(_circuits())
+        for index, (part, sources) in enumerate(_list_circuits())
     ]
 
 
@@ -212,7 +212,7 @@ def list_unknown_conductors() -> list[Conductivity]:
     ]
 
 
-def _circuits() -> list[tuple[str, tuple[str, str]]]:
+def _list_circuits() -> list[tuple[str, tuple[str, str]]]:
     return [
         (part, (renewable, other))
         for part in PARTS
@@ -401,37 +401,39 @@ _GENETICS_BOXES = BOX_PAIRS[:3]
 
 def list_angles() -> list[Planes]:
     """Return the variations of 9-1: planes of eight angles."""
-    return _pairs(ANGLES, 5.0, ("shallowest", "steepest"))
+    return _pair_planes(ANGLES, 5.0, ("shallowest", "steepest"))
 
 
 def list_named_surfaces() -> list[Planes]:
     """Return the variations of 9-2: planes of known materials."""
-    return _pairs(_with_friction(JavaRandom(3).shuffled(SURFACES)), 0.05, ("most", "least"))
+    return _pair_planes(_add_friction(JavaRandom(3).shuffled(SURFACES)), 0.05, ("most", "least"))
 
 
 def list_unnamed_surfaces() -> list[Planes]:
     """Return the variations of 9-3: planes of unknown materials."""
-    return _pairs(_with_friction(JavaRandom(4).shuffled(UNKNOWN_SURFACES)), 0.05, ("most", "least"))
+    return _pair_planes(
+        _add_friction(JavaRandom(4).shuffled(UNKNOWN_SURFACES)), 0.05, ("most", "least")
+    )
 
 
 def list_pea_traits() -> list[Genetics]:
     """Return the variations of 10-1: traits of the pea."""
-    return _genetics("pea", _PEA_TRAITS, 0)
+    return _list_genetics("pea", _PEA_TRAITS, 0)
 
 
 def list_unknown_traits() -> list[Genetics]:
     """Return the variations of 10-2: traits of four unknown plants."""
     found: list[Genetics] = []
     for number, plant in enumerate(UNKNOWN_PLANTS):
-        found += _genetics(plant, tuple(TRAITS[plant]), 8 * number)
+        found += _list_genetics(plant, tuple(TRAITS[plant]), 8 * number)
     return found
 
 
-def _with_friction(surfaces: Iterable[str]) -> list[tuple[str, float]]:
+def _add_friction(surfaces: Iterable[str]) -> list[tuple[str, float]]:
     return [(name, get_material(name).friction) for name in surfaces]
 
 
-def _pairs(
+def _pair_planes(
     planes: Sequence[tuple[str, float]], least: float, asked: tuple[str, str]
 ) -> list[Planes]:
     """Return ordered pairs that differ by more than ``least``, with each block, asked in turn."""
@@ -448,7 +450,7 @@ def _pairs(
     ]
 
 
-def _genetics(plant: str, traits: Sequence[str], first_jar: int) -> list[Genetics]:
+def _list_genetics(plant: str, traits: Sequence[str], first_jar: int) -> list[Genetics]:
     return [
         Genetics(plant, trait, value, is_dominant, first_jar + 2 * number + side, pots, *boxes)
         for number, trait in enumerate(traits)

@@ -76,15 +76,15 @@ def _colored(article: str, with_color: bool) -> Look:
     return look
 
 
-def _name(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_name(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     return house.name[o]
 
 
-def _agent(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_agent(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     return "the agent"
 
 
-def _cup(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_cup(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     return f"a {full_name(house, o)} (containing {describe_in_line(house, house.kids[o])})"
 
 
@@ -95,11 +95,11 @@ def _contents(house: HouseState, o: int, where: str, detailed: bool) -> str:
     return f"{where} the {name} is: {describe_in_line(house, house.kids[o])}."
 
 
-def _table(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_table(house: HouseState, o: int, detailed: bool) -> str:
     return f"a {full_name(house, o)}. {_contents(house, o, 'On', detailed)}"
 
 
-def _seat(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_seat(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     return f"a {full_name(house, o)}. {_contents(house, o, 'On', False)}"
 
 
@@ -107,12 +107,12 @@ def _door_of(house: HouseState, o: int) -> str:
     return f"The {full_name(house, o)} door is {'open' if house.open[o] else 'closed'}. "
 
 
-def _cupboard(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_cupboard(house: HouseState, o: int, detailed: bool) -> str:
     inside = _contents(house, o, "In", detailed) if house.open[o] else ""
     return f"a {full_name(house, o)}. {_door_of(house, o)}{inside}"
 
 
-def _drawer(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_drawer(house: HouseState, o: int, detailed: bool) -> str:
     name = f"a {full_name(house, o)}"
     if not detailed:
         return name
@@ -125,24 +125,24 @@ def _turned(house: HouseState, o: int) -> str:
     return f", which is turned {'on' if house.on[o] else 'off'}"
 
 
-def _stove(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_stove(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     name = house.name[o]
     inside = describe_in_line(house, house.kids[o])
     return f"a {name}{_turned(house, o)}. On the {house.kind[o].key} is: {inside}."
 
 
-def _oven(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_oven(house: HouseState, o: int, detailed: bool) -> str:
     inside = _contents(house, o, "In", detailed) if house.open[o] else ""
     return f"a {full_name(house, o)}{_turned(house, o)}. {_door_of(house, o)}{inside}"
 
 
-def _fridge(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_fridge(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     off = "" if house.on[o] else _turned(house, o)
     inside = _contents(house, o, "In", False) if house.open[o] else ""
     return f"a {full_name(house, o)}{off}. {_door_of(house, o)}{inside}"
 
 
-def _sink(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_sink(house: HouseState, o: int, detailed: bool) -> str:
     text = f"a {full_name(house, o)}{_turned(house, o)}. {_contents(house, o, 'In', False)}"
     if detailed:
         for drain in house.portals[o]:
@@ -150,24 +150,24 @@ def _sink(house: HouseState, o: int, detailed: bool) -> str:
     return text
 
 
-def _toilet(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_toilet(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     flushing = ", which is flushing" if house.life[o] > 0 else ""
     inside = describe_in_line(house, (*house.kids[o], *house.portals[o]))
     name = full_name(house, o)
     return f"a {name}{flushing}. In the {name} is: {inside}."
 
 
-def _portal(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_portal(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     return describe_portal(house, o, house.note[o].source)
 
 
-def _thermometer(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_thermometer(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     reading = whole_number(house.heat[o])
     reads = f"currently reading a temperature of {reading} degrees celsius"
     return f"a {full_name(house, o)}, {reads}"
 
 
-def _stopwatch(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_stopwatch(house: HouseState, o: int, detailed: bool) -> str:
     active = "activated" if house.on[o] else "deactivated"
     time = f"The time reads {house.life[o].shown} ticks." if detailed else ""
     return f"a {full_name(house, o)}, which is {active}. {time}"
@@ -192,22 +192,22 @@ def _terminals(house: HouseState, o: int) -> str:
     )
 
 
-def _on_off(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_on_off(house: HouseState, o: int, detailed: bool) -> str:
     text = f"a {full_name(house, o)}, which is {'on' if house.on[o] else 'off'}"
     return f"{text}. {_terminals(house, o)}" if detailed else text
 
 
-def _battery(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_battery(house: HouseState, o: int, detailed: bool) -> str:
     text = f"a {full_name(house, o)}"
     return f"{text}. {_terminals(house, o)}" if detailed else text
 
 
-def _wire(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_wire(house: HouseState, o: int, detailed: bool) -> str:
     # The original leaves no blank between the wire's name and its terminals.
     return f"a {full_name(house, o)}{_terminals(house, o) if detailed else ''}"
 
 
-def _picture(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_picture(house: HouseState, o: int, detailed: bool) -> str:
     text = f"a {full_name(house, o)}"
     if not detailed:
         return text
@@ -215,21 +215,21 @@ def _picture(house: HouseState, o: int, detailed: bool) -> str:
     return f"{text} of {subject}.  The artist is listed as {artist}. "
 
 
-def _titled(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_titled(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     return f"A {full_name(house, o)} titled {house.note[o].title}"
 
 
-def _paper(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_paper(house: HouseState, o: int, detailed: bool) -> str:
     if house.note[o] is not None and house.note[o].title:
-        return _titled(house, o, detailed)
+        return _describe_titled(house, o, detailed)
     return f"A blank {full_name(house, o)}"
 
 
-def _book(house: HouseState, o: int, detailed: bool) -> str:
-    return f"{_titled(house, o, detailed)} by {house.note[o].author}"
+def _describe_book(house: HouseState, o: int, detailed: bool) -> str:
+    return f"{_describe_titled(house, o, detailed)} by {house.note[o].author}"
 
 
-def _plane(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_plane(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     name = f"an {full_name(house, o)}"
     if not house.kids[o]:
         return name
@@ -249,7 +249,7 @@ def _spot(position: float | None) -> str:
     return f" approximately {whole_number(100 - 100 * position)}% down the plane"
 
 
-def _plant(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_plant(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     life, name = house.life[o], plant_name(house, o)
     if life.dead:
         return f"a dead {name}"
@@ -266,7 +266,7 @@ def _plant(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - 
     return text
 
 
-def _flower(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_flower(house: HouseState, o: int, detailed: bool) -> str:
     wilting = "wilting " if house.life[o].step > 0 else ""
     text = f"a {wilting}{flower_traits(house, o)} {full_name(house, o)}"
     if detailed:
@@ -274,22 +274,22 @@ def _flower(house: HouseState, o: int, detailed: bool) -> str:
     return " ".join(text.split())
 
 
-def _pollen(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_pollen(house: HouseState, o: int, detailed: bool) -> str:
     species = house.kind[house.note[o]].species if detailed else ""
     return species + full_name(house, o)
 
 
-def _bee(house: HouseState, o: int, detailed: bool) -> str:
+def _describe_bee(house: HouseState, o: int, detailed: bool) -> str:
     covered = detailed and any("pollen" in house.kind[k].tags for k in house.kids[o])
     return f"a {full_name(house, o)}{', that is covered in pollen' if covered else ''}"
 
 
-def _room(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_room(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     name = full_name(house, o)
     return f"This room is called the {name}. In it, you see: \n{_view(house, o)}"
 
 
-def _outside(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_outside(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     name = full_name(house, o)
     return f"This outside location is called the {name}. Here you see: \n{_view(house, o)}"
 
@@ -300,9 +300,13 @@ def _view(house: HouseState, o: int) -> str:
     return f"{describe_in_lines(house, house.kids[o])}You also see:\n{listed}"
 
 
-def _universe(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_universe(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     seen = describe_in_lines(house, (*house.kids[o], *house.portals[o]))
     return f"A {full_name(house, o)}. In this Universe, you see: {seen}."
+
+
+def _describe_animal(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+    return f"a {stage_name(house, o)}"
 
 
 LOOKS: dict[str, Look] = {
@@ -316,20 +320,37 @@ LOOKS: dict[str, Look] = {
     "colored": _colored("a ", True),
     "colored bare": _colored("", True),
     "kind bare": _colored("", False),
-    "name": _name,
-    "agent": _agent,
-    **{"cup": _cup, "table": _table, "seat": _seat, "cupboard": _cupboard, "drawer": _drawer},
-    **{"stove": _stove, "oven": _oven, "fridge": _fridge, "sink": _sink, "toilet": _toilet},
-    **{"door": _portal, "drain": _portal, "thermometer": _thermometer, "stopwatch": _stopwatch},
-    **{"on off": _on_off, "battery": _battery, "wire": _wire, "picture": _picture},
-    **{"recipe": _titled, "paper": _paper, "book": _book, "plane": _plane},
-    **{"tree": _plant, "bred plant": _plant, "flower": _flower, "pollen": _pollen},
-    **{"bee": _bee, "room": _room, "outside": _outside, "universe": _universe},
+    "name": _describe_name,
+    "agent": _describe_agent,
+    "cup": _describe_cup,
+    "table": _describe_table,
+    "seat": _describe_seat,
+    "cupboard": _describe_cupboard,
+    "drawer": _describe_drawer,
+    "stove": _describe_stove,
+    "oven": _describe_oven,
+    "fridge": _describe_fridge,
+    "sink": _describe_sink,
+    "toilet": _describe_toilet,
+    "door": _describe_portal,
+    "drain": _describe_portal,
+    "thermometer": _describe_thermometer,
+    "stopwatch": _describe_stopwatch,
+    "on off": _describe_on_off,
+    "battery": _describe_battery,
+    "wire": _describe_wire,
+    "picture": _describe_picture,
+    "recipe": _describe_titled,
+    "paper": _describe_paper,
+    "book": _describe_book,
+    "plane": _describe_plane,
+    "tree": _describe_plant,
+    "bred plant": _describe_plant,
+    "flower": _describe_flower,
+    "pollen": _describe_pollen,
+    "bee": _describe_bee,
+    "room": _describe_room,
+    "outside": _describe_outside,
+    "universe": _describe_universe,
+    "animal": _describe_animal,
 }
-
-
-def _animal(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    return f"a {stage_name(house, o)}"
-
-
-LOOKS["animal"] = _animal

@@ -126,39 +126,39 @@ def _portal(kind: object, *ends: object) -> list[str]:
     return ["door", f"door from {one} to {two}", f"door from {two} to {one}"]
 
 
-def _plain(house: HouseState, o: int) -> list[str]:
+def _name_plain(house: HouseState, o: int) -> list[str]:
     return [*house.kind[o].words, house.name[o], full_name(house, o)]
 
 
-def _cup(house: HouseState, o: int) -> list[str]:
+def _name_cup(house: HouseState, o: int) -> list[str]:
     inside = " and ".join(sorted({full_name(house, kid) for kid in house.kids[o]})) or "nothing"
-    short = _plain(house, o)
+    short = _name_plain(house, o)
     return short + [f"{name} containing {inside}" for name in short]
 
 
-def _colored(house: HouseState, o: int) -> list[str]:
+def _name_colored(house: HouseState, o: int) -> list[str]:
     k = house.kind[o]
-    return [*_plain(house, o), burning_name(house, o, f"{k.color} {k.name}")]
+    return [*_name_plain(house, o), burning_name(house, o, f"{k.color} {k.name}")]
 
 
-def _picture(house: HouseState, o: int) -> list[str]:
+def _name_picture(house: HouseState, o: int) -> list[str]:
     short = [house.name[o], full_name(house, o)]
     return short + [f"{name} of {house.note[o].subject}" for name in short]
 
 
-def _document(house: HouseState, o: int) -> list[str]:
+def _name_document(house: HouseState, o: int) -> list[str]:
     short = [house.name[o], full_name(house, o)]
     title = house.note[o].title if house.note[o] is not None else ""
     return [*short, title, *(f"{name} called {title}" for name in short)]
 
 
-def _book(house: HouseState, o: int) -> list[str]:
+def _name_book(house: HouseState, o: int) -> list[str]:
     text, full = house.note[o], full_name(house, o)
     names = ["book", text.title, f"book by {text.author}", f"{text.title} book", house.name[o]]
     return [*names, full, f"{full} by {text.author}", f"{full} called {text.title}"]
 
 
-def _plane(house: HouseState, o: int) -> list[str]:
+def _name_plane(house: HouseState, o: int) -> list[str]:
     name, full = house.name[o], full_name(house, o)
     names = ["inclined plane", "plane", name, full]
     letter = "" if house.note[o] is None else house.note[o].letter
@@ -169,19 +169,19 @@ def _sick(house: HouseState, o: int, names: list[str]) -> list[str]:
     return names + [f"sick {name}" for name in names] if house.life[o].sick else names
 
 
-def _tree(house: HouseState, o: int) -> list[str]:
+def _name_tree(house: HouseState, o: int) -> list[str]:
     stage, full, plant = house.stage(o), full_name(house, o), plant_name(house, o)
     names = [*house.kind[o].words, house.name[o], f"{house.name[o]} in the {stage} stage"]
     names += [f"{stage} plant", plant, f"{plant} in the {stage} stage", f"{stage} {plant}"]
     return [*names, full, f"{full} in the {stage} stage"]
 
 
-def _grown_tree(house: HouseState, o: int) -> list[str]:
-    return _sick(house, o, _tree(house, o))
+def _name_grown_tree(house: HouseState, o: int) -> list[str]:
+    return _sick(house, o, _name_tree(house, o))
 
 
-def _bred(house: HouseState, o: int) -> list[str]:
-    names = [*_tree(house, o), house.kind[o].species]
+def _name_bred(house: HouseState, o: int) -> list[str]:
+    names = [*_name_tree(house, o), house.kind[o].species]
     seen = plant_traits(house, o).strip().removeprefix("with a ")
     if seen:
         plant = plant_name(house, o)
@@ -189,32 +189,41 @@ def _bred(house: HouseState, o: int) -> list[str]:
     return _sick(house, o, names)
 
 
-def _animal(house: HouseState, o: int) -> list[str]:
+def _name_animal(house: HouseState, o: int) -> list[str]:
     stage, shown, name = house.stage(o), stage_name(house, o), house.name[o]
     return [*house.kind[o].words, name, shown, f"{stage} {name}", f"{stage} {shown}"]
 
 
-def _bee(house: HouseState, o: int) -> list[str]:
+def _name_bee(house: HouseState, o: int) -> list[str]:
     k = house.kind[o]
     return [*k.words, house.name[o], k.species, stage_name(house, o)]
 
 
-def _flower(house: HouseState, o: int) -> list[str]:
+def _name_flower(house: HouseState, o: int) -> list[str]:
     names = ["flower", house.name[o], full_name(house, o)]
     wilting = house.life[o].step > 0
     return names + [f"wilting {name}" for name in names] if wilting else names
 
 
-def _pollen(house: HouseState, o: int) -> list[str]:
+def _name_pollen(house: HouseState, o: int) -> list[str]:
     species = house.kind[house.note[o]].species
     return ["pollen", house.name[o], f"{species} pollen", full_name(house, o)]
 
 
 REFERS: dict[str, Refer] = {
-    **{"plain": _plain, "cup": _cup, "colored": _colored, "picture": _picture},
-    "document": _document,
-    **{"book": _book, "plane": _plane, "tree": _grown_tree, "bred plant": _bred},
-    **{"animal": _animal, "bee": _bee, "flower": _flower, "pollen": _pollen},
+    "plain": _name_plain,
+    "cup": _name_cup,
+    "colored": _name_colored,
+    "picture": _name_picture,
+    "document": _name_document,
+    "book": _name_book,
+    "plane": _name_plane,
+    "tree": _name_grown_tree,
+    "bred plant": _name_bred,
+    "animal": _name_animal,
+    "bee": _name_bee,
+    "flower": _name_flower,
+    "pollen": _name_pollen,
 }
 
 

@@ -20,18 +20,18 @@ def power(a: Actor) -> Step:
         return a.focus(part)
     source = a.first(params.use or "battery")
     place = "outside" if params.use == params.renewable and params.use else "workshop"
-    wires = wires_between(a, _ring(part, source))
+    wires = find_wires(a, _make_ring(part, source))
     if step := _bring(a, (part, source, *wires), place):
         return step
     if params.use == params.nonrenewable and params.use and (step := a.switch(source)):
         return step
-    for (one, other), wire in zip(_ring(part, source), wires, strict=True):
+    for (one, other), wire in zip(_make_ring(part, source), wires, strict=True):
         if step := join(a, one, wire, other):
             return step
     return a.wait()
 
 
-def _ring(part: int, source: int) -> Ring:
+def _make_ring(part: int, source: int) -> Ring:
     """Return the source's anode to the part's cathode, and the other way round."""
     return (
         (terminal(source, 0), terminal(part, 1)),
@@ -39,7 +39,7 @@ def _ring(part: int, source: int) -> Ring:
     )
 
 
-def wires_between(a: Actor, ring: Ring) -> list[int]:
+def find_wires(a: Actor, ring: Ring) -> list[int]:
     """Return a wire for each pair of terminals: one that touches either of them, or a free one.
 
     The list is shorter than the ring where there are not wires enough.

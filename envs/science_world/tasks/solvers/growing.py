@@ -16,9 +16,9 @@ _THIRSTY = 12
 
 def grow_plant(a: Actor) -> Step:
     """Solve 5-1: one seed in soil, watered until it flowers."""
-    if step := _sown(a, 1):
+    if step := _sow(a, 1):
         return step
-    plants = _plants(a)
+    plants = _find_plants(a)
     first = None if a.done or not plants else a.focus(plants[0])
     return first or _tend(a, plants) or a.wait(long=_may_rest(a, plants))
 
@@ -41,7 +41,7 @@ def genetics(a: Actor) -> Step:
     """Solve 10-1 and 10-2: cross the two seeds; what the offspring shows is dominant."""
     params: Genetics = a.params
     box = params.box_dominant if params.dominant else params.box_recessive
-    offspring = [plant for plant in _of_species(a) if _is_mixed(a, plant)]
+    offspring = [plant for plant in _find_of_species(a) if _is_mixed(a, plant)]
     step = _show_trait(a, offspring[0]) if offspring else _cross(a)
     return step or a.focus(a.in_place(_GREENHOUSE, box))
 
@@ -65,28 +65,28 @@ def _show_trait(a: Actor, plant: int) -> Step:
     if shown != NONE:
         return None if a.looked(shown) else a.reach(shown) or Intent("look at", (shown,))
     if house.kind[house.parent[plant]].key != _POT:
-        return a.put(plant, _empty_pots(a)[0])
+        return a.put(plant, _find_empty_pots(a)[0])
     grown = house.stage(plant) in ("adult", "reproducing")
     return _tend(a, [plant]) or a.wait(long=not grown)
 
 
 def _cross(a: Actor) -> Step:
     """Have two plants, and pollen of one in a flower of the other."""
-    if step := _sown(a, _PLANTS_TO_CROSS):
+    if step := _sow(a, _PLANTS_TO_CROSS):
         return step
-    plants = _plants(a)
-    flowers = _flowers(a, plants)
+    plants = _find_plants(a)
+    flowers = _find_flowers(a, plants)
     rest = _may_rest(a, plants) and not flowers
     return _tend(a, plants) or _pollinate(a, flowers) or a.wait(long=rest)
 
 
-def _species(a: Actor) -> str:
+def _get_species(a: Actor) -> str:
     return a.params.seed if isinstance(a.params, Grow) else a.params.plant
 
 
-def _of_species(a: Actor) -> list[int]:
+def _find_of_species(a: Actor) -> list[int]:
     """Return the plants of the species in the greenhouse, seeds too."""
-    house, species = a.house, _species(a)
+    house, species = a.house, _get_species(a)
     return [
         thing
         for thing in house.inside(house.places[_GREENHOUSE])
@@ -94,13 +94,13 @@ def _of_species(a: Actor) -> list[int]:
     ]
 
 
-def _plants(a: Actor) -> list[int]:
+def _find_plants(a: Actor) -> list[int]:
     """Return the plants of the species that stand in a pot."""
     house = a.house
-    return [o for o in _of_species(a) if house.kind[house.parent[o]].key == _POT]
+    return [o for o in _find_of_species(a) if house.kind[house.parent[o]].key == _POT]
 
 
-def _pots(a: Actor) -> list[int]:
+def _find_pots(a: Actor) -> list[int]:
     """Return the flower pots of the greenhouse in the order of their numbers."""
     house = a.house
     pots = [o for o in house.inside(house.places[_GREENHOUSE]) if house.kind[o].key == _POT]
@@ -111,24 +111,24 @@ def _has_plant(a: Actor, pot: int) -> bool:
     return any("plant" in a.house.kind[o].tags for o in a.house.kids[pot])
 
 
-def _empty_pots(a: Actor) -> list[int]:
+def _find_empty_pots(a: Actor) -> list[int]:
     """Return the pots without a plant, those with soil first."""
     house = a.house
-    empty = [pot for pot in _pots(a) if not _has_plant(a, pot)]
+    empty = [pot for pot in _find_pots(a) if not _has_plant(a, pot)]
     return sorted(empty, key=lambda pot: all(house.name[o] != "soil" for o in house.kids[pot]))
 
 
-def _sown(a: Actor, count: int) -> Step:
+def _sow(a: Actor, count: int) -> Step:
     """Have seeds in soil in a number of pots."""
     house = a.house
-    if len(_plants(a)) >= count:
+    if len(_find_plants(a)) >= count:
         return None
     jar = a.first(_JAR)
     if not a.held(jar) and a.place_name(jar) != _GREENHOUSE:
         return a.hold(jar)
-    for pot in _pots(a)[:count]:
+    for pot in _find_pots(a)[:count]:
         names = [house.name[o] for o in house.kids[pot]]
-        if "soil" not in names and (step := _soil(a, pot)):
+        if "soil" not in names and (step := _fill_with_soil(a, pot)):
             return step
         if not _has_plant(a, pot):
             seeds = [o for o in house.kids[jar] if "plant" in house.kind[o].tags]
@@ -136,7 +136,7 @@ def _sown(a: Actor, count: int) -> Step:
     return None
 
 
-def _soil(a: Actor, pot: int) -> Step:
+def _fill_with_soil(a: Actor, pot: int) -> Step:
     """Have soil in a pot; where none lies about it is dug outside."""
     house = a.house
     for soil in a.named("soil"):
@@ -158,11 +158,11 @@ def _tend(a: Actor, plants: Iterable[int]) -> Step:
         if not (young or house.life[plant].dry >= _THIRSTY):
             continue
         if not any(house.name[o] == "water" for o in house.kids[pot]):
-            return _watered(a, pot)
+            return _give_water(a, pot)
     return None
 
 
-def _watered(a: Actor, pot: int) -> Step:
+def _give_water(a: Actor, pot: int) -> Step:
     """Have water in a pot, from the sink by the jug."""
     water = a.water()
     if water != NONE and (a.held(water) or a.place_name(water) == _GREENHOUSE):
@@ -179,7 +179,7 @@ def _may_rest(a: Actor, plants: Iterable[int]) -> bool:
     return all(a.house.stage(plant) != "reproducing" for plant in plants)
 
 
-def _flowers(a: Actor, plants: Iterable[int]) -> list[int]:
+def _find_flowers(a: Actor, plants: Iterable[int]) -> list[int]:
     house = a.house
     return [o for plant in plants for o in house.kids[plant] if house.kind[o].key == "flower"]
 

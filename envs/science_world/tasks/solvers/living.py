@@ -14,31 +14,31 @@ _LONG_WAIT = 11
 def find_dead(a: Actor) -> Step:
     """Solve 4-2: the orange that the agent carries will do."""
     thing = a.subject if a.done else a.first("orange")
-    return a.focus(thing) or _to_box(a, thing)
+    return a.focus(thing) or _put_into_box(a, thing)
 
 
 def find_animal(a: Actor) -> Step:
     """Solve 4-1 and 4-4: one of the animals outside."""
-    thing = a.subject if a.done else _tagged(a, "animal")
-    return (None if a.done else a.focus(thing)) or _to_box(a, thing)
+    thing = a.subject if a.done else _find_tagged(a, "animal")
+    return (None if a.done else a.focus(thing)) or _put_into_box(a, thing)
 
 
 def find_plant(a: Actor) -> Step:
     """Solve 4-3: one of the plants in the greenhouse, carried in its pot."""
-    thing = a.subject if a.done else _tagged(a, "plant")
+    thing = a.subject if a.done else _find_tagged(a, "plant")
     pot = a.house.parent[thing]
     in_pot = a.house.kind[pot].refer == "cup"
-    return (None if a.done else a.focus(thing)) or _to_box(a, pot if in_pot else thing)
+    return (None if a.done else a.focus(thing)) or _put_into_box(a, pot if in_pot else thing)
 
 
-def _tagged(a: Actor, tag: str) -> int:
+def _find_tagged(a: Actor, tag: str) -> int:
     """Return the nearest thing of a group that is no bee."""
     kinds = a.house.kind
     found = (o for o in a.all_things() if tag in kinds[o].tags and "bee" not in kinds[o].tags)
     return next(found, NONE)
 
 
-def _to_box(a: Actor, thing: int) -> Step:
+def _put_into_box(a: Actor, thing: int) -> Step:
     return a.put(thing, a.in_place(a.params.place, a.params.box))
 
 

@@ -11,7 +11,7 @@ _OVEN_REACHES = 400.0
 """Up to this temperature the oven is quick; above it the blast furnace is used."""
 
 
-def _substance(a: Actor) -> int:
+def _find_substance(a: Actor) -> int:
     """Return the substance of the task: what is in focus, or else the nearest that has the name."""
     if a.done:
         return a.subject
@@ -26,16 +26,16 @@ def _focus_first(a: Actor) -> Step:
     name = a.params.substance
     if name == "water" and not a.done:
         return a.fetch_water() or a.focus(a.water())
-    return None if a.done else a.focus(_substance(a))
+    return None if a.done else a.focus(_find_substance(a))
 
 
-def _heater(a: Actor, target: float) -> int:
+def _choose_heater(a: Actor, target: float) -> int:
     if target <= _OVEN_REACHES:
         return a.in_place("kitchen", "oven")
     return a.in_place("foundry", "blast furnace")
 
 
-def _cooler(a: Actor, target: float) -> int:
+def _choose_cooler(a: Actor, target: float) -> int:
     """Return a freezer that is cold enough."""
     if target > -10.0:
         return a.in_place("kitchen", "freezer")
@@ -47,7 +47,7 @@ def _change(a: Actor, thing: int, device: int) -> Step:
     return a.into(thing, device) or a.opened(device) or a.switch(device) or a.wait(long=True)
 
 
-def _melting_point(a: Actor, thing: int) -> float:
+def _get_melting_point(a: Actor, thing: int) -> float:
     material = a.house.material[thing]
     return 0.0 if material is None else material.melts
 
@@ -56,37 +56,37 @@ def boil(a: Actor) -> Step:
     """Solve 1-1: into the oven or the furnace until it is gas or burns."""
     if step := _focus_first(a):
         return step
-    thing = _substance(a)
+    thing = _find_substance(a)
     material = a.house.material[thing]
     if material is None:
         return a.wait()
-    return _change(a, thing, _heater(a, min(material.boils, material.ignites)))
+    return _change(a, thing, _choose_heater(a, min(material.boils, material.ignites)))
 
 
 def melt(a: Actor) -> Step:
     """Solve 1-2: frozen first when it is a liquid, then warmed."""
     if step := _focus_first(a):
         return step
-    thing = _substance(a)
-    melts = _melting_point(a, thing)
+    thing = _find_substance(a)
+    melts = _get_melting_point(a, thing)
     if a.done == 1:
-        return _change(a, thing, _cooler(a, melts))
-    return _change(a, thing, _heater(a, melts))
+        return _change(a, thing, _choose_cooler(a, melts))
+    return _change(a, thing, _choose_heater(a, melts))
 
 
 def freeze(a: Actor) -> Step:
     """Solve 1-3: melted first when it is solid, in a pot that can be carried while it is hot."""
     if step := _focus_first(a):
         return step
-    thing = _substance(a)
+    thing = _find_substance(a)
     if a.done > 1:
-        return _change(a, thing, _cooler(a, _melting_point(a, thing)))
-    oven = _heater(a, 0.0)
-    pot = _pot(a, thing)
+        return _change(a, thing, _choose_cooler(a, _get_melting_point(a, thing)))
+    oven = _choose_heater(a, 0.0)
+    pot = _find_pot(a, thing)
     return a.into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()
 
 
-def _pot(a: Actor, thing: int) -> int:
+def _find_pot(a: Actor, thing: int) -> int:
     """Return the metal pot: the one that holds the thing, or the nearest empty one."""
     house = a.house
     if house.kind[house.parent[thing]].key == "metal pot":
@@ -99,12 +99,12 @@ def change_state(a: Actor) -> Step:
     """Solve 1-4: liquids freeze or boil, solids melt; the oven does most of it."""
     if step := _focus_first(a):
         return step
-    thing = _substance(a)
+    thing = _find_substance(a)
     material = a.house.material[thing]
     if material is None:
         return a.wait()
     solid = a.house.state[thing] == "solid"
-    return _change(a, thing, _heater(a, material.melts if solid else material.boils))
+    return _change(a, thing, _choose_heater(a, material.melts if solid else material.boils))
 
 
 def use_thermometer(a: Actor) -> Step:
@@ -162,7 +162,7 @@ def _find_side(a: Actor, thing: int, params: Melting) -> Step:
     if known or params.melting == params.threshold:
         return _measure(a, thing)
     if not solid:
-        cooler = _cooler(a, 0.0)
+        cooler = _choose_cooler(a, 0.0)
         return a.into(thing, cooler) or a.opened(cooler) or a.switch(cooler) or a.wait()
-    oven, pot = _heater(a, 0.0), _pot(a, thing)
+    oven, pot = _choose_heater(a, 0.0), _find_pot(a, thing)
     return a.into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()

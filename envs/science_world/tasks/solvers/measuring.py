@@ -10,7 +10,7 @@ from ...objects.records import Slope
 from ..draws import conducts
 from ..params import Conductivity, Planes
 from .actor import Actor, Intent, Step
-from .circuit import join, wires_between
+from .circuit import find_wires, join
 
 _WORKSHOP = "workshop"
 _WATCHED = 11
@@ -60,20 +60,20 @@ def conductivity(a: Actor) -> Step:
         if not a.done:
             return a.fetch_water() or a.focus(a.water())
         return a.put(a.house.parent[a.subject], box)
-    thing = a.subject if a.done else _asked(a, params)
+    thing = a.subject if a.done else _find_asked(a, params)
     first = None if a.done else a.hold(thing) or a.focus(thing)
-    return first or _tried(a, thing) or a.put(thing, box)
+    return first or _try_out(a, thing) or a.put(thing, box)
 
 
-def _asked(a: Actor, params: Conductivity) -> int:
+def _find_asked(a: Actor, params: Conductivity) -> int:
     found = a.in_place(params.place, params.substance)
     return a.first(params.substance) if found == NONE else found
 
 
-def _tried(a: Actor, thing: int) -> Step:
+def _try_out(a: Actor, thing: int) -> Step:
     """Have looked at a bulb that is wired to a battery through the thing."""
     house = a.house
-    battery, bulb = a.first("battery"), _bulb(a)
+    battery, bulb = a.first("battery"), _find_bulb(a)
     conducting = conducts(a.params, a.variation)
     if a.looked(bulb) >= (1 if conducting else _LOOKS):
         return None
@@ -87,7 +87,7 @@ def _tried(a: Actor, thing: int) -> Step:
         (terminal(bulb, 0), terminal(thing, 0)),
         (terminal(thing, 1), terminal(battery, 1)),
     )
-    wires = wires_between(a, ring)
+    wires = find_wires(a, ring)
     if len(wires) < len(ring):
         return None
     for (one, other), wire in zip(ring, wires, strict=True):
@@ -97,7 +97,7 @@ def _tried(a: Actor, thing: int) -> Step:
     return a.wait() if lit_late else Intent("look at", (bulb,))
 
 
-def _bulb(a: Actor) -> int:
+def _find_bulb(a: Actor) -> int:
     """Return the nearest light bulb of the workshop."""
     house = a.house
     things = house.inside(house.places[_WORKSHOP])

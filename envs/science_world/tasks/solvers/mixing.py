@@ -18,13 +18,13 @@ def mix(a: Actor) -> Step:
     recipe = a.first("recipe")
     if recipe != NONE and not a.did("read", "recipe"):
         return a.reach(recipe) or Intent("read", (recipe,))
-    return _together(a, params.ingredients)
+    return _mix_together(a, params.ingredients)
 
 
 def secondary(a: Actor) -> Step:
     """Solve 6-2."""
     params: Paint = a.params
-    return _painted(a, params.secondary, params.secondary_of)
+    return _mix_paint(a, params.secondary, params.secondary_of)
 
 
 def tertiary(a: Actor) -> Step:
@@ -32,17 +32,17 @@ def tertiary(a: Actor) -> Step:
     params: Paint = a.params
     if not a.done:
         return secondary(a)
-    return _painted(a, params.tertiary, params.tertiary_of)
+    return _mix_paint(a, params.tertiary, params.tertiary_of)
 
 
-def _painted(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
+def _mix_paint(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
     made = a.in_place(a.here, result)
     if made == NONE:
         made = a.first(result)
     if made != NONE:
         return a.focus(made)
     house = a.house
-    cups = [_cup_of(a, color) for color in colors]
+    cups = [_find_cup(a, color) for color in colors]
     both = next((cup for cup in cups if len(house.kids[cup]) == len(colors)), NONE)
     if both != NONE:
         return a.reach(both) or Intent("mix", (both,))
@@ -50,7 +50,7 @@ def _painted(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
     return a.reach(first) or a.uncover(second) or Intent("pour", (cups[1], cups[0]))
 
 
-def _cup_of(a: Actor, color: str) -> int:
+def _find_cup(a: Actor, color: str) -> int:
     """Return a cup of a paint: one with other paint in it, else a full one in the studio."""
     house = a.house
     cups = [house.parent[paint] for paint in a.named(color) if _in_studio(a, paint)]
@@ -62,10 +62,10 @@ def _in_studio(a: Actor, thing: int) -> bool:
     return a.place_name(thing) == _STUDIO
 
 
-def _together(a: Actor, names: tuple[str, ...]) -> Step:
+def _mix_together(a: Actor, names: tuple[str, ...]) -> Step:
     """Have the ingredients in one container and mix it."""
     house = a.house
-    bowl = _bowl(a, names)
+    bowl = _find_bowl(a, names)
     have = [house.name[o] for o in house.kids[bowl]]
     if len(have) == len(names):
         return a.reach(bowl) or Intent("mix", (bowl,))
@@ -76,7 +76,7 @@ def _together(a: Actor, names: tuple[str, ...]) -> Step:
     return None
 
 
-def _bowl(a: Actor, names: tuple[str, ...]) -> int:
+def _find_bowl(a: Actor, names: tuple[str, ...]) -> int:
     """Return the container with nothing but ingredients, or the nearest empty one."""
     house = a.house
     best, most = NONE, 0
@@ -107,14 +107,14 @@ def _bring(a: Actor, name: str, bowl: int) -> Step:
         return a.hold(bowl)
     if name == "water":
         return a.fetch_water() or a.pour(a.water(), bowl)
-    thing = _nearest(a, name)
+    thing = _find_nearest(a, name)
     if house.state[thing] == "liquid":
         cup = house.parent[thing]
         return a.reach(cup) or a.opened(cup) or Intent("pour", (cup, bowl))
     return a.reach(thing) or Intent("move", (thing, bowl))
 
 
-def _nearest(a: Actor, name: str) -> int:
+def _find_nearest(a: Actor, name: str) -> int:
     """Return the nearest thing of a name; carried ones and solids first."""
     house = a.house
     found = list(a.named(name))
