@@ -278,21 +278,15 @@ def conductivity(params: Conductivity, *, conducts: bool) -> Goals:
 OUTSIDE = "outside"
 PLANT_STAGES = STAGES_OF_PLANTS[:-1]
 GROW_POTS = tuple(f"flower pot {number}" for number in (1, 2, 3))
-_FOCUS_TEXTS = {
-    "living": "focus on a living thing",
-    "dead": "focus on a non-living thing",
-    "plant": "focus on a plant",
-    "animal": "focus on an animal",
-}
 
 
-def find(kind: str) -> Callable[[FindParams], Goals]:
+def find(kind: str, shown: str) -> Callable[[FindParams], Goals]:
     """Return the goals of 4-1 to 4-4."""
 
     def goals(params: FindParams) -> Goals:
         return Goals(
             (
-                FindKind(kind, text=_FOCUS_TEXTS[kind]),
+                FindKind(kind, text=f"focus on {shown}"),
                 PutInto(params.box, text="move living thing to answer box"),
             ),
             (
@@ -573,10 +567,10 @@ _PLAIN: dict[str, Callable[[Any], Goals]] = {
     "2-3": measure_melting,
     "3-1": power,
     "3-2": power,
-    "4-1": find("living"),
-    "4-2": find("dead"),
-    "4-3": find("plant"),
-    "4-4": find("animal"),
+    "4-1": find("living", "a living thing"),
+    "4-2": find("dead", "a non-living thing"),
+    "4-3": find("plant", "a plant"),
+    "4-4": find("animal", "an animal"),
     "5-1": grow_plant,
     "5-2": grow_fruit,
     "6-1": mix,
