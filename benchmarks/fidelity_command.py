@@ -14,11 +14,11 @@ from rich.table import Table
 
 from ..algos.progress import reporter
 from ..envs.errors import BadValueError, DataError, UnknownNameError
-from ..envs.science_world.engine import step
-from ..envs.science_world.house import build_house
+from ..envs.science_world.engine.step import step
+from ..envs.science_world.house.build import build_house
+from ..envs.science_world.tasks.build import parse_simplifications, start_episode
 from ..envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ..envs.science_world.tasks.checker import TaskState
-from ..envs.science_world.tasks.episode import simplifications, start_world
 from .fidelity_live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
 from .options import FidelityCommand
 from .tables import table_console
@@ -164,22 +164,22 @@ def _transcripts(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
     """Do a transcript's actions here and compare what comes back.
 
-    A transcript whose ``order`` is "arrival" is of engine 1.2.3: a world with that order is used.
+    A transcript whose ``order`` is "arrival" is of engine 1.2.3: a house with that order is used.
     """
     kind = find_kind(transcript["task_name"])
-    simple = simplifications(transcript["simplifications_used"], kind)
+    simple = parse_simplifications(transcript["simplifications_used"], kind)
     variation = int(transcript["variation"])
     house = house_by_arrival if transcript.get("order") == BY_ARRIVAL else build_house
-    world = start_world(kind, variation, simple, house)
-    goals, text = world.goals, kind.text(variation)
+    state = start_episode(kind, variation, simple, house)
+    goals, text = state.goals, kind.text(variation)
     assert isinstance(goals, TaskState)
     agreement = Agreement(runs=1, solved=int(transcript["final_score"] == _FULL))
     replayed: Mapping[str, Any] = transcript["raw_replay"]
-    first = step(world, "look around", text).text
+    first = step(state, "look around", text).text
     _compare_look(agreement, name, replayed["first_look"], first)
     points = goals.points
     for number, recorded in enumerate(replayed["steps"], 1):
-        said = step(world, recorded["action"], text).text
+        said = step(state, recorded["action"], text).text
         points = goals.points
         here = (said, points, goals.completed or points < 0)
         _compare(agreement, name, number, recorded, here)

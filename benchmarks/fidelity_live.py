@@ -12,18 +12,17 @@ from typing import Any
 import numpy as np
 
 from ..envs.errors import BadValueError
-from ..envs.science_world.engine import step
-from ..envs.science_world.house import HouseRandom, build_house
-from ..envs.science_world.jvm_engine import check_java, start_engine
-from ..envs.science_world.legal import legal_actions
+from ..envs.science_world.engine.action_lists import list_legal_actions, list_original_actions
+from ..envs.science_world.engine.step import step
+from ..envs.science_world.house.build import JavaRandom, build_house
+from ..envs.science_world.house.state import HouseState
+from ..envs.science_world.jvm import check_java, start_engine
+from ..envs.science_world.tasks.build import parse_simplifications, start_episode
 from ..envs.science_world.tasks.catalogue import TaskKind
-from ..envs.science_world.tasks.episode import simplifications, start_world
-from ..envs.science_world.valid import valid_actions
-from ..envs.science_world.world import World
 
 BY_ARRIVAL = "arrival"
 """Order of the contents of things in engines before 1.3, started as `start_engine` does; engine
-1.3 has the order of creation, as our world."""
+1.3 has the order of creation, as our house."""
 SIMPLE = ("", "easy")
 """Simplifications of the runs, in turn."""
 _FULL = 100
@@ -89,11 +88,11 @@ def live_transcripts(
         engine.close()
 
 
-def house_by_arrival(random: HouseRandom) -> World:
+def house_by_arrival(random: JavaRandom) -> HouseState:
     """The house, with contents of things in the order in which they came there."""
-    world = build_house(random)
-    world.by_arrival = True
-    return world
+    house = build_house(random)
+    house.by_arrival = True
+    return house
 
 
 def _order() -> str:
@@ -104,17 +103,17 @@ def _order() -> str:
 def _walk(
     kind: TaskKind, variation: int, simple: str, steps: int, rng: np.random.Generator
 ) -> list[str]:
-    """Random actions that make sense in our world; listing in the engine would change its bees."""
-    world = start_world(kind, variation, simplifications(simple, kind))
-    step(world, "look around")
+    """Random actions that make sense in our house; listing in the engine would change its bees."""
+    house = start_episode(kind, variation, parse_simplifications(simple, kind))
+    step(house, "look around")
     texts: list[str] = []
     while len(texts) < steps:
-        listed = valid_actions if rng.random() < _FROM_VALID else legal_actions
-        choices = listed(world)
+        listed = list_original_actions if rng.random() < _FROM_VALID else list_legal_actions
+        choices = listed(house)
         if rng.random() >= _FOCUS:
             choices = [text for text in choices if not text.startswith(("focus", "reset"))]
         texts.append(choices[int(rng.integers(len(choices)))])
-        step(world, texts[-1])
+        step(house, texts[-1])
     return texts
 
 
@@ -122,7 +121,7 @@ def _play(
     engine: Any, kind: TaskKind, variation: int, simple: str, texts: list[str] | None
 ) -> dict[str, Any]:
     """Play texts in the engine, or its own gold run."""
-    named = ",".join(sorted(simplifications(simple, kind)))
+    named = ",".join(sorted(parse_simplifications(simple, kind)))
     engine.load(kind.name, variation, named, texts is None)
     if texts is None:
         texts = [str(text) for text in engine.get_gold_action_sequence()]

@@ -13,8 +13,8 @@ from rich.table import Table
 from ..algos.config import EnvConfig, EvalConfig
 from ..algos.evaluate import Evaluation
 from ..envs.errors import BadValueError
-from ..envs.science_world.source import chosen_tasks
 from ..envs.science_world.tasks.catalogue import find_kind
+from ..envs.science_world.tasks.source import choose_tasks
 
 WORLD = "ScienceWorld-v0"
 REACHED = "reached"
@@ -55,7 +55,7 @@ def task_sets(env: EnvConfig, split: str, n: int) -> list[EvalConfig]:
         raise BadValueError(
             f"--per-task: goes with --env {WORLD}, whose tasks published tables list; got {env.id}."
         )
-    ids = chosen_tasks(env.settings.get("tasks"), env.settings.get("size", "full"))
+    ids = choose_tasks(env.settings.get("tasks"), env.settings.get("size", "full"))
     return [
         EvalConfig(
             name=task,

@@ -19,11 +19,11 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from turngym.envs import fork
 from turngym.envs.errors import BadValueError, MissingExtraError
 from turngym.envs.science_world.env import ScienceWorld
-from turngym.envs.science_world.jvm_engine import start_engine
+from turngym.envs.science_world.jvm import start_engine
 from turngym.envs.science_world.tasks.catalogue import TASKS
 
 BACKENDS = ("python", "jvm")
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 COPIES = 50
 
 
@@ -181,7 +181,7 @@ def test_memory_of_a_live_episode(benchmark: BenchmarkFixture) -> None:
 
     size = benchmark.pedantic(grow, rounds=1)
     note(benchmark, "bytes", "python", size)
-    assert size < MOST_BYTES
+    assert size < MAX_BYTES
 
 
 def test_memory_of_a_java_engine(benchmark: BenchmarkFixture) -> None:

@@ -1,28 +1,27 @@
-"""The original engine's registry package, played by this project's own world."""
+"""The original engine's registry package, played by this project's own house."""
 
 from __future__ import annotations
 
 import os
 
 from turngym.envs.science_world.actions.looking import inventory, look_around
-from turngym.envs.science_world.engine import step
-from turngym.envs.science_world.expert import planned
-from turngym.envs.science_world.protocols import Goals
+from turngym.envs.science_world.engine.action_lists import list_original_actions
+from turngym.envs.science_world.engine.step import step
+from turngym.envs.science_world.house.state import GoalTracker, HouseState
+from turngym.envs.science_world.tasks.build import parse_simplifications, start_episode
 from turngym.envs.science_world.tasks.catalogue import find_kind
-from turngym.envs.science_world.tasks.episode import simplifications, start_world
-from turngym.envs.science_world.valid import valid_actions
-from turngym.envs.science_world.world import World
+from turngym.envs.science_world.tasks.solvers.solve import plan_action
 
 
 class Server:
-    """The Java side of the package, over this project's own world."""
+    """The Java side of the package, over this project's own house."""
 
-    world: World
+    house: HouseState
 
     def step(self, text: str) -> str:
         if text == "crash":
             raise RuntimeError("the Java process is gone")
-        return step(self.world, text).text
+        return step(self.house, text).text
 
     def getScore(self) -> float:
         return self.goals.points / 100
@@ -31,9 +30,9 @@ class Server:
         return self.goals.completed or self.goals.failed
 
     @property
-    def goals(self) -> Goals:
-        assert self.world.goals is not None
-        return self.world.goals
+    def goals(self) -> GoalTracker:
+        assert self.house.goals is not None
+        return self.house.goals
 
 
 class StandIn:
@@ -50,27 +49,27 @@ class StandIn:
 
     def load(self, task: str, variation: int, simple: str, gold: bool = False) -> None:
         kind = find_kind(task)
-        self.server.world = start_world(kind, variation, simplifications(simple, kind))
+        self.server.house = start_episode(kind, variation, parse_simplifications(simple, kind))
 
     def get_num_moves(self) -> int:
-        return self.server.world.ticks
+        return self.server.house.ticks
 
     def get_valid_action_object_combinations(self) -> list[str]:
         type(self).listings += 1
-        return valid_actions(self.server.world)
+        return list_original_actions(self.server.house)
 
     def get_gold_action_sequence(self) -> list[str]:
-        world, texts = self.server.world.fork(), []
-        while world.goals is not None and not world.goals.completed:
-            texts.append(planned(world))
-            step(world, texts[-1])
+        house, texts = self.server.house.fork(), []
+        while house.goals is not None and not house.goals.completed:
+            texts.append(plan_action(house))
+            step(house, texts[-1])
         return texts
 
     def close(self) -> None:
         self.closed = True
 
     def look(self) -> str:
-        return look_around(self.server.world)
+        return look_around(self.server.house)
 
     def inventory(self) -> str:
-        return inventory(self.server.world)
+        return inventory(self.server.house)

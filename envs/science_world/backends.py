@@ -8,34 +8,32 @@ from typing import Any
 
 from ..errors import UnknownNameError
 from .actions.looking import inventory, look_around
-from .engine import Reply, step
-from .house import build_house
-from .house_micro import build_micro_house
-from .legal import legal_actions
-from .source import WHERE
-from .tasks.catalogue import TaskKind
-from .tasks.episode import start_world
-from .valid import valid_actions
-from .world import World
+from .engine.action_lists import list_legal_actions, list_original_actions
+from .engine.step import Reply, digest_house, step
+from .house.build import build_house, build_micro_house
+from .house.state import HouseState
+from .tasks.build import start_episode
+from .tasks.catalogue import WHERE, TaskKind
+from .tasks.solvers.solve import plan_action
 
 HOUSES = {"full": build_house, "micro": build_micro_house}
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """How a world of one kind is started, asked and acted in.
+    """How a house of one kind is started, asked and acted in.
 
-    Its worlds have ``goals`` (``points``, ``completed``, ``failed``), ``ticks``, ``fork()`` and
-    ``digest()``.
+    Its houses have ``goals`` (``points``, ``completed``, ``failed``), ``ticks`` and ``fork()``.
 
     Attributes:
-        start: From a task, a variation and simplifications to a world and its first look.
-        step: From a world, an input and the task's text to the reply.
+        start: From a task, a variation and simplifications to a house and its first look.
+        step: From a house, an input and the task's text to the reply.
         legal: Actions that make sense now.
         valid: The original's list of valid actions.
         look: The agent's place.
         inventory: What the agent carries.
         plan: What the task's solver would do next; empty where there is none.
+        digest: Stable hash of everything that play depends on.
         name: ``python`` or ``jvm``.
         size: Size of the house.
     """
@@ -47,6 +45,7 @@ class Backend:
     look: Callable[[Any], str]
     inventory: Callable[[Any], str]
     plan: Callable[[Any], str]
+    digest: Callable[[Any], str]
     name: str
     size: str
 
@@ -55,7 +54,7 @@ class Backend:
 
 
 def find_backend(name: str, size: str) -> Backend:
-    """The backend of a name.
+    """Return the backend of a name.
 
     Raises:
         UnknownNameError: There is none, or it does not have the size.
@@ -63,48 +62,42 @@ def find_backend(name: str, size: str) -> Backend:
         BadValueError: It needs a Java runtime, and there is none.
     """
     if name == "python":
-        return _python(size)
+        return _make_python_backend(size)
     if name != "jvm":
         raise UnknownNameError("backend", name, ("python", "jvm"), WHERE)
     if size != "full":
         raise UnknownNameError("size of the jvm backend", size, ("full",), WHERE)
-    from .jvm import start_jvm_world
-    from .jvm_engine import check_java
+    from .jvm import check_java, start_jvm_house
 
     check_java()
     return Backend(
-        start=start_jvm_world,
-        step=lambda world, text, _: world.step(text),
-        legal=lambda world: world.valid(),
-        valid=lambda world: world.valid(),
-        look=lambda world: world.look(),
-        inventory=lambda world: world.inventory(),
+        start=start_jvm_house,
+        step=lambda house, text, _: house.step(text),
+        legal=lambda house: house.valid(),
+        valid=lambda house: house.valid(),
+        look=lambda house: house.look(),
+        inventory=lambda house: house.inventory(),
         plan=lambda _: "",
+        digest=lambda house: house.digest(),
         name=name,
         size=size,
     )
 
 
-def _python(size: str) -> Backend:
-    house = HOUSES[size]
-
-    def start(kind: TaskKind, number: int, simple: frozenset[str]) -> tuple[World, str]:
-        world = start_world(kind, number, simple, house)
-        return world, step(world, "look around").text
-
-    def plan(world: World) -> str:
-        from .expert import planned
-
-        return planned(world)
+def _make_python_backend(size: str) -> Backend:
+    def start(kind: TaskKind, number: int, simple: frozenset[str]) -> tuple[HouseState, str]:
+        house = start_episode(kind, number, simple, HOUSES[size])
+        return house, step(house, "look around").text
 
     return Backend(
         start=start,
         step=step,
-        legal=legal_actions,
-        valid=valid_actions,
+        legal=list_legal_actions,
+        valid=list_original_actions,
         look=look_around,
         inventory=inventory,
-        plan=plan,
+        plan=plan_action,
+        digest=digest_house,
         name="python",
         size=size,
     )

@@ -10,16 +10,46 @@ from ..episode import Episode, Outcome
 from ..errors import UnknownNameError
 from ..randomness import EpisodeRandom
 from ..tasks import Task
-from .backends import HOUSES, find_backend
-from .source import WHERE, Variation, chosen_tasks, variations
-from .tasks.episode import simplifications
-from .text import PROMPTS, first_observation, observation
-from .world import World
+from .backends import HOUSES, Backend, find_backend
+from .house.state import HouseState
+from .tasks.build import parse_simplifications
+from .tasks.catalogue import WHERE
+from .tasks.source import Variation, choose_tasks, make_variations
 
 MAX_TURNS = {"full": 100, "micro": 40}
-MOST_CHARS = 20_000
+MAX_CHARS = 20_000
 FULL = 100
 """Points of a solved task; a failed one has minus as many."""
+PROMPTS: Mapping[str, str] = {
+    "full": (
+        "You are in a house with a laboratory's worth of things, and have a task to do. Write one "
+        "action per turn, in one line. OBJ stands for the name of a thing; where several things "
+        "have that name you are asked which one you mean, and answer with its number.\n"
+        "look around: what is in this place. look at OBJ, look in OBJ, read OBJ: one thing.\n"
+        "inventory: what you carry. task: the task again.\n"
+        "open OBJ, close OBJ: doors and containers. go OBJ: to a place next door.\n"
+        "teleport OBJ: to any place, where that is allowed.\n"
+        "pick up OBJ, put down OBJ, move OBJ to OBJ, pour OBJ in OBJ, dunk OBJ in OBJ, mix OBJ.\n"
+        "activate OBJ, deactivate OBJ, use OBJ on OBJ, connect OBJ to OBJ, disconnect OBJ, "
+        "flush OBJ, eat OBJ.\n"
+        "wait: ten ticks and one. wait1: two ticks.\n"
+        "focus on OBJ: tell that this is the thing that the task asks for. The wrong thing ends "
+        "the episode.\n\n"
+    ),
+    "micro": "",
+}
+PROMPT_MARK = "\n> "
+"""Ends every observation; the action follows."""
+
+
+def _write_first_observation(description: str, room: str) -> str:
+    """Write the task and the place that the episode starts in."""
+    return f"{description}\n\n{room.strip()}\n{PROMPT_MARK}"
+
+
+def _write_observation(text: str) -> str:
+    """Write an answer of the house, below the action."""
+    return f"\n{text.strip()}\n{PROMPT_MARK}"
 
 
 @dataclass(slots=True)
@@ -27,27 +57,29 @@ class ScienceState:
     """The state of an episode.
 
     Attributes:
-        world: The world, with the task's goals in it.
+        backend: What simulates the house.
+        house: The house, with the task's goals in it.
         description: Text of the task.
         start: Points that the task gives before the first action.
         paid: Points that rewards have paid.
         reached: The last points that were not negative.
     """
 
-    world: World
+    backend: Backend
+    house: HouseState
     description: str
     start: int
     paid: int = 0
     reached: int = 0
 
     def digest(self) -> str:
-        """Stable hash."""
-        return f"{self.world.digest()}:{self.start}:{self.paid}:{self.reached}"
+        """Return a hash that is the same wherever the state is the same."""
+        return f"{self.backend.digest(self.house)}:{self.start}:{self.paid}:{self.reached}"
 
     @property
     def points(self) -> int:
         """The score now: 0 to 100, or -100 after a failure."""
-        goals = self.world.goals
+        goals = self.house.goals
         return 0 if goals is None else goals.points
 
 
@@ -72,7 +104,7 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         simplifications: Names as the original has them, comma-separated or a sequence; ``"easy"``
             stands for teleport, open doors, self-watering pots and no electrical actions (where
             the task is not about electricity). ``""`` for none.
-        max_turns: Actions per episode (100 as in published results; 40 in the micro world).
+        max_turns: Actions per episode (100 as in published results; 40 in the micro house).
             Waiting counts as one.
         backend: ``"python"``, or ``"jvm"``: the original engine in a Java machine of its own (extra
             ``science-jvm``), for comparison. It has no expert, forks by replaying the episode, and
@@ -109,13 +141,13 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         self._sim = find_backend(backend, size)
         named = simplifications if isinstance(simplifications, str) else ",".join(simplifications)
         self.simplifications = named
-        ids = chosen_tasks(tasks, size)
-        source = variations(ids, size)
+        ids = choose_tasks(tasks, size)
+        source = make_variations(ids, size)
         self._simple = {task: _simple(task, named) for task in ids}
         super().__init__(
             source=source,
             max_turns=MAX_TURNS[size] if max_turns is None else max_turns,
-            max_chars=MOST_CHARS,
+            max_chars=MAX_CHARS,
             reward_range=(-1.0, 1.0),
             render_mode=render_mode,
         )
@@ -124,22 +156,22 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
     def begin(
         self,
         task: Task[Variation],
-        random: EpisodeRandom,  # noqa: ARG002 - a variation is one world, as in the original
+        random: EpisodeRandom,  # noqa: ARG002 - a variation is one house, as in the original
     ) -> tuple[ScienceState, str]:
-        """The house with the task's things; the first look counts towards the goals."""
+        """Build the house with the task's things; the first look counts towards the goals."""
         kind, number = task.payload.kind, task.payload.number
-        world, room = self._sim.start(kind, number, self._simple[kind.id])
-        state = ScienceState(world, kind.text(number), 0)
+        house, room = self._sim.start(kind, number, self._simple[kind.id])
+        state = ScienceState(self._sim, house, kind.text(number), 0)
         state.start = state.reached = state.points
-        return state, first_observation(state.description, room)
+        return state, _write_first_observation(state.description, room)
 
     def play(self, episode: Episode[ScienceState], action: str) -> Outcome:
-        """One input to the world; the score's change is the reward."""
+        """Give one input to the house; the score's change is the reward."""
         state = episode.state
-        reply = self._sim.step(state.world, action.removesuffix("\n"), state.description)
+        reply = self._sim.step(state.house, action.removesuffix("\n"), state.description)
         terms = self._pay(state)
-        goals = state.world.goals
-        text = observation(reply.text)
+        goals = state.house.goals
+        text = _write_observation(reply.text)
         if goals is not None and goals.failed:
             return Outcome.failed(text, terms, verdict=-1)
         if goals is not None and goals.completed:
@@ -159,38 +191,38 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         return {"outcome": change / FULL}
 
     def fork_state(self, state: ScienceState) -> ScienceState:
-        """An independent copy."""
-        return replace(state, world=state.world.fork())
+        """Return an independent copy."""
+        return replace(state, house=state.house.fork())
 
     def hidden_answers(self, episode: Episode[ScienceState]) -> Sequence[str]:
-        """What the task's solver would do first."""
-        first = self._sim.plan(episode.state.world)
+        """Return what the task's solver would do first."""
+        first = self._sim.plan(episode.state.house)
         return (first,) if " " in first else ()
 
     def metrics(self, episode: Episode[ScienceState]) -> Mapping[str, float]:
-        """Score (0 to 100; -100 after a failure), the last one not negative, ticks of the world."""
+        """Return the score (0 to 100, or -100), the last one not negative, and the ticks."""
         state = episode.state
         score, reached = float(state.points), float(state.reached)
-        return {"score": score, "reached": reached, "moves": float(state.world.ticks)}
+        return {"score": score, "reached": reached, "moves": float(state.house.ticks)}
 
     def legal_actions(self) -> list[str]:
-        """Actions that make sense now and are understood; one form and one name each."""
-        return self._sim.legal(self.episode.state.world)
+        """Return actions that make sense now and are understood; one form and one name each."""
+        return self._sim.legal(self.episode.state.house)
 
     def valid_actions(self) -> list[str]:
-        """The original's list of valid actions, not all of which its parser understands."""
-        return self._sim.valid(self.episode.state.world)
+        """Return the original's list of valid actions, not all of which its parser understands."""
+        return self._sim.valid(self.episode.state.house)
 
     def look(self) -> str:
-        """The agent's place as text, without an action."""
-        return self._sim.look(self.episode.state.world)
+        """Describe the agent's place, without an action."""
+        return self._sim.look(self.episode.state.house)
 
     def inventory(self) -> str:
-        """What the agent carries as text, without an action."""
-        return self._sim.inventory(self.episode.state.world)
+        """Describe what the agent carries."""
+        return self._sim.inventory(self.episode.state.house)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Follows the task's solver.
+        """Return a policy that follows the task's solver.
 
         Args:
             mistakes: Probability of another legal action, none that ends the episode.
@@ -204,4 +236,4 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
 
 
 def _simple(task: str, named: str) -> frozenset[str]:
-    return simplifications(named, Variation(task, 0).kind)
+    return parse_simplifications(named, Variation(task, 0).kind)

@@ -9,26 +9,12 @@ import gymnasium as gym
 
 from ..api import TextEnv
 from ..erring import Erring
-from .legal import legal_actions
-from .physics.quiet import settle
-from .tasks.solvers.solve import next_intent
-from .tasks.solvers.words import answer, write
-from .world import World
+from .engine.action_lists import list_legal_actions
+from .house.state import HouseState
+from .tasks.solvers.solve import LOST, plan_action
 
 HARMLESS = ("look", "go to", "teleport to", "open", "read", "inventory", "wait1")
 """A mistake is a needless action that the task recovers from: one that begins so."""
-LOST = "look around"
-
-
-def planned(world: World) -> str:
-    """What the task's solver says next, or the answer to the world's question."""
-    settle(world)
-    try:
-        intent = next_intent(world)
-    except (LookupError, StopIteration):
-        # What the solver looks for is gone (eaten, burnt, drained): there is no plan left.
-        return LOST
-    return write(world, intent) if world.pending is None else answer(world, intent)
 
 
 class ScienceExpert(Erring):
@@ -48,14 +34,14 @@ class ScienceExpert(Erring):
         observation: str,  # noqa: ARG002 - the state says more
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
-        """The next action."""
+        """Return the next action."""
         inner = env.unwrapped
         assert isinstance(inner, TextEnv)
-        world: World = inner.episode.state.world
+        house: HouseState = inner.episode.state.house
         if self.errs():
-            return self._wrong(world)
-        return planned(world)
+            return self._wrong(house)
+        return plan_action(house)
 
-    def _wrong(self, world: World) -> str:
-        choices = [text for text in legal_actions(world) if text.startswith(HARMLESS)]
+    def _wrong(self, house: HouseState) -> str:
+        choices = [text for text in list_legal_actions(house) if text.startswith(HARMLESS)]
         return choices[int(self._rng.integers(len(choices)))] if choices else LOST

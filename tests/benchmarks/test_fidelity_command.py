@@ -11,25 +11,25 @@ import pytest
 from turngym.benchmarks.cli import main
 from turngym.benchmarks.fidelity_command import measure, normal
 from turngym.envs.errors import BadValueError, DataError, UnknownNameError
-from turngym.envs.science_world.engine import step
+from turngym.envs.science_world.engine.step import step
+from turngym.envs.science_world.tasks.build import start_episode
 from turngym.envs.science_world.tasks.catalogue import find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
-from turngym.envs.science_world.tasks.episode import start_world
 from turngym.envs.science_world.tasks.solvers.solve import next_intent
 from turngym.envs.science_world.tasks.solvers.words import write
 
 
 def recorded(task: str, variation: int) -> dict[str, Any]:
-    """A transcript of the world itself, in the form of those of the original."""
+    """A transcript of the house itself, in the form of those of the original."""
     kind = find_kind(task)
-    world = start_world(kind, variation)
-    goals = world.goals
+    house = start_episode(kind, variation)
+    goals = house.goals
     assert isinstance(goals, TaskState)
-    first = step(world, "look around").text
+    first = step(house, "look around").text
     steps: list[dict[str, Any]] = []
     while not goals.completed:
-        action = write(world, next_intent(world))
-        said = step(world, action).text
+        action = write(house, next_intent(house))
+        said = step(house, action).text
         steps.append(
             {
                 "action": action,

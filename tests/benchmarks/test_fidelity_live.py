@@ -14,10 +14,10 @@ from turngym.benchmarks.cli import main
 from turngym.benchmarks.fidelity_command import measure
 from turngym.benchmarks.fidelity_live import LiveSettings, house_by_arrival, live_transcripts
 from turngym.envs.errors import BadValueError
-from turngym.envs.science_world.engine import step
-from turngym.envs.science_world.house import build_house
+from turngym.envs.science_world.engine.step import step
+from turngym.envs.science_world.house.build import build_house
+from turngym.envs.science_world.tasks.build import start_episode
 from turngym.envs.science_world.tasks.catalogue import find_kind
-from turngym.envs.science_world.tasks.episode import start_world
 
 ENGINES: list[StandIn] = []
 
@@ -109,11 +109,11 @@ def test_transcripts_of_older_engines_are_replayed_in_order_of_arrival(
     kind = find_kind("boil")
     said = []
     for house in (build_house, house_by_arrival):
-        world = start_world(kind, 0, ("openDoors",), house)
-        world.put(world.agent, world.places["kitchen"])
+        state = start_episode(kind, 0, ("openDoors",), house)
+        state.put(state.agent, state.places["kitchen"])
         for name in ("stopwatch", "thermometer"):
-            step(world, f"put {name} in stove")
-        twin = world.fork()
+            step(state, f"put {name} in stove")
+        twin = state.fork()
         stove = next(o for o, name in enumerate(twin.name) if name == "stove")
         said.append([twin.name[o] for o in twin.kids[stove]])
     assert said == [["thermometer", "stopwatch"], ["stopwatch", "thermometer"]]

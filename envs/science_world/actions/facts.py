@@ -2,81 +2,81 @@
 
 from __future__ import annotations
 
-from ..materials import Material
-from ..wording import terminal_name
-from ..world import TERMINALS, World
+from ..house.state import TERMINALS, HouseState
+from ..objects.materials import Material
+from ..text.names import terminal_name
 
 
-def name_of(world: World, h: int) -> str:
-    """The plain name."""
-    return terminal_name(world, h) if h >= TERMINALS else world.name[h]
+def name_of(house: HouseState, h: int) -> str:
+    """Return the plain name."""
+    return terminal_name(house, h) if h >= TERMINALS else house.name[h]
 
 
 def is_object(h: int) -> bool:
-    """False for a terminal."""
+    """Return whether it is an object and no terminal."""
     return h < TERMINALS
 
 
-def movable(world: World, h: int) -> bool:
-    """Whether it can be moved at all; terminals cannot."""
-    return h < TERMINALS and world.kind[h].movable
+def is_movable(house: HouseState, h: int) -> bool:
+    """Return whether it can be moved at all; terminals cannot."""
+    return h < TERMINALS and house.kind[h].movable
 
 
-def box_of(world: World, h: int) -> str:
-    """Its container kind; empty for none."""
-    return "" if h >= TERMINALS else world.kind[h].box
+def box_of(house: HouseState, h: int) -> str:
+    """Return its container kind; empty for none."""
+    return "" if h >= TERMINALS else house.kind[h].box
 
 
-def is_box(world: World, h: int) -> bool:
-    """Whether things can be in it."""
-    return h < TERMINALS and world.kind[h].box in ("open", "closable")
+def is_box(house: HouseState, h: int) -> bool:
+    """Return whether things can be in it."""
+    return h < TERMINALS and house.kind[h].box in ("open", "closable")
 
 
-def is_open(world: World, h: int) -> bool:
-    """Whether a container (or door) is open."""
-    return h < TERMINALS and world.open[h]
+def is_open(house: HouseState, h: int) -> bool:
+    """Return whether a container (or door) is open."""
+    return h < TERMINALS and house.open[h]
 
 
-def material_of(world: World, h: int) -> Material | None:
-    """Its material."""
-    return None if h >= TERMINALS else world.material[h]
+def material_of(house: HouseState, h: int) -> Material | None:
+    """Return its material."""
+    return None if h >= TERMINALS else house.material[h]
 
 
-def state_of(world: World, h: int) -> str:
-    """State of matter; empty for things without a material."""
-    return "" if h >= TERMINALS or world.material[h] is None else world.state[h]
+def state_of(house: HouseState, h: int) -> str:
+    """Return the state of matter; empty for things without a material."""
+    return "" if h >= TERMINALS or house.material[h] is None else house.state[h]
 
 
-def device_of(world: World, h: int) -> str:
-    """Which device it is; empty for none."""
-    return "" if h >= TERMINALS else world.kind[h].device
+def device_of(house: HouseState, h: int) -> str:
+    """Return which device it is; empty for none."""
+    return "" if h >= TERMINALS else house.kind[h].device
 
 
-def has_tag(world: World, h: int, tag: str) -> bool:
-    """Whether its kind is in a group."""
-    return h < TERMINALS and tag in world.kind[h].tags
+def has_tag(house: HouseState, h: int, tag: str) -> bool:
+    """Return whether its kind is in a group."""
+    return h < TERMINALS and tag in house.kind[h].tags
 
 
-def edible(world: World, h: int) -> bool:
-    """Whether it can be eaten now; of plants only what is still called a seed, or has no name yet.
+def is_edible(house: HouseState, h: int) -> bool:
+    """Return whether it can be eaten now; of plants only seeds and what has no name yet.
 
     A plant takes the name of its stage at the start of each tick, and with it what can be eaten.
     """
-    if h >= TERMINALS or not world.kind[h].edible:
+    if h >= TERMINALS or not house.kind[h].edible:
         return False
-    if not has_tag(world, h, "plant"):
+    if not has_tag(house, h, "plant"):
         return True
-    return world.name[h] == world.kind[h].name or " seed" in world.name[h]
+    return house.name[h] == house.kind[h].name or " seed" in house.name[h]
 
 
-def bare(world: World, h: int) -> bool:
-    """Whether it has lost its hidden terminals and so may hold nothing at all.
+def is_bare(house: HouseState, h: int) -> bool:
+    """Return whether it has lost its hidden terminals and so may hold nothing at all.
 
     The ground passes on whatever is in it at every tick, and the dead drop all they hold: in the
     original that includes their hidden terminals.
     """
     if h >= TERMINALS:
         return True
-    if has_tag(world, h, "ground"):
-        return world.ticks > 0
-    return has_tag(world, h, "living") and world.life[h].dead
+    if has_tag(house, h, "ground"):
+        return house.ticks > 0
+    return has_tag(house, h, "living") and house.life[h].dead

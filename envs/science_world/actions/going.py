@@ -2,94 +2,94 @@
 
 from __future__ import annotations
 
-from ..names import names_of
-from ..physics.quiet import wake
-from ..wording import other_end
-from ..world import NONE, World
+from ..house.state import NONE, HouseState
+from ..physics.ticking import wake
+from ..text.names import other_end
+from ..text.references import list_names
 from .facts import box_of, has_tag, is_open, name_of
 
 
-def refuse_open(world: World, o: int, *, close: bool = False) -> str:
-    """Why something cannot be opened (or closed); empty when it can."""
-    name, done = name_of(world, o), "closed" if close else "open"
+def refuse_open(house: HouseState, o: int, *, close: bool = False) -> str:
+    """Return why something cannot be opened (or closed); empty when it can."""
+    name, done = name_of(house, o), "closed" if close else "open"
     lacks = f"The {name} is not {'closeable' if close else 'openable'}."
-    portal = has_tag(world, o, "portal")
-    if not portal and box_of(world, o) != "closable":
+    portal = has_tag(house, o, "portal")
+    if not portal and box_of(house, o) != "closable":
         return lacks
-    return f"The {name} is already {done}." if is_open(world, o) != close else ""
+    return f"The {name} is already {done}." if is_open(house, o) != close else ""
 
 
-def open_it(world: World, o: int) -> str:
+def open_it(house: HouseState, o: int) -> str:
     """Open a door, drain or container."""
-    if refusal := refuse_open(world, o):
+    if refusal := refuse_open(house, o):
         return refusal
-    world.open[o] = True
-    return f"The {world.name[o]} is now open."
+    house.open[o] = True
+    return f"The {house.name[o]} is now open."
 
 
-def close_it(world: World, o: int) -> str:
+def close_it(house: HouseState, o: int) -> str:
     """Close a door, drain or container."""
-    if refusal := refuse_open(world, o, close=True):
+    if refusal := refuse_open(house, o, close=True):
         return refusal
-    world.open[o] = False
-    return f"The {world.name[o]} is now closed."
+    house.open[o] = False
+    return f"The {house.name[o]} is now closed."
 
 
-def _door_to(world: World, place: int) -> int:
-    """The first door from here that leads to a place of that name; NONE when there is none."""
-    here = world.here()
-    for portal in sorted(world.portals[here], key=world.uid.__getitem__):
-        end = other_end(world, portal, here)
-        if end is not None and world.name[place] in names_of(world, end, NONE):
+def _find_door_to(house: HouseState, place: int) -> int:
+    """Return the first door from here that leads to a place of that name, or NONE."""
+    here = house.here()
+    for portal in sorted(house.portals[here], key=house.uid.__getitem__):
+        end = other_end(house, portal, here)
+        if end is not None and house.name[place] in list_names(house, end, NONE):
             return portal
     return NONE
 
 
-def refuse_go(world: World, o: int) -> str:
-    """Why the agent cannot go there; empty when it can."""
-    if has_tag(world, o, "portal") and world.kind[o].key == "door":
-        if not world.open[o]:
+def refuse_go(house: HouseState, o: int) -> str:
+    """Return why the agent cannot go there; empty when it can."""
+    if has_tag(house, o, "portal") and house.kind[o].key == "door":
+        if not house.open[o]:
             return "The door is not open."
-        away = other_end(world, o, world.here()) is None
+        away = other_end(house, o, house.here()) is None
         return "The door doesn't appear to go anywhere." if away else ""
-    if has_tag(world, o, "place"):
-        door = _door_to(world, o)
+    if has_tag(house, o, "place"):
+        door = _find_door_to(house, o)
         if door == NONE:
             return "It's not clear how to get there from here."
-        return "" if world.open[door] else f"The {world.name[door]} is not open."
-    return f"Its not clear how to go to/through a {name_of(world, o)}."
+        return "" if house.open[door] else f"The {house.name[door]} is not open."
+    return f"Its not clear how to go to/through a {name_of(house, o)}."
 
 
-def enter(world: World, place: int) -> None:
-    """The agent is in ``place`` from now on."""
-    if place in world.behind:
-        wake(world, place)
-    world.put(world.agent, place)
+def enter(house: HouseState, place: int) -> None:
+    """Put the agent into ``place``."""
+    if place in house.behind:
+        wake(house, place)
+    house.put(house.agent, place)
 
 
-def go(world: World, o: int) -> str:
+def go(house: HouseState, o: int) -> str:
     """Go through a door or to a place next door."""
-    if refusal := refuse_go(world, o):
+    if refusal := refuse_go(house, o):
         return refusal
-    if has_tag(world, o, "portal"):
-        end = other_end(world, o, world.here())
+    if has_tag(house, o, "portal"):
+        end = other_end(house, o, house.here())
         place = o if end is None else end
-        enter(world, place)
-        return f"You move through the {world.name[o]} to the {world.name[place]}."
-    enter(world, o)
-    return f"You move to the {world.name[o]}."
+        enter(house, place)
+        return f"You move through the {house.name[o]} to the {house.name[place]}."
+    enter(house, o)
+    return f"You move to the {house.name[o]}."
 
 
-def refuse_teleport(world: World, o: int) -> str:
-    """Why the agent cannot teleport there; empty when it can."""
-    if has_tag(world, o, "place") and o != world.universe:
+def refuse_teleport(house: HouseState, o: int) -> str:
+    """Return why the agent cannot teleport there; empty when it can."""
+    if has_tag(house, o, "place") and o != house.universe:
         return ""
-    return f"Its not clear how to go to {name_of(world, o)}."
+    return f"Its not clear how to go to {name_of(house, o)}."
 
 
-def teleport(world: World, o: int) -> str:
-    """Be in any place at once."""
-    if refusal := refuse_teleport(world, o):
+def teleport(house: HouseState, o: int) -> str:
+    """Put the agent into any place at once."""
+    if refusal := refuse_teleport(house, o):
         return refusal
-    enter(world, o)
-    return f"You teleport to the {world.name[o]}."
+    enter(house, o)
+    return f"You teleport to the {house.name[o]}."

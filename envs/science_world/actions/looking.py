@@ -2,76 +2,78 @@
 
 from __future__ import annotations
 
-from ..wording import by_name, describe, describe_portal, in_lines
-from ..world import TERMINALS, World
-from .facts import bare, box_of, has_tag, is_open, name_of
+from ..house.state import TERMINALS, HouseState
+from ..text.descriptions import describe, describe_in_lines, describe_portal, sort_by_name
+from .facts import box_of, has_tag, is_bare, is_open, name_of
 
 
-def look_around(world: World) -> str:
-    """The agent's place."""
-    return describe(world, world.here(), True)
+def look_around(house: HouseState) -> str:
+    """Describe the agent's place."""
+    return describe(house, house.here(), True)
 
 
-def inventory(world: World) -> str:
-    """What the agent carries."""
-    return f"In your inventory, you see:\n{_detailed(world)}"
+def inventory(house: HouseState) -> str:
+    """Describe what the agent carries."""
+    return f"In your inventory, you see:\n{_detailed(house)}"
 
 
-def _detailed(world: World) -> str:
-    held = world.kids[world.inventory]
-    return "".join(f"\t{describe(world, o, True)}\n" for o in by_name(world, held)) or "\tnothing"
-
-
-def look_at(world: World, o: int) -> str:
-    """A thing in detail."""
-    if world.goals is not None and o < TERMINALS:
-        world.goals.note(world, "look at", o)
-    if has_tag(world, o, "portal"):
-        return describe_portal(world, o, world.here())
-    if o >= TERMINALS and _hidden(world, o):
-        return "<ERROR: Could not retrieve object description>"
-    return describe(world, o, True)
-
-
-def _hidden(world: World, handle: int) -> bool:
-    return world.kind[(handle - TERMINALS) >> 1].poles == "hidden"
-
-
-def refuse_look_in(world: World, o: int) -> str:
-    """Why nobody can look into something; empty when one can."""
-    if not box_of(world, o):
-        return "It's not clear how to look inside of that."
+def _detailed(house: HouseState) -> str:
+    held = house.kids[house.inventory]
     return (
-        "" if is_open(world, o) else f"The {name_of(world, o)} isn't open, so you can't see inside."
+        "".join(f"\t{describe(house, o, True)}\n" for o in sort_by_name(house, held)) or "\tnothing"
     )
 
 
-def look_in(world: World, o: int) -> str:
-    """Contents of an open container or a place, with its doors."""
-    if refusal := refuse_look_in(world, o):
+def look_at(house: HouseState, o: int) -> str:
+    """Describe a thing in detail."""
+    if house.goals is not None and o < TERMINALS:
+        house.goals.note(house, "look at", o)
+    if has_tag(house, o, "portal"):
+        return describe_portal(house, o, house.here())
+    if o >= TERMINALS and _hidden(house, o):
+        return "<ERROR: Could not retrieve object description>"
+    return describe(house, o, True)
+
+
+def _hidden(house: HouseState, handle: int) -> bool:
+    return house.kind[(handle - TERMINALS) >> 1].poles == "hidden"
+
+
+def refuse_look_in(house: HouseState, o: int) -> str:
+    """Return why nobody can look into something; empty when one can."""
+    if not box_of(house, o):
+        return "It's not clear how to look inside of that."
+    return (
+        "" if is_open(house, o) else f"The {name_of(house, o)} isn't open, so you can't see inside."
+    )
+
+
+def look_in(house: HouseState, o: int) -> str:
+    """Describe the contents of an open container or a place, with its doors."""
+    if refusal := refuse_look_in(house, o):
         return refusal
-    name = world.name[o]
-    text = f"Inside the {name} is: \n{in_lines(world, world.kids[o])}\n"
-    if not world.kids[o] and bare(world, o):
+    name = house.name[o]
+    text = f"Inside the {name} is: \n{describe_in_lines(house, house.kids[o])}\n"
+    if not house.kids[o] and is_bare(house, o):
         text = f"There is nothing in the {name}.\n"
-    if portals := sorted(world.portals[o], key=world.uid.__getitem__):
-        seen = ", ".join(describe_portal(world, portal, o) for portal in portals)
+    if portals := sorted(house.portals[o], key=house.uid.__getitem__):
+        seen = ", ".join(describe_portal(house, portal, o) for portal in portals)
         text += f" You also see: {seen}."
     return text
 
 
-def refuse_read(world: World, o: int) -> str:
-    """Why something cannot be read; empty when it can."""
-    return "" if has_tag(world, o, "document") else "It's not clear how to read that."
+def refuse_read(house: HouseState, o: int) -> str:
+    """Return why something cannot be read; empty when it can."""
+    return "" if has_tag(house, o, "document") else "It's not clear how to read that."
 
 
-def read(world: World, o: int) -> str:
-    """The text of a document."""
-    if world.goals is not None and o < TERMINALS:
-        world.goals.note(world, "read", o)
-    if refusal := refuse_read(world, o):
+def read(house: HouseState, o: int) -> str:
+    """Return the text of a document."""
+    if house.goals is not None and o < TERMINALS:
+        house.goals.note(house, "read", o)
+    if refusal := refuse_read(house, o):
         return refusal
-    text, key = world.note[o], world.kind[o].key
+    text, key = house.note[o], house.kind[o].key
     if key == "recipe":
         return f"The recipe reads:\n{text.contents}"
     if key == "book":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..wording import full_name, terminal_name
-from ..world import TERMINALS, World, terminal
-from .facts import bare, name_of
+from ..house.state import TERMINALS, HouseState, terminal
+from ..text.names import full_name, terminal_name
+from .facts import is_bare, name_of
 
 
 class Rule(NamedTuple):
@@ -18,7 +18,7 @@ class Rule(NamedTuple):
 
 
 def _rule(ingredients: str, product: str, says: str) -> Rule:
-    """``ingredients``: names joined by ``+``, each with its state after a colon if it matters."""
+    """Make a rule; ``+`` joins its ingredients, a colon precedes a state that matters."""
     parts = [part.strip().partition(":") for part in ingredients.split("+")]
     return Rule(tuple((name, state) for name, _, state in parts), product, says)
 
@@ -95,62 +95,62 @@ KNOWN_PAINTS = tuple(
 )
 
 
-def _find(world: World, container: int, name: str, state: str) -> int | None:
-    for kid in world.kids[container]:
-        material = world.material[kid]
-        in_state = material is not None and world.state[kid] == state
-        if world.name[kid] == name and (not state or in_state):
+def _find(house: HouseState, container: int, name: str, state: str) -> int | None:
+    for kid in house.kids[container]:
+        material = house.material[kid]
+        in_state = material is not None and house.state[kid] == state
+        if house.name[kid] == name and (not state or in_state):
             return kid
         if material is not None and material.substance == name and in_state:
             return kid
     return None
 
 
-def refuse_mix(world: World, o: int) -> str:
-    """Why nothing can be mixed in it; empty when something can.
+def refuse_mix(house: HouseState, o: int) -> str:
+    """Return why nothing can be mixed in it; empty when something can.
 
     The original asks for two things at least, hidden terminals included, and has no words.
     """
-    few = o >= TERMINALS or len(world.kids[o]) + 2 * (not bare(world, o)) <= 1
+    few = o >= TERMINALS or len(house.kids[o]) + 2 * (not is_bare(house, o)) <= 1
     return "nothing to mix" if few else ""
 
 
-def mix(world: World, o: int) -> str:
+def mix(house: HouseState, o: int) -> str:
     """Mix what is in a container; the products replace the ingredients."""
-    if refuse_mix(world, o):
+    if refuse_mix(house, o):
         return ""
-    names = [full_name(world, kid) for kid in world.kids[o]]
-    if world.kind[o].poles != "hidden":
-        names += [terminal_name(world, terminal(o, side)) for side in (0, 1)]
+    names = [full_name(house, kid) for kid in house.kids[o]]
+    if house.kind[o].poles != "hidden":
+        names += [terminal_name(house, terminal(o, side)) for side in (0, 1)]
     if not names:
         return "That container is empty, so there are no items to mix."
     if len(names) == 1:
         return f"There is only one thing ({names[0]})"
-    return _react(world, o, len(names)) or _nothing_new(world, o)
+    return _react(house, o, len(names)) or _nothing_new(house, o)
 
 
-def _nothing_new(world: World, o: int) -> str:
-    name = full_name(world, o) if o < TERMINALS else name_of(world, o)
+def _nothing_new(house: HouseState, o: int) -> str:
+    name = full_name(house, o) if o < TERMINALS else name_of(house, o)
     return f"Mixing the contents of the {name} does not appear to produce anything new."
 
 
-def _react(world: World, o: int, count: int) -> str:
+def _react(house: HouseState, o: int, count: int) -> str:
     for rule in RULES:
         if len(rule.ingredients) == count:
-            found = [_find(world, o, name, state) for name, state in rule.ingredients]
+            found = [_find(house, o, name, state) for name, state in rule.ingredients]
             present = [kid for kid in found if kid is not None]
             if len(present) == count:
-                return _become(world, o, present, rule)
-    paints = [_find(world, o, paint, "liquid") for paint in KNOWN_PAINTS]
+                return _become(house, o, present, rule)
+    paints = [_find(house, o, paint, "liquid") for paint in KNOWN_PAINTS]
     present = [kid for kid in paints if kid is not None]
     if count in (2, 3, 4) and len(present) == count:
         brown = Rule((), "brown paint", "The paints mix to produce brown paint.")
-        return _become(world, o, present, brown)
+        return _become(house, o, present, brown)
     return ""
 
 
-def _become(world: World, container: int, used: list[int], rule: Rule) -> str:
+def _become(house: HouseState, container: int, used: list[int], rule: Rule) -> str:
     for kid in used:
-        world.delete(kid)
-    world.put(world.make(rule.product), container)
+        house.delete(kid)
+    house.put(house.make(rule.product), container)
     return rule.says

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..world import World
+from ..house.state import HouseState
 from . import going, looking, mixing, moving, using, wiring
 
 TELEPORT, NO_ELECTRICITY = "teleportAction", "noElectricalAction"
@@ -21,14 +21,14 @@ class Action:
         name: The original's name; ambiguous actions are listed in the order of names.
         number: Template number of the original.
         words: Alternatives that begin it.
-        run: What it does; takes the world and one handle per slot, and says what happened.
+        run: What it does; takes the house and one handle per slot, and says what happened.
         slots: Objects that it names, 0 to 2.
         links: Alternatives between the two objects.
         shown: First words in the list of valid actions.
         link: Word between two objects in that list.
         refuse: Why it is refused for one object; empty text when it is not. None: never.
         free: It takes no time.
-        anywhere: It may name any object in the world.
+        anywhere: It may name any object in the house.
     """
 
     name: str
@@ -57,27 +57,27 @@ class Action:
         return self.name
 
     def __reduce__(self) -> tuple[object, ...]:
-        return action, (self.name,)
+        return get_action, (self.name,)
 
 
-def _wait(world: World) -> str:  # noqa: ARG001 - one signature
+def _wait(house: HouseState) -> str:  # noqa: ARG001 - one signature
     return "You decide to wait for 10 iterations."
 
 
-def _wait_once(world: World) -> str:  # noqa: ARG001 - one signature
+def _wait_once(house: HouseState) -> str:  # noqa: ARG001 - one signature
     return "You decide to wait for 1 iterations."
 
 
-def _task(world: World) -> str:  # noqa: ARG001 - answered before the parser
+def _task(house: HouseState) -> str:  # noqa: ARG001 - answered before the parser
     return ""
 
 
-def _refuse_close(world: World, o: int) -> str:
-    return going.refuse_open(world, o, close=True)
+def _refuse_close(house: HouseState, o: int) -> str:
+    return going.refuse_open(house, o, close=True)
 
 
-def _refuse_off(world: World, o: int) -> str:
-    return using.refuse_switch(world, o, off=True)
+def _refuse_off(house: HouseState, o: int) -> str:
+    return using.refuse_switch(house, o, off=True)
 
 
 _GO = ("go", "go through", "walk through", "move through", "go to", "walk to", "move to")
@@ -146,13 +146,13 @@ ACTIONS: tuple[Action, ...] = (
 _BY_NAME = {entry.name: entry for entry in ACTIONS}
 
 
-def action(name: str) -> Action:
-    """The action of a name."""
+def get_action(name: str) -> Action:
+    """Return the action of a name."""
     return _BY_NAME[name]
 
 
-def actions_of(simple: frozenset[str]) -> tuple[Action, ...]:
-    """The actions of a world under its simplifications."""
+def find_actions(simple: frozenset[str]) -> tuple[Action, ...]:
+    """Return the actions of a house under its simplifications."""
     left_out: set[int | str] = set()
     if TELEPORT not in simple:
         left_out.add("teleport to location")
@@ -168,20 +168,20 @@ def actions_of(simple: frozenset[str]) -> tuple[Action, ...]:
 _KNOWN: dict[frozenset[str], tuple[Action, ...]] = {}
 
 
-def actions_that_begin(letters: str, simple: frozenset[str]) -> tuple[Action, ...]:
-    """The actions of which some words begin with two letters."""
+def find_actions_beginning(letters: str, simple: frozenset[str]) -> tuple[Action, ...]:
+    """Return the actions of which some words begin with two letters."""
     key = letters, simple
     known = _BEGINNING.get(key)
     if known is None:
         known = tuple(
             entry
-            for entry in actions_of(simple)
+            for entry in find_actions(simple)
             if any(words.startswith(letters) for words in entry.words)
         )
-        if len(_BEGINNING) < _MOST_BEGINNINGS:
+        if len(_BEGINNING) < _MAX_BEGINNINGS:
             _BEGINNING[key] = known
     return known
 
 
 _BEGINNING: dict[tuple[str, frozenset[str]], tuple[Action, ...]] = {}
-_MOST_BEGINNINGS = 2_000
+_MAX_BEGINNINGS = 2_000

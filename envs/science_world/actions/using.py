@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..house.state import NONE, TERMINALS, HouseState, terminal_owner
 from ..physics.fire import set_on_fire
-from ..wording import full_name, whole_number
-from ..world import NONE, TERMINALS, World, terminal_owner
-from .facts import device_of, edible, has_tag, material_of, name_of
+from ..text.names import full_name, whole_number
+from .facts import device_of, has_tag, is_edible, material_of, name_of
 
 UNSURE = "I'm not sure how to use those two things together."
 NO_READING = "That thing doesn't appear to have a temperature that the thermometer can read. "
@@ -14,143 +14,143 @@ LIGHTER, LIGHTER_STEP = 2200.0, 10.0
 """The lighter lights what ignites below its temperature and warms other things a little."""
 
 
-def refuse_switch(world: World, o: int, *, off: bool = False) -> str:
-    """Why a device cannot be switched on (or off); empty when it can."""
-    name = name_of(world, o)
-    if device_of(world, o) != "switchable":
+def refuse_switch(house: HouseState, o: int, *, off: bool = False) -> str:
+    """Return why a device cannot be switched on (or off); empty when it can."""
+    name = name_of(house, o)
+    if device_of(house, o) != "switchable":
         return f"The {name} is not something that can be activated."
-    if world.on[o] != off:
+    if house.on[o] != off:
         return f"The {name} is already {'deactivated' if off else 'activated'}."
     return ""
 
 
-def _switch(world: World, o: int, off: bool) -> str:
-    if refusal := refuse_switch(world, o, off=off):
+def _switch(house: HouseState, o: int, off: bool) -> str:
+    if refusal := refuse_switch(house, o, off=off):
         return refusal
-    name = world.name[o]
-    if world.broken[o]:
+    name = house.name[o]
+    if house.broken[o]:
         return f"The {name} appears broken, and can't be activated or deactivated."
-    world.on[o] = not off
+    house.on[o] = not off
     return f"The {name} is now {'deactivated' if off else 'activated'}."
 
 
-def activate(world: World, o: int) -> str:
+def activate(house: HouseState, o: int) -> str:
     """Switch a device on."""
-    return _switch(world, o, off=False)
+    return _switch(house, o, off=False)
 
 
-def deactivate(world: World, o: int) -> str:
+def deactivate(house: HouseState, o: int) -> str:
     """Switch a device off."""
-    return _switch(world, o, off=True)
+    return _switch(house, o, off=True)
 
 
-def refuse_flush(world: World, o: int) -> str:
-    """Why something cannot be flushed; empty when it can."""
-    if o >= TERMINALS or world.kind[o].key != "toilet":
+def refuse_flush(house: HouseState, o: int) -> str:
+    """Return why something cannot be flushed; empty when it can."""
+    if o >= TERMINALS or house.kind[o].key != "toilet":
         return "It's not clear how to flush that."
-    return "That is already flushing." if world.on[o] else ""
+    return "That is already flushing." if house.on[o] else ""
 
 
-def flush(world: World, o: int) -> str:
+def flush(house: HouseState, o: int) -> str:
     """Flush the toilet."""
-    if refusal := refuse_flush(world, o):
+    if refusal := refuse_flush(house, o):
         return refusal
-    world.on[o] = True
-    return f"The {world.name[o]} is now flushing."
+    house.on[o] = True
+    return f"The {house.name[o]} is now flushing."
 
 
-def refuse_eat(world: World, o: int) -> str:
-    """Why something cannot be eaten; empty when it can."""
-    return "" if edible(world, o) else f"The {name_of(world, o)} is not edible."
+def refuse_eat(house: HouseState, o: int) -> str:
+    """Return why something cannot be eaten; empty when it can."""
+    return "" if is_edible(house, o) else f"The {name_of(house, o)} is not edible."
 
 
-def eat(world: World, o: int) -> str:
-    """Eat something: it leaves the world."""
-    if refusal := refuse_eat(world, o):
+def eat(house: HouseState, o: int) -> str:
+    """Eat something: it leaves the house."""
+    if refusal := refuse_eat(house, o):
         return refusal
-    world.take_out(o)
-    return f"The {world.name[o]} was delicious."
+    house.take_out(o)
+    return f"The {house.name[o]} was delicious."
 
 
-def focus(world: World, o: int) -> str:
-    """Signal interest in one object."""
-    world.focus = _stand_in(world, o) if o >= TERMINALS else o
-    return f"You focus on the {full_name(world, o)}."
+def focus(house: HouseState, o: int) -> str:
+    """Set the focus on one object."""
+    house.focus = _stand_in(house, o) if o >= TERMINALS else o
+    return f"You focus on the {full_name(house, o)}."
 
 
-def _stand_in(world: World, handle: int) -> int:
-    """An object that is called like a terminal and is where it is, for goals to look at."""
-    made = world.make("terminal", name=name_of(world, handle), early=True)
-    world.parent[made] = terminal_owner(handle)
+def _stand_in(house: HouseState, handle: int) -> int:
+    """Return an object that is called like a terminal and is where it is, for goals to look at."""
+    made = house.make("terminal", name=name_of(house, handle), early=True)
+    house.parent[made] = terminal_owner(handle)
     return made
 
 
-def reset_task(world: World) -> str:
-    """Start the goals anew; the world stays as it is."""
-    if world.goals is not None:
-        world.goals.reset()
-    world.focus = NONE
+def reset_task(house: HouseState) -> str:
+    """Start the goals anew; the house stays as it is."""
+    if house.goals is not None:
+        house.goals.reset()
+    house.focus = NONE
     return "You reset the goal progress and focus."
 
 
-def refuse_use(world: World, tool: int) -> str:
-    """Why something is no tool; empty when it is one."""
-    if device_of(world, tool) == "usable":
+def refuse_use(house: HouseState, tool: int) -> str:
+    """Return why something is no tool; empty when it is one."""
+    if device_of(house, tool) == "usable":
         return ""
-    return f"I'm not sure how to use the {name_of(world, tool)}. "
+    return f"I'm not sure how to use the {name_of(house, tool)}. "
 
 
-def use(world: World, tool: int, target: int) -> str:
+def use(house: HouseState, tool: int, target: int) -> str:
     """Use a tool on something."""
-    if world.goals is not None and tool < TERMINALS:
-        world.goals.note(world, "use", tool, target)
-    if refusal := refuse_use(world, tool):
+    if house.goals is not None and tool < TERMINALS:
+        house.goals.note(house, "use", tool, target)
+    if refusal := refuse_use(house, tool):
         return refusal
-    return _TOOLS[world.kind[tool].key](world, target)
+    return _TOOLS[house.kind[tool].key](house, target)
 
 
-def _thermometer(world: World, target: int) -> str:
-    if material_of(world, target) is None:
+def _thermometer(house: HouseState, target: int) -> str:
+    if material_of(house, target) is None:
         return NO_READING
-    reading = whole_number(world.heat[target])
+    reading = whole_number(house.heat[target])
     return f"the thermometer measures a temperature of {reading} degrees celsius"
 
 
-def _lighter(world: World, target: int) -> str:
-    material = material_of(world, target)
+def _lighter(house: HouseState, target: int) -> str:
+    material = material_of(house, target)
     if material is None:
         return NOT_TOGETHER
     if material.ignites <= LIGHTER:
-        return set_on_fire(world, target)
-    world.heat[target] += max(min(LIGHTER - world.heat[target], LIGHTER_STEP), 0.0)
-    return f"The lighter heats up the {world.name[target]} a small amount."
+        return set_on_fire(house, target)
+    house.heat[target] += max(min(LIGHTER - house.heat[target], LIGHTER_STEP), 0.0)
+    return f"The lighter heats up the {house.name[target]} a small amount."
 
 
-def _shovel(world: World, target: int) -> str:
-    if not has_tag(world, target, "ground") or (place := world.parent[target]) == NONE:
+def _shovel(house: HouseState, target: int) -> str:
+    if not has_tag(house, target, "ground") or (place := house.parent[target]) == NONE:
         return UNSURE
     for key in ("hole", "soil"):
-        world.put(world.make(key), place)
+        house.put(house.make(key), place)
     return "You dig a hole in the ground, and place the soil nearby."
 
 
-def _axe(world: World, target: int) -> str:
-    if has_tag(world, target, "tree"):
-        return _chop(world, target)
-    if not device_of(world, target):
+def _axe(house: HouseState, target: int) -> str:
+    if has_tag(house, target, "tree"):
+        return _chop(house, target)
+    if not device_of(house, target):
         return UNSURE
-    world.broken[target] = True
-    return f"You hit the {world.name[target]} with the axe, causing it to break."
+    house.broken[target] = True
+    return f"You hit the {house.name[target]} with the axe, causing it to break."
 
 
-def _chop(world: World, tree: int) -> str:
-    if (container := world.parent[tree]) == NONE:
+def _chop(house: HouseState, tree: int) -> str:
+    if (container := house.parent[tree]) == NONE:
         return UNSURE
-    if world.life[tree].stage == 0:
+    if house.life[tree].stage == 0:
         return "You can't chop a seed."
-    world.put(world.make("wood"), container)
-    name = full_name(world, tree)
-    world.delete(tree, expel=True)
+    house.put(house.make("wood"), container)
+    name = full_name(house, tree)
+    house.delete(tree, expel=True)
     return f"You chop down the {name}, creating wood."
 
 

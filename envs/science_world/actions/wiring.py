@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..physics.quiet import settle
-from ..world import NONE, TERMINALS, World, terminal, terminal_owner
+from ..house.state import NONE, TERMINALS, HouseState, terminal, terminal_owner
+from ..physics.ticking import settle
 from .facts import name_of
 
 TAKEN = (
@@ -15,59 +15,59 @@ POINTS = {
 }
 
 
-def contact(world: World, h: int) -> tuple[int, str]:
-    """The terminal that a connection to ``h`` would use, or why there is none."""
+def find_contact(house: HouseState, h: int) -> tuple[int, str]:
+    """Return the terminal that a connection to ``h`` would use, or why there is none."""
     if h >= TERMINALS:
-        if h in world.wires:
-            return NONE, f"{name_of(world, h)} on {world.name[terminal_owner(h)]} {TAKEN}"
+        if h in house.wires:
+            return NONE, f"{name_of(house, h)} on {house.name[terminal_owner(h)]} {TAKEN}"
         return h, ""
-    poles = world.kind[h].poles
+    poles = house.kind[h].poles
     if poles != "hidden":
         return NONE, f"Connections must specify specific points of contact on {POINTS[poles]}"
     for side in (0, 1):
-        if (found := terminal(h, side)) not in world.wires:
+        if (found := terminal(h, side)) not in house.wires:
             return found, ""
-    return NONE, f"{world.name[h]} {TAKEN}"
+    return NONE, f"{house.name[h]} {TAKEN}"
 
 
-def refuse_connect(world: World, one: int, two: int) -> str:
-    """Why two things cannot be connected; empty when they can."""
+def refuse_connect(house: HouseState, one: int, two: int) -> str:
+    """Return why two things cannot be connected; empty when they can."""
     # A taken terminal is refused after the check for connecting a thing to itself.
-    first, second = _points_at(world, one), _points_at(world, two)
+    first, second = _points_at(house, one), _points_at(house, two)
     for refusal in (first[1], second[1]):
         if refusal:
             return refusal
     if first[0] == second[0]:
         return "Something can't be connected to itself."
-    return contact(world, first[0])[1] or contact(world, second[0])[1]
+    return find_contact(house, first[0])[1] or find_contact(house, second[0])[1]
 
 
-def _points_at(world: World, h: int) -> tuple[int, str]:
-    return (h, "") if h >= TERMINALS else contact(world, h)
+def _points_at(house: HouseState, h: int) -> tuple[int, str]:
+    return (h, "") if h >= TERMINALS else find_contact(house, h)
 
 
-def connect(world: World, one: int, two: int) -> str:
+def connect(house: HouseState, one: int, two: int) -> str:
     """Join two terminals; a plain object offers its first free one."""
-    if refusal := refuse_connect(world, one, two):
+    if refusal := refuse_connect(house, one, two):
         return refusal
-    settle(world)
-    first, second = contact(world, one)[0], contact(world, two)[0]
-    world.connect(first, second)
-    ends = [f"{name_of(world, h)} on {world.name[terminal_owner(h)]}" for h in (first, second)]
+    settle(house)
+    first, second = find_contact(house, one)[0], find_contact(house, two)[0]
+    house.connect(first, second)
+    ends = [f"{name_of(house, h)} on {house.name[terminal_owner(h)]}" for h in (first, second)]
     return f"{ends[0]} is now connected to {ends[1]}"
 
 
-def refuse_disconnect(world: World, h: int) -> str:
-    """Why something cannot be disconnected; empty when it can."""
+def refuse_disconnect(house: HouseState, h: int) -> str:
+    """Return why something cannot be disconnected; empty when it can."""
     if h < TERMINALS:
         return ""
-    whole = world.name[terminal_owner(h)]
+    whole = house.name[terminal_owner(h)]
     return f"You must disconnect entire objects (such as {whole}) instead of just single terminals"
 
 
-def disconnect(world: World, h: int) -> str:
+def disconnect(house: HouseState, h: int) -> str:
     """Cut every connection of an object."""
-    if refusal := refuse_disconnect(world, h):
+    if refusal := refuse_disconnect(house, h):
         return refusal
-    world.disconnect(h)
-    return f"{world.name[h]} has been disconnected"
+    house.disconnect(h)
+    return f"{house.name[h]} has been disconnected"

@@ -2,105 +2,110 @@
 
 from __future__ import annotations
 
-from ..records import CYCLES, AnimalLife
-from ..world import NONE, World
+from collections.abc import Callable
 
-MOST_POLLEN = 5
+from ..house.state import NONE, HouseState
+from ..objects.records import CYCLES, AnimalLife
+
+Wake = Callable[[HouseState, int], None]
+
+MAX_POLLEN = 5
 """A bee with more pollen than this takes no more."""
 
 
-def tick_animal(world: World, o: int) -> None:
-    """One tick of an animal's life."""
-    life: AnimalLife = world.life[o]
-    stages = CYCLES[world.kind[o].cycle]
+def tick_animal(house: HouseState, o: int) -> None:
+    """Live one tick of an animal's life."""
+    life: AnimalLife = house.life[o]
+    stages = CYCLES[house.kind[o].cycle]
     name, _, lasts = stages[life.stage]
     if name in ("dead", "death"):
         if not life.dead:
-            world.life[o] = life._replace(dead=True)
-        if (container := world.parent[o]) != NONE:
-            for kid in world.kids[o]:
-                world.put(kid, container)
+            house.life[o] = life._replace(dead=True)
+        if (container := house.parent[o]) != NONE:
+            for kid in house.kids[o]:
+                house.put(kid, container)
     elif lasts:
         met = life.met + 1
-        world.life[o] = AnimalLife(life.stage + 1) if met >= lasts else AnimalLife(life.stage, met)
+        house.life[o] = AnimalLife(life.stage + 1) if met >= lasts else AnimalLife(life.stage, met)
 
 
-def tick_bee(world: World, o: int) -> None:
-    """A bee flies at random, in a flower it may take pollen first."""
-    in_flower = world.parent[o] != NONE and "flower" in world.kind[world.parent[o]].tags
-    drawn = world.random.next_int(2)
+def tick_bee(house: HouseState, o: int, wake: Wake) -> None:
+    """Fly at random; in a flower the bee may take pollen first.
+
+    Args:
+        house: The house.
+        o: The bee.
+        wake: Brings a room that lags behind up to date before the bee arrives there.
+    """
+    in_flower = house.parent[o] != NONE and "flower" in house.kind[house.parent[o]].tags
+    drawn = house.random.next_int(2)
     if in_flower and drawn == 0:
-        _take_pollen(world, o)
+        _take_pollen(house, o)
     elif not in_flower and drawn == 1:
-        _enter_flower(world, o)
+        _enter_flower(house, o)
     else:
-        _fly_on(world, o)
-    tick_animal(world, o)
+        _fly_on(house, o, wake)
+    tick_animal(house, o)
 
 
-def _take_pollen(world: World, bee: int) -> None:
-    carried = [kid for kid in world.kids[bee] if "pollen" in world.kind[kid].tags]
-    flower = world.parent[bee]
-    pollen = [kid for kid in world.kids[flower] if "pollen" in world.kind[kid].tags]
-    if len(carried) <= MOST_POLLEN and pollen:
-        world.put(pollen[world.random.next_int(len(pollen))], bee)
+def _take_pollen(house: HouseState, bee: int) -> None:
+    carried = [kid for kid in house.kids[bee] if "pollen" in house.kind[kid].tags]
+    flower = house.parent[bee]
+    pollen = [kid for kid in house.kids[flower] if "pollen" in house.kind[kid].tags]
+    if len(carried) <= MAX_POLLEN and pollen:
+        house.put(pollen[house.random.next_int(len(pollen))], bee)
 
 
-def within_reach(world: World, container: int) -> list[int]:
-    """Contents of a container and of the open containers in it, in creation order."""
+def _list_open_contents(house: HouseState, container: int) -> list[int]:
+    """Return the contents of a container and of the open containers in it, in creation order."""
     found: list[int] = []
-    _reach(world, container, found)
-    return sorted(found, key=world.uid.__getitem__)
+    _collect_open(house, container, found)
+    return sorted(found, key=house.uid.__getitem__)
 
 
-def _reach(world: World, container: int, found: list[int]) -> None:
-    for kid in world.kids[container]:
+def _collect_open(house: HouseState, container: int, found: list[int]) -> None:
+    for kid in house.kids[container]:
         found.append(kid)
-        if world.open[kid]:
-            _reach(world, kid, found)
+        if house.open[kid]:
+            _collect_open(house, kid, found)
 
 
-def _enter_flower(world: World, bee: int) -> None:
-    if (place := world.parent[bee]) == NONE:
+def _enter_flower(house: HouseState, bee: int) -> None:
+    if (place := house.parent[bee]) == NONE:
         return
-    flowers = [o for o in within_reach(world, place) if "flower" in world.kind[o].tags]
+    flowers = [o for o in _list_open_contents(house, place) if "flower" in house.kind[o].tags]
     if flowers:
-        world.put(bee, flowers[world.random.next_int(len(flowers))])
+        house.put(bee, flowers[house.random.next_int(len(flowers))])
 
 
-def _fly_on(world: World, bee: int) -> None:
-    place = world.parent[bee]
+def _fly_on(house: HouseState, bee: int, wake: Wake) -> None:
+    place = house.parent[bee]
     if place == NONE:
         return
-    passable = [portal for portal in world.portals[place] if world.open[portal]]
+    passable = [portal for portal in house.portals[place] if house.open[portal]]
     if passable:
-        passable.sort(key=world.uid.__getitem__)
-        source, target = world.note[passable[world.random.next_int(len(passable))]]
-        _arrive(world, bee, target if place == source else source)
+        passable.sort(key=house.uid.__getitem__)
+        source, target = house.note[passable[house.random.next_int(len(passable))]]
+        beyond = target if place == source else source
+        if beyond in house.behind:
+            wake(house, beyond)
+        house.put(bee, beyond)
         return
-    outer = _out_of(world, place)
+    outer = _out_of(house, place)
     if outer != NONE:
-        world.put(bee, outer)
+        house.put(bee, outer)
 
 
-def _out_of(world: World, container: int) -> int:
-    """The place around a container that is open to it; NONE when there is none.
+def _out_of(house: HouseState, container: int) -> int:
+    """Return the place around a container that is open to it; NONE when there is none.
 
     What stands directly in the place need not be open itself: bees leave what the agent carries.
     """
-    if "place" in world.kind[container].tags or not world.open[container]:
+    if "place" in house.kind[container].tags or not house.open[container]:
         return NONE
-    outer = world.parent[container]
-    while outer != NONE and "place" not in world.kind[outer].tags:
-        if not world.open[container]:
+    outer = house.parent[container]
+    while outer != NONE and "place" not in house.kind[outer].tags:
+        if not house.open[container]:
             return NONE
-        container, outer = outer, world.parent[outer]
+        container, outer = outer, house.parent[outer]
     return outer
-
-
-def _arrive(world: World, bee: int, place: int) -> None:
-    from .quiet import wake  # which needs the ticks of this module
-
-    if place in world.behind:
-        wake(world, place)
-    world.put(bee, place)

@@ -4,139 +4,140 @@ from __future__ import annotations
 
 import math
 
-from ..materials import material_called
-from ..records import Watch
-from ..world import NONE, World
+from ..house.state import NONE, HouseState
+from ..objects.materials import find_surface_material
+from ..objects.records import Watch
 
 RATE = 0.1
 """Share of a difference in temperature that one tick evens out."""
 FLUSHES_FOR = 5
+SELF_WATERING = "selfWateringFlowerPots"
 
 
-def tick_heater(world: World, o: int) -> None:
-    """An active heater warms its direct contents."""
-    target = world.kind[o].heats
-    if not world.on[o] or target is None:
+def tick_heater(house: HouseState, o: int) -> None:
+    """Warm the direct contents of an active heater."""
+    target = house.kind[o].heats
+    if not house.on[o] or target is None:
         return
-    heat, made_of = world.heat, world.material
-    for kid in world.kids[o]:
+    heat, made_of = house.heat, house.material
+    for kid in house.kids[o]:
         if made_of[kid] is not None and heat[kid] < target:
             heat[kid] += (target - heat[kid]) * RATE
 
 
-def tick_cooler(world: World, o: int) -> None:
-    """An active cooler chills its direct contents."""
-    target = world.kind[o].cools
-    if not world.on[o] or target is None:
+def tick_cooler(house: HouseState, o: int) -> None:
+    """Chill the direct contents of an active cooler."""
+    target = house.kind[o].cools
+    if not house.on[o] or target is None:
         return
-    heat, made_of = world.heat, world.material
-    for kid in world.kids[o]:
+    heat, made_of = house.heat, house.material
+    for kid in house.kids[o]:
         if made_of[kid] is not None and heat[kid] > target:
             heat[kid] += (target - heat[kid]) * RATE
 
 
-def fill(world: World, container: int) -> None:
+def fill(house: HouseState, container: int) -> None:
     """Put water into a container that has none."""
-    if not any(world.kind[kid].key == "water" for kid in world.kids[container]):
-        world.put(world.make("water"), container)
+    if not any(house.kind[kid].key == "water" for kid in house.kids[container]):
+        house.put(house.make("water"), container)
 
 
-def _run_water(world: World, basin: int) -> None:
-    for kid in world.kids[basin]:
-        if world.open[kid] and world.kind[kid].box in ("open", "closable"):
-            fill(world, kid)
-    fill(world, basin)
+def _run_water(house: HouseState, basin: int) -> None:
+    for kid in house.kids[basin]:
+        if house.open[kid] and house.kind[kid].box in ("open", "closable"):
+            fill(house, kid)
+    fill(house, basin)
 
 
-def tick_basin(world: World, o: int) -> None:
-    """A tap that is on fills the open containers in the basin, and the basin."""
-    if world.on[o]:
-        _run_water(world, o)
+def tick_basin(house: HouseState, o: int) -> None:
+    """Fill the basin, and the open containers in it, while the tap is on."""
+    if house.on[o]:
+        _run_water(house, o)
 
 
-def tick_toilet(world: World, o: int) -> None:
-    """A flush opens the drain for some ticks and refills the bowl."""
-    stage = world.life[o]
-    (drain,) = world.portals[o]
-    if world.on[o] and stage == 0:
+def tick_toilet(house: HouseState, o: int) -> None:
+    """Flush: open the drain for some ticks and refill the bowl."""
+    stage = house.life[o]
+    (drain,) = house.portals[o]
+    if house.on[o] and stage == 0:
         stage = 1
-        world.open[drain] = True
+        house.open[drain] = True
     if stage > 0:
-        _run_water(world, o)
+        _run_water(house, o)
         stage += 1
         if stage > FLUSHES_FOR:
-            world.on[o] = False
+            house.on[o] = False
             stage = 0
     if stage == 0:
-        world.open[drain] = False
-    world.life[o] = stage
+        house.open[drain] = False
+    house.life[o] = stage
 
 
-def tick_drain(world: World, o: int) -> None:
-    """An open drain takes every liquid that lies directly in its basin."""
-    if not world.open[o]:
+def tick_drain(house: HouseState, o: int) -> None:
+    """Take every liquid that lies directly in the basin of an open drain."""
+    if not house.open[o]:
         return
-    for kid in world.kids[world.note[o].source]:
-        if world.material[kid] is not None and world.state[kid] == "liquid":
-            drain_away(world, kid)
+    for kid in house.kids[house.note[o].source]:
+        if house.material[kid] is not None and house.state[kid] == "liquid":
+            drain_away(house, kid)
 
 
-def drain_away(world: World, liquid: int) -> None:
-    """A liquid goes down the drain: the first stays in the sewer, for lists of actions to see.
+def drain_away(house: HouseState, liquid: int) -> None:
+    """Send a liquid down the drain; the first stays in the sewer, for lists of actions to see.
 
     Later ones are nowhere, and fresh water may use their place again.
     """
-    world.disconnect(liquid)
-    if not world.kids[world.sewer]:
-        world.put(liquid, world.sewer)
+    house.disconnect(liquid)
+    if not house.kids[house.sewer]:
+        house.put(liquid, house.sewer)
         return
-    world.take_out(liquid)
-    fresh = world.uid[liquid] == world.next_uid - 1 and world.kind[liquid].key == "water"
-    if fresh and liquid != world.focus and liquid not in world.spare:
-        world.spare = (*world.spare, liquid)
+    house.take_out(liquid)
+    fresh = house.uid[liquid] == house.next_uid - 1 and house.kind[liquid].key == "water"
+    if fresh and liquid != house.focus and liquid not in house.spare:
+        house.spare = (*house.spare, liquid)
 
 
-def tick_watering(world: World, o: int) -> None:
-    """Fountains and self-watering pots refill themselves."""
-    fill(world, o)
+def tick_watering(house: HouseState, o: int) -> None:
+    """Refill a fountain or a self-watering pot."""
+    fill(house, o)
 
 
-def tick_pot(world: World, o: int) -> None:
-    """Flower pots water themselves only under that simplification."""
-    if "selfWateringFlowerPots" in world.simple:
-        fill(world, o)
+def tick_pot(house: HouseState, o: int) -> None:
+    """Water a flower pot, only under that simplification."""
+    if SELF_WATERING in house.simple:
+        fill(house, o)
 
 
-def tick_ground(world: World, o: int) -> None:
-    """What was put on the ground lies in the place."""
-    if (place := world.parent[o]) != NONE:
-        for kid in world.kids[o]:
-            world.put(kid, place)
+def tick_ground(house: HouseState, o: int) -> None:
+    """Move what was put on the ground to the place."""
+    if (place := house.parent[o]) != NONE:
+        for kid in house.kids[o]:
+            house.put(kid, place)
 
 
-def tick_stopwatch(world: World, o: int) -> None:
-    """A running stopwatch counts; a stopped one keeps what it shows and starts from 0 again."""
-    watch: Watch = world.life[o]
-    if world.on[o]:
-        world.life[o] = Watch(watch.running + 1, watch.running + 1)
+def tick_stopwatch(house: HouseState, o: int) -> None:
+    """Count while the watch runs; a stopped one keeps what it shows and starts from 0 again."""
+    watch: Watch = house.life[o]
+    if house.on[o]:
+        house.life[o] = Watch(watch.running + 1, watch.running + 1)
     elif watch.running:
-        world.life[o] = Watch(0, watch.shown)
+        house.life[o] = Watch(0, watch.shown)
 
 
 GRAVITY = 0.10000000149011612
 """0.1 as a number of 32 bits, as the original has it."""
 
 
-def tick_plane(world: World, o: int) -> None:
-    """Solids slide down by the plane's angle and friction; liquids run down, gases rise."""
-    slope, spots = world.note[o], world.slides.get(o, {})
+def tick_plane(house: HouseState, o: int) -> None:
+    """Slide solids down by the plane's angle and friction; liquids run down, gases rise."""
+    slope, spots = house.note[o], house.slides.get(o, {})
     angle, surface = (45.0, "plain surface") if slope is None else slope[:2]
-    for kid in world.kids[o]:
+    for kid in house.kids[o]:
         position = spots.get(kid)
         if position is None:
             continue
-        if world.material[kid] is not None and world.state[kid] != "solid":
-            spots[kid] = 0.0 if world.state[kid] == "liquid" else 1.0
+        if house.material[kid] is not None and house.state[kid] != "solid":
+            spots[kid] = 0.0 if house.state[kid] == "liquid" else 1.0
         elif position > 0:
             push = GRAVITY * math.sin(math.radians(angle))
-            spots[kid] = max(position - push * (1 - material_called(surface).friction), 0.0)
+            spots[kid] = max(position - push * (1 - find_surface_material(surface).friction), 0.0)

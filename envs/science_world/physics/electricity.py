@@ -2,86 +2,86 @@
 
 from __future__ import annotations
 
-from ..world import World, other_terminal, terminal, terminal_owner
+from ..house.state import HouseState, other_terminal, terminal, terminal_owner
 
 GROUND, VOLTAGE = 0.0, 9.0
 HOPS = 10
 """Connections that a walk to the ground follows at most."""
 
 
-def grounded(world: World, handle: int, hops: int = HOPS) -> bool:
-    """Whether a terminal leads, through parts and conductors, to a generator's ground."""
-    other = world.wires.get(handle)
+def is_grounded(house: HouseState, handle: int, hops: int = HOPS) -> bool:
+    """Return whether a terminal leads, through parts and conductors, to a generator's ground."""
+    other = house.wires.get(handle)
     if other is None:
         return False
     owner = terminal_owner(other)
-    k = world.kind[owner]
+    k = house.kind[owner]
     if k.role == "generator":
-        return world.volts.get(other) == GROUND
-    if k.role == "switch" and not world.on[owner]:
+        return house.volts.get(other) == GROUND
+    if k.role == "switch" and not house.on[owner]:
         return False
     if k.poles == "hidden":
-        material = world.material[owner]
+        material = house.material[owner]
         if material is None or not material.conducts:
             return False
-    return hops > 0 and grounded(world, other_terminal(other), hops - 1)
+    return hops > 0 and is_grounded(house, other_terminal(other), hops - 1)
 
 
-def powered(world: World, handle: int) -> bool:
-    """Whether a terminal touches one that carries voltage."""
-    other = world.wires.get(handle)
-    return other is not None and world.volts.get(other) == VOLTAGE
+def is_powered(house: HouseState, handle: int) -> bool:
+    """Return whether a terminal touches one that carries voltage."""
+    other = house.wires.get(handle)
+    return other is not None and house.volts.get(other) == VOLTAGE
 
 
-def conduct(world: World, o: int) -> bool:
-    """One tick of a wire or plain object; says whether current runs through it.
+def conduct(house: HouseState, o: int) -> bool:
+    """Live one tick of a wire or plain object; return whether current runs through it.
 
     Voltage of a conductor is never cleared, that of other objects always.
     """
     one, two = terminal(o, 0), terminal(o, 1)
-    material = world.material[o]
-    if world.kind[o].poles != "wire" and (material is None or not material.conducts):
-        world.volts.pop(one, None)
-        world.volts.pop(two, None)
+    material = house.material[o]
+    if house.kind[o].poles != "wire" and (material is None or not material.conducts):
+        house.volts.pop(one, None)
+        house.volts.pop(two, None)
         return False
     for ground, live in ((one, two), (two, one)):
-        if grounded(world, ground) and powered(world, live):
-            world.volts[ground] = VOLTAGE
+        if is_grounded(house, ground) and is_powered(house, live):
+            house.volts[ground] = VOLTAGE
             return True
     return False
 
 
-def tick_wire(world: World, o: int) -> None:
-    """A wire is on while current runs through it."""
-    world.on[o] = bool(world.wires) and conduct(world, o)
+def tick_wire(house: HouseState, o: int) -> None:
+    """Turn a wire on while current runs through it."""
+    house.on[o] = bool(house.wires) and conduct(house, o)
 
 
-def tick_consumer(world: World, o: int) -> None:
-    """A bulb, motor or buzzer is on while its anode is grounded and its cathode powered."""
+def tick_consumer(house: HouseState, o: int) -> None:
+    """Turn a part on while its anode is grounded and its cathode powered."""
     anode, cathode = terminal(o, 0), terminal(o, 1)
-    runs = bool(world.wires) and grounded(world, anode) and powered(world, cathode)
-    world.on[o] = runs
+    runs = bool(house.wires) and is_grounded(house, anode) and is_powered(house, cathode)
+    house.on[o] = runs
     if runs:
-        world.volts[anode] = VOLTAGE
+        house.volts[anode] = VOLTAGE
 
 
-def tick_generator(world: World, o: int) -> None:
-    """An active generator holds its anode at 9 volts and its cathode at ground."""
+def tick_generator(house: HouseState, o: int) -> None:
+    """Hold the anode of an active generator at 9 volts and its cathode at ground."""
     anode, cathode = terminal(o, 0), terminal(o, 1)
-    if world.on[o]:
-        world.volts[anode] = VOLTAGE
-        world.volts[cathode] = GROUND
+    if house.on[o]:
+        house.volts[anode] = VOLTAGE
+        house.volts[cathode] = GROUND
     else:
-        world.volts.pop(anode, None)
-        world.volts.pop(cathode, None)
+        house.volts.pop(anode, None)
+        house.volts.pop(cathode, None)
 
 
-def tick_outdoor_generator(world: World, o: int) -> None:
-    """Sun and wind reach a generator that is outside, also in open containers."""
-    world.on[o] = False
-    for hops, holder in enumerate(world.holders(o)):
-        if world.kind[holder].key == "outside":
-            world.on[o] = True
-        if world.on[o] or not world.open[holder] or hops + 1 >= HOPS:
+def tick_outdoor_generator(house: HouseState, o: int) -> None:
+    """Run a generator that sun or wind reaches: outside, also in open containers."""
+    house.on[o] = False
+    for hops, holder in enumerate(house.holders(o)):
+        if house.kind[holder].key == "outside":
+            house.on[o] = True
+        if house.on[o] or not house.open[holder] or hops + 1 >= HOPS:
             break
-    tick_generator(world, o)
+    tick_generator(house, o)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..world import NONE, World
+from ..house.state import NONE, HouseState
 
 HOTTER = 200.0
 """A burning thing is kept at least this much above the temperature that ignites it."""
@@ -10,53 +10,53 @@ COOLED = 10.0
 """A fire that was put out leaves the thing this much below the temperature that ignites it."""
 
 
-def set_on_fire(world: World, o: int) -> str:
-    """Light an object that has a material; says what happened."""
-    name = world.name[o]
-    if world.burning[o]:
+def set_on_fire(house: HouseState, o: int) -> str:
+    """Light an object that has a material; return what happened."""
+    name = house.name[o]
+    if house.burning[o]:
         return f"The {name} is already on fire."
-    if world.fuel[o] <= 0:
+    if house.fuel[o] <= 0:
         return f"The {name} is not flammable."
-    world.burning[o] = world.burnt[o] = True
+    house.burning[o] = house.burnt[o] = True
     return f"The {name} catches fire."
 
 
-def burn(world: World, o: int) -> None:
-    """One tick of an object that is burning or hot enough to."""
-    material = world.material[o]
+def burn(house: HouseState, o: int) -> None:
+    """Live one tick of an object that is burning or hot enough to."""
+    material = house.material[o]
     if material is None:
         return
-    if world.heat[o] >= material.ignites and not world.burning[o]:
-        set_on_fire(world, o)
-    if not world.burning[o] or world.fuel[o] <= 0:
+    if house.heat[o] >= material.ignites and not house.burning[o]:
+        set_on_fire(house, o)
+    if not house.burning[o] or house.fuel[o] <= 0:
         return
-    world.fuel[o] -= 1
-    world.heat[o] = max(world.heat[o], material.ignites + HOTTER)
-    if world.fuel[o] == 0:
-        _become_ash(world, o)
-    _meet_water(world, o)
+    house.fuel[o] -= 1
+    house.heat[o] = max(house.heat[o], material.ignites + HOTTER)
+    if house.fuel[o] == 0:
+        _become_ash(house, o)
+    _meet_water(house, o)
 
 
-def _become_ash(world: World, o: int) -> None:
-    world.burning[o] = False
-    ash = world.make("ash")
-    world.heat[ash] = world.heat[o]
-    if (container := world.parent[o]) != NONE:
-        world.put(ash, container)
-    world.delete(o, expel=True)
+def _become_ash(house: HouseState, o: int) -> None:
+    house.burning[o] = False
+    ash = house.make("ash")
+    house.heat[ash] = house.heat[o]
+    if (container := house.parent[o]) != NONE:
+        house.put(ash, container)
+    house.delete(o, expel=True)
 
 
-def _meet_water(world: World, o: int) -> None:
-    near = list(world.kids[o])
-    if (container := world.parent[o]) != NONE:
-        near += world.kids[container]
-    for other in sorted(near, key=world.uid.__getitem__):
-        material = world.material[other]
-        if material is None or material.substance != "water" or world.state[other] != "liquid":
+def _meet_water(house: HouseState, o: int) -> None:
+    near = list(house.kids[o])
+    if (container := house.parent[o]) != NONE:
+        near += house.kids[container]
+    for other in sorted(near, key=house.uid.__getitem__):
+        material = house.material[other]
+        if material is None or material.substance != "water" or house.state[other] != "liquid":
             continue
-        world.heat[other] = world.heat[o]
-        world.burning[o] = False
-        own = world.material[o]
+        house.heat[other] = house.heat[o]
+        house.burning[o] = False
+        own = house.material[o]
         if own is not None:
-            world.heat[o] = own.ignites - COOLED
+            house.heat[o] = own.ignites - COOLED
         return

@@ -9,15 +9,11 @@ from functools import cache
 from typing import Any
 
 from ...errors import BadValueError, UnknownNameError
+from ...tasks import SPLITS
 from . import descriptions as texts
-from . import variations_circuit as circuit
-from . import variations_living as living
-from . import variations_matter as matter
-from . import variations_measuring as measuring
-from . import variations_mixing as mixing
+from . import variations
 from .params import Params
 
-SPLIT_NAMES = ("train", "dev", "test")
 WHERE = "ScienceWorld"
 
 
@@ -47,7 +43,7 @@ class TaskKind:
         return _made(self.make)
 
     def params(self, variation: int) -> Params:
-        """Parameters of one variation.
+        """Return the parameters of one variation.
 
         Raises:
             BadValueError: There is no such variation.
@@ -65,22 +61,22 @@ class TaskKind:
         return self.variations[variation]
 
     def text(self, variation: int) -> str:
-        """The task's text."""
+        """Return the task's text."""
         return self.describe(self.params(variation), variation).strip()
 
     def split(self, split: str) -> range:
-        """Variations of "train", "dev" or "test".
+        """Return the variations of "train", "dev" or "test".
 
         Raises:
             UnknownNameError: There is no such split.
         """
-        if split not in SPLIT_NAMES:
-            raise UnknownNameError("split", split, SPLIT_NAMES, WHERE)
-        return split_ranges(len(self.variations))[SPLIT_NAMES.index(split)]
+        if split not in SPLITS:
+            raise UnknownNameError("split", split, SPLITS, WHERE)
+        return split_ranges(len(self.variations))[SPLITS.index(split)]
 
 
 def split_ranges(count: int) -> tuple[range, range, range]:
-    """The variations of train, dev and test of a task that has ``count`` of them."""
+    """Return the variations of train, dev and test of a task that has ``count`` of them."""
     if count > 4:
         quarter = count // 4
         last = min(count, 5 * quarter)
@@ -117,7 +113,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "boil",
             "Matter",
             "Changes of State (Boiling)",
-            matter.state_changes,
+            variations.list_state_changes,
             texts.state_text("boil"),
         ),
         (
@@ -125,7 +121,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "melt",
             "Matter",
             "Changes of State (Melting)",
-            matter.state_changes,
+            variations.list_state_changes,
             texts.state_text("melt"),
         ),
         (
@@ -133,7 +129,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "freeze",
             "Matter",
             "Changes of State (Freezing)",
-            matter.state_changes,
+            variations.list_state_changes,
             texts.state_text("freeze"),
         ),
         (
@@ -141,7 +137,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "change-the-state-of-matter-of",
             "Matter",
             "Changes of State (Any)",
-            matter.state_changes,
+            variations.list_state_changes,
             texts.state_text("change the state of matter of"),
         ),
         (
@@ -149,7 +145,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "use-thermometer",
             "Measurement",
             "Use Thermometer",
-            matter.temperatures,
+            variations.list_temperatures,
             texts.thermometer_text,
         ),
         (
@@ -157,7 +153,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _MELTING.format("known"),
             "Measurement",
             "Measuring Boiling Point (known)",
-            matter.known_meltings,
+            variations.list_known_meltings,
             texts.melting_text,
         ),
         (
@@ -165,7 +161,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _MELTING.format("unknown"),
             "Measurement",
             "Measuring Boiling Point (unknown)",
-            matter.unknown_meltings,
+            variations.list_unknown_meltings,
             texts.melting_text,
         ),
         (
@@ -173,7 +169,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _CIRCUIT,
             "Electricity",
             "Create a circuit",
-            circuit.powered_parts,
+            variations.list_powered_parts,
             texts.power_text,
         ),
         (
@@ -181,7 +177,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _SOURCE,
             "Electricity",
             "Renewable vs Non-renewable Energy",
-            circuit.powered_parts_by_source,
+            variations.list_powered_parts_by_source,
             texts.power_text,
         ),
         (
@@ -189,7 +185,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _CONDUCT,
             "Electricity",
             "Test Conductivity (known)",
-            circuit.known_conductors,
+            variations.list_known_conductors,
             texts.conductivity_text,
         ),
         (
@@ -197,7 +193,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             f"{_CONDUCT}-of-unknown-substances",
             "Electricity",
             "Test Conductivity (unknown)",
-            circuit.unknown_conductors,
+            variations.list_unknown_conductors,
             texts.conductivity_text,
         ),
         (
@@ -205,7 +201,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "find-living-thing",
             "Classification",
             "Find a living thing",
-            living.finds,
+            variations.list_finds,
             texts.find_text("living thing"),
         ),
         (
@@ -213,7 +209,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "find-non-living-thing",
             "Classification",
             "Find a non-living thing",
-            living.finds,
+            variations.list_finds,
             texts.find_text("non-living thing"),
         ),
         (
@@ -221,7 +217,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "find-plant",
             "Classification",
             "Find a plant",
-            living.finds,
+            variations.list_finds,
             texts.find_text("plant"),
         ),
         (
@@ -229,18 +225,25 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "find-animal",
             "Classification",
             "Find an animal",
-            living.finds,
+            variations.list_finds,
             texts.find_text("animal"),
         ),
-        ("5-1", "grow-plant", "Biology", "Grow a plant", living.growths, texts.plant_text),
-        ("5-2", "grow-fruit", "Biology", "Grow a fruit", living.growths, texts.fruit_text),
-        ("6-1", "chemistry-mix", "Chemistry", "Mixing (generic)", mixing.mixtures, texts.mix_text),
+        ("5-1", "grow-plant", "Biology", "Grow a plant", variations.list_growths, texts.plant_text),
+        ("5-2", "grow-fruit", "Biology", "Grow a fruit", variations.list_growths, texts.fruit_text),
+        (
+            "6-1",
+            "chemistry-mix",
+            "Chemistry",
+            "Mixing (generic)",
+            variations.list_mixtures,
+            texts.mix_text,
+        ),
         (
             "6-2",
             _PAINT.format("secondary"),
             "Chemistry",
             "Mixing paints (secondary colours)",
-            mixing.paints,
+            variations.list_paints,
             texts.secondary_text,
         ),
         (
@@ -248,7 +251,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _PAINT.format("tertiary"),
             "Chemistry",
             "Mixing paints (tertiary colours)",
-            mixing.paints,
+            variations.list_paints,
             texts.tertiary_text,
         ),
         (
@@ -256,7 +259,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _LIVED,
             "Biology",
             "Identify longest-lived animal",
-            living.lifespans,
+            variations.list_lifespans,
             texts.lifespan_text("longest"),
         ),
         (
@@ -264,7 +267,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "lifespan-shortest-lived",
             "Biology",
             "Identify shortest-lived animal",
-            living.lifespans,
+            variations.list_lifespans,
             texts.lifespan_text("shortest"),
         ),
         (
@@ -272,7 +275,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             f"{_LIVED}-then-shortest-lived",
             "Biology",
             "Identify longest-then-shortest-lived animal",
-            living.lifespans,
+            variations.list_lifespans,
             texts.both_lifespans_text,
         ),
         (
@@ -280,7 +283,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "identify-life-stages-1",
             "Biology",
             "Identify life stages (plant)",
-            living.animal_stages,
+            variations.list_animal_stages,
             texts.animal_stages_text,
         ),
         (
@@ -288,7 +291,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "identify-life-stages-2",
             "Biology",
             "Identify life stages (animal)",
-            living.plant_stages,
+            variations.list_plant_stages,
             texts.plant_stages_text,
         ),
         (
@@ -296,7 +299,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _PLANE.format("determine-angle"),
             "Forces",
             "Inclined Planes (determine angle)",
-            measuring.angles,
+            variations.list_angles,
             texts.planes_text,
         ),
         (
@@ -304,7 +307,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _PLANE.format("friction-named-surfaces"),
             "Forces",
             "Friction (known surfaces)",
-            measuring.named_surfaces,
+            variations.list_named_surfaces,
             texts.planes_text,
         ),
         (
@@ -312,7 +315,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _PLANE.format("friction-unnamed-surfaces"),
             "Forces",
             "Friction (unknown surfaces)",
-            measuring.unnamed_surfaces,
+            variations.list_unnamed_surfaces,
             texts.planes_text,
         ),
         (
@@ -320,7 +323,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _INHERIT.format("known"),
             "Biology",
             "Mendelian Genetics (known plants)",
-            measuring.pea_traits,
+            variations.list_pea_traits,
             texts.genetics_text,
         ),
         (
@@ -328,7 +331,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             _INHERIT.format("unknown"),
             "Biology",
             "Mendelian Genetics (unknown plants)",
-            measuring.unknown_traits,
+            variations.list_unknown_traits,
             texts.genetics_text,
         ),
     )
@@ -338,7 +341,7 @@ _OLD_PREFIX = re.compile(r"^task-\d+[a-z]?-")
 
 
 def find_kind(name: str) -> TaskKind:
-    """The task that ``name`` means.
+    """Return the task that ``name`` means.
 
     Accepts ids ("1-1"), names ("boil"), topic and title ("Matter Changes of State (Boiling)"),
     and older spellings: "task-1-boil", parts in parentheses, "mendellian".

@@ -1,22 +1,213 @@
-"""The goal checker: moves a task's progress on, and counts its score."""
+"""Goals and their checker: what a goal is, how far a task has come, and its score."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from ...digest import digest_of
-from ..wording import full_name
-from ..world import NONE, TERMINALS, World
-from .goal import FAIL, NO, YES, Goal, Goals, Look
-from .progress import Progress
+from ..house.state import NONE, TERMINALS, HouseState
+from ..text.names import full_name
+
+
+@dataclass(slots=True)
+class Progress:
+    """State of a task's goals. The focus itself is the house's.
+
+    Attributes:
+        ordered: How many ordered goals are done.
+        optional: Which optional goals are done.
+        failed: The task failed; its score is -1.
+        last: The object that satisfied the last ordered goal; NONE when none did.
+        state: State of matter that the task's object began in (task 1-4).
+        keys: Names of goals done that other goals wait for.
+        memory: What each optional goal remembers: a place, a temperature, a count.
+        deeds: Uses, readings and looks so far, as tuples of a word and names.
+    """
+
+    ordered: int = 0
+    optional: list[bool] = field(default_factory=list)
+    failed: bool = False
+    last: int = NONE
+    state: str = ""
+    keys: set[str] = field(default_factory=set)
+    memory: list[Any] = field(default_factory=list)
+    deeds: list[tuple[str, ...]] = field(default_factory=list)
+
+    def fork(self) -> Progress:
+        """Return an independent copy."""
+        return Progress(
+            self.ordered,
+            self.optional.copy(),
+            self.failed,
+            self.last,
+            self.state,
+            self.keys.copy(),
+            self.memory.copy(),
+            self.deeds.copy(),
+        )
+
+    def restart(self) -> None:
+        """Do what the action "reset task" does; keys and memories stay."""
+        self.ordered = 0
+        self.optional = [False] * len(self.optional)
+        self.failed = False
+        self.last = NONE
+
+
+_RENAMED = frozenset(("animal", "bee", "plane"))
+"""Ways of naming whose things are shown under another name than their plain one."""
+
+
+class Surroundings:
+    """The agent's room and everything in it that is not hidden, in closed containers too.
+
+    Args:
+        house: The house.
+        wanted: Names that goals look for, as they may stand on a thing, to the name in lower case.
+    """
+
+    def __init__(self, house: HouseState, wanted: Mapping[str, str]) -> None:
+        self._house = house
+        self._wanted = wanted
+
+    @cached_property
+    def place(self) -> str:
+        """Name of the agent's room."""
+        return self._house.name[self._house.here()]
+
+    @cached_property
+    def objects(self) -> list[int]:
+        """The things in the room at any depth."""
+        kids = self._house.kids
+        found = list(kids[self._house.here()])
+        # The list grows while it is read: contents follow their containers.
+        for thing in found:
+            if kids[thing]:
+                found += kids[thing]
+        return found
+
+    @cached_property
+    def by_name(self) -> dict[str, list[int]]:
+        """The wanted things by their plain and by their shown names, in lower case."""
+        house, wanted = self._house, self._wanted
+        names, kinds, burning, burnt = house.name, house.kind, house.burning, house.burnt
+        found: dict[str, list[int]] = {}
+        for thing in self.objects:
+            name = names[thing]
+            if name in wanted:
+                found.setdefault(wanted[name], []).append(thing)
+            if burning[thing] or burnt[thing] or kinds[thing].refer in _RENAMED:
+                shown = full_name(house, thing)
+                if shown != name and shown in wanted:
+                    found.setdefault(wanted[shown], []).append(thing)
+        return found
+
+    @cached_property
+    def plants(self) -> Counter[tuple[str, str]]:
+        """Numbers of plants by species and stage."""
+        house = self._house
+        return Counter(
+            (house.kind[thing].species, house.stage(thing))
+            for thing in self.objects
+            if house.kind[thing].cycle == "plant"
+        )
+
+    def near_open_door(self) -> bool:
+        """Return whether a door of the room is open."""
+        house = self._house
+        return any(
+            house.open[portal] and house.kind[portal].key == "door"
+            for portal in house.portals[house.here()]
+        )
+
+
+NO, YES, FAIL = 0, 1, 2
+
+
+class Look:
+    """One look of the checker: the house, what is around the agent, the state to write to."""
+
+    __slots__ = ("around", "focus", "house", "progress", "slot")
+
+    def __init__(self, house: HouseState, progress: Progress, wanted: Mapping[str, str]) -> None:
+        self.house = house
+        self.around = Surroundings(house, wanted)
+        self.progress = progress
+        self.focus = NONE
+        self.slot = 0
+
+    def same_object(self) -> bool:
+        """Return whether the focused object is the one that satisfied the last ordered goal."""
+        return self.progress.last in (NONE, self.focus)
+
+
+@dataclass(frozen=True, slots=True)
+class Goal(ABC):
+    """A condition with its place in the task.
+
+    Attributes:
+        text: What the list of goals says.
+        key: Name under which other goals wait for this one.
+        needs: Keys of the goals that must be done before this one is looked at.
+    """
+
+    text: str = field(default="", kw_only=True)
+    key: str = field(default="", kw_only=True)
+    needs: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @abstractmethod
+    def check(self, look: Look) -> int:
+        """Return NO, YES or FAIL; ``look.focus`` is NONE when the goal is asked without a focus."""
+
+    def seeks(self) -> tuple[str, ...]:
+        """Return the names of things that the goal looks for around the agent."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedGoal(Goal):
+    """A goal that must be reached in its turn; it is asked about the focused object only.
+
+    Attributes:
+        defocus: The focus is cleared when the goal is passed.
+    """
+
+    defocus: bool = field(default=False, kw_only=True)
+
+    def on_terminal(self) -> int:
+        """Return the verdict when the focus is on a terminal of something: no task asks for one."""
+        return NO
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """The goals of one variation."""
+
+    ordered: tuple[OrderedGoal, ...]
+    optional: tuple[Goal, ...]
+
+    def wanted(self) -> dict[str, str]:
+        """Return the names that optional goals look for, to the name in lower case.
+
+        Things of the house have names in lower case or exactly as goals spell them.
+        """
+        names = [name for goal in self.optional for name in goal.seeks()]
+        return {name.lower(): name.lower() for name in names} | {
+            name: name.lower() for name in names
+        }
+
 
 FULL_SCORE = 100
 
 
 @dataclass(slots=True)
 class TaskState:
-    """The goals of an episode and how far they have come; lives in ``World.goals``.
+    """The goals of an episode and how far they have come; lives in ``HouseState.goals``.
 
     Attributes:
         task: Id of the task ("1-1").
@@ -34,45 +225,45 @@ class TaskState:
 
     @classmethod
     def start(cls, task: str, variation: int, goals: Goals) -> TaskState:
-        """The state before the first check."""
+        """Return the state before the first check."""
         count = len(goals.optional)
         progress = Progress(optional=[False] * count, memory=[None] * count)
         return cls(task, variation, goals, progress, goals.wanted())
 
     def fork(self) -> TaskState:
-        """An independent copy; the goals stay shared."""
+        """Return an independent copy; the goals stay shared."""
         progress = self.progress.fork()
         return TaskState(self.task, self.variation, self.goals, progress, self.wanted)
 
     def digest(self) -> str:
-        """Text that names the progress; the goals follow from the task."""
+        """Return text that names the progress; the goals follow from the task."""
         return digest_of(self.progress)
 
-    def check(self, world: World) -> None:
-        """One check: ordered goals while the focus satisfies them, then optional ones."""
-        look = Look(world, self.progress, self.wanted)
-        if world.focus >= TERMINALS:
+    def check(self, house: HouseState) -> None:
+        """Check ordered goals while the focus satisfies them, then optional ones."""
+        look = Look(house, self.progress, self.wanted)
+        if house.focus >= TERMINALS:
             self._check_terminal()
-        elif world.focus != NONE:
-            look.focus = world.focus
+        elif house.focus != NONE:
+            look.focus = house.focus
             self._check_ordered(look)
         self._check_optional(look)
 
-    def note(self, world: World, deed: str, thing: int, patient: int = NONE) -> None:
+    def note(self, house: HouseState, deed: str, thing: int, patient: int = NONE) -> None:
         """Remember that the agent used, read or looked at something.
 
         Args:
-            world: Where it was done.
+            house: Where it was done.
             deed: "use", "read" or "look at".
             thing: What was used, read or looked at.
             patient: What a tool was used on.
         """
-        name = world.name[thing].lower()
+        name = house.name[thing].lower()
         other = thing if patient == NONE else patient
-        self.progress.deeds.append((deed, name, full_name(world, other).lower()))
+        self.progress.deeds.append((deed, name, full_name(house, other).lower()))
 
     def reset(self) -> None:
-        """What the action "reset task" does to the goals."""
+        """Do what the action "reset task" does to the goals."""
         self.progress.restart()
 
     @property
@@ -125,7 +316,7 @@ class TaskState:
             if goal.key:
                 progress.keys.add(goal.key)
             if goal.defocus:
-                look.world.focus = look.focus = NONE
+                look.house.focus = look.focus = NONE
                 return
 
     def _check_optional(self, look: Look) -> None:
@@ -136,7 +327,7 @@ class TaskState:
             for slot in waiting:
                 goal = self.goals.optional[slot]
                 look.slot = slot
-                if progress.keys.issuperset(goal.needs) and _satisfied(goal, look, focus):
+                if progress.keys.issuperset(goal.needs) and _is_satisfied(goal, look, focus):
                     progress.optional[slot] = True
                     if goal.key:
                         progress.keys.add(goal.key)
@@ -147,8 +338,8 @@ class TaskState:
             waiting = left
 
 
-def _satisfied(goal: Goal, look: Look, focus: int) -> bool:
-    """Whether a goal holds when asked without a focus, or else with it."""
+def _is_satisfied(goal: Goal, look: Look, focus: int) -> bool:
+    """Return whether a goal holds when asked without a focus, or else with it."""
     look.focus = NONE
     verdict = goal.check(look)
     if verdict == NO and focus != NONE:

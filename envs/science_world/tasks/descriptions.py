@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .java_random import JavaRandom
+from ..house.java_random import JavaRandom
 from .params import (
     AnimalStages,
     Conductivity,
@@ -31,7 +31,7 @@ _OUTSIDE = "The animals are in the 'outside' location."
 
 
 def state_text(verb: str) -> Callable[[StateChange, int], str]:
-    """Texts of 1-1 to 1-4."""
+    """Return what writes the texts of 1-1 to 1-4."""
     burning = (
         "For compounds without a boiling point, combusting the substance is also acceptable. "
         if verb == "boil"
@@ -45,7 +45,7 @@ def state_text(verb: str) -> Callable[[StateChange, int], str]:
 
 
 def thermometer_text(params: Thermometer, variation: int) -> str:  # noqa: ARG001
-    """Text of 2-1."""
+    """Return the text of 2-1."""
     thing, limit = params.object, float(params.threshold)
     return (
         f"Your task is to measure the temperature of {thing}, which is located around the "
@@ -57,7 +57,7 @@ def thermometer_text(params: Thermometer, variation: int) -> str:  # noqa: ARG00
 
 
 def melting_text(params: Melting, variation: int) -> str:  # noqa: ARG001
-    """Text of 2-2 and 2-3."""
+    """Return the text of 2-2 and 2-3."""
     thing, limit = params.object, float(params.threshold)
     return (
         f"Your task is to measure the melting point of {thing}, which is located around the "
@@ -69,7 +69,7 @@ def melting_text(params: Melting, variation: int) -> str:  # noqa: ARG001
 
 
 def power_text(params: Power, variation: int) -> str:  # noqa: ARG001
-    """Text of 3-1 and 3-2."""
+    """Return the text of 3-1 and 3-2."""
     source = ""
     if params.use:
         kind = "renewable" if params.use == params.renewable else "nonrenewable"
@@ -80,7 +80,7 @@ def power_text(params: Power, variation: int) -> str:  # noqa: ARG001
 
 
 def conductivity_text(params: Conductivity, variation: int) -> str:  # noqa: ARG001
-    """Text of 3-3 and 3-4."""
+    """Return the text of 3-3 and 3-4."""
     thing = params.substance
     return (
         f"Your task is to determine if {thing} is electrically conductive. The {thing} is located "
@@ -91,7 +91,7 @@ def conductivity_text(params: Conductivity, variation: int) -> str:  # noqa: ARG
 
 
 def find_text(kind: str) -> Callable[[Find, int], str]:
-    """Texts of 4-1 to 4-4."""
+    """Return what writes the texts of 4-1 to 4-4."""
 
     def text(params: Find, variation: int) -> str:  # noqa: ARG001
         return (
@@ -103,7 +103,7 @@ def find_text(kind: str) -> Callable[[Find, int], str]:
 
 
 def plant_text(params: Grow, variation: int) -> str:  # noqa: ARG001
-    """Text of 5-1."""
+    """Return the text of 5-1."""
     return (
         f"Your task is to grow a {params.seed} plant from seed. Seeds can be found in the "
         f"{params.place}. First, focus on a seed. Then, make changes to the environment that grow "
@@ -112,7 +112,7 @@ def plant_text(params: Grow, variation: int) -> str:  # noqa: ARG001
 
 
 def fruit_text(params: Grow, variation: int) -> str:  # noqa: ARG001
-    """Text of 5-2."""
+    """Return the text of 5-2."""
     return (
         f"Your task is to grow a {params.seed}. This will require growing several plants, and them "
         f"being crosspollinated to produce fruit.  Seeds can be found in the {params.place}. "
@@ -121,7 +121,7 @@ def fruit_text(params: Grow, variation: int) -> str:  # noqa: ARG001
 
 
 def mix_text(params: Mix, variation: int) -> str:  # noqa: ARG001
-    """Text of 6-1."""
+    """Return the text of 6-1."""
     return (
         f"Your task is to use chemistry to create the substance '{params.result}'. A recipe and "
         f"some of the ingredients might be found near the {params.place}. When you are done, focus "
@@ -130,7 +130,7 @@ def mix_text(params: Mix, variation: int) -> str:  # noqa: ARG001
 
 
 def secondary_text(params: Paint, variation: int) -> str:  # noqa: ARG001
-    """Text of 6-2."""
+    """Return the text of 6-2."""
     return (
         f"Your task is to use chemistry to create {params.secondary}. "
         f"When you are done, focus on the {params.secondary}."
@@ -138,7 +138,7 @@ def secondary_text(params: Paint, variation: int) -> str:  # noqa: ARG001
 
 
 def tertiary_text(params: Paint, variation: int) -> str:  # noqa: ARG001
-    """Text of 6-3; as in the original it ends with the wrong colour."""
+    """Return the text of 6-3; as in the original it ends with the wrong colour."""
     return (
         f"Your task is to use chemistry to create {params.tertiary}. When you are part-way done, "
         "focus on the intermediate (secondary color) paint you created.  When you are completely "
@@ -147,7 +147,7 @@ def tertiary_text(params: Paint, variation: int) -> str:  # noqa: ARG001
 
 
 def lifespan_text(which: str) -> Callable[[Lifespan, int], str]:
-    """Texts of 7-1 and 7-2."""
+    """Return what writes the texts of 7-1 and 7-2."""
 
     def text(params: Lifespan, variation: int) -> str:  # noqa: ARG001
         return (
@@ -159,7 +159,7 @@ def lifespan_text(which: str) -> Callable[[Lifespan, int], str]:
 
 
 def both_lifespans_text(params: Lifespan, variation: int) -> str:  # noqa: ARG001
-    """Text of 7-3."""
+    """Return the text of 7-3."""
     return (
         "Your task is to find the animal with the longest life span, then the shortest life span. "
         "First, focus on the animal with the longest life span.  Then, focus on the animal with "
@@ -168,7 +168,7 @@ def both_lifespans_text(params: Lifespan, variation: int) -> str:  # noqa: ARG00
 
 
 def animal_stages_text(params: AnimalStages, variation: int) -> str:  # noqa: ARG001
-    """Text of 8-1."""
+    """Return the text of 8-1."""
     return (
         f"Your task is to focus on the {params.stages} life stages of the {params.animal}, "
         "starting from earliest to latest."
@@ -176,7 +176,7 @@ def animal_stages_text(params: AnimalStages, variation: int) -> str:  # noqa: AR
 
 
 def plant_stages_text(params: PlantStages, variation: int) -> str:  # noqa: ARG001
-    """Text of 8-2."""
+    """Return the text of 8-2."""
     return (
         f"Your task is to focus on the life stages of the {params.plant} plant, starting from "
         "earliest to latest. The plants are located outside."
@@ -184,15 +184,14 @@ def plant_stages_text(params: PlantStages, variation: int) -> str:  # noqa: ARG0
 
 
 def planes_text(params: Planes, variation: int) -> str:
-    """Text of 9-1 to 9-3; a generator seeded with the variation shuffles the two names."""
-    by_angle = params.ask in ("shallowest", "steepest")
+    """Return the text of 9-1 to 9-3; the variation seeds the order of the two names."""
     # Before the shuffle the steeper plane stands first, but the one with less friction.
     falling = params.values[0] > params.values[1]
     names = [params.first, params.second]
-    if falling != by_angle:
+    if falling != params.by_angle:
         names.reverse()
     named = ", ".join(JavaRandom(variation).shuffled(names))
-    asked = f"{params.ask} {'angle' if by_angle else 'friction'}"
+    asked = f"{params.ask} {'angle' if params.by_angle else 'friction'}"
     return (
         f"Your task is to determine which of the two inclined planes ({named}) has the {asked}. "
         f"After completing your experiment, focus on the inclined plane with the {asked}."
@@ -200,7 +199,7 @@ def planes_text(params: Planes, variation: int) -> str:
 
 
 def genetics_text(params: Genetics, variation: int) -> str:  # noqa: ARG001
-    """Text of 10-1 and 10-2."""
+    """Return the text of 10-1 and 10-2."""
     return (
         f"Your task is to determine whether {params.value} {params.trait} is a dominant or "
         f"recessive trait in the {params.plant} plant. If the trait is dominant, focus on the "

@@ -6,8 +6,9 @@ it is the one loaded or not. Each function here jumps to the numbers of its own 
 
 from __future__ import annotations
 
-from .java_random import JavaRandom
-from .variations_matter import CUPS, UNKNOWN_LETTERS, UNKNOWN_MELTING
+from ..house.java_random import JavaRandom
+from .params import Conductivity, Genetics
+from .variations import CUPS, UNKNOWN_LETTERS, UNKNOWN_MELTING
 
 POTS = tuple(range(1, 10))
 CUPPED = (
@@ -62,53 +63,55 @@ _POTS_USED = 6
 
 
 def state_cup(variation: int, task: int, substance: str) -> str:
-    """The cup of a substance in 1-4, 1-2, 1-1 and 1-3 (``task`` 0 to 3)."""
+    """Return the cup of a substance in 1-4, 1-2, 1-1 and 1-3 (``task`` 0 to 3)."""
     return _at(variation, task * _STATE + CUPPED.index(substance)).pick(CUPS)
 
 
-def conducts(variation: int, letter: str) -> bool:
-    """Whether an unknown substance conducts in 3-4."""
-    at = _AT_CONDUCTIVE + UNKNOWN_LETTERS.index(letter)
+def conducts(params: Conductivity, variation: int) -> bool:
+    """Return whether the substance of 3-3 or 3-4 conducts; in 3-4 each load draws it."""
+    if params.conductive is not None:
+        return params.conductive
+    at = _AT_CONDUCTIVE + UNKNOWN_LETTERS.index(params.substance[-1])
     return _at(variation, at).next_float() >= 0.5
 
 
 def find_genes(variation: int, task: int, group: int) -> list[int]:
-    """Alleles of the pea of a group in 4-1 to 4-4 (``task`` 0 to 3)."""
+    """Return the alleles of the pea of a group in 4-1 to 4-4 (``task`` 0 to 3)."""
     random = _at(variation, _AT_FIND + (task * _GROUPS + group) * _GROUP)
     return [random.next_int(2) for _ in range(_PEA_GENES)]
 
 
 def find_pots(variation: int, task: int, group: int) -> list[int]:
-    """Numbers of the flower pots of a group in 4-1 to 4-4."""
+    """Return the numbers of the flower pots of a group in 4-1 to 4-4."""
     at = _AT_FIND + (task * _GROUPS + group) * _GROUP + _PEA_GENES
     return _at(variation, at).shuffled(POTS)
 
 
 def paint_containers(variation: int, task: int) -> list[str]:
-    """Mixing containers of 6-2 and 6-3 (``task`` 0 and 1)."""
+    """Return the mixing containers of 6-2 and 6-3 (``task`` 0 and 1)."""
     at = _AT_PAINT + task * (len(PAINT_CONTAINERS) - 1)
     return _at(variation, at).shuffled(PAINT_CONTAINERS)
 
 
 def stage_pots(variation: int, group: int) -> list[int]:
-    """Numbers of the flower pots of a group in 8-2."""
+    """Return the numbers of the flower pots of a group in 8-2."""
     return _at(variation, _AT_STAGES + group * _SHUFFLE).shuffled(POTS)
 
 
 def pea_seeds(variation: int, jar: int) -> tuple[list[int], list[int]]:
-    """Free alleles of the two seeds of a jar in 10-1 (0 dominant, 1 recessive)."""
+    """Return the free alleles of the two seeds of a jar in 10-1 (0 dominant, 1 recessive)."""
     random = _at(variation, _AT_PEA_JARS + jar * 2 * _SEED_GENES)
     first = [random.next_int(2) for _ in range(_SEED_GENES)]
     return first, [random.next_int(2) for _ in range(_SEED_GENES)]
 
 
 def pea_pots(variation: int, choice: int) -> list[int]:
-    """Numbers of the six flower pots in 10-1."""
+    """Return the numbers of the six flower pots in 10-1."""
     return _at(variation, _AT_PEA_POTS + choice * _SHUFFLE).shuffled(POTS)[:_POTS_USED]
 
 
 def unknown_seeds(variation: int, jar: int) -> tuple[list[int], list[int]]:
-    """Free alleles of the two seeds of a jar in 10-2; ``jar`` counts over all four plants."""
+    """Return the free alleles of the two seeds of a jar in 10-2; ``jar`` counts over all plants."""
     plant, own = divmod(jar, _JARS)
     at = _AT_UNKNOWN + plant * _UNKNOWN_PLANT + _PLANT_GENES + _FLOWER_GENES
     random = _at(variation, at + own * 2 * _UNKNOWN_SEED)
@@ -118,25 +121,31 @@ def unknown_seeds(variation: int, jar: int) -> tuple[list[int], list[int]]:
 
 
 def unknown_pots(variation: int, choice: int) -> list[int]:
-    """Numbers of the six flower pots in 10-2."""
+    """Return the numbers of the six flower pots in 10-2."""
     return _at(variation, _AT_UNKNOWN_POTS + choice * _SHUFFLE).shuffled(POTS)[:_POTS_USED]
 
 
+def genetics_pots(task_id: str, params: Genetics, variation: int) -> list[int]:
+    """Return the numbers of the six flower pots of 10-1 or 10-2."""
+    draw_pots = pea_pots if task_id == "10-1" else unknown_pots
+    return draw_pots(variation, params.pots)
+
+
 def start_temperature(variation: int, row: int, draw: int, around: int) -> int:
-    """Temperature of an object of 2-1; ``row`` counts places, and the five numbers within each."""
+    """Return the temperature of an object of 2-1; ``row`` counts places, five numbers in each."""
     random = _at(variation, _AT_TEMPERATURES + 2 * (row * _OBJECTS + draw))
     distance = 50 + random.next_int(100)
     return around - distance if random.next_boolean() else around + distance
 
 
 def known_cup(variation: int, row: int, substance: str) -> str:
-    """The cup of a substance in 2-2."""
+    """Return the cup of a substance in 2-2."""
     at = _AT_KNOWN_CUPS + row * len(CUPPED_KNOWN) + CUPPED_KNOWN.index(substance)
     return _at(variation, at).pick(CUPS)
 
 
 def unknown_cup(variation: int, row: int, letter: str) -> str | None:
-    """The cup of an unknown substance in 2-3; None where it is solid enough to need none."""
+    """Return the cup of an unknown substance in 2-3; None where it is solid enough to need none."""
     if UNKNOWN_MELTING[letter] >= LIQUID_BELOW:
         return None
     before = UNKNOWN_LETTERS[: UNKNOWN_LETTERS.index(letter)]
@@ -147,7 +156,7 @@ def unknown_cup(variation: int, row: int, letter: str) -> str | None:
 
 
 def _at(variation: int, place: int) -> JavaRandom:
-    """The generator of a load after ``place`` draws.
+    """Return the generator of a load after ``place`` draws.
 
     A draw of ``next_int`` takes two numbers once in some hundred million times; it happens to none
     of the engine's variations, which a test makes sure of.

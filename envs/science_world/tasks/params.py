@@ -150,6 +150,11 @@ class Planes:
     values: tuple[float, float]
 
     @property
+    def by_angle(self) -> bool:
+        """Whether angles are compared, not friction."""
+        return self.ask in ("shallowest", "steepest")
+
+    @property
     def answer(self) -> str:
         """The plane to focus on."""
         wants_larger = self.ask in ("steepest", "most")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from turngym.envs.science_world.engine import step
-from turngym.envs.science_world.house import build_house
-from turngym.envs.science_world.tasks.java_random import JavaRandom
-from turngym.envs.science_world.world import World
+from turngym.envs.science_world.engine.step import step
+from turngym.envs.science_world.house.build import build_house
+from turngym.envs.science_world.house.java_random import JavaRandom
+from turngym.envs.science_world.house.state import HouseState
 
 MOVES = (
     *("open door to kitchen", "go to kitchen", "go to hallway", "open cupboard", "wait1"),
@@ -14,31 +14,31 @@ MOVES = (
     *("teleport to greenhouse", "open bee hive", "teleport to kitchen", "look around"),
     *("connect stove to sink", "disconnect sink", "move metal pot to stove", "focus on air"),
 )
-"""Inputs that change much of the world."""
+"""Inputs that change much of the house."""
 
 
-def house(seed: int = 0, *simple: str, at: str = "") -> World:
+def make_house(seed: int = 0, *simple: str, at: str = "") -> HouseState:
     """The house of a seed with the agent where it starts, or at a place; no tick has passed."""
-    world = build_house(JavaRandom(seed))
-    world.simple = frozenset(simple)
+    house = build_house(JavaRandom(seed))
+    house.simple = frozenset(simple)
     if "openDoors" in simple:
-        for o, kind in enumerate(world.kind):
+        for o, kind in enumerate(house.kind):
             if "portal" in kind.tags:
-                world.open[o] = True
+                house.open[o] = True
     if at:
-        world.put(world.agent, world.places[at])
-    return world
+        house.put(house.agent, house.places[at])
+    return house
 
 
-def say(world: World, *texts: str) -> str:
+def say(house: HouseState, *texts: str) -> str:
     """Give inputs one after the other; the answer to the last."""
     answer = ""
     for text in texts:
-        answer = step(world, text, "Boil water.").text
+        answer = step(house, text, "Boil water.").text
     return answer
 
 
-def thing(world: World, name: str, place: str = "") -> int:
+def thing(house: HouseState, name: str, place: str = "") -> int:
     """The first object of a plain name, anywhere or in a place."""
-    within = world.places[place] if place else world.universe
-    return next(world.named(name, within))
+    within = house.places[place] if place else house.universe
+    return next(house.named(name, within))

@@ -10,8 +10,14 @@ import pytest
 from turngym.envs import check_text_env, fork
 from turngym.envs.api import TextEnv
 from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.science_world.engine.step import digest_house
 from turngym.envs.science_world.env import ScienceWorld
-from turngym.envs.science_world.source import MICRO_TASKS, Variation, chosen_tasks, variations
+from turngym.envs.science_world.tasks.source import (
+    MICRO_TASKS,
+    Variation,
+    choose_tasks,
+    make_variations,
+)
 
 
 def make(**given: Any) -> ScienceWorld:
@@ -53,9 +59,9 @@ def test_sizes_and_splits_are_the_originals() -> None:
     ],
 )
 def test_tasks_are_chosen_by_id_name_and_topic(wanted: Any, found: tuple[str, ...]) -> None:
-    assert chosen_tasks(wanted, "full") == found
+    assert choose_tasks(wanted, "full") == found
     env = make(tasks=wanted)
-    assert env.source.sizes() == variations(found, "full").sizes()
+    assert env.source.sizes() == make_variations(found, "full").sizes()
 
 
 def test_the_first_observation_tells_task_and_place() -> None:
@@ -108,11 +114,11 @@ def test_salt_water_step_by_step() -> None:
 def test_unreadable_inputs_cost_a_turn_and_nothing_else() -> None:
     env = make()
     env.reset(options={"task": "boil/0"})
-    before = env.episode.state.world.digest()
+    before = digest_house(env.episode.state.house)
     observation, reward, *_, info = env.step("boil the water, please")
     assert observation == "\nNo known action matches that input.\n\n> "
     assert (reward, info["valid_action"], info["turn"]) == (0.0, False, 1)
-    assert env.episode.state.world.digest() == before
+    assert digest_house(env.episode.state.house) == before
 
 
 def test_endless_waiting_is_truncated() -> None:
@@ -162,7 +168,7 @@ def test_simplifications_are_the_originals() -> None:
     [
         ({"size": "small"}, UnknownNameError, "micro"),
         ({"tasks": "boyl"}, UnknownNameError, "'boil'"),
-        ({"tasks": "boil", "size": "micro"}, UnknownNameError, "task of the micro world"),
+        ({"tasks": "boil", "size": "micro"}, UnknownNameError, "task of the micro house"),
         ({"simplifications": "openDors"}, UnknownNameError, "openDoors"),
         ({"simplifications": "noElectricalAction"}, UnknownNameError, "electricity"),
         ({"max_turns": 0}, BadValueError, "max_turns"),
@@ -185,7 +191,7 @@ def test_the_micro_world_is_small() -> None:
     assert {env.source.task("dev", i).payload.task for i in range(93)} <= set(MICRO_TASKS)
     observation, _ = env.reset(options={"split": "dev", "task": 0})
     assert len(env.instructions + observation) < 600
-    assert sorted(env.episode.state.world.places) == ["bathroom", "kitchen", "outside"]
+    assert sorted(env.episode.state.house.places) == ["bathroom", "kitchen", "outside"]
 
 
 def test_a_bad_probability_of_mistakes() -> None:

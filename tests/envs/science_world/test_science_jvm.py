@@ -14,14 +14,14 @@ from science_stand_in import StandIn
 
 from turngym.envs import fork
 from turngym.envs.errors import BadValueError, MissingExtraError, UnknownNameError
-from turngym.envs.science_world import jvm_engine
+from turngym.envs.science_world import jvm
 
 
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setitem(sys.modules, "scienceworld", SimpleNamespace(ScienceWorldEnv=StandIn))
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/java")
-    monkeypatch.setattr(jvm_engine, "_IDLE", [])
+    monkeypatch.setattr(jvm, "_IDLE", [])
     monkeypatch.setattr(StandIn, "made", 0)
     monkeypatch.setattr(StandIn, "listings", 0)
     return StandIn
@@ -81,21 +81,21 @@ def test_the_engine_starts_with_an_order_that_repeats(
     package: type[StandIn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("JAVA_TOOL_OPTIONS", raising=False)
-    assert jvm_engine.start_engine().options == jvm_engine.SAME_ORDER
+    assert jvm.start_engine().options == jvm.SAME_ORDER
     assert "JAVA_TOOL_OPTIONS" not in os.environ
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1g")
-    assert jvm_engine.start_engine().options == f"-Xmx1g {jvm_engine.SAME_ORDER}"
+    assert jvm.start_engine().options == f"-Xmx1g {jvm.SAME_ORDER}"
     assert os.environ["JAVA_TOOL_OPTIONS"] == "-Xmx1g"
 
 
 def test_idle_engines_are_few(package: type[StandIn]) -> None:
-    envs = [gym.make("ScienceWorld-v0", backend="jvm") for _ in range(jvm_engine.MOST_IDLE + 2)]
+    envs = [gym.make("ScienceWorld-v0", backend="jvm") for _ in range(jvm.MAX_IDLE + 2)]
     for env in envs:
         env.reset(seed=0, options=TASK)
     assert package.made == len(envs)
     for env in envs:
         env.unwrapped.forget()  # type: ignore[attr-defined]
-    assert len(jvm_engine._IDLE) == jvm_engine.MOST_IDLE
+    assert len(jvm._IDLE) == jvm.MAX_IDLE
 
 
 def test_engines_are_used_again(package: type[StandIn]) -> None:

@@ -14,7 +14,7 @@ from turngym.envs import fork
 from turngym.envs.conformance import check_text_env
 from turngym.envs.errors import BadValueError
 from turngym.envs.science_world.env import ScienceWorld
-from turngym.envs.science_world.jvm_engine import start_engine
+from turngym.envs.science_world.jvm import start_engine
 from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind
 
 pytestmark = [

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from turngym.envs.science_world.engine import step
+from turngym.envs.science_world.engine.step import step
+from turngym.envs.science_world.tasks.build import parse_simplifications, start_episode
 from turngym.envs.science_world.tasks.catalogue import find_kind
-from turngym.envs.science_world.tasks.episode import simplifications, start_world
 
 VARIABLE = "TURNGYM_SCIENCE_REFERENCE"
 FOLDER = os.environ.get(VARIABLE)
@@ -32,15 +32,15 @@ def differences(run: dict[str, Any]) -> list[str]:
     """Steps whose observation, score, end or time differ."""
     kind = find_kind(run["task_id"])
     named = run["simplifications_used"].replace(" ", "")
-    world = start_world(kind, run["variation"], simplifications(named, kind))
-    goals = world.goals
+    house = start_episode(kind, run["variation"], parse_simplifications(named, kind))
+    goals = house.goals
     assert goals is not None
-    step(world, "look around")
+    step(house, "look around")
     found = []
     for at, want in enumerate(run["raw_replay"]["steps"]):
-        said = step(world, want["action"], run["task_description"]).text
+        said = step(house, want["action"], run["task_description"]).text
         ended = goals.completed or goals.failed
-        got = (plain(said), goals.points, ended, world.ticks)
+        got = (plain(said), goals.points, ended, house.ticks)
         if got != (plain(want["observation"]), want["score"], want["done"], want["moves"]):
             found.append(f"step {at}, {want['action']!r}: {got}")
     return found

@@ -1,6 +1,6 @@
 """What solvers are made of: steps that name the next action, or None when there is nothing to do.
 
-Every step looks at the world as it is. So a solver is an ``or`` over steps, needs no memory, and
+Every step looks at the house as it is. So a solver is an ``or`` over steps, needs no memory, and
 goes on rightly after any mistake::
 
     return a.hold(thermometer) or a.focus(thermometer) or a.at("bathroom") or ...
@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ...records import Portal
-from ...wording import full_name
-from ...world import NONE, World
+from ...actions.table import TELEPORT
+from ...house.state import NONE, HouseState
+from ...objects.records import Portal
+from ...text.names import full_name
 from ..checker import TaskState
-from ..episode import TELEPORT
 
 
 class Intent(NamedTuple):
@@ -30,91 +30,89 @@ Step = Intent | None
 
 
 class Actor:
-    """The agent of a world, for solvers.
+    """The agent of a house, for solvers.
 
     Args:
-        world: The world as it is now.
+        house: The house as it is now.
         params: The variation's parameters.
         variation: Its number.
     """
 
-    def __init__(self, world: World, params: Any, variation: int) -> None:
-        self.world = world
+    def __init__(self, house: HouseState, params: Any, variation: int) -> None:
+        self.house = house
         self.params = params
         self.variation = variation
-
-    # ------------------------------------------------------------------ looking
 
     @property
     def done(self) -> int:
         """How many ordered goals are done."""
-        goals = self.world.goals
+        goals = self.house.goals
         return goals.progress.ordered if isinstance(goals, TaskState) else 0
 
     @property
     def subject(self) -> int:
         """The object that satisfied the last ordered goal; NONE when none did."""
-        goals = self.world.goals
+        goals = self.house.goals
         return goals.progress.last if isinstance(goals, TaskState) else NONE
 
     @property
     def here(self) -> str:
         """Name of the agent's place."""
-        return self.world.name[self.world.here()]
+        return self.house.name[self.house.here()]
 
     def all_things(self) -> Iterator[int]:
-        """Everything in the agent's place first, then in the other places, near ones first."""
+        """Return everything in the agent's place, then in the other places, near ones first."""
         for place in self.places_by_distance():
-            yield from self.world.inside(place)
+            yield from self.house.inside(place)
 
     def named(self, *names: str) -> Iterator[int]:
-        """Things of a plain name anywhere, nearest first."""
-        return (thing for thing in self.all_things() if self.world.name[thing] in names)
+        """Return the things of a plain name anywhere, nearest first."""
+        return (thing for thing in self.all_things() if self.house.name[thing] in names)
 
     def first(self, *names: str) -> int:
-        """The nearest thing of a plain name; NONE when there is none."""
+        """Return the nearest thing of a plain name; NONE when there is none."""
         return next(self.named(*names), NONE)
 
     def in_place(self, place: str, *names: str) -> int:
-        """The first thing of a name within a place; NONE when there is none."""
-        world = self.world
-        found = (o for o in world.inside(world.places[place]) if world.name[o] in names)
+        """Return the first thing of a name within a place; NONE when there is none."""
+        house = self.house
+        found = (o for o in house.inside(house.places[place]) if house.name[o] in names)
         return next(found, NONE)
 
     def place_name(self, thing: int) -> str:
-        """Name of the place that a thing is in; empty when in none."""
-        place = NONE if thing == NONE else self.world.place_of(thing)
-        return "" if place == NONE else self.world.name[place]
+        """Return the name of the place that a thing is in; empty when in none."""
+        place = NONE if thing == NONE else self.house.place_of(thing)
+        return "" if place == NONE else self.house.name[place]
 
     def held(self, thing: int) -> bool:
-        """Whether the agent carries a thing, in its hands or in something there."""
-        return self.world.inventory in self.world.holders(thing)
+        """Return whether the agent carries a thing, in its hands or in something there."""
+        return self.house.inventory in self.house.holders(thing)
 
     def did(self, deed: str, *names: str) -> int:
-        """How often something with these names was done: "use", "read", "look at"."""
-        goals = self.world.goals
+        """Return how often something with these names was done: "use", "read", "look at"."""
+        goals = self.house.goals
         deeds = goals.progress.deeds if isinstance(goals, TaskState) else []
         return sum(done[0] == deed and done[-len(names) :] == names for done in deeds)
 
     def looked(self, thing: int) -> int:
-        """How often a thing was looked at, by its shown name."""
-        return self.did("look at", full_name(self.world, thing).lower())
+        """Return how often a thing was looked at, by its shown name."""
+        return self.did("look at", full_name(self.house, thing).lower())
 
     def places_by_distance(self) -> Iterable[int]:
-        """Places, the agent's own first."""
+        """Return the places, the agent's own first."""
         return self._tree()
 
     def _tree(self) -> dict[int, int]:
-        """Per place that can be reached the place from where it is entered, in walking order."""
-        world = self.world
-        start = world.here()
+        """Return, per place that can be reached, the place from where it is entered."""
+        house = self.house
+        start = house.here()
         came_from = {start: NONE}
         queue = deque([start])
         while queue:
             place = queue.popleft()
-            for portal in world.portals[place]:
-                ends = world.note[portal]
-                if world.kind[portal].key != "door" or not isinstance(ends, Portal):
+            for portal in house.portals[place]:
+                ends = house.note[portal]
+                if house.kind[portal].key != "door" or not isinstance(ends, Portal):
                     continue
                 target = ends.target if ends.source == place else ends.source
                 if target not in came_from:
@@ -122,24 +120,22 @@ class Actor:
                     queue.append(target)
         return came_from
 
-    # ------------------------------------------------------------------ steps
-
     def at(self, place: str) -> Step:
         """Be in a place; where there is none (a thing is gone), time passes."""
-        world = self.world
-        if place not in world.places:
+        house = self.house
+        if place not in house.places:
             return Intent("wait1")
-        target = world.places[place]
-        if world.here() == target:
+        target = house.places[place]
+        if house.here() == target:
             return None
-        if TELEPORT in world.simple:
+        if TELEPORT in house.simple:
             return Intent("teleport", (target,))
         came_from = self._tree()
-        while came_from[target] != world.here():
+        while came_from[target] != house.here():
             target = came_from[target]
-        for portal in world.portals[world.here()]:
-            ends = world.note[portal]
-            if isinstance(ends, Portal) and target in ends and not world.open[portal]:
+        for portal in house.portals[house.here()]:
+            ends = house.note[portal]
+            if isinstance(ends, Portal) and target in ends and not house.open[portal]:
                 return Intent("open", (portal,))
         return Intent("go", (target,))
 
@@ -149,21 +145,21 @@ class Actor:
 
     def uncover(self, thing: int) -> Step:
         """Have everything around a thing open."""
-        world = self.world
-        for holder in reversed(list(world.holders(thing))):
-            if world.kind[holder].box and not world.open[holder]:
+        house = self.house
+        for holder in reversed(list(house.holders(thing))):
+            if house.kind[holder].box and not house.open[holder]:
                 return Intent("open", (holder,))
         return None
 
     def opened(self, thing: int) -> Step:
         """Have a container open."""
-        if self.world.open[thing]:
+        if self.house.open[thing]:
             return None
         return self.reach(thing) or Intent("open", (thing,))
 
     def hold(self, thing: int) -> Step:
         """Have a thing in the hands."""
-        if self.world.parent[thing] == self.world.inventory:
+        if self.house.parent[thing] == self.house.inventory:
             return None
         return self.reach(thing) or Intent("pick up", (thing,))
 
@@ -175,7 +171,7 @@ class Actor:
 
     def put(self, thing: int, container: int) -> Step:
         """Have a solid thing directly in a container."""
-        if self.world.parent[thing] == container:
+        if self.house.parent[thing] == container:
             return None
         return (
             self.carry(thing, self.place_name(container))
@@ -187,10 +183,10 @@ class Actor:
 
     def pour(self, liquid: int, container: int) -> Step:
         """Have a liquid directly in a container; what holds it is carried there."""
-        world = self.world
-        if world.parent[liquid] == container:
+        house = self.house
+        if house.parent[liquid] == container:
             return None
-        cup = world.parent[liquid]
+        cup = house.parent[liquid]
         return (
             self.opened(cup)
             or self.carry(cup, self.place_name(container))
@@ -201,18 +197,18 @@ class Actor:
 
     def into(self, thing: int, container: int) -> Step:
         """Have a solid or liquid directly in a container."""
-        liquid = self.world.state[thing] == "liquid"
+        liquid = self.house.state[thing] == "liquid"
         return self.pour(thing, container) if liquid else self.put(thing, container)
 
     def focus(self, thing: int) -> Step:
         """Have the focus on a thing."""
-        if self.world.focus == thing:
+        if self.house.focus == thing:
             return None
         return self.reach(thing) or Intent("focus", (thing,))
 
     def switch(self, device: int, *, on: bool = True) -> Step:
         """Have a device on or off."""
-        if self.world.on[device] is on:
+        if self.house.on[device] is on:
             return None
         return self.reach(device) or Intent("activate" if on else "deactivate", (device,))
 
@@ -220,14 +216,12 @@ class Actor:
         """Let time pass: two ticks, or eleven."""
         return Intent("wait" if long else "wait1")
 
-    # ------------------------------------------------------------------ water
-
     def water(self) -> int:
-        """Water alone in something that can be carried; NONE when there is none."""
-        world = self.world
+        """Return water alone in something that can be carried; NONE when there is none."""
+        house = self.house
         for water in self.named("water"):
-            cup = world.parent[water]
-            if world.kind[cup].refer == "cup" and world.kids[cup] == (water,):
+            cup = house.parent[water]
+            if house.kind[cup].refer == "cup" and house.kids[cup] == (water,):
                 return water
         return NONE
 
@@ -235,7 +229,7 @@ class Actor:
         """Have water in a cup that can be carried: dunk one into the toilet, which is full."""
         if self.water() != NONE:
             return None
-        world = self.world
+        house = self.house
         toilet = self.in_place("bathroom", "toilet")
         if self.in_place("bathroom", "water") != NONE:
             cup = self.empty_cup("bathroom")
@@ -243,20 +237,20 @@ class Actor:
                 return self.hold(cup) or self.at("bathroom") or Intent("dunk", (cup, toilet))
         sink = self.in_place("bathroom", "sink")
         cup = self.empty_cup("bathroom")
-        if world.parent[cup] == sink:
+        if house.parent[cup] == sink:
             return self.switch(sink)
         return self.put(cup, sink)
 
     def empty_cup(self, place: str = "") -> int:
-        """The nearest empty open cup: one carried, one in ``place``, or any; NONE if none."""
-        world = self.world
+        """Return the nearest empty open cup: carried, in ``place``, or any; NONE if none."""
+        house = self.house
         cups = [
             thing
             for thing in self.all_things()
-            if world.kind[thing].refer == "cup"
-            and world.open[thing]
-            and not world.kids[thing]
-            and world.kind[thing].key not in ("book shelf", "flower pot")
+            if house.kind[thing].refer == "cup"
+            and house.open[thing]
+            and not house.kids[thing]
+            and house.kind[thing].key not in ("book shelf", "flower pot")
         ]
         for wanted in (self.held, lambda thing: self.place_name(thing) == place):
             found = next((cup for cup in cups if wanted(cup)), NONE)

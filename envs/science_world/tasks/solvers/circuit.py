@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...world import NONE, terminal, terminal_owner
+from ...house.state import NONE, terminal, terminal_owner
 from ..params import Power
 from .actor import Actor, Intent, Step
 
@@ -13,58 +13,58 @@ Ring = Sequence[tuple[int, int]]
 
 
 def power(a: Actor) -> Step:
-    """3-1 and 3-2: source anode to the part's cathode and back, by two wires."""
+    """Solve 3-1 and 3-2: source anode to the part's cathode and back, by two wires."""
     params: Power = a.params
     part = a.subject if a.done else a.first(params.part)
     if not a.done:
         return a.focus(part)
     source = a.first(params.use or "battery")
     place = "outside" if params.use == params.renewable and params.use else "workshop"
-    wires = wires_between(a, _ring(part, source))
+    wires = find_wires(a, _make_ring(part, source))
     if step := _bring(a, (part, source, *wires), place):
         return step
     if params.use == params.nonrenewable and params.use and (step := a.switch(source)):
         return step
-    for (one, other), wire in zip(_ring(part, source), wires, strict=True):
+    for (one, other), wire in zip(_make_ring(part, source), wires, strict=True):
         if step := join(a, one, wire, other):
             return step
     return a.wait()
 
 
-def _ring(part: int, source: int) -> Ring:
-    """The source's anode to the part's cathode, and the other way round."""
+def _make_ring(part: int, source: int) -> Ring:
+    """Return the source's anode to the part's cathode, and the other way round."""
     return (
         (terminal(source, 0), terminal(part, 1)),
         (terminal(part, 0), terminal(source, 1)),
     )
 
 
-def wires_between(a: Actor, ring: Ring) -> list[int]:
-    """A wire for each pair of terminals: one that touches either of them, or a free one.
+def find_wires(a: Actor, ring: Ring) -> list[int]:
+    """Return a wire for each pair of terminals: one that touches either of them, or a free one.
 
     The list is shorter than the ring where there are not wires enough.
     """
-    world = a.world
-    wires = [thing for thing in a.all_things() if "wire" in world.kind[thing].tags]
+    house = a.house
+    wires = [thing for thing in a.all_things() if "wire" in house.kind[thing].tags]
     found: list[int] = []
     for pair in ring:
-        touched = (world.wires.get(end, NONE) for end in pair)
+        touched = (house.wires.get(end, NONE) for end in pair)
         owners = [terminal_owner(end) for end in touched if end != NONE]
         found.append(next((wire for wire in owners if wire in wires), NONE))
     free = [wire for wire in wires if wire not in found]
-    free.sort(key=lambda wire: (not a.held(wire), world.wired(wire)))
+    free.sort(key=lambda wire: (not a.held(wire), house.wired(wire)))
     chosen = [wire if wire != NONE else free.pop(0) if free else NONE for wire in found]
     return [wire for wire in chosen if wire != NONE]
 
 
 def join(a: Actor, one: int, wire: int, other: int) -> Step:
     """Have a wire between two terminals."""
-    world = a.world
+    house = a.house
     for end, own in ((one, terminal(wire, 0)), (other, terminal(wire, 1))):
-        if world.wires.get(end, NONE) == own:
+        if house.wires.get(end, NONE) == own:
             continue
         for used in (end, own):
-            if used in world.wires:
+            if used in house.wires:
                 return Intent("disconnect", (terminal_owner(used),))
         return Intent("connect", (end, own))
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...world import NONE
+from ...house.state import NONE
 from ..params import Genetics, Grow
 from .actor import Actor, Intent, Step
 
@@ -15,21 +15,21 @@ _THIRSTY = 12
 
 
 def grow_plant(a: Actor) -> Step:
-    """5-1: one seed in soil, watered until it flowers."""
-    if step := _sown(a, 1):
+    """Solve 5-1: one seed in soil, watered until it flowers."""
+    if step := _sow(a, 1):
         return step
-    plants = _plants(a)
+    plants = _find_plants(a)
     first = None if a.done or not plants else a.focus(plants[0])
     return first or _tend(a, plants) or a.wait(long=_may_rest(a, plants))
 
 
 def grow_fruit(a: Actor) -> Step:
-    """5-2: two plants; pollen is carried by hand from one flower to the other.
+    """Solve 5-2: two plants; pollen is carried by hand from one flower to the other.
 
     The orange that the agent carries would do for an orange; it is not the one that was grown.
     """
     params: Grow = a.params
-    kinds = a.world.kind
+    kinds = a.house.kind
     for thing in a.named(params.seed):
         grown = a.place_name(thing) == _GREENHOUSE and not a.held(thing)
         if grown and "food" in kinds[thing].tags:
@@ -38,109 +38,109 @@ def grow_fruit(a: Actor) -> Step:
 
 
 def genetics(a: Actor) -> Step:
-    """10-1 and 10-2: cross the two seeds; what the offspring shows is dominant."""
+    """Solve 10-1 and 10-2: cross the two seeds; what the offspring shows is dominant."""
     params: Genetics = a.params
     box = params.box_dominant if params.dominant else params.box_recessive
-    offspring = [plant for plant in _of_species(a) if _is_mixed(a, plant)]
+    offspring = [plant for plant in _find_of_species(a) if _is_mixed(a, plant)]
     step = _show_trait(a, offspring[0]) if offspring else _cross(a)
     return step or a.focus(a.in_place(_GREENHOUSE, box))
 
 
 def _is_mixed(a: Actor, plant: int) -> bool:
-    """Whether a plant has one allele of each kind of the asked trait."""
-    genes = a.world.genes(plant) or ()
+    """Return whether a plant has one allele of each kind of the asked trait."""
+    genes = a.house.genes(plant) or ()
     return any(trait == a.params.trait and one != two for trait, one, two in genes)
 
 
 def _show_trait(a: Actor, plant: int) -> Step:
     """Have looked at the part of a plant that shows the asked trait."""
-    world, trait = a.world, a.params.trait
+    house, trait = a.house, a.params.trait
     if trait.startswith("seed"):
         shown = plant
     elif trait.startswith("flower"):
-        flowers = [o for o in world.kids[plant] if world.kind[o].key == "flower"]
+        flowers = [o for o in house.kids[plant] if house.kind[o].key == "flower"]
         shown = flowers[0] if flowers else NONE
     else:
-        shown = plant if world.stage(plant) in ("adult", "reproducing") else NONE
+        shown = plant if house.stage(plant) in ("adult", "reproducing") else NONE
     if shown != NONE:
         return None if a.looked(shown) else a.reach(shown) or Intent("look at", (shown,))
-    if world.kind[world.parent[plant]].key != _POT:
-        return a.put(plant, _empty_pots(a)[0])
-    grown = world.stage(plant) in ("adult", "reproducing")
+    if house.kind[house.parent[plant]].key != _POT:
+        return a.put(plant, _find_empty_pots(a)[0])
+    grown = house.stage(plant) in ("adult", "reproducing")
     return _tend(a, [plant]) or a.wait(long=not grown)
 
 
 def _cross(a: Actor) -> Step:
     """Have two plants, and pollen of one in a flower of the other."""
-    if step := _sown(a, _PLANTS_TO_CROSS):
+    if step := _sow(a, _PLANTS_TO_CROSS):
         return step
-    plants = _plants(a)
-    flowers = _flowers(a, plants)
+    plants = _find_plants(a)
+    flowers = _find_flowers(a, plants)
     rest = _may_rest(a, plants) and not flowers
     return _tend(a, plants) or _pollinate(a, flowers) or a.wait(long=rest)
 
 
-def _species(a: Actor) -> str:
+def _get_species(a: Actor) -> str:
     return a.params.seed if isinstance(a.params, Grow) else a.params.plant
 
 
-def _of_species(a: Actor) -> list[int]:
-    """Plants of the species in the greenhouse, seeds too."""
-    world, species = a.world, _species(a)
+def _find_of_species(a: Actor) -> list[int]:
+    """Return the plants of the species in the greenhouse, seeds too."""
+    house, species = a.house, _get_species(a)
     return [
         thing
-        for thing in world.inside(world.places[_GREENHOUSE])
-        if "plant" in world.kind[thing].tags and world.kind[thing].species == species
+        for thing in house.inside(house.places[_GREENHOUSE])
+        if "plant" in house.kind[thing].tags and house.kind[thing].species == species
     ]
 
 
-def _plants(a: Actor) -> list[int]:
-    """Plants of the species that stand in a pot."""
-    world = a.world
-    return [o for o in _of_species(a) if world.kind[world.parent[o]].key == _POT]
+def _find_plants(a: Actor) -> list[int]:
+    """Return the plants of the species that stand in a pot."""
+    house = a.house
+    return [o for o in _find_of_species(a) if house.kind[house.parent[o]].key == _POT]
 
 
-def _pots(a: Actor) -> list[int]:
-    """The flower pots of the greenhouse in the order of their numbers."""
-    world = a.world
-    pots = [o for o in world.inside(world.places[_GREENHOUSE]) if world.kind[o].key == _POT]
-    return sorted(pots, key=lambda pot: world.name[pot])
+def _find_pots(a: Actor) -> list[int]:
+    """Return the flower pots of the greenhouse in the order of their numbers."""
+    house = a.house
+    pots = [o for o in house.inside(house.places[_GREENHOUSE]) if house.kind[o].key == _POT]
+    return sorted(pots, key=lambda pot: house.name[pot])
 
 
 def _has_plant(a: Actor, pot: int) -> bool:
-    return any("plant" in a.world.kind[o].tags for o in a.world.kids[pot])
+    return any("plant" in a.house.kind[o].tags for o in a.house.kids[pot])
 
 
-def _empty_pots(a: Actor) -> list[int]:
-    """Pots without a plant, those with soil first."""
-    world = a.world
-    empty = [pot for pot in _pots(a) if not _has_plant(a, pot)]
-    return sorted(empty, key=lambda pot: all(world.name[o] != "soil" for o in world.kids[pot]))
+def _find_empty_pots(a: Actor) -> list[int]:
+    """Return the pots without a plant, those with soil first."""
+    house = a.house
+    empty = [pot for pot in _find_pots(a) if not _has_plant(a, pot)]
+    return sorted(empty, key=lambda pot: all(house.name[o] != "soil" for o in house.kids[pot]))
 
 
-def _sown(a: Actor, count: int) -> Step:
+def _sow(a: Actor, count: int) -> Step:
     """Have seeds in soil in a number of pots."""
-    world = a.world
-    if len(_plants(a)) >= count:
+    house = a.house
+    if len(_find_plants(a)) >= count:
         return None
     jar = a.first(_JAR)
     if not a.held(jar) and a.place_name(jar) != _GREENHOUSE:
         return a.hold(jar)
-    for pot in _pots(a)[:count]:
-        names = [world.name[o] for o in world.kids[pot]]
-        if "soil" not in names and (step := _soil(a, pot)):
+    for pot in _find_pots(a)[:count]:
+        names = [house.name[o] for o in house.kids[pot]]
+        if "soil" not in names and (step := _fill_with_soil(a, pot)):
             return step
         if not _has_plant(a, pot):
-            seeds = [o for o in world.kids[jar] if "plant" in world.kind[o].tags]
+            seeds = [o for o in house.kids[jar] if "plant" in house.kind[o].tags]
             return a.at(_GREENHOUSE) or (a.put(seeds[0], pot) if seeds else a.wait())
     return None
 
 
-def _soil(a: Actor, pot: int) -> Step:
+def _fill_with_soil(a: Actor, pot: int) -> Step:
     """Have soil in a pot; where none lies about it is dug outside."""
-    world = a.world
+    house = a.house
     for soil in a.named("soil"):
-        if a.held(soil) or "place" in world.kind[world.parent[soil]].tags:
+        if a.held(soil) or "place" in house.kind[house.parent[soil]].tags:
             return a.put(soil, pot)
     shovel = a.first("shovel")
     ground = a.in_place("outside", "ground")
@@ -149,20 +149,20 @@ def _soil(a: Actor, pot: int) -> Step:
 
 def _tend(a: Actor, plants: Iterable[int]) -> Step:
     """Have water with every young plant, and with grown ones before they suffer."""
-    world = a.world
+    house = a.house
     if step := a.at(_GREENHOUSE):
         return step
     for plant in plants:
-        pot = world.parent[plant]
-        young = world.stage(plant) in ("seed", "seedling")
-        if not (young or world.life[plant].dry >= _THIRSTY):
+        pot = house.parent[plant]
+        young = house.stage(plant) in ("seed", "seedling")
+        if not (young or house.life[plant].dry >= _THIRSTY):
             continue
-        if not any(world.name[o] == "water" for o in world.kids[pot]):
-            return _watered(a, pot)
+        if not any(house.name[o] == "water" for o in house.kids[pot]):
+            return _give_water(a, pot)
     return None
 
 
-def _watered(a: Actor, pot: int) -> Step:
+def _give_water(a: Actor, pot: int) -> Step:
     """Have water in a pot, from the sink by the jug."""
     water = a.water()
     if water != NONE and (a.held(water) or a.place_name(water) == _GREENHOUSE):
@@ -175,26 +175,26 @@ def _watered(a: Actor, pot: int) -> Step:
 
 
 def _may_rest(a: Actor, plants: Iterable[int]) -> bool:
-    """Whether eleven ticks can pass: no plant is about to be done."""
-    return all(a.world.stage(plant) != "reproducing" for plant in plants)
+    """Return whether eleven ticks can pass: no plant is about to be done."""
+    return all(a.house.stage(plant) != "reproducing" for plant in plants)
 
 
-def _flowers(a: Actor, plants: Iterable[int]) -> list[int]:
-    world = a.world
-    return [o for plant in plants for o in world.kids[plant] if world.kind[o].key == "flower"]
+def _find_flowers(a: Actor, plants: Iterable[int]) -> list[int]:
+    house = a.house
+    return [o for plant in plants for o in house.kids[plant] if house.kind[o].key == "flower"]
 
 
 def _pollinate(a: Actor, flowers: list[int]) -> Step:
     """Have pollen of one plant in a flower of another."""
-    world = a.world
-    fresh = [flower for flower in flowers if not world.life[flower].step]
+    house = a.house
+    fresh = [flower for flower in flowers if not house.life[flower].step]
     if len(flowers) > len(fresh):
         return None  # one is pollinated: its fruit will come
     for flower in fresh:
         for other in fresh:
-            if world.parent[other] == world.parent[flower]:
+            if house.parent[other] == house.parent[flower]:
                 continue
-            for pollen in world.kids[other]:
-                if world.kind[pollen].key == "pollen":
+            for pollen in house.kids[other]:
+                if house.kind[pollen].key == "pollen":
                     return Intent("move", (pollen, flower))
     return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...records import CYCLES
-from ...world import NONE
-from ..goals_living import PLANT_STAGES, animal_stage_names
+from ...house.state import NONE
+from ...objects.records import CYCLES
+from ..goals import PLANT_STAGES, animal_stage_names
 from ..params import AnimalStages, Lifespan, PlantStages
 from .actor import Actor, Step
 
@@ -12,75 +12,75 @@ _LONG_WAIT = 11
 
 
 def find_dead(a: Actor) -> Step:
-    """4-2: the orange that the agent carries will do."""
+    """Solve 4-2: the orange that the agent carries will do."""
     thing = a.subject if a.done else a.first("orange")
-    return a.focus(thing) or _to_box(a, thing)
+    return a.focus(thing) or _put_into_box(a, thing)
 
 
 def find_animal(a: Actor) -> Step:
-    """4-1 and 4-4: one of the animals outside."""
-    thing = a.subject if a.done else _tagged(a, "animal")
-    return (None if a.done else a.focus(thing)) or _to_box(a, thing)
+    """Solve 4-1 and 4-4: one of the animals outside."""
+    thing = a.subject if a.done else _find_tagged(a, "animal")
+    return (None if a.done else a.focus(thing)) or _put_into_box(a, thing)
 
 
 def find_plant(a: Actor) -> Step:
-    """4-3: one of the plants in the greenhouse, carried in its pot."""
-    thing = a.subject if a.done else _tagged(a, "plant")
-    pot = a.world.parent[thing]
-    in_pot = a.world.kind[pot].refer == "cup"
-    return (None if a.done else a.focus(thing)) or _to_box(a, pot if in_pot else thing)
+    """Solve 4-3: one of the plants in the greenhouse, carried in its pot."""
+    thing = a.subject if a.done else _find_tagged(a, "plant")
+    pot = a.house.parent[thing]
+    in_pot = a.house.kind[pot].refer == "cup"
+    return (None if a.done else a.focus(thing)) or _put_into_box(a, pot if in_pot else thing)
 
 
-def _tagged(a: Actor, tag: str) -> int:
-    """The nearest thing of a group that is no bee."""
-    kinds = a.world.kind
+def _find_tagged(a: Actor, tag: str) -> int:
+    """Return the nearest thing of a group that is no bee."""
+    kinds = a.house.kind
     found = (o for o in a.all_things() if tag in kinds[o].tags and "bee" not in kinds[o].tags)
     return next(found, NONE)
 
 
-def _to_box(a: Actor, thing: int) -> Step:
+def _put_into_box(a: Actor, thing: int) -> Step:
     return a.put(thing, a.in_place(a.params.place, a.params.box))
 
 
 def longest(a: Actor) -> Step:
-    """7-1."""
+    """Solve 7-1."""
     params: Lifespan = a.params
     return a.focus(a.in_place("outside", params.long))
 
 
 def shortest(a: Actor) -> Step:
-    """7-2."""
+    """Solve 7-2."""
     params: Lifespan = a.params
     return a.focus(a.in_place("outside", params.short))
 
 
 def longest_then_shortest(a: Actor) -> Step:
-    """7-3."""
+    """Solve 7-3."""
     return shortest(a) if a.done else longest(a)
 
 
 def animal_stages(a: Actor) -> Step:
-    """8-1: wait until the animal is in the next stage."""
+    """Solve 8-1: wait until the animal is in the next stage."""
     params: AnimalStages = a.params
     animal = a.in_place("outside", params.animal)
     wanted = animal_stage_names(params.animal)[a.done]
     if step := a.at("outside"):
         return step
-    if a.world.stage(animal) == wanted:
+    if a.house.stage(animal) == wanted:
         return a.focus(animal)
-    stages = CYCLES[a.world.kind[animal].cycle]
-    life = a.world.life[animal]
+    stages = CYCLES[a.house.kind[animal].cycle]
+    life = a.house.life[animal]
     return a.wait(long=stages[life.stage][2] - life.met > _LONG_WAIT)
 
 
 def plant_stages(a: Actor) -> Step:
-    """8-2: focus on a plant that is in the next stage."""
+    """Solve 8-2: focus on a plant that is in the next stage."""
     params: PlantStages = a.params
-    world = a.world
+    house = a.house
     if step := a.at("outside"):
         return step
-    for thing in world.inside(world.here()):
-        is_asked = world.kind[thing].species == params.plant
-        if is_asked and world.stage(thing) == PLANT_STAGES[a.done]:
+    for thing in house.inside(house.here()):
+        is_asked = house.kind[thing].species == params.plant
+        if is_asked and house.stage(thing) == PLANT_STAGES[a.done]:
             return a.focus(thing)
     return a.wait()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...wording import full_name
-from ...world import NONE
+from ...house.state import NONE
+from ...text.names import full_name
 from ..params import Melting, StateChange, Thermometer
 from .actor import Actor, Intent, Step
 
@@ -11,8 +11,8 @@ _OVEN_REACHES = 400.0
 """Up to this temperature the oven is quick; above it the blast furnace is used."""
 
 
-def _substance(a: Actor) -> int:
-    """The substance of the task: what is in focus, or else the nearest that has the name."""
+def _find_substance(a: Actor) -> int:
+    """Return the substance of the task: what is in focus, or else the nearest that has the name."""
     if a.done:
         return a.subject
     name = a.params.substance if isinstance(a.params, StateChange) else a.params.object
@@ -26,17 +26,17 @@ def _focus_first(a: Actor) -> Step:
     name = a.params.substance
     if name == "water" and not a.done:
         return a.fetch_water() or a.focus(a.water())
-    return None if a.done else a.focus(_substance(a))
+    return None if a.done else a.focus(_find_substance(a))
 
 
-def _heater(a: Actor, target: float) -> int:
+def _choose_heater(a: Actor, target: float) -> int:
     if target <= _OVEN_REACHES:
         return a.in_place("kitchen", "oven")
     return a.in_place("foundry", "blast furnace")
 
 
-def _cooler(a: Actor, target: float) -> int:
-    """A freezer that is cold enough."""
+def _choose_cooler(a: Actor, target: float) -> int:
+    """Return a freezer that is cold enough."""
     if target > -10.0:
         return a.in_place("kitchen", "freezer")
     return a.in_place("workshop", "ultra low temperature freezer")
@@ -47,68 +47,68 @@ def _change(a: Actor, thing: int, device: int) -> Step:
     return a.into(thing, device) or a.opened(device) or a.switch(device) or a.wait(long=True)
 
 
-def _melting_point(a: Actor, thing: int) -> float:
-    material = a.world.material[thing]
+def _get_melting_point(a: Actor, thing: int) -> float:
+    material = a.house.material[thing]
     return 0.0 if material is None else material.melts
 
 
 def boil(a: Actor) -> Step:
-    """1-1: into the oven or the furnace until it is gas or burns."""
+    """Solve 1-1: into the oven or the furnace until it is gas or burns."""
     if step := _focus_first(a):
         return step
-    thing = _substance(a)
-    material = a.world.material[thing]
+    thing = _find_substance(a)
+    material = a.house.material[thing]
     if material is None:
         return a.wait()
-    return _change(a, thing, _heater(a, min(material.boils, material.ignites)))
+    return _change(a, thing, _choose_heater(a, min(material.boils, material.ignites)))
 
 
 def melt(a: Actor) -> Step:
-    """1-2: frozen first when it is a liquid, then warmed."""
+    """Solve 1-2: frozen first when it is a liquid, then warmed."""
     if step := _focus_first(a):
         return step
-    thing = _substance(a)
-    melts = _melting_point(a, thing)
+    thing = _find_substance(a)
+    melts = _get_melting_point(a, thing)
     if a.done == 1:
-        return _change(a, thing, _cooler(a, melts))
-    return _change(a, thing, _heater(a, melts))
+        return _change(a, thing, _choose_cooler(a, melts))
+    return _change(a, thing, _choose_heater(a, melts))
 
 
 def freeze(a: Actor) -> Step:
-    """1-3: melted first when it is solid, in a pot that can be carried while it is hot."""
+    """Solve 1-3: melted first when it is solid, in a pot that can be carried while it is hot."""
     if step := _focus_first(a):
         return step
-    thing = _substance(a)
+    thing = _find_substance(a)
     if a.done > 1:
-        return _change(a, thing, _cooler(a, _melting_point(a, thing)))
-    oven = _heater(a, 0.0)
-    pot = _pot(a, thing)
+        return _change(a, thing, _choose_cooler(a, _get_melting_point(a, thing)))
+    oven = _choose_heater(a, 0.0)
+    pot = _find_pot(a, thing)
     return a.into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()
 
 
-def _pot(a: Actor, thing: int) -> int:
-    """The metal pot: the one that holds the thing, or the nearest empty one."""
-    world = a.world
-    if world.kind[world.parent[thing]].key == "metal pot":
-        return world.parent[thing]
-    pots = [o for o in a.named("metal pot") if not world.kids[o]]
+def _find_pot(a: Actor, thing: int) -> int:
+    """Return the metal pot: the one that holds the thing, or the nearest empty one."""
+    house = a.house
+    if house.kind[house.parent[thing]].key == "metal pot":
+        return house.parent[thing]
+    pots = [o for o in a.named("metal pot") if not house.kids[o]]
     return pots[0] if pots else a.empty_cup()
 
 
 def change_state(a: Actor) -> Step:
-    """1-4: liquids freeze or boil, solids melt; the oven does most of it."""
+    """Solve 1-4: liquids freeze or boil, solids melt; the oven does most of it."""
     if step := _focus_first(a):
         return step
-    thing = _substance(a)
-    material = a.world.material[thing]
+    thing = _find_substance(a)
+    material = a.house.material[thing]
     if material is None:
         return a.wait()
-    solid = a.world.state[thing] == "solid"
-    return _change(a, thing, _heater(a, material.melts if solid else material.boils))
+    solid = a.house.state[thing] == "solid"
+    return _change(a, thing, _choose_heater(a, material.melts if solid else material.boils))
 
 
 def use_thermometer(a: Actor) -> Step:
-    """2-1: the temperature is read off the world when the thing is next to the box."""
+    """Solve 2-1: the temperature is read off the house when the thing is next to the box."""
     params: Thermometer = a.params
     if a.done == 0:
         return _take_thermometer(a)
@@ -119,7 +119,7 @@ def use_thermometer(a: Actor) -> Step:
         return step
     if step := a.at(params.box_place):
         return step
-    warm = a.world.heat[thing] >= params.threshold
+    warm = a.house.heat[thing] >= params.threshold
     box = a.in_place(params.box_place, params.above if warm else params.below)
     return _measure(a, thing) or a.put(thing, box)
 
@@ -132,7 +132,7 @@ def _take_thermometer(a: Actor) -> Step:
 def _measure(a: Actor, thing: int) -> Step:
     """Have used the thermometer on the thing."""
     thermometer = a.first("thermometer")
-    if a.did("use", full_name(a.world, thing).lower()):
+    if a.did("use", full_name(a.house, thing).lower()):
         return None
     if not a.held(thermometer):
         return a.hold(thermometer)
@@ -140,7 +140,7 @@ def _measure(a: Actor, thing: int) -> Step:
 
 
 def measure_melting(a: Actor) -> Step:
-    """2-2 and 2-3: warm or cool the substance until its state at the threshold is known."""
+    """Solve 2-2 and 2-3: warm or cool the substance until its state at the threshold is known."""
     params: Melting = a.params
     if a.done == 0:
         return _take_thermometer(a)
@@ -154,15 +154,15 @@ def measure_melting(a: Actor) -> Step:
 
 def _find_side(a: Actor, thing: int, params: Melting) -> Step:
     """Have measured the thing while it was solid above the threshold or liquid below it."""
-    world = a.world
-    if not a.place_name(thing) or a.did("use", full_name(world, thing).lower()):
+    house = a.house
+    if not a.place_name(thing) or a.did("use", full_name(house, thing).lower()):
         return None
-    solid, heat = world.state[thing] == "solid", world.heat[thing]
+    solid, heat = house.state[thing] == "solid", house.heat[thing]
     known = heat >= params.threshold if solid else heat <= params.threshold
     if known or params.melting == params.threshold:
         return _measure(a, thing)
     if not solid:
-        cooler = _cooler(a, 0.0)
+        cooler = _choose_cooler(a, 0.0)
         return a.into(thing, cooler) or a.opened(cooler) or a.switch(cooler) or a.wait()
-    oven, pot = _heater(a, 0.0), _pot(a, thing)
+    oven, pot = _choose_heater(a, 0.0), _find_pot(a, thing)
     return a.into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()

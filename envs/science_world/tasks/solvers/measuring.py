@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from ...materials import material
-from ...records import Slope
-from ...world import NONE, terminal
-from ..goals_of import conducts
+from ...house.state import NONE, terminal
+from ...objects.materials import get_material
+from ...objects.records import Slope
+from ..draws import conducts
 from ..params import Conductivity, Planes
 from .actor import Actor, Intent, Step
-from .circuit import join, wires_between
+from .circuit import find_wires, join
 
 _WORKSHOP = "workshop"
 _WATCHED = 11
@@ -20,12 +20,12 @@ _LOOKS = 3
 
 
 def planes(a: Actor) -> Step:
-    """9-1 to 9-3: let the block slide for a while on each plane, then focus on the right one."""
+    """Solve 9-1 to 9-3: let the block slide on each plane, then focus on the right one."""
     params: Planes = a.params
-    world = a.world
+    house = a.house
     found: dict[str, int] = {}
-    for thing in world.inside(world.places[_WORKSHOP]):
-        slope = world.note[thing]
+    for thing in house.inside(house.places[_WORKSHOP]):
+        slope = house.note[thing]
         if isinstance(slope, Slope):
             found[slope.letter or slope.surface] = thing
     block = a.first(params.block)
@@ -37,12 +37,12 @@ def planes(a: Actor) -> Step:
 
 def _watch(a: Actor, block: int, plane: int) -> Step:
     """Have seen how far the block has come on a plane after some time."""
-    world = a.world
-    position = world.slides.get(plane, {}).get(block)
+    house = a.house
+    position = house.slides.get(plane, {}).get(block)
     if position is not None and a.looked(plane):
         return None
-    slope: Slope = world.note[plane]
-    speed = 0.1 * math.sin(math.radians(slope.angle)) * (1 - material(slope.surface).friction)
+    slope: Slope = house.note[plane]
+    speed = 0.1 * math.sin(math.radians(slope.angle)) * (1 - get_material(slope.surface).friction)
     if step := a.put(block, plane):
         return step
     slid = 1.0 - (1.0 if position is None else position)
@@ -52,28 +52,28 @@ def _watch(a: Actor, block: int, plane: int) -> Step:
 
 
 def conductivity(a: Actor) -> Step:
-    """3-3 and 3-4: see whether a bulb goes on behind the thing, then put it into its box."""
+    """Solve 3-3 and 3-4: see whether a bulb goes on behind the thing, then put it into its box."""
     params: Conductivity = a.params
     right = params.box_yes if conducts(params, a.variation) else params.box_no
     box = a.in_place(_WORKSHOP, right)
     if params.substance == "water":
         if not a.done:
             return a.fetch_water() or a.focus(a.water())
-        return a.put(a.world.parent[a.subject], box)
-    thing = a.subject if a.done else _asked(a, params)
+        return a.put(a.house.parent[a.subject], box)
+    thing = a.subject if a.done else _find_asked(a, params)
     first = None if a.done else a.hold(thing) or a.focus(thing)
-    return first or _tried(a, thing) or a.put(thing, box)
+    return first or _try_out(a, thing) or a.put(thing, box)
 
 
-def _asked(a: Actor, params: Conductivity) -> int:
+def _find_asked(a: Actor, params: Conductivity) -> int:
     found = a.in_place(params.place, params.substance)
     return a.first(params.substance) if found == NONE else found
 
 
-def _tried(a: Actor, thing: int) -> Step:
+def _try_out(a: Actor, thing: int) -> Step:
     """Have looked at a bulb that is wired to a battery through the thing."""
-    world = a.world
-    battery, bulb = a.first("battery"), _bulb(a)
+    house = a.house
+    battery, bulb = a.first("battery"), _find_bulb(a)
     conducting = conducts(a.params, a.variation)
     if a.looked(bulb) >= (1 if conducting else _LOOKS):
         return None
@@ -87,18 +87,18 @@ def _tried(a: Actor, thing: int) -> Step:
         (terminal(bulb, 0), terminal(thing, 0)),
         (terminal(thing, 1), terminal(battery, 1)),
     )
-    wires = wires_between(a, ring)
+    wires = find_wires(a, ring)
     if len(wires) < len(ring):
         return None
     for (one, other), wire in zip(ring, wires, strict=True):
         if step := join(a, one, wire, other):
             return step
-    lit_late = conducting and not world.on[bulb]
+    lit_late = conducting and not house.on[bulb]
     return a.wait() if lit_late else Intent("look at", (bulb,))
 
 
-def _bulb(a: Actor) -> int:
-    """The nearest light bulb of the workshop."""
-    world = a.world
-    things = world.inside(world.places[_WORKSHOP])
-    return next((thing for thing in things if "bulb" in world.kind[thing].tags), NONE)
+def _find_bulb(a: Actor) -> int:
+    """Return the nearest light bulb of the workshop."""
+    house = a.house
+    things = house.inside(house.places[_WORKSHOP])
+    return next((thing for thing in things if "bulb" in house.kind[thing].tags), NONE)

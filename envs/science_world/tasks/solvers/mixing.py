@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...world import NONE
+from ...house.state import NONE
 from ..params import Mix, Paint
 from .actor import Actor, Intent, Step
 
@@ -10,7 +10,7 @@ _STUDIO = "art studio"
 
 
 def mix(a: Actor) -> Step:
-    """6-1: read what is needed; then all ingredients alone in one container, mixed."""
+    """Solve 6-1: read what is needed; then all ingredients alone in one container, mixed."""
     params: Mix = a.params
     result = a.first(params.result)
     if result != NONE:
@@ -18,43 +18,43 @@ def mix(a: Actor) -> Step:
     recipe = a.first("recipe")
     if recipe != NONE and not a.did("read", "recipe"):
         return a.reach(recipe) or Intent("read", (recipe,))
-    return _together(a, params.ingredients)
+    return _mix_together(a, params.ingredients)
 
 
 def secondary(a: Actor) -> Step:
-    """6-2."""
+    """Solve 6-2."""
     params: Paint = a.params
-    return _painted(a, params.secondary, params.secondary_of)
+    return _mix_paint(a, params.secondary, params.secondary_of)
 
 
 def tertiary(a: Actor) -> Step:
-    """6-3: a second cup of the primary colour is in the studio's cupboard."""
+    """Solve 6-3: a second cup of the primary colour is in the studio's cupboard."""
     params: Paint = a.params
     if not a.done:
         return secondary(a)
-    return _painted(a, params.tertiary, params.tertiary_of)
+    return _mix_paint(a, params.tertiary, params.tertiary_of)
 
 
-def _painted(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
+def _mix_paint(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
     made = a.in_place(a.here, result)
     if made == NONE:
         made = a.first(result)
     if made != NONE:
         return a.focus(made)
-    world = a.world
-    cups = [_cup_of(a, color) for color in colors]
-    both = next((cup for cup in cups if len(world.kids[cup]) == len(colors)), NONE)
+    house = a.house
+    cups = [_find_cup(a, color) for color in colors]
+    both = next((cup for cup in cups if len(house.kids[cup]) == len(colors)), NONE)
     if both != NONE:
         return a.reach(both) or Intent("mix", (both,))
-    first, second = (next(iter(world.kids[cup])) for cup in cups)
+    first, second = (next(iter(house.kids[cup])) for cup in cups)
     return a.reach(first) or a.uncover(second) or Intent("pour", (cups[1], cups[0]))
 
 
-def _cup_of(a: Actor, color: str) -> int:
-    """A cup of a paint: one that other paint is in already, else a full one in the studio."""
-    world = a.world
-    cups = [world.parent[paint] for paint in a.named(color) if _in_studio(a, paint)]
-    cups.sort(key=lambda cup: -len(world.kids[cup]))
+def _find_cup(a: Actor, color: str) -> int:
+    """Return a cup of a paint: one with other paint in it, else a full one in the studio."""
+    house = a.house
+    cups = [house.parent[paint] for paint in a.named(color) if _in_studio(a, paint)]
+    cups.sort(key=lambda cup: -len(house.kids[cup]))
     return cups[0]
 
 
@@ -62,11 +62,11 @@ def _in_studio(a: Actor, thing: int) -> bool:
     return a.place_name(thing) == _STUDIO
 
 
-def _together(a: Actor, names: tuple[str, ...]) -> Step:
+def _mix_together(a: Actor, names: tuple[str, ...]) -> Step:
     """Have the ingredients in one container and mix it."""
-    world = a.world
-    bowl = _bowl(a, names)
-    have = [world.name[o] for o in world.kids[bowl]]
+    house = a.house
+    bowl = _find_bowl(a, names)
+    have = [house.name[o] for o in house.kids[bowl]]
     if len(have) == len(names):
         return a.reach(bowl) or Intent("mix", (bowl,))
     missing = [name for name in names if name not in have]
@@ -76,49 +76,49 @@ def _together(a: Actor, names: tuple[str, ...]) -> Step:
     return None
 
 
-def _bowl(a: Actor, names: tuple[str, ...]) -> int:
-    """The container with some of the ingredients and nothing else, or the nearest empty one."""
-    world = a.world
+def _find_bowl(a: Actor, names: tuple[str, ...]) -> int:
+    """Return the container with nothing but ingredients, or the nearest empty one."""
+    house = a.house
     best, most = NONE, 0
     for thing in a.all_things():
-        kids = world.kids[thing]
-        if world.kind[thing].refer != "cup" or len(kids) <= most:
+        kids = house.kids[thing]
+        if house.kind[thing].refer != "cup" or len(kids) <= most:
             continue
-        if all(world.name[o] in names for o in kids) and not _is_source(a, thing, names):
+        if all(house.name[o] in names for o in kids) and not _is_source(a, thing, names):
             best, most = thing, len(kids)
     return best if best != NONE else a.empty_cup("kitchen")
 
 
 def _is_source(a: Actor, cup: int, names: tuple[str, ...]) -> bool:
-    """Whether a cup with one liquid is where that liquid comes from, not where all is mixed."""
-    world = a.world
-    kids = world.kids[cup]
+    """Return whether a cup is where a liquid comes from, not where all is mixed."""
+    house = a.house
+    kids = house.kids[cup]
     return (
         len(kids) == 1
-        and (world.state[kids[0]] == "liquid" or world.kind[cup].key == "glass jar")
+        and (house.state[kids[0]] == "liquid" or house.kind[cup].key == "glass jar")
         and len(names) > 1
     )
 
 
 def _bring(a: Actor, name: str, bowl: int) -> Step:
     """Have one ingredient in the bowl; the bowl is carried along."""
-    world = a.world
+    house = a.house
     if not a.held(bowl):
         return a.hold(bowl)
     if name == "water":
         return a.fetch_water() or a.pour(a.water(), bowl)
-    thing = _nearest(a, name)
-    if world.state[thing] == "liquid":
-        cup = world.parent[thing]
+    thing = _find_nearest(a, name)
+    if house.state[thing] == "liquid":
+        cup = house.parent[thing]
         return a.reach(cup) or a.opened(cup) or Intent("pour", (cup, bowl))
     return a.reach(thing) or Intent("move", (thing, bowl))
 
 
-def _nearest(a: Actor, name: str) -> int:
-    """The nearest thing of a name; carried ones and solids first."""
-    world = a.world
+def _find_nearest(a: Actor, name: str) -> int:
+    """Return the nearest thing of a name; carried ones and solids first."""
+    house = a.house
     found = list(a.named(name))
     alone = [
-        o for o in found if world.state[o] != "liquid" or len(world.kids[world.parent[o]]) == 1
+        o for o in found if house.state[o] != "liquid" or len(house.kids[house.parent[o]]) == 1
     ]
     return (alone or found)[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....errors import EpisodeError
-from ...world import NONE, World
+from ...house.state import NONE, HouseState
+from ...physics.ticking import settle
 from ..catalogue import find_kind
 from ..checker import TaskState
-from ..conditions_ordered import (
+from ..conditions import (
     AnyState,
     BoxByTemperature,
     Find,
@@ -21,6 +22,7 @@ from ..conditions_ordered import (
 )
 from . import circuit, growing, living, matter, measuring, mixing
 from .actor import Actor, Intent, Step
+from .words import answer, write
 
 _SOLVERS: dict[str, Callable[[Actor], Step]] = {
     "1-1": matter.boil,
@@ -68,31 +70,46 @@ _OF_ONE_OBJECT = (
 """Goals that ask for the object that satisfied the goal before."""
 
 
-def next_intent(world: World) -> Intent:
-    """What the solver of the world's task does next.
+LOST = "look around"
+"""What is done when there is no plan."""
+
+
+def plan_action(house: HouseState) -> str:
+    """Return what the task's solver says next, or its answer to the house's question."""
+    settle(house)
+    try:
+        intent = next_intent(house)
+    except (LookupError, StopIteration):
+        # What the solver looks for is gone (eaten, burnt, drained): there is no plan left.
+        return LOST
+    return write(house, intent) if house.pending is None else answer(house, intent)
+
+
+def next_intent(house: HouseState) -> Intent:
+    """Return what the solver of the house's task does next.
 
     Raises:
-        EpisodeError: The world has no task.
+        EpisodeError: The house has no task.
     """
-    goals = world.goals
+    goals = house.goals
     if not isinstance(goals, TaskState):
-        raise EpisodeError("ScienceWorld expert: the world has no task; start one first.")
+        raise EpisodeError("ScienceWorld expert: the house has no task; start one first.")
     params = find_kind(goals.task).params(goals.variation)
     if goals.completed:
         return Intent("wait1")
     if goals.failed:
         return Intent("reset task")
-    actor = Actor(world, params, goals.variation)
+    actor = Actor(house, params, goals.variation)
     if isinstance(goals.goals.ordered[goals.progress.ordered], _OF_ONE_OBJECT) and actor.done:
         if not actor.place_name(actor.subject):
             return _begin_again(actor, goals)
-        if world.focus != actor.subject:
+        if house.focus != actor.subject:
             return actor.focus(actor.subject) or Intent("wait1")
     return _SOLVERS[goals.task](actor) or Intent("wait1")
 
 
 def _begin_again(actor: Actor, goals: TaskState) -> Intent:
-    """The task's object is gone: with another one all begins anew, else nothing is left to do."""
+    """Begin anew where the task's object is gone and there is another one, else wait."""
     first = goals.goals.ordered[0]
     alone = isinstance(first, Find) and actor.first(first.name) == NONE
     return Intent("wait1" if alone else "reset task")

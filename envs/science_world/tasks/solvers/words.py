@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...names import container_of, names_of
-from ...parser import Match, clean, from_universe, parse, within_reach
-from ...world import NONE, TERMINALS, World
+from ...engine.parser import Match, clean, find_from_universe, find_within_reach, parse
+from ...house.state import NONE, TERMINALS, HouseState
+from ...text.references import container_of, list_names
 from .actor import Intent
 
 _TEMPLATES = {
@@ -32,23 +32,23 @@ _NAMES = {
     "connect": "connect electrically",
     "disconnect": "disconnect electrically",
 }
-_MOST_TRIED = 10
+_MAX_TRIED = 10
 
 
-def write(world: World, intent: Intent) -> str:
-    """Words for an action.
+def write(house: HouseState, intent: Intent) -> str:
+    """Return the words for an action.
 
-    Where an object has no name of its own, the words mean several things and the world will ask
+    Where an object has no name of its own, the words mean several things and the house will ask
     which; :func:`answer` knows.
     """
     template = _TEMPLATES.get(intent.verb, f"{intent.verb} {{}}")
     if not intent.things:
         return intent.verb
     anywhere = intent.verb == "teleport"
-    called = _Called(world, anywhere=anywhere)
+    called = _Called(house, anywhere=anywhere)
     vague = ""
     for text in called.texts(template, intent.things):
-        matches = parse(world, text)
+        matches = parse(house, text)
         if not any(_means(match, intent) for match in matches):
             continue
         if len(matches) == 1:
@@ -57,9 +57,9 @@ def write(world: World, intent: Intent) -> str:
     return vague or template.format(*(called.names(thing)[0] for thing in intent.things))
 
 
-def answer(world: World, intent: Intent) -> str:
-    """The answer to the world's question that means an action; an empty one if none does."""
-    for number, match in enumerate(world.pending or ()):
+def answer(house: HouseState, intent: Intent) -> str:
+    """Return the answer to the house's question that means an action; an empty one if none does."""
+    for number, match in enumerate(house.pending or ()):
         if _means(match, intent):
             return str(number)
     return ""
@@ -73,39 +73,39 @@ def _means(match: Match, intent: Intent) -> bool:
 class _Called:
     """The names of everything that an input may mean now, and how many things have each."""
 
-    def __init__(self, world: World, *, anywhere: bool) -> None:
-        self._world = world
-        self._view = world.here()
-        reach = from_universe(world) if anywhere else within_reach(world)
+    def __init__(self, house: HouseState, *, anywhere: bool) -> None:
+        self._house = house
+        self._view = house.here()
+        reach = find_from_universe(house) if anywhere else find_within_reach(house)
         self._shared = Counter(name for o in reach for name in set(self._all(o)))
 
     def _all(self, o: int) -> list[str]:
-        """Names of a thing, and each with those of its container; shorter ones first."""
-        world = self._world
-        own = sorted({clean(name) for name in names_of(world, o, self._view)}, key=_by_length)
+        """Return the names of a thing, and each with those of its container; shorter ones first."""
+        house = self._house
+        own = sorted({clean(name) for name in list_names(house, o, self._view)}, key=_by_length)
         outer: tuple[str, ...] = ()
-        if (container := container_of(world, o)) != NONE:
-            outer = names_of(world, container, NONE)
+        if (container := container_of(house, o)) != NONE:
+            outer = list_names(house, container, NONE)
         inside = sorted({clean(name) for name in outer}, key=_by_length)
         return [*own, *(f"{name} in {holder}" for holder in inside for name in own)]
 
     def names(self, o: int) -> list[str]:
-        """Names of a thing, those that nothing else has first."""
+        """Return the names of a thing, those that nothing else has first."""
         found = self._all(o)
         if o < TERMINALS:
             # The usual name first, then short ones.
             usual = [name for name in found if name.startswith("door to")]
-            found = [*usual, self._world.name[o].lower(), *found]
+            found = [*usual, self._house.name[o].lower(), *found]
         return sorted(dict.fromkeys(found), key=lambda name: self._shared[name] != 1)
 
     def texts(self, template: str, things: tuple[int, ...]) -> Iterator[str]:
-        """Ways to put an action, the most likely ones first."""
-        lists = [self.names(thing)[:_MOST_TRIED] for thing in things]
+        """Return the ways to put an action, the most likely ones first."""
+        lists = [self.names(thing)[:_MAX_TRIED] for thing in things]
         if len(lists) == 1:
             yield from (template.format(name) for name in lists[0])
             return
         first, second = lists
-        for total in range(min(len(first) + len(second) - 1, _MOST_TRIED)):
+        for total in range(min(len(first) + len(second) - 1, _MAX_TRIED)):
             for at in range(total + 1):
                 if at < len(first) and total - at < len(second):
                     yield template.format(first[at], second[total - at])

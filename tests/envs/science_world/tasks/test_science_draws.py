@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from turngym.envs.science_world.house.java_random import JavaRandom
 from turngym.envs.science_world.tasks import draws
-from turngym.envs.science_world.tasks.java_random import JavaRandom
-from turngym.envs.science_world.tasks.variations_matter import (
+from turngym.envs.science_world.tasks.catalogue import find_kind
+from turngym.envs.science_world.tasks.variations import (
     CUPS,
     UNKNOWN_LETTERS,
     UNKNOWN_MELTING,
@@ -70,7 +71,9 @@ def _jumped(v: int) -> dict[str, object]:
         found |= {f"state {task} {n}": draws.state_cup(v, task, n) for n in draws.CUPPED}
         found |= {f"pea {task} {g}": draws.find_genes(v, task, g) for g in groups}
         found |= {f"find {task} {g}": draws.find_pots(v, task, g) for g in groups}
-    found |= {f"conducts {letter}": draws.conducts(v, letter) for letter in letters}
+    conductors = {params.substance[-1]: params for params in find_kind("3-4").variations}
+    assert set(conductors) == set(letters)
+    found |= {f"conducts {key}": draws.conducts(conductors[key], v) for key in letters}
     found |= {f"paint {task}": draws.paint_containers(v, task) for task in range(2)}
     found |= {f"stage {g}": draws.stage_pots(v, g) for g in groups}
     found |= {f"pea jar {jar}": draws.pea_seeds(v, jar) for jar in range(8)}

@@ -5,40 +5,40 @@ from __future__ import annotations
 import pytest
 
 from turngym.envs.errors import EpisodeError
-from turngym.envs.science_world.engine import step
-from turngym.envs.science_world.house import build_house
-from turngym.envs.science_world.parser import parse
+from turngym.envs.science_world.engine.parser import parse
+from turngym.envs.science_world.engine.step import step
+from turngym.envs.science_world.house.build import build_house
+from turngym.envs.science_world.house.java_random import JavaRandom
+from turngym.envs.science_world.house.state import HouseState
+from turngym.envs.science_world.tasks.build import parse_simplifications, start_episode
 from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
-from turngym.envs.science_world.tasks.episode import simplifications, start_world
-from turngym.envs.science_world.tasks.java_random import JavaRandom
 from turngym.envs.science_world.tasks.solvers.actor import Intent
 from turngym.envs.science_world.tasks.solvers.solve import next_intent
 from turngym.envs.science_world.tasks.solvers.words import answer, write
-from turngym.envs.science_world.world import World
 
-MOST_STEPS = 60
-
-
-def started(kind: TaskKind, variation: int, simple: str = "") -> tuple[World, TaskState]:
-    world = start_world(kind, variation, simplifications(simple, kind))
-    step(world, "look around")
-    assert isinstance(world.goals, TaskState)
-    return world, world.goals
+MAX_STEPS = 60
 
 
-def act(world: World) -> str:
+def started(kind: TaskKind, variation: int, simple: str = "") -> tuple[HouseState, TaskState]:
+    house = start_episode(kind, variation, parse_simplifications(simple, kind))
+    step(house, "look around")
+    assert isinstance(house.goals, TaskState)
+    return house, house.goals
+
+
+def act(house: HouseState) -> str:
     """What the solver does, in words."""
-    intent = next_intent(world)
-    return write(world, intent) if world.pending is None else answer(world, intent)
+    intent = next_intent(house)
+    return write(house, intent) if house.pending is None else answer(house, intent)
 
 
-def finish(world: World, goals: TaskState) -> int:
+def finish(house: HouseState, goals: TaskState) -> int:
     """Points after the solver has played on."""
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if goals.completed or goals.failed:
             break
-        step(world, act(world))
+        step(house, act(house))
     return goals.points
 
 
@@ -71,70 +71,70 @@ def test_solves_the_hard_ones(task: str, variations: tuple[int, ...]) -> None:
 
 
 def test_same_state_same_action() -> None:
-    world, _ = started(find_kind("chemistry-mix"), 7)
-    branch = world.fork()
+    house, _ = started(find_kind("chemistry-mix"), 7)
+    branch = house.fork()
     for _ in range(6):
-        action = act(world)
+        action = act(house)
         assert act(branch) == action
-        step(world, action)
+        step(house, action)
         step(branch, action)
 
 
 @pytest.mark.parametrize("task", ["freeze", "grow-plant", "3-2", "2-1", "3-4"])
 def test_it_goes_on_after_a_lost_focus(task: str) -> None:
-    world, goals = started(find_kind(task), 0)
+    house, goals = started(find_kind(task), 0)
     while goals.progress.ordered < 1:
-        step(world, act(world))
+        step(house, act(house))
     while goals.goals.ordered[goals.progress.ordered - 1].defocus:
-        step(world, act(world))
-    step(world, "focus on agent")
-    assert finish(world, goals) == 100
+        step(house, act(house))
+    step(house, "focus on agent")
+    assert finish(house, goals) == 100
 
 
 @pytest.mark.parametrize("task", ["boil", "melt", "6-1", "6-3", "3-2", "5-2", "3-3"])
 def test_it_goes_on_after_a_walk_and_other_needless_deeds(task: str) -> None:
-    world, goals = started(find_kind(task), 1)
+    house, goals = started(find_kind(task), 1)
     random = JavaRandom(1)
     for _ in range(60):
         if goals.completed:
             break
-        if random.next_int(4) == 0 and world.pending is None:
+        if random.next_int(4) == 0 and house.pending is None:
             places = ["hallway", "kitchen", "workshop", "greenhouse", "outside", "bathroom"]
-            step(world, f"go to {random.pick(places)}")
-        step(world, act(world))
-    assert finish(world, goals) == 100
+            step(house, f"go to {random.pick(places)}")
+        step(house, act(house))
+    assert finish(house, goals) == 100
 
 
 def test_it_resets_a_failed_task_and_one_whose_object_is_gone() -> None:
-    world, goals = started(find_kind("find-animal"), 0)
-    step(world, "focus on orange")
+    house, goals = started(find_kind("find-animal"), 0)
+    step(house, "focus on orange")
     assert goals.failed
-    assert next_intent(world).verb == "reset task"
-    world, goals = started(find_kind("find-non-living-thing"), 0)
-    step(world, "focus on orange in inventory")
-    step(world, "eat orange in inventory")
-    assert next_intent(world).verb == "reset task"
-    step(world, "reset task")
-    assert finish(world, goals) == 100
+    assert next_intent(house).verb == "reset task"
+    house, goals = started(find_kind("find-non-living-thing"), 0)
+    step(house, "focus on orange in inventory")
+    step(house, "eat orange in inventory")
+    assert next_intent(house).verb == "reset task"
+    step(house, "reset task")
+    assert finish(house, goals) == 100
 
 
 def test_the_answer_to_a_question_is_the_number_of_what_was_meant() -> None:
-    world, _ = started(find_kind("find-animal"), 0)
-    step(world, "go to outside")
-    while world.pending is None:
-        step(world, "open door")
-    wanted = world.pending[1]
-    assert answer(world, Intent("open", wanted.objects)) == "1"
-    assert answer(world, Intent("focus", wanted.objects)) == ""
+    house, _ = started(find_kind("find-animal"), 0)
+    step(house, "go to outside")
+    while house.pending is None:
+        step(house, "open door")
+    wanted = house.pending[1]
+    assert answer(house, Intent("open", wanted.objects)) == "1"
+    assert answer(house, Intent("focus", wanted.objects)) == ""
 
 
 def test_words_name_one_thing_where_they_can() -> None:
-    world, _ = started(find_kind("boil"), 0)
-    hallway = world.places["hallway"]
-    for portal in world.portals[hallway]:
-        text = write(world, Intent("open", (portal,)))
+    house, _ = started(find_kind("boil"), 0)
+    hallway = house.places["hallway"]
+    for portal in house.portals[hallway]:
+        text = write(house, Intent("open", (portal,)))
         assert text.startswith("open door to ")
-        matches = parse(world, text)
+        matches = parse(house, text)
         assert [match.objects for match in matches] == [(portal,)]
 
 

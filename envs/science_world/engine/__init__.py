@@ -1,0 +1,1 @@
+"""The engine: parser, one step, lists of actions."""

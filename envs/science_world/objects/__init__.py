@@ -1,0 +1,1 @@
+"""What objects are: materials, kinds, and the records that some kinds carry."""

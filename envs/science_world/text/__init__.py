@@ -1,0 +1,1 @@
+"""How objects are called and described, all in the original's wording."""
