@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 
 from ..envs.errors import BadValueError
-from .contracts import Floats, Scorer
+from .contracts import Annotator, Floats, Scorer
 from .forest import Forest, Ids
 
 
 @dataclass(frozen=True, kw_only=True)
-class OldLogprobs:
+class OldLogprobs(Annotator):
     """The base of the importance ratio: the policy at the start of this optimisation.
 
     A recipe may leave it out: the learner then computes them by itself where more than one
@@ -40,7 +40,7 @@ class OldLogprobs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefLogprobs:
+class RefLogprobs(Annotator):
     """Log-probabilities under the frozen reference policy."""
 
     @property
@@ -54,7 +54,7 @@ class RefLogprobs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriticValues:
+class CriticValues(Annotator):
     """The critic's values before each action token, and after the last."""
 
     @property
@@ -68,7 +68,7 @@ class CriticValues:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpawnedValues:
+class SpawnedValues(Annotator):
     """The critic's values of the sessions that each turn asked for, summed on its last token.
 
     ``sum_j V(S_{q + p_j})`` of PaSa's equation 3 (arXiv 2501.10120, section 4.3). Sessions that

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,7 @@ class Scorer(Protocol):
 
 
 class Annotator(Protocol):
-    """Adds named per-path arrays before credit is given."""
+    """Adds named per-path arrays before credit is given; a base class."""
 
     @property
     def provides(self) -> frozenset[str]:
@@ -83,27 +83,35 @@ class Annotator(Protocol):
 
 
 class Credit(Protocol):
-    """Turns a forest into one number per action token of each path.
+    """Turns a forest into one number per action token of each path; a base class.
 
-    A rule that compares the sides of forks, and gives only 0 where trees never fork, says so by an
-    attribute ``needs_forks`` that is True; one that reads nothing but the return of a whole path by
-    ``whole_returns``, and one that tells turns apart by their rewards by ``needs_turn_rewards``.
+    Attributes:
+        whole_returns: Reads nothing but the return of a whole path.
+        needs_turn_rewards: Tells turns apart by their rewards.
     """
+
+    whole_returns: ClassVar[bool] = False
+    needs_turn_rewards: ClassVar[bool] = False
 
     @property
     def needs(self) -> frozenset[str]:
-        """Names that must be in the notes."""
-        ...
+        """Names that must be among the annotations."""
+        return frozenset()
 
     @property
     def provides(self) -> frozenset[str]:
         """Streams for the loss: ``value_targets`` with a critic, names of ``Credits.extra``."""
-        ...
+        return frozenset()
 
     @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """Paths a group must have before any of them can get a credit other than 0."""
-        ...
+        return 1
+
+    @property
+    def needs_forks(self) -> bool:
+        """Compares the sides of forks, and gives only 0 where trees never fork."""
+        return False
 
     def __call__(self, forest: Forest, notes: Notes) -> Credits:
         """Compute advantages (and value targets)."""
@@ -174,12 +182,18 @@ class LossOut:
 
 
 class Loss(Protocol):
-    """Written as in the papers, on plain rows."""
+    """Written as in the papers, on plain rows; a base class.
+
+    Attributes:
+        whole_trees: Compares paths of one tree, which must be in one micro batch.
+    """
+
+    whole_trees: ClassVar[bool] = False
 
     @property
     def needs(self) -> frozenset[str]:
         """Streams that it reads from ``batch.extra``."""
-        ...
+        return frozenset()
 
     def __call__(self, batch: LossBatch) -> LossOut:
         """Loss of one micro batch."""
@@ -187,7 +201,20 @@ class Loss(Protocol):
 
 
 class Shaper(Protocol):
-    """Changes rewards or verdicts before credit is given; nothing else."""
+    """Changes rewards or verdicts before credit is given, nothing else; a base class.
+
+    Attributes:
+        judges: Sets verdicts.
+        reads_verdicts: Turns verdicts into rewards.
+    """
+
+    judges: ClassVar[bool] = False
+    reads_verdicts: ClassVar[bool] = False
+
+    @property
+    def rewards_turns(self) -> bool | None:
+        """True when it rewards each turn, False the end alone, None when it places nothing."""
+        return None
 
     def __call__(self, forest: Forest) -> Forest:
         """A forest of the same shape and order."""
@@ -256,19 +283,26 @@ class Memory(Protocol):
 
 
 class Rollout(Protocol):
-    """Grows a group from one task: decides only where the next turn hangs.
+    """Grows a group from one task: decides only where the next turn hangs; a base class.
 
-    One whose trees never fork says so by an attribute ``forks`` that is False, one whose actions
-    are not the policy's own by ``samples``.
+    Attributes:
+        samples: The actions are the policy's own.
     """
+
+    samples: ClassVar[bool] = True
+
+    @property
+    def forks(self) -> bool:
+        """Trees may fork."""
+        return True
 
     @property
     def max_paths(self) -> int:
         """Most paths that a group of one session can have."""
         ...
 
-    async def __call__(self, player: Player, start: Start) -> Group:
-        """Play until the rollout's budget is used."""
+    async def __call__(self, player: Any, start: Start) -> Group:
+        """Play with a :class:`~turngym.algos.rollouts.Player` until the budget is used."""
         ...
 
 
@@ -287,7 +321,3 @@ class Start:
     task: int | str
     seed: int
     uid: str
-
-
-if TYPE_CHECKING:
-    from .rollouts.player import Player

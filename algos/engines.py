@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 
@@ -11,7 +11,6 @@ from ..agents.engine import Sampling, TrainingEngine
 from ..agents.render import Renderer
 from ..agents.transformers_engine import TransformersEngine
 from ..envs.errors import BadValueError
-from .cluster.engine import RemoteEngine, RemotePlayer
 from .config import TrainConfig
 from .distributed.players import RankPlayer
 from .distributed.ranks import Ranks
@@ -20,6 +19,15 @@ from .rollouts import Player
 
 EngineMaker = Callable[[TrainConfig, Any, Any], TrainingEngine]
 """Makes an engine from the run, the learner's model and its tokenizer."""
+
+
+@runtime_checkable
+class GroupEngine(Protocol):
+    """An engine that has whole groups played elsewhere, as by the actors of a Ray cluster."""
+
+    def make_player(self, eval_set: str, env: gym.Env[Any, Any], *given: Any) -> Player:
+        """Return who plays; an empty ``eval_set`` means training, ``given`` is Player's."""
+        ...
 
 
 def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEngine:
@@ -78,8 +86,8 @@ def make_player(
     temperature = config.recipe.temperature if what is None else config.eval_temperature
     sampling = Sampling(max_tokens=config.max_tokens, temperature=temperature)
     given = env if what is None else what.env, engine, renderer, sampling, config.max_context
-    if isinstance(engine, RemoteEngine):
-        return RemotePlayer("" if what is None else what.name, engine, given[0], *given[2:])
+    if isinstance(engine, GroupEngine):
+        return engine.make_player("" if what is None else what.name, given[0], *given[2:])
     return Player(*given) if ranks.alone else RankPlayer(ranks.player, *given)
 
 

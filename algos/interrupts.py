@@ -1,12 +1,16 @@
-"""Ctrl-C (and the polite kill of a cluster) at moments when nothing is half done."""
+"""Ctrl-C and SIGTERM at moments when nothing is half done, in several processes at the same step."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .distributed.ranks import Ranks
 
 
 @contextmanager
@@ -83,3 +87,24 @@ def held_interrupts() -> Iterator[None]:
             signal.signal(number, handler)
     if came:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def agreed_stops(ranks: Ranks) -> Iterator[Callable[[], None]]:
+    """Within, Ctrl-C and SIGTERM stop the run, and of several processes all between two steps.
+
+    Yields:
+        A call to be made between steps: raises KeyboardInterrupt in all processes once a signal
+        came to one. A single process is interrupted at once, wherever it is.
+    """
+    if ranks.alone:
+        with terminate_as_interrupt():
+            yield lambda: None
+        return
+    with noted_interrupts() as noted:
+
+        def check() -> None:
+            if any(ranks.learner.everyone(noted.came)):
+                raise KeyboardInterrupt
+
+        yield check

@@ -1,6 +1,6 @@
-"""Rollouts with every number that they were trained on, for people to look at.
+"""The rollouts of a step for people to look at: as text, as trees, and with every number per token.
 
-A file holds one header line and then one group per line: its trees as in
+A file of tokens holds one header line and then one group per line: its trees as in
 :mod:`turngym.algos.forest_io`, the text of every token, and per path what annotators and credit
 rule gave each action token.
 """
@@ -10,17 +10,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from pathlib import Path as File
 from typing import Any
 
 import numpy as np
 
+from ..agents.render import Renderer
 from ..agents.token_text import TokenText
 from ..envs.errors import DataError
+from .config import TrainConfig
 from .contracts import Credits, Floats, Notes, Scorer
 from .forest import Forest, Group, Turn
-from .forest_io import group_from_json, group_to_json
+from .forest_io import group_from_json, group_to_json, save_forest
+from .transcripts import write_group
 
 FORMAT = 1
 KIND = "turngym.rollouts"
@@ -200,3 +204,32 @@ def _numbers(row: Floats) -> list[float | None]:
 
 def _line(row: Any) -> str:
     return json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def write_rollouts(  # noqa: PLR0913 - three of them only read numbers and ids
+    folder: Path,
+    config: TrainConfig,
+    forest: Forest,
+    kept: Kept,
+    scorer: Scorer,
+    renderer: Renderer,
+    tokenizer: Any,
+) -> None:
+    """Write one step's rollouts into ``folder``.
+
+    Args:
+        folder: The run's folder of trajectories.
+        config: Of the run.
+        forest: All that was played.
+        kept: The groups with numbers per token, and the step; no file of them when there are none.
+        scorer: The learner, after the step.
+        renderer: How text became tokens.
+        tokenizer: Of the policy.
+    """
+    stem = str(folder / f"step-{kept.step:06d}-train")
+    write_group(Path(stem + ".txt"), forest, renderer)
+    save_forest(Path(stem + ".jsonl"), forest)
+    if kept.forest.groups:
+        sampled = config.recipe.rollout.samples
+        about = {"recipe": config.recipe.name, "env": config.env.id, "sampled": sampled}
+        write_kept(Path(stem + SUFFIX), replace(kept, about=about), scorer, tokenizer)

@@ -83,7 +83,7 @@ class Models:
             pad_id=pad_id,
             device=self.tokens.device,
             shared=self.unshared_because is None,
-            whole_trees=bool(getattr(recipe.loss, "joint", False)),
+            whole_trees=recipe.loss.whole_trees,
         )
         if settings.gradient_checkpointing:
             check_recomputable(policy)

@@ -153,33 +153,34 @@ class Recipe:
     def _check_hooks(self) -> None:
         reader = None
         for shaper in self.shapers:
-            if reader is not None and getattr(shaper, "judges", False):
+            if reader is not None and shaper.judges:
                 raise BadValueError(
                     f"recipe {self.name!r}: {type(shaper).__name__} judges after {reader} has read "
                     "the verdicts, so nothing would come of it. Put the judge first."
                 )
-            if getattr(shaper, "reads_verdicts", False):
+            if shaper.reads_verdicts:
                 reader = type(shaper).__name__
 
     def _check_turn_rewards(self) -> None:
         """Rewards at turns go with paths that share no turn, and a credit that looks at turns."""
-        placed = [s for s in self.shapers if hasattr(s, "rewards_turns")]
-        for shaper in placed:
+        for shaper in self.shapers:
+            turns = shaper.rewards_turns
+            if turns is None:
+                continue
             who, credit = type(shaper).__name__, type(self.credit).__name__
-            turns = getattr(shaper, "rewards_turns", False)
-            if turns and getattr(self.rollout, "forks", True):
+            if turns and self.rollout.forks:
                 raise BadValueError(
                     f"recipe {self.name!r}: {who} rewards each turn, but the paths of "
                     f"{self.rollout} share turns, and a shared one would need a reward per path. "
                     "Use Chains, or at='trajectory'."
                 )
-            if turns and getattr(self.credit, "whole_returns", False):
+            if turns and self.credit.whole_returns:
                 raise BadValueError(
                     f"recipe {self.name!r}: {who} rewards each turn, but {credit} only sees a "
                     "path's whole return, so it would change nothing. Use at='trajectory', or "
                     "TurnReturns or Gae as the credit."
                 )
-            if not turns and getattr(self.credit, "needs_turn_rewards", False):
+            if not turns and self.credit.needs_turn_rewards:
                 raise BadValueError(
                     f"recipe {self.name!r}: {credit} compares turns by what follows them, but "
                     f"{who} puts all at the end, so that every turn of a path is alike. Use "
@@ -222,21 +223,21 @@ class Recipe:
             )
 
     def _check_paths(self) -> None:
-        if self.rollout.max_paths < self.credit.least_paths:
+        if self.rollout.max_paths < self.credit.min_paths:
             raise BadValueError(
                 f"recipe {self.name!r}: {self.rollout} grows {self.rollout.max_paths} path per "
                 f"group, but {type(self.credit).__name__} compares at least "
-                f"{self.credit.least_paths}: every advantage would be 0. Grow more paths, or "
+                f"{self.credit.min_paths}: every advantage would be 0. Grow more paths, or "
                 "choose a credit without a group baseline."
             )
         recorded = [a for a in self.annotators if a == OldLogprobs(source="sampled")]
-        if recorded and not getattr(self.rollout, "samples", True):
+        if recorded and not self.rollout.samples:
             raise BadValueError(
                 f"recipe {self.name!r}: {recorded[0]} takes the log-probabilities that were "
                 f"recorded when an action was sampled, but {self.rollout} samples none. Use "
                 "OldLogprobs()."
             )
-        if getattr(self.credit, "needs_forks", False) and not getattr(self.rollout, "forks", True):
+        if self.credit.needs_forks and not self.rollout.forks:
             raise BadValueError(
                 f"recipe {self.name!r}: {type(self.credit).__name__} compares turns of one tree, "
                 f"but the trees of {self.rollout} never fork: there would be nothing to learn "

@@ -14,13 +14,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..envs.errors import BadValueError
+from .contracts import Shaper
 from .forest import Forest, Group, Path, Tree, Turn, last_token_reward
 
 Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overlong:
+class Overlong(Shaper):
     """Soft overlong punishment (DAPO, arXiv 2503.14476, equation 13).
 
     0 up to ``limit - cache`` sampled tokens of a path, then falling to -1 at ``limit``.
@@ -56,7 +57,7 @@ class Overlong:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiToolBonus:
+class MultiToolBonus(Shaper):
     """A bonus for a path that was right and used all of some tools (ARPO, arXiv 2507.19849, eq. 7).
 
     Right means that its outcome is above 0: the reward term of that name where the environment
@@ -88,7 +89,7 @@ class MultiToolBonus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InvalidActionPenalty:
+class InvalidActionPenalty(Shaper):
     """A price on every action of a path that the environment could not read.
 
     Attributes:
@@ -108,7 +109,7 @@ class InvalidActionPenalty:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormatGate:
+class FormatGate(Shaper):
     """A fixed score instead of the return for a path that broke the format.
 
     The first step of ARPO's hierarchical reward (arXiv 2507.19849, section 3.3; -1 in the released
@@ -137,7 +138,7 @@ class FormatGate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerdictRewards:
+class VerdictRewards(Shaper):
     """TARL's rewards (arXiv 2509.14480, section 3): the outcome and the judged turns together.
 
     ``S = outcome_weight * R + turn_budget * (turns judged +1) / turns - major_weight * [some turn

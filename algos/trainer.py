@@ -233,7 +233,7 @@ class Trainer:
             row |= played.metrics() | {"engine/prefix_hit_frac": taken.stats.prefix_hit_frac}
             learned, kept = self._learn(played.kept, clock)
             row |= learned
-            if not getattr(self.config.recipe.rollout, "samples", True):
+            if not self.config.recipe.rollout.samples:
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
             laps = {**taken.seconds, **clock.laps}
             row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / laps["rollout"]

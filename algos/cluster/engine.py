@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import gymnasium as gym
+
 from ...agents.engine import Completion, EngineStats, Request
 from ...envs.errors import EpisodeError
 from ..contracts import Rollout, Start
@@ -53,6 +55,10 @@ class RemoteEngine:
             "RemoteEngine: single actions are sampled inside the rollout actors only; play groups "
             "through RemotePlayer.groups."
         )
+
+    def make_player(self, eval_set: str, env: gym.Env[Any, Any], *given: Any) -> RemotePlayer:
+        """Return a player whose groups the actors play."""
+        return RemotePlayer(eval_set, self, env, *given)
 
     def count(self, stats: EngineStats) -> None:
         """Add what an actor counted."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..contracts import Credits, Floats, Notes
+from ..contracts import Credit, Credits, Floats, Notes
 from ..forest import Forest
 from .checks import check_choices, check_shares, check_values, check_weights
 from .penalty import KlKind, kl_price
@@ -17,7 +17,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gae:
+class Gae(Credit):
     """Token by token credit with a critic; observation tokens do not exist here.
 
     ``delta_t = r_t + gamma V_{t+1} - V_t`` and ``A_t = delta_t + gamma lam A_{t+1}`` over the
@@ -60,11 +60,6 @@ class Gae:
     def provides(self) -> frozenset[str]:
         """What the critic is fitted to."""
         return frozenset({"value_targets"})
-
-    @property
-    def least_paths(self) -> int:
-        """A single path is enough: the critic is the baseline."""
-        return 1
 
     def __call__(self, forest: Forest, notes: Notes) -> Credits:
         """Advantages and value targets, ``[n_act]`` per path."""

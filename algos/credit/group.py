@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError
-from ..contracts import Credits, Floats, Notes
+from ..contracts import Credit, Credits, Floats, Notes
 from ..forest import Forest
 from .checks import check_above_zero, check_choices, check_weights
 from .penalty import KlKind, kl_price
@@ -20,7 +20,7 @@ Returns = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupCredit:
+class GroupCredit(Credit):
     """``(R - baseline) / scale`` within each group, on every action token of the path.
 
     GRPO (DeepSeekMath, arXiv 2402.03300, section 4.1.2) with the defaults; Dr. GRPO (arXiv
@@ -74,12 +74,7 @@ class GroupCredit:
         return frozenset({"old_logprobs", "ref_logprobs"} if self.kl_coef else ())
 
     @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """Paths that a group must have for any of them to learn something."""
         return 1 if self.baseline == "none" or self.singleton == "raw" else 2
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..contracts import Credits, Notes
+from ..contracts import Credit, Credits, Notes
 from ..forest import Forest
 from .checks import check_choices, check_shares, check_weights
 from .gae import Doubles, whitened
@@ -16,7 +16,7 @@ from .penalty import KlKind, kl_price
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReturnsToGo:
+class ReturnsToGo(Credit):
     """``A_t = whiten(sum over u >= t of gamma^(u - t) r_u)`` (REINFORCE++, arXiv 2501.03262, 3).
 
     The rewards are the environment's on its tokens, less ``kl_coef`` times k1 on each token;
@@ -53,12 +53,7 @@ class ReturnsToGo:
         return frozenset({"old_logprobs", "ref_logprobs"} if self.kl_coef else ())
 
     @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """One, or two for a group's mean."""
         return 2 if self.baseline == "group-mean" else 1
 

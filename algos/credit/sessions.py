@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError
-from ..contracts import Credits, Notes
+from ..contracts import Credit, Credits, Notes
 from ..forest import Forest, Turn
 from .checks import check_choices, check_shares, check_values, check_weights
 from .gae import Doubles, fit_of, whitened
@@ -19,7 +19,7 @@ KlMode = Literal["in_sum", "current", "v1_literal"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SessionCredit:
+class SessionCredit(Credit):
     """``R_t = sum over k >= t of gamma0^(k-t) [r_k + gamma1 sum_j V(S_j) - beta KL_k]`` (PaSa).
 
     Equation 3 of arXiv 2501.10120: the sum ends with the session, and the sessions that an action
@@ -81,11 +81,6 @@ class SessionCredit:
     def provides(self) -> frozenset[str]:
         """What the critic is fitted to."""
         return frozenset({"value_targets"})
-
-    @property
-    def least_paths(self) -> int:
-        """One: the critic is the baseline."""
-        return 1
 
     def __call__(self, forest: Forest, notes: Notes) -> Credits:
         """Advantages and value targets (the returns), ``[n_act]`` per path."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..contracts import Credits, Notes
+from ..contracts import Credit, Credits, Notes
 from ..forest import Forest
 from .checks import check_choices
 from .group import GroupCredit, by_prompt, by_tree, on_every_token
@@ -16,7 +16,7 @@ Terms = Literal["both", "inter", "intra"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeCredit:
+class TreeCredit(Credit):
     """``z(R; the prompt's paths) + z(R; the tree's paths)`` (Tree-GRPO, arXiv 2509.21240, 3.3).
 
     Both terms have no weight and both are z-scores with the unbiased deviation. Within a tree the
@@ -44,19 +44,9 @@ class TreeCredit:
         self._rule()
 
     @property
-    def needs(self) -> frozenset[str]:
-        """Nothing beside the rewards."""
-        return frozenset()
-
-    @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """Two, unless a single one keeps its return."""
-        return self._rule().least_paths
+        return self._rule().min_paths
 
     @property
     def needs_forks(self) -> bool:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..contracts import Credits, Notes
+from ..contracts import Credit, Credits, Notes
 from ..forest import Forest, Turn
 from .checks import check_choices
 from .gae import Doubles
@@ -17,7 +17,7 @@ from .returns import returns_to_go
 
 
 @dataclass(frozen=True, kw_only=True)
-class TurnReturns:
+class TurnReturns(Credit):
     """``G_i = sum over j >= i of r_j``, normalised within the prompt (TARL, 2509.14480, 3).
 
     Every token of turn i gets its turn's normalised return. The parts of an action that was cut
@@ -42,17 +42,7 @@ class TurnReturns:
         self._rule()
 
     @property
-    def needs(self) -> frozenset[str]:
-        """Nothing beside the rewards."""
-        return frozenset()
-
-    @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """Two, since an episode of one turn has only others' turns to compare with."""
         return 2
 

@@ -9,7 +9,7 @@ from typing import get_args
 import torch
 
 from ...envs.errors import BadValueError
-from ..contracts import LossBatch, LossOut
+from ..contracts import Loss, LossBatch, LossOut
 from .aggregate import Aggregate, TokenMean
 from .kl import Kl
 from .ratio import Level, ratio_at
@@ -57,7 +57,7 @@ class Clip:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyLoss:
+class PolicyLoss(Loss):
     """``aggregate(clip(ratio, A) + kl.coef * KL - entropy_coef * H)``.
 
     Attributes:

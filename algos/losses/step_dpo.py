@@ -10,11 +10,11 @@ import torch
 from torch.nn.functional import softplus
 
 from ...envs.errors import BadValueError
-from ..contracts import LossBatch, LossOut
+from ..contracts import Loss, LossBatch, LossOut
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepDpoLoss:
+class StepDpoLoss(Loss):
     """``-log sigmoid(beta (margin_better - margin_worse))``, mean over the pairs.
 
     DPO (arXiv 2305.18290, equation 7) between the two steps of a pair (Step-DPO, arXiv 2406.18629,
@@ -31,7 +31,7 @@ class StepDpoLoss:
         reference: Subtract the reference's log-probabilities; False compares the policy's alone.
     """
 
-    joint: ClassVar[bool] = True
+    whole_trees: ClassVar[bool] = True
     """The two sides of a pair must be in one micro batch: trees stay whole."""
 
     beta: float = 0.1

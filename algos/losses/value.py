@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import torch
 
 from ...envs.errors import BadValueError
-from ..contracts import LossBatch, LossOut
+from ..contracts import Loss, LossBatch, LossOut
 from .policy import PolicyLoss
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueLoss:
+class ValueLoss(Loss):
     """``0.5 max((V - target)^2, (clip(V, V_old +- clip) - target)^2)``, mean over tokens.
 
     The pessimistic form of PPO's reference code, as verl and Search-R1 use it: the clipped branch
@@ -62,7 +62,7 @@ class ValueLoss:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActorCriticLoss:
+class ActorCriticLoss(Loss):
     """Policy loss plus value loss.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError, EnvFault
-from ..contracts import Start
+from ..contracts import Rollout, Start
 from ..forest import Group, Tree
 from .meter import Line, Meter, finished, kept
 from .player import Answer, Player, Seat
@@ -23,7 +23,7 @@ TOP = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Branch:
+class Branch(Rollout):
     """Entropy-based adaptive rollout (ARPO, arXiv 2507.19849, section 3.1).
 
     ``initial`` chains begin. Whenever a tool has answered, the entropy H of the next

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ...envs.errors import BadValueError, EnvFault
-from ..contracts import Start
+from ..contracts import Rollout, Start
 from ..forest import Group, Tree
 from .meter import Line, Meter, finished, kept, play_lines
 from .player import Player, Seat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chains:
+class Chains(Rollout):
     """``n`` chains from one start, played concurrently; every chain is a tree of its own.
 
     The environment is reset once and forked ``n`` times, so the chains share its randomness and
@@ -31,12 +30,15 @@ class Chains:
     limit_tokens: int | None = None
     limit_calls: int | None = None
 
-    forks: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
         if self.n < 1:
             raise BadValueError(f"Chains.n is {self.n}; expected at least 1.")
         Meter(self.limit_tokens, self.limit_calls)
+
+    @property
+    def forks(self) -> bool:
+        """Never."""
+        return False
 
     @property
     def max_paths(self) -> int:

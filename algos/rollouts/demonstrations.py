@@ -11,14 +11,14 @@ from ...agents.engine import Completion
 from ...agents.scripted import text_env
 from ...envs.api import TextEnv
 from ...envs.errors import BadValueError, EnvFault
-from ..contracts import Start
+from ..contracts import Rollout, Start
 from ..forest import Group, Tree
 from .player import Player
 from .seeds import seed_at
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demonstrations:
+class Demonstrations(Rollout):
     """``n`` episodes per task that the expert plays, tokenised as the model would have written.
 
     An action is followed by nothing where it ends with one of the stop strings, else by the
@@ -32,7 +32,6 @@ class Demonstrations:
     n: int = 1
     mistakes: float = 0.0
 
-    forks: ClassVar[bool] = False
     samples: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -41,6 +40,11 @@ class Demonstrations:
                 f"Demonstrations: n {self.n}, mistakes {self.mistakes}; expected at least 1, and "
                 "0 to 1."
             )
+
+    @property
+    def forks(self) -> bool:
+        """Never."""
+        return False
 
     @property
     def max_paths(self) -> int:

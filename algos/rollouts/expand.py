@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...envs.errors import BadValueError, EnvFault
-from ..contracts import Start
+from ..contracts import Rollout, Start
 from ..forest import Edge, Group, Tree, Turn
 from .meter import Line, Meter, finished, kept, play_lines
 from .player import Answer, Player, Seat
@@ -21,7 +21,7 @@ SPAN = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expand:
+class Expand(Rollout):
     """Initialise, then expand (Tree-GRPO, arXiv 2509.21240, section 3.2).
 
     ``trees`` chains are played to the end. Then, ``rounds`` times, every tree draws ``nodes`` of

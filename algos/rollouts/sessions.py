@@ -7,13 +7,13 @@ import copy
 import math
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from ...envs.as_sessions import AsSessions
 from ...envs.errors import BadValueError, EnvFault, UnknownNameError
-from ..contracts import Start
+from ..contracts import Rollout, Start
 from ..forest import Edge, Group, Tree
 from .meter import Meter, only
 from .player import Player, Seat
@@ -25,7 +25,7 @@ SAMPLERS = ("random", "score")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sessions:
+class Sessions(Rollout):
     """The first session of each episode, then some of those that it asked for, layer by layer.
 
     PaSa (arXiv 2501.10120, section 4 and table 12) never crawls whole episodes in training: per
@@ -69,8 +69,6 @@ class Sessions:
     limit_tokens: int | None = None
     limit_calls: int | None = None
 
-    forks: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
         for name, least in (("n", 1), ("per_layer", 0), ("layers", 0), ("window", 1), ("carry", 1)):
             if not least <= getattr(self, name) < math.inf:
@@ -81,6 +79,11 @@ class Sessions:
             if getattr(self, name) not in known:
                 raise UnknownNameError(name, getattr(self, name), known, "Sessions")
         Meter(self.limit_tokens, self.limit_calls)
+
+    @property
+    def forks(self) -> bool:
+        """Never."""
+        return False
 
     @property
     def max_paths(self) -> int:

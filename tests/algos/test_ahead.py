@@ -12,8 +12,6 @@ import pytest
 from test_trainer import Killed, config, final_weights, kill_after, numbers, run, same, small
 
 from turngym.agents.engine import EngineStats
-from turngym.algos.ahead import Ahead
-from turngym.algos.ahead_files import load_ahead, save_ahead
 from turngym.algos.config import Budget
 from turngym.algos.engines import check_overlap
 from turngym.algos.forest import Forest, Group
@@ -21,7 +19,7 @@ from turngym.algos.playing import Played
 from turngym.algos.recipes import make_recipe
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.run_dir import read_metrics
-from turngym.algos.stage import Rollouts
+from turngym.algos.stage import Ahead, Rollouts, load_ahead, save_ahead
 from turngym.algos.trainer import Trainer
 from turngym.envs.errors import BadValueError, DataError
 

@@ -240,12 +240,12 @@ class Pairs:
         return LossOut(loss=loss, metrics={"policy": loss.detach()})
 
 
-class PairCredit:
+class PairCredit(Credit):
     """Stands for a credit that gives the stream."""
 
     needs = frozenset()
     provides = frozenset({"pair"})
-    least_paths = 1
+    min_paths = 1
 
     def __call__(self, forest: Forest, notes: Any) -> Credits:
         raise NotImplementedError

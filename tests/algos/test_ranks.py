@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.algos.distributed import Channel, Ranks, Team, join_ranks
-from turngym.algos.distributed.shaping import shaped_by_first
-from turngym.algos.distributed.shares import share_rows
-from turngym.algos.distributed.stopping import agreed_stops
+from turngym.algos.distributed.ranks import Channel, Ranks, join_ranks
+from turngym.algos.distributed.team import Team
+from turngym.algos.trainer import shaped_by_first
+from turngym.algos.distributed.team import share_rows
+from turngym.algos.interrupts import agreed_stops
 from turngym.algos.forest import Forest
 from turngym.algos.interrupts import held_interrupts, noted_interrupts
 from turngym.algos.learner_settings import LearnerSettings
