@@ -38,7 +38,7 @@ SHARDS = "trainer/shards"
 
 
 @dataclass(kw_only=True, slots=True)
-class Progress:
+class RunCounters:
     """The counters of a run: with the seed and the weights, all of its state.
 
     Attributes:
@@ -66,7 +66,7 @@ def save_checkpoint(
     folder: Path,
     learner: Learner,
     tokenizer: Any,
-    progress: Progress,
+    counters: RunCounters,
     keep: int,
     memory: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -76,15 +76,15 @@ def save_checkpoint(
         folder: Of the checkpoints.
         learner: Weights and optimiser.
         tokenizer: Saved beside the model.
-        progress: Counters.
+        counters: Of the run.
         keep: How many checkpoints stay.
-        memory: State of the recipe's tracker, where there is one.
+        memory: What is remembered about tasks; nothing is written when it is empty.
 
     Returns:
         The new checkpoint: ``AutoModelForCausalLM.from_pretrained`` takes it.
     """
-    final = folder / f"step-{progress.step:06d}"
-    part = folder / f".part-{progress.step:06d}"
+    final = folder / f"step-{counters.step:06d}"
+    part = folder / f".part-{counters.step:06d}"
     team, whole = learner.models.team, learner.whole_policy()
     if team.ranks.rank == 0:
         for leftover in folder.glob(".part-*"):
@@ -92,7 +92,7 @@ def save_checkpoint(
         (part / "trainer").mkdir(parents=True)
         save_policy(whole, part)
         tokenizer.save_pretrained(part)
-        if memory is not None:
+        if memory:
             write_json(part / MEMORY, memory)
     if team.alone:
         torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
@@ -102,17 +102,17 @@ def save_checkpoint(
         team.ranks.everyone("folder made")
         save_shards(part / SHARDS, learner)
     if team.ranks.rank == 0:
-        _finish(part, final, progress, keep)
+        _finish(part, final, counters, keep)
     team.ranks.everyone("checkpoint complete")
     return final
 
 
-def _finish(part: Path, final: Path, progress: Progress, keep: int) -> None:
+def _finish(part: Path, final: Path, counters: RunCounters, keep: int) -> None:
     """Give a complete checkpoint its name, and delete old ones."""
     files = {
         str(p.relative_to(part)): p.stat().st_size for p in sorted(part.rglob("*")) if p.is_file()
     }
-    write_json(part / STATE, {"progress": dataclasses.asdict(progress), "files": files})
+    write_json(part / STATE, {"progress": dataclasses.asdict(counters), "files": files})
     _sync_to_disk(part)
     if final.exists():
         shutil.rmtree(final)
@@ -155,14 +155,14 @@ def load_memory(path: Path) -> dict[str, Any]:
     return read_json(path / MEMORY)
 
 
-def load_checkpoint(path: Path, learner: Learner) -> Progress:
+def load_checkpoint(path: Path, learner: Learner) -> RunCounters:
     """Put the weights and the optimiser of a checkpoint into ``learner``.
 
     Raises:
         DataError: A file cannot be read, or belongs to another model.
     """
     check_architecture(path, learner.policy)
-    progress = Progress(**read_json(path / STATE)["progress"])
+    counters = RunCounters(**read_json(path / STATE)["progress"])
     try:
         whole = learner.whole_policy()
         load_policy_weights(path, whole)
@@ -173,8 +173,8 @@ def load_checkpoint(path: Path, learner: Learner) -> Progress:
             _load_states(path, learner)
     except (OSError, RuntimeError, ValueError, EOFError, SafetensorError) as error:
         raise DataError(f"{path}: the checkpoint cannot be loaded ({error}).") from error
-    learner.optimizer_steps = progress.optimizer_steps
-    return progress
+    learner.optimizer_steps = counters.optimizer_steps
+    return counters
 
 
 def _load_states(path: Path, learner: Learner) -> None:

@@ -6,14 +6,13 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import gymnasium as gym
 
 from ..agents.adapters import LoraSettings
-from ..agents.attention import Attention
-from ..agents.render import Style
 from ..agents.vllm_settings import VllmSettings
 from ..envs.digest import digest_of
 from ..envs.errors import BadValueError
@@ -23,6 +22,7 @@ from .evaluate import EvalSet
 from .importance import check_importance
 from .learner_settings import LearnerSettings
 from .recipe import Recipe
+from .train_settings import TrainSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +46,19 @@ class EnvConfig:
         find_world(self.id)
         return gym.make(self.id, **self.settings)
 
+    @cached_property
+    def prototype(self) -> gym.Env[str, str]:
+        """The environment, made once; episodes play in forks of it.
+
+        Raises:
+            UnknownNameError: No such environment or setting; names the nearest.
+        """
+        return self.make()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the name and the settings: another process makes its own environment."""
+        return {"id": self.id, "settings": self.settings}
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvalConfig:
@@ -65,7 +78,7 @@ class EvalConfig:
 
     def make(self) -> EvalSet:
         """Make the environment and check that the split exists."""
-        return EvalSet(name=self.name, env=self.env.make(), split=self.split, n=self.n)
+        return EvalSet(name=self.name, env=self.env.prototype, split=self.split, n=self.n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +121,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig:
+class TrainConfig(TrainSettings):
     """A training run.
 
     Attributes:
@@ -117,35 +130,11 @@ class TrainConfig:
         recipe: The algorithm.
         budget: When to stop.
         evals: Evaluated before, while and after.
-        split: Split of the training tasks.
-        seed: Of everything: tasks, episodes, sampling, order of mini batches.
-        max_tokens: Most tokens of one action.
-        max_context: Most tokens of context and action together; None for the model's own limit.
-        eval_every: Training steps between evaluations; 0 evaluates before and after only.
-        eval_temperature: Of sampling in evaluations; 0 is greedy.
-        checkpoint_every: Training steps between checkpoints.
-        keep: Checkpoints that are kept.
-        transcripts: Episodes per evaluation that are written out as text.
-        keep_rollouts: Groups of the first step, and of each step with a checkpoint, that are
-            written with every number per token; 0 for none.
-        max_batch: Most actions that are sampled at a time.
         engine: ``"transformers"`` samples in this process from a copy; ``"vllm"`` through vLLM.
         engine_dtype: Number format of sampling.
         vllm: Settings of the engine ``"vllm"``.
-        max_lag: Play while the learner trains, with weights that are so many updates old (1 hides
-            playing behind training); 0 plays in a thread, but in turn. None plays and trains in
-            turn. From 1 up, a CPU's rounding may depend on what runs at the same time.
-        importance_cap: Multiply each token's gradient by ``min(importance_cap, learner / engine)``
-            of its probabilities, against lag and the engine's rounding (2 is usual); None leaves
-            it alone.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"``.
         learner: How the learner computes.
-        weights: Number format of the weights. With ``"bfloat16"`` the optimiser keeps a float32
-            copy of those that learn.
-        attention: Implementation of attention; what cannot be had falls back, and is told.
         lora: Train adapters instead of the weights; None trains all weights.
-        render: How text becomes tokens, see :func:`turngym.agents.render.make_renderer`; kept
-            with the checkpoints.
     """
 
     env: EnvConfig
@@ -153,44 +142,14 @@ class TrainConfig:
     recipe: Recipe
     budget: Budget
     evals: tuple[EvalConfig, ...] = ()
-    split: str = "train"
-    seed: int = 0
-    max_tokens: int = 64
-    max_context: int | None = None
-    eval_every: int = 10
-    eval_temperature: float = 0.0
-    checkpoint_every: int = 10
-    keep: int = 2
-    transcripts: int = 8
-    keep_rollouts: int = 2
-    max_batch: int = 64
     engine: EngineName = "transformers"
     engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     vllm: VllmSettings = field(default_factory=VllmSettings)
-    max_lag: int | None = None
-    importance_cap: float | None = None
-    device: str = "auto"
     learner: LearnerSettings = field(default_factory=LearnerSettings)
-    weights: Literal["float32", "bfloat16"] = "float32"
-    attention: Attention = "auto"
     lora: LoraSettings | None = None
-    render: Style = "auto"
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("max_tokens", 1),
-            ("eval_every", 0),
-            ("checkpoint_every", 1),
-            ("keep", 1),
-            ("transcripts", 0),
-            ("keep_rollouts", 0),
-            ("max_batch", 1),
-            ("seed", 0),
-        ):
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"training: {name} is {getattr(self, name)}; expected at least {least}."
-                )
+        super().__post_init__()
         check_lag(self.engine, self.vllm, self.max_lag, self.importance_cap)
         check_importance(self.recipe, self.importance_cap)
         if self.max_lag and self.recipe.tracker is not None:

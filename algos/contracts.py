@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ..envs.api import TextEnv
 from .forest import Forest, Group, Ids
 
 if TYPE_CHECKING:
@@ -244,42 +245,40 @@ class Tracker(Protocol):
 
     def start(
         self, seed: int, split: str, size: int | None, reward_range: tuple[float, float]
-    ) -> Memory:
+    ) -> TaskSource:
         """Empty memory for a split of ``size`` tasks (None: endless) and returns in this range."""
         ...
 
 
-class Memory(Protocol):
-    """The state of a :class:`Tracker` in one run."""
+class TaskSource(Protocol):
+    """The tasks of one run's training steps, and what is remembered about them; a base class."""
 
     @property
     def first_episodes(self) -> Sequence[Start]:
         """Episodes to play (one path each) and hand to :meth:`score_first` before step 1."""
-        ...
+        return ()
 
     def score_first(self, forest: Forest) -> None:
         """Take in episodes of :attr:`first_episodes`, part after part."""
+
+    def starts(self, step: int, count: int, extra_round: int = 0) -> list[Start]:
+        """Return the tasks of a training step, or of a further round of it."""
         ...
 
-    def starts(self, step: int, count: int) -> list[Start]:
-        """The tasks of a training step, instead of the plain order."""
-        ...
+    def annotations(self, forest: Forest) -> dict[str, list[Floats]]:  # noqa: ARG002 - a default
+        """Return per-path arrays from before this step."""
+        return {}
 
-    def notes(self, forest: Forest) -> dict[str, list[Floats]]:
-        """Per-path arrays from before this step."""
-        ...
-
-    def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:
+    def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:  # noqa: ARG002 - a default
         """Take in a step's episodes, after the update; returns metrics (without a stage)."""
-        ...
+        return {}
 
     def state(self) -> dict[str, Any]:
-        """All of it as JSON data, for the checkpoint."""
-        ...
+        """Return all of it as JSON data for the checkpoint; empty when nothing is remembered."""
+        return {}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take up :meth:`state`."""
-        ...
+        """Restore :meth:`state`."""
 
 
 class Rollout(Protocol):
@@ -295,6 +294,9 @@ class Rollout(Protocol):
     def forks(self) -> bool:
         """Trees may fork."""
         return True
+
+    def check(self, world: TextEnv[Any, Any]) -> None:
+        """Refuse an environment that this cannot play in."""
 
     @property
     def max_paths(self) -> int:

@@ -23,7 +23,7 @@ from .contracts import Start
 from .forest import Tree
 from .intervals import estimate, estimate_of_means
 from .result import Estimate, SetScore
-from .rollout_stats import said
+from .rollout_stats import response_metrics
 from .rollouts import Chains, seed_at
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Evaluation:
         """Share of solved episodes."""
         return estimate([float(e.status == "solved") for e in self.scored])
 
-    def told(self, step: int) -> str:
+    def summary_line(self, step: int) -> str:
         """One line about an evaluation after a training step."""
         if not self.scored:
             return f"step {step}: {self.name} has no score: all {self.errors} episodes broke"
@@ -360,7 +360,7 @@ def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
         status=last.status,
         return_=sum(t.reward for t in tree.turns),
         tokens=sum(len(t.act_ids) for t in tree.turns),
-        metrics=said(tree.turns) | dict(last.metrics) if last.metrics else {},
+        metrics=response_metrics(tree.turns) | dict(last.metrics) if last.metrics else {},
         tree=tree,
         context_full=last.overflow,
     )

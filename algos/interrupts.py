@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at moments when nothing is half done, in several processes at the same step."""
+"""Ctrl-C and SIGTERM at moments when nothing is half done, in all processes at the same step."""
 
 from __future__ import annotations
 

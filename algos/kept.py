@@ -37,7 +37,7 @@ Pieces = tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Kept:
+class RolloutDump:
     """Groups of one training step with everything per token.
 
     Attributes:
@@ -57,7 +57,7 @@ class Kept:
     pieces: Sequence[Sequence[Sequence[Pieces]]] = ()
 
 
-def first_groups(forest: Forest, notes: Notes, credits: Credits, count: int) -> Kept:
+def first_groups(forest: Forest, notes: Notes, credits: Credits, count: int) -> RolloutDump:
     """The first ``count`` groups with their streams; step, names and texts are still missing."""
     smaller = Forest.of(forest.groups[:count])
     n = len(smaller.paths)
@@ -67,10 +67,10 @@ def first_groups(forest: Forest, notes: Notes, credits: Credits, count: int) -> 
         if len(rows):
             lengths = [smaller.n_act(path) for path in smaller]
             streams[name] = [row[:m] for row, m in zip(rows[:n], lengths, strict=True)]
-    return Kept(step=0, about={}, forest=smaller, streams=streams)
+    return RolloutDump(step=0, about={}, forest=smaller, streams=streams)
 
 
-def write_kept(path: File, kept: Kept, scorer: Scorer, tokenizer: Any) -> None:
+def write_dump(path: File, kept: RolloutDump, scorer: Scorer, tokenizer: Any) -> None:
     """Write the groups, scored once more under the weights of now.
 
     Args:
@@ -122,8 +122,8 @@ def token_pieces(text: TokenText, ids: Sequence[int]) -> list[str]:
     return pieces
 
 
-def read_kept(path: File | str) -> Kept:
-    """Read what :func:`write_kept` wrote.
+def read_dump(path: File | str) -> RolloutDump:
+    """Read what :func:`write_dump` wrote.
 
     Raises:
         DataError: A damaged line, or another version; the message names file and line.
@@ -147,7 +147,7 @@ def read_kept(path: File | str) -> Kept:
     streams = _joined(path, forest, [paths for _, paths, _ in rows])
     about = {k: v for k, v in head.items() if k not in ("format", "kind", "step")}
     pieces = [texts for _, _, texts in rows]
-    return Kept(
+    return RolloutDump(
         step=int(head.get("step", 0)), about=about, forest=forest, streams=streams, pieces=pieces
     )
 
@@ -210,7 +210,7 @@ def write_rollouts(  # noqa: PLR0913 - three of them only read numbers and ids
     folder: Path,
     config: TrainConfig,
     forest: Forest,
-    kept: Kept,
+    kept: RolloutDump,
     scorer: Scorer,
     renderer: Renderer,
     tokenizer: Any,
@@ -232,4 +232,4 @@ def write_rollouts(  # noqa: PLR0913 - three of them only read numbers and ids
     if kept.forest.groups:
         sampled = config.recipe.rollout.samples
         about = {"recipe": config.recipe.name, "env": config.env.id, "sampled": sampled}
-        write_kept(Path(stem + SUFFIX), replace(kept, about=about), scorer, tokenizer)
+        write_dump(Path(stem + SUFFIX), replace(kept, about=about), scorer, tokenizer)

@@ -72,7 +72,7 @@ def train_on(  # noqa: PLR0913 - the knobs are what a script types
             raise UnknownNameError("option", name, _OPTIONS)
     env = EnvConfig(id=env_id, settings=dict(settings or {}))
     made = make_recipe(recipe, recipe_settings or {}, small=model is None)
-    sizes = text_env(env.make()).source.sizes()
+    sizes = text_env(env.prototype).source.sizes()
     evals = (EvalConfig(env=env, n=eval_n),) if sizes.get("dev", 0) != 0 else ()
     config = TrainConfig(
         env=env,

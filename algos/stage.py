@@ -1,9 +1,9 @@
 """Where rollouts are played: in turn with the updates, or ahead of them in a thread.
 
-Ahead, one worker thread does everything that needs the engine, strictly in order: step s is played
-with the weights after update ``s - 1 - max_lag`` exactly, never newer, so that a run does not depend
-on who was faster. With ``max_lag`` 0 this is playing and training in turn. Rollouts that no update
-has trained on yet stay in the run directory over a restart.
+Ahead of them, one worker thread does everything that needs the engine, strictly in order: step s
+is played with the weights after update ``s - 1 - max_lag`` exactly, never newer, so that a run does
+not depend on who was faster. With ``max_lag`` 0 this is playing and training in turn. Rollouts that no
+update has trained on yet stay in the run directory over a restart.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Rollouts:
 
     Attributes:
         played: The groups.
-        told: A word about environments that broke, or nothing.
+        warning: Message about failed environments; empty if none.
         stats: What the engine counted meanwhile.
         seconds: By stage: ``rollout``, and ``sync`` of the weights before it.
     """
 
     played: Played
-    told: str = ""
+    warning: str = ""
     stats: EngineStats = field(default_factory=EngineStats)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-class Stage(Protocol):
+class Pipeline(Protocol):
     """Plays the steps in order; the engine is its own while it exists."""
 
     def take(self, step: int, last: int | None) -> Rollouts:
@@ -61,16 +61,16 @@ class Stage(Protocol):
         """Run something else on the engine, under the newest weights that were handed over."""
         ...
 
-    def ahead(self, *, wait: bool) -> dict[int, Rollouts]:
+    def pending(self, *, wait: bool) -> dict[int, Rollouts]:  # noqa: ARG002 - a default
         """Rollouts by step that no update has taken yet, those that are not ready left out."""
-        ...
+        return {}
 
     def close(self) -> None:
         """Stop what is being played."""
         ...
 
 
-class InTurn:
+class SyncPipeline(Pipeline):
     """Plays a step when it is asked for, in the calling thread.
 
     Args:
@@ -104,10 +104,6 @@ class InTurn:
         self._sync()
         return self._loop.run(work())
 
-    def ahead(self, *, wait: bool) -> dict[int, Rollouts]:  # noqa: ARG002 - the protocol's
-        """Nothing is ever ahead."""
-        return {}
-
     def close(self) -> None:
         """Close the event loop."""
         self._loop.close()
@@ -122,8 +118,8 @@ class InTurn:
 T = TypeVar("T")
 
 
-class Ahead:
-    """Plays in a thread; see :class:`Stage`.
+class AsyncPipeline(Pipeline):
+    """Plays in a thread; see :class:`Pipeline`.
 
     Args:
         play: Plays a step.
@@ -176,8 +172,8 @@ class Ahead:
         """Run it behind all that is queued, which ends with the newest weights."""
         return self._submit(lambda: self._run(work())).result()
 
-    def ahead(self, *, wait: bool) -> dict[int, Rollouts]:
-        """See :meth:`Stage.ahead`; failed ones are left out."""
+    def pending(self, *, wait: bool) -> dict[int, Rollouts]:
+        """See :meth:`Pipeline.pending`; failed ones are left out."""
         out = {}
         for step, future in sorted(self._plays.items()):
             if not wait and not future.done():
@@ -236,7 +232,7 @@ class Ahead:
                 self._task = None
 
 
-def save_ahead(folder: Path, rollouts: Mapping[int, Rollouts]) -> None:
+def save_pending(folder: Path, rollouts: Mapping[int, Rollouts]) -> None:
     """Write these and delete all others; a folder without any is not made.
 
     Args:
@@ -250,20 +246,20 @@ def save_ahead(folder: Path, rollouts: Mapping[int, Rollouts]) -> None:
             old.unlink()
     for step, one in rollouts.items():
         played = one.played
-        kept = {id(group) for group in played.kept.groups}
+        trained = {id(group) for group in played.trained.groups}
         save_forest(_path(folder, step, "jsonl"), played.all)
         about = {
-            "kept": [i for i, group in enumerate(played.all.groups) if id(group) in kept],
+            "trained": [i for i, group in enumerate(played.all.groups) if id(group) in trained],
             "rounds": played.rounds,
             "filtered": played.filtered,
-            "told": one.told,
+            "warning": one.warning,
             "stats": asdict(one.stats),
             "seconds": one.seconds,
         }
         write_json(_path(folder, step, "json"), about)  # last: what has it is whole
 
 
-def load_ahead(folder: Path, done: int) -> dict[int, Rollouts]:
+def load_pending(folder: Path, done: int) -> dict[int, Rollouts]:
     """The rollouts of the steps right after ``done``, as far as they are there.
 
     Raises:
@@ -275,15 +271,15 @@ def load_ahead(folder: Path, done: int) -> dict[int, Rollouts]:
         about = read_json(_path(folder, step, "json"))
         forest = load_forest(_path(folder, step, "jsonl"))
         try:
-            kept = Forest.of([forest.groups[i] for i in about["kept"]])
+            trained = Forest.of([forest.groups[i] for i in about["trained"]])
             out[step] = Rollouts(
                 played=Played(
                     all=forest,
-                    kept=kept if about["filtered"] else forest,
+                    trained=trained if about["filtered"] else forest,
                     rounds=about["rounds"],
                     filtered=about["filtered"],
                 ),
-                told=about["told"],
+                warning=about["warning"],
                 stats=EngineStats(**about["stats"]),
                 seconds=about["seconds"],
             )

@@ -120,8 +120,8 @@ def stepped(
     rows, split = [], []
     with Trainer(config, run_dir) as trainer, settled_heap():
         recorded = Recorded(trainer.engine)
-        stage: Any = trainer.stage
-        play, took = stage._play, [0.0]
+        pipeline: Any = trainer.pipeline
+        play, took = pipeline._play, [0.0]
 
         async def timed(step: int) -> Any:
             began = time.process_time()
@@ -129,7 +129,7 @@ def stepped(
             took[0] = time.process_time() - began
             return played
 
-        stage._play = timed
+        pipeline._play = timed
         for i in range(STEPS):
             recorded.lines.clear()
             recorded.differ = 0

@@ -27,7 +27,7 @@ class RolloutActor:
 
     def __init__(self, load: Callable[[], TrainConfig]) -> None:
         config = load()
-        env = config.env.make()
+        env = config.env.prototype
         self._policy, tokenizer = load_policy(config, Silent())
         self._engine = make_engine(config, self._policy, tokenizer)
         renderer = make_renderer(tokenizer, tools=text_env(env).tools)

@@ -77,7 +77,7 @@ def disturb(make: RayRollouts, trainer: Trainer, do: Callable[[], None]) -> list
             nonlocal came
             came += 1
             tick()
-            if trainer.done.step == 1 and came == 1 and not works[0].scene:
+            if trainer.counters.step == 1 and came == 1 and not works[0].scene:
                 do()
 
         answers = await inner(works, counted)

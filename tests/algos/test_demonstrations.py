@@ -154,7 +154,7 @@ def test_a_filter_sees_episodes_not_their_sessions() -> None:
         )
         start = Start("train", 0, 0, "u")
         player: Any = SimpleNamespace(groups=groups)
-        return len(asyncio.run(play_step(recipe, player, lambda extra: [start])).kept.groups)
+        return len(asyncio.run(play_step(recipe, player, lambda extra: [start])).trained.groups)
 
     assert kept(1.0) == 1
     assert kept(1.0, 1.0) == 0

@@ -19,7 +19,7 @@ from turngym.algos.config import Budget
 from turngym.algos.contracts import Start
 from turngym.algos.forest import Forest
 from turngym.algos.forest_io import load_forest, save_forest
-from turngym.algos.kept import SUFFIX, read_kept
+from turngym.algos.kept import SUFFIX, read_dump
 from turngym.algos.learner import Learner
 from turngym.algos.recipes.ppo import ppo
 from turngym.algos.rollouts import Demonstrations, Player
@@ -35,7 +35,7 @@ def test_groups_are_kept_with_the_numbers_of_the_step(tiny_model: Path, tmp_path
     run(setup, tmp_path)
     assert kept_files(tmp_path) == [f"step-00000{s}-train{SUFFIX}" for s in (1, 2)]
     stem = tmp_path / "trajectories" / "step-000002-train"
-    kept = read_kept(f"{stem}{SUFFIX}")
+    kept = read_dump(f"{stem}{SUFFIX}")
     assert kept.step == 2
     assert kept.about == {"recipe": "ppo", "env": "Letters-v0", "sampled": True}
     played = load_forest(f"{stem}.jsonl")

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import FAMILIES, small
 
-from turngym.algos.contracts import Credits, LossBatch, LossOut
+from turngym.algos.contracts import Credit, Credits, Loss, LossBatch, LossOut
 from turngym.algos.credit import Gae, StepPairs
 from turngym.algos.forest import Forest
 from turngym.algos.learner import Learner
@@ -225,10 +225,10 @@ def test_where_nothing_is_gained_rows_are_padded(monkeypatch: pytest.MonkeyPatch
 # ---------------------------------------------------------------- micro batches and losses
 
 
-class Pairs:
+class Pairs(Loss):
     """A loss that reads a stream of the credit, and needs whole trees."""
 
-    joint = True
+    whole_trees = True
     needs = frozenset({"pair"})
 
     def __init__(self) -> None:

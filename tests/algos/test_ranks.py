@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.algos.distributed.ranks import Channel, Ranks, join_ranks
-from turngym.algos.distributed.team import Team
-from turngym.algos.trainer import shaped_by_first
-from turngym.algos.distributed.team import share_rows
-from turngym.algos.interrupts import agreed_stops
+from turngym.algos.distributed.team import Team, share_rows
 from turngym.algos.forest import Forest
-from turngym.algos.interrupts import held_interrupts, noted_interrupts
+from turngym.algos.interrupts import agreed_stops, held_interrupts, noted_interrupts
 from turngym.algos.learner_settings import LearnerSettings
 from turngym.algos.rows import Row
+from turngym.algos.trainer import shaped_by_first
 from turngym.algos.update_log import UpdateLog
 from turngym.envs.errors import BadValueError
 
