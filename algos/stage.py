@@ -2,8 +2,8 @@
 
 Ahead of them, one worker thread does everything that needs the engine, strictly in order: step s
 is played with the weights after update ``s - 1 - max_lag`` exactly, never newer, so that a run does
-not depend on who was faster. With ``max_lag`` 0 this is playing and training in turn. Rollouts that no
-update has trained on yet stay in the run directory over a restart.
+not depend on who was faster. With ``max_lag`` 0 this is playing and training in turn. Rollouts that
+no update has trained on yet stay in the run directory over a restart.
 """
 
 from __future__ import annotations
