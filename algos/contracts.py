@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 Floats = npt.NDArray[np.float32]
-Notes = Mapping[str, Sequence[Floats]]
+Annotations = Mapping[str, Sequence[Floats]]
 """Annotations per path: ``old_logprobs`` and ``ref_logprobs`` ``[n_act]``; ``values``
 ``[n_act + 1]``: the critic's value of the state before each action token, then of the state after
 the last one (what a truncated path bootstraps from); ``spawned_values`` ``[n_act]``: on each turn's
@@ -62,7 +62,7 @@ class Scorer(Protocol):
         ...
 
     def values(self, forest: Forest) -> list[Floats]:
-        """Critic values ``[n_act + 1]`` per path, see :data:`Notes`."""
+        """Critic values ``[n_act + 1]`` per path, see :data:`Annotations`."""
         ...
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
@@ -75,7 +75,7 @@ class Annotator(Protocol):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Names that it adds to the notes."""
+        """Names that it adds to the annotations."""
         ...
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
@@ -114,7 +114,7 @@ class Credit(Protocol):
         """Compares the sides of forks, and gives only 0 where trees never fork."""
         return False
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Compute advantages (and value targets)."""
         ...
 
@@ -227,7 +227,7 @@ class GroupFilter(Protocol):
 
     @property
     def max_rounds(self) -> int:
-        """Most rounds of playing per step; then the step goes on with what it has."""
+        """Maximum rounds of playing per step; then the step uses what it has."""
         ...
 
     def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
@@ -240,7 +240,7 @@ class Tracker(Protocol):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Names that its memory adds to the notes."""
+        """Names that its memory adds to the annotations."""
         ...
 
     def start(
@@ -300,11 +300,11 @@ class Rollout(Protocol):
 
     @property
     def max_paths(self) -> int:
-        """Most paths that a group of one session can have."""
+        """Maximum number of paths of a group of one session."""
         ...
 
-    async def __call__(self, player: Any, start: Start) -> Group:
-        """Play with a :class:`~turngym.algos.rollouts.Player` until the budget is used."""
+    async def __call__(self, runner: Any, start: Start) -> Group:
+        """Play with a :class:`~turngym.algos.rollouts.EpisodeRunner` until the budget is used."""
         ...
 
 

@@ -12,10 +12,10 @@ from ..agents.render import Renderer
 from ..agents.transformers_engine import TransformersEngine
 from ..envs.errors import BadValueError
 from .config import TrainConfig
-from .distributed.players import RankPlayer
+from .distributed.players import RankRunner
 from .distributed.ranks import Ranks
 from .evaluate import EvalSet
-from .rollouts import Player
+from .rollouts import EpisodeRunner
 
 EngineMaker = Callable[[TrainConfig, Any, Any], TrainingEngine]
 """Makes an engine from the run, the learner's model and its tokenizer."""
@@ -25,8 +25,8 @@ EngineMaker = Callable[[TrainConfig, Any, Any], TrainingEngine]
 class GroupEngine(Protocol):
     """An engine that has whole groups played elsewhere, as by the actors of a Ray cluster."""
 
-    def make_player(self, eval_set: str, env: gym.Env[Any, Any], *given: Any) -> Player:
-        """Return who plays; an empty ``eval_set`` means training, ``given`` is Player's."""
+    def make_runner(self, eval_set: str, env: gym.Env[Any, Any], *given: Any) -> EpisodeRunner:
+        """Return who plays; an empty ``eval_set`` means training, ``given`` is EpisodeRunner's."""
         ...
 
 
@@ -65,14 +65,14 @@ def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEng
     )
 
 
-def make_player(
+def make_runner(
     config: TrainConfig,
     engine: TrainingEngine,
     renderer: Renderer,
     env: gym.Env[Any, Any],
     what: EvalSet | None,
     ranks: Ranks,
-) -> Player:
+) -> EpisodeRunner:
     """Who plays a run's training groups, or the episodes of an evaluation set.
 
     Args:
@@ -87,8 +87,8 @@ def make_player(
     sampling = Sampling(max_tokens=config.max_tokens, temperature=temperature)
     given = env if what is None else what.env, engine, renderer, sampling, config.max_context
     if isinstance(engine, GroupEngine):
-        return engine.make_player("" if what is None else what.name, given[0], *given[2:])
-    return Player(*given) if ranks.alone else RankPlayer(ranks.player, *given)
+        return engine.make_runner("" if what is None else what.name, given[0], *given[2:])
+    return EpisodeRunner(*given) if ranks.alone else RankRunner(ranks.runner, *given)
 
 
 def check_overlap(engine: TrainingEngine, max_lag: int | None) -> None:

@@ -27,7 +27,7 @@ from .rollout_stats import response_metrics
 from .rollouts import Chains, seed_at
 
 if TYPE_CHECKING:
-    from .rollouts import Player
+    from .rollouts import EpisodeRunner
 
 MEAN = "mean of sets"
 """Name of the mean over evaluation sets or data sets."""
@@ -303,16 +303,18 @@ def _row(score: SetScore, tokens: float) -> dict[str, float]:
     return {f"eval/{score.name}/{key}": value for key, value in row.items()}
 
 
-async def evaluate_model(player: Player, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:
+async def evaluate_model(
+    runner: EpisodeRunner, what: EvalSet, tick: Tick = lambda _: None
+) -> Evaluation:
     """Play every task once with a language model; all episodes run concurrently.
 
     Args:
-        player: Holds engine, renderer and sampling; its environment is replaced by the set's.
+        runner: Holds engine, renderer and sampling; its environment is replaced by the set's.
         what: The tasks.
         tick: Called with the number of finished episodes.
     """
     done = count(1)
-    groups = await player.groups(Chains(n=1), what.starts(), lambda: tick(next(done)))
+    groups = await runner.groups(Chains(n=1), what.starts(), lambda: tick(next(done)))
     return what.evaluation([_score_of(g.task_id, g.trees[0] if g.trees else None) for g in groups])
 
 

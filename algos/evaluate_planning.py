@@ -55,12 +55,12 @@ class Planning:
             lines = self.folder / f"{what.name}.jsonl"
             lines.unlink(missing_ok=True)
             stage = RecordEpisodes(fork(stage), lines)
-        seats = asyncio.Semaphore(self.concurrency)
+        slots = asyncio.Semaphore(self.concurrency)
         done = 0
 
         async def one(start: Start) -> EpisodeScore:
             nonlocal done
-            async with seats:
+            async with slots:
                 score = await self._episode(fork(what.env), fork(stage), start)
             done += 1
             tick(done)

@@ -68,12 +68,12 @@ class Prompted:
             lines = self.folder / f"{what.name}.jsonl"
             lines.unlink(missing_ok=True)
             env = RecordEpisodes(fork(env), lines)
-        seats = asyncio.Semaphore(self.concurrency)
+        slots = asyncio.Semaphore(self.concurrency)
         done = 0
 
         async def one(start: Start, place: int) -> EpisodeScore:
             nonlocal done
-            async with seats:
+            async with slots:
                 score = await self._episode(env, start, what.name, place)
             done += 1
             tick(done)

@@ -19,7 +19,7 @@ class DynamicSampling:
     its number.
 
     Attributes:
-        max_rounds: Most rounds of playing per step; the step then goes on with what it has.
+        max_rounds: Maximum rounds of playing per step; the step then uses what it has.
     """
 
     max_rounds: int = 10

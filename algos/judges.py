@@ -207,9 +207,7 @@ class LlmJudge(Shaper):
         try:
             return endpoint.ask("chat/completions", body, _content)
         except EndpointError as error:
-            raise JudgeError(
-                f"LlmJudge: {error} Mend the server, or judge by the world's rules (RuleJudge)."
-            ) from error
+            raise JudgeError(f"LlmJudge: {error} Fix the server, or use RuleJudge.") from error
 
 
 def _content(reply: Any) -> str:

@@ -21,7 +21,7 @@ from ..agents.render import Renderer
 from ..agents.token_text import TokenText
 from ..envs.errors import DataError
 from .config import TrainConfig
-from .contracts import Credits, Floats, Notes, Scorer
+from .contracts import Annotations, Credits, Floats, Scorer
 from .forest import Forest, Group, Turn
 from .forest_io import group_from_json, group_to_json, save_forest
 from .transcripts import write_group
@@ -57,12 +57,14 @@ class RolloutDump:
     pieces: Sequence[Sequence[Sequence[Pieces]]] = ()
 
 
-def first_groups(forest: Forest, notes: Notes, credits: Credits, count: int) -> RolloutDump:
+def first_groups(
+    forest: Forest, annotations: Annotations, credits: Credits, count: int
+) -> RolloutDump:
     """The first ``count`` groups with their streams; step, names and texts are still missing."""
     smaller = Forest.of(forest.groups[:count])
     n = len(smaller.paths)
     streams: dict[str, Sequence[Floats]] = {"advantages": credits.advantages[:n]}
-    given = {**notes, "value_targets": credits.value_targets, **credits.extra}
+    given = {**annotations, "value_targets": credits.value_targets, **credits.extra}
     for name, rows in given.items():
         if len(rows):
             lengths = [smaller.n_act(path) for path in smaller]

@@ -12,7 +12,7 @@ from .contracts import Start, TaskSource
 from .forest import Forest, Group
 from .recipe import Recipe
 from .rollout_stats import tokens_sampled, turns_taken
-from .rollouts import Chains, Player
+from .rollouts import Chains, EpisodeRunner
 
 FIRST_AT_ONCE = 2048
 """First episodes that are in memory at a time."""
@@ -51,22 +51,22 @@ class Played:
 
 
 async def play_step(
-    recipe: Recipe, player: Player, starts: Callable[[int], Sequence[Start]]
+    recipe: Recipe, runner: EpisodeRunner, starts: Callable[[int], Sequence[Start]]
 ) -> Played:
     """Play until the recipe's filter has kept its number of groups, or its rounds are over.
 
     Args:
         recipe: Rollout, filter, number of groups.
-        player: Plays.
+        runner: Plays.
         starts: The tasks of each round, from 0.
     """
     if recipe.filter is None:
-        return Played.whole(await player.groups(recipe.rollout, starts(0)))
+        return Played.whole(await runner.groups(recipe.rollout, starts(0)))
     every: list[Group] = []
     kept: list[Group] = []
     rounds = 0
     while len(kept) < recipe.groups_per_step and rounds < recipe.filter.max_rounds:
-        groups = await player.groups(recipe.rollout, starts(rounds))
+        groups = await runner.groups(recipe.rollout, starts(rounds))
         every += groups
         kept += [g for g in groups if recipe.filter.keeps(_episode_returns(g))]
         rounds += 1
@@ -85,12 +85,12 @@ def _episode_returns(group: Group) -> npt.NDArray[np.float64]:
 
 
 async def play_first(
-    player: Player, tasks: TaskSource, on_progress: Callable[[float, str], None]
+    runner: EpisodeRunner, tasks: TaskSource, on_progress: Callable[[float, str], None]
 ) -> tuple[int, int]:
     """Play what a tracker wants to know before the first step, part after part.
 
     Args:
-        player: Plays.
+        runner: Plays.
         tasks: Takes the episodes in.
         on_progress: Called with the share that is done, and a text.
 
@@ -101,7 +101,7 @@ async def play_first(
     tokens = turns = 0
     for at in range(0, len(starts), FIRST_AT_ONCE):
         part = starts[at : at + FIRST_AT_ONCE]
-        forest = Forest.of(await player.groups(Chains(n=1), part))
+        forest = Forest.of(await runner.groups(Chains(n=1), part))
         tasks.score_first(forest)
         tokens, turns = tokens + tokens_sampled(forest), turns + turns_taken(forest)
         done = at + len(part)

@@ -117,7 +117,7 @@ class Recipe:
             )
         self._check_hooks()
         self._check_turn_rewards()
-        self._check_notes()
+        self._check_annotations()
         self._check_critic()
         self._check_paths()
         self._check_observations()
@@ -187,7 +187,7 @@ class Recipe:
                     "at='turns', or GroupCredit."
                 )
 
-    def _check_notes(self) -> None:
+    def _check_annotations(self) -> None:
         given = frozenset[str]().union(*(a.provides for a in self.annotators))
         if self.tracker is not None:
             given |= self.tracker.provides
@@ -245,7 +245,7 @@ class Recipe:
             )
 
     def _check_observations(self) -> None:
-        """Credits and notes exist for action tokens alone; only an advantage can be copied."""
+        """Refuse more than advantages: nothing else exists for observation tokens."""
         if self.train_observations and (self.needs or self.credit.provides):
             streams = ", ".join(sorted(self.needs | self.credit.provides))
             raise BadValueError(

@@ -24,7 +24,7 @@ from .config import TrainConfig, config_digest, model_digest
 from .contracts import Floats, Shaper
 from .distributed.ranks import Channel, join_ranks
 from .distributed.team import Team
-from .engines import EngineMaker, check_overlap, make_engine, make_player
+from .engines import EngineMaker, check_overlap, make_engine, make_runner
 from .evaluate import EvalSet, Evaluation, evaluate_model
 from .forest import Forest
 from .importance import weighed
@@ -45,7 +45,7 @@ from .rollout_stats import (
     tokens_sampled,
     turns_taken,
 )
-from .rollouts import Player
+from .rollouts import EpisodeRunner
 from .run_writer import RunWriter
 from .stage import AsyncPipeline, Pipeline, Rollouts, SyncPipeline, load_pending, save_pending
 from .task_order import OrderedTasks
@@ -266,50 +266,50 @@ class Trainer:
 
     async def _play(self, step: int) -> Rollouts:
         before = self.engine.stats
-        recipe, player = self.config.recipe, self._player()
+        recipe, runner = self.config.recipe, self._runner()
         played = await play_step(
-            recipe, player, lambda extra: self.tasks.starts(step, recipe.groups_per_step, extra)
+            recipe, runner, lambda extra: self.tasks.starts(step, recipe.groups_per_step, extra)
         )
-        warning = fault_warning(step, played.all, player.fault)
+        warning = fault_warning(step, played.all, runner.fault)
         return Rollouts(played=played, warning=warning, stats=self.engine.stats - before)
 
     def _learn(self, forest: Forest, clock: Clock) -> tuple[dict[str, float], RolloutDump]:
         recipe = self.config.recipe
         shaped = shaped_by_first(recipe.shapers, forest, self.ranks.learner)
-        notes: dict[str, list[Floats]] = {}
+        annotations: dict[str, list[Floats]] = {}
         for annotate in recipe.used_annotators:
-            notes |= annotate(shaped, self.learner)
-        notes |= self.tasks.annotations(shaped)
-        credits = recipe.credit(shaped, notes)
+            annotations |= annotate(shaped, self.learner)
+        annotations |= self.tasks.annotations(shaped)
+        credits = recipe.credit(shaped, annotations)
         row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
         if (cap := self.config.importance_cap) is not None:
-            if "old_logprobs" not in notes:
-                notes["old_logprobs"] = self.learner.logprobs(shaped)
-            credits, weights = weighed(credits, shaped, notes["old_logprobs"], cap)
+            if "old_logprobs" not in annotations:
+                annotations["old_logprobs"] = self.learner.logprobs(shaped)
+            credits, weights = weighed(credits, shaped, annotations["old_logprobs"], cap)
             row |= weights
         clock.lap("credit")
         if recipe.shapers:
             row |= shaped_metrics(shaped)
-        row |= self.learner.update(shaped, notes, credits)
+        row |= self.learner.update(shaped, annotations, credits)
         learned = self.tasks.learn(shaped, self.learner)
         row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
         self.pipeline.hand_over(self.counters.step + 1, self.learner.whole_policy())
-        return row, first_groups(shaped, notes, credits, self.config.keep_rollouts)
+        return row, first_groups(shaped, annotations, credits, self.config.keep_rollouts)
 
     def _play_first(self) -> None:
         """Play what the task source needs before the first step."""
         tasks = self.tasks
         if self.counters.tokens or not tasks.first_episodes:
             return
-        player = self._player()
+        runner = self._runner()
         with self.report.bar("playing first episodes") as bar:
-            paid = self.pipeline.call(lambda: play_first(player, tasks, bar.update))
+            paid = self.pipeline.call(lambda: play_first(runner, tasks, bar.update))
         # Paid at the end and at once: what was interrupted before is played again.
         self.counters.tokens, self.counters.turns = paid
 
-    def _player(self, what: EvalSet | None = None) -> Player:
-        return make_player(self.config, self.engine, self.renderer, self.env, what, self.ranks)
+    def _runner(self, what: EvalSet | None = None) -> EpisodeRunner:
+        return make_runner(self.config, self.engine, self.renderer, self.env, what, self.ranks)
 
     def _evaluation_due(self, over: bool) -> bool:
         if not self.sets or self.counters.evaluated_step == self.counters.step:
@@ -333,13 +333,13 @@ class Trainer:
             self._log(row)
 
     def _evaluate_one(self, what: EvalSet) -> Evaluation:
-        player = self._player(what)
+        runner = self._runner(what)
         with self.report.bar(f"evaluating {what.name}") as bar:
 
             def on_progress(n: int) -> None:
                 bar.update(n / len(what.tasks), f"{n} of {len(what.tasks)}")
 
-            return self.pipeline.call(lambda: evaluate_model(player, what, on_progress))
+            return self.pipeline.call(lambda: evaluate_model(runner, what, on_progress))
 
     def _resume(self) -> RunCounters:
         newest = newest_whole(self.writer.checkpoints)

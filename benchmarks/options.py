@@ -189,7 +189,7 @@ class EvalCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCommand:
-    """Train a language model; the same command again goes on with an interrupted run.
+    """Train a language model; the same command again resumes an interrupted run.
 
     Attributes:
         recipe: The algorithm; `turngym recipes` lists them.

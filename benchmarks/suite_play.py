@@ -116,7 +116,7 @@ async def _play(
     from ..algos.contracts import Start
     from ..algos.rollouts import Chains
 
-    player = agent.player(world)
+    player = agent.runner(world)
     rollout = Chains(n=1)
 
     async def one(slot: Slot) -> Played:

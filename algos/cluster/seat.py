@@ -12,7 +12,7 @@ MOST_DEATHS = 3
 """Actors in a row that may die in one place without having played a single group."""
 
 
-class ActorSeat:
+class ActorSlot:
     """Holds an actor, and another one after its death.
 
     Args:

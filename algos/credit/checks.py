@@ -1,4 +1,4 @@
-"""What every credit rule refuses alike: settings out of range, and notes of the wrong length."""
+"""What every credit rule refuses: settings out of range, and annotations of the wrong length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_choices(rule: Any) -> None:
     for name, kind in get_type_hints(type(rule)).items():
         if get_origin(kind) is Literal and getattr(rule, name) not in get_args(kind):
             known = " or ".join(repr(choice) for choice in get_args(kind))
-            raise BadValueError(f"{_said(rule, name)}; expected {known}.")
+            raise BadValueError(f"{_setting(rule, name)}; expected {known}.")
 
 
 def check_shares(rule: Any, *names: str) -> None:
@@ -29,7 +29,7 @@ def check_shares(rule: Any, *names: str) -> None:
     """
     for name in names:
         if not 0.0 <= getattr(rule, name) <= 1.0:
-            raise BadValueError(f"{_said(rule, name)}; expected a value in [0, 1].")
+            raise BadValueError(f"{_setting(rule, name)}; expected a value in [0, 1].")
 
 
 def check_weights(rule: Any, *names: str) -> None:
@@ -40,7 +40,7 @@ def check_weights(rule: Any, *names: str) -> None:
     """
     for name in names:
         if not 0.0 <= getattr(rule, name) < math.inf:
-            raise BadValueError(f"{_said(rule, name)}; expected 0 or more.")
+            raise BadValueError(f"{_setting(rule, name)}; expected 0 or more.")
 
 
 def check_above_zero(rule: Any, *names: str) -> None:
@@ -51,7 +51,7 @@ def check_above_zero(rule: Any, *names: str) -> None:
     """
     for name in names:
         if not 0.0 < getattr(rule, name) < math.inf:
-            raise BadValueError(f"{_said(rule, name)}; expected a value above 0.")
+            raise BadValueError(f"{_setting(rule, name)}; expected a value above 0.")
 
 
 def check_values(rule: Any, values: Floats, n_act: int) -> None:
@@ -67,5 +67,5 @@ def check_values(rule: Any, values: Floats, n_act: int) -> None:
         )
 
 
-def _said(rule: Any, name: str) -> str:
+def _setting(rule: Any, name: str) -> str:
     return f"{type(rule).__name__}.{name} is {getattr(rule, name)!r}"

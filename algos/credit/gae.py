@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..contracts import Credit, Credits, Floats, Notes
+from ..contracts import Annotations, Credit, Credits, Floats
 from ..forest import Forest
 from .checks import check_choices, check_shares, check_values, check_weights
 from .penalty import KlKind, kl_price
@@ -61,7 +61,7 @@ class Gae(Credit):
         """What the critic is fitted to."""
         return frozenset({"value_targets"})
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Advantages and value targets, ``[n_act]`` per path."""
         advantages: list[Doubles] = []
         targets: list[Floats] = []
@@ -69,12 +69,12 @@ class Gae(Credit):
             turns = forest.turns(path)
             rewards = np.concatenate([t.rewards for t in turns]).astype(np.float64)
             if self.kl_coef:
-                rewards -= self.kl_coef * kl_price(self.kl_kind, notes, i)
-            values = self._values(notes["values"][i], len(rewards), turns[-1].status)
+                rewards -= self.kl_coef * kl_price(self.kl_kind, annotations, i)
+            values = self._values(annotations["values"][i], len(rewards), turns[-1].status)
             advantage = self.estimate(rewards, values)
             advantages.append(advantage)
             targets.append((advantage + values[:-1]).astype(np.float32))
-        metrics = fit_of(targets, [notes["values"][i][:-1] for i in range(len(targets))])
+        metrics = fit_of(targets, [annotations["values"][i][:-1] for i in range(len(targets))])
         if self.whiten:
             advantages = whitened(advantages)
         return Credits(

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError
-from ..contracts import Credit, Credits, Floats, Notes
+from ..contracts import Annotations, Credit, Credits, Floats
 from ..forest import Forest
 from .checks import check_above_zero, check_choices, check_weights
 from .penalty import KlKind, kl_price
@@ -78,11 +78,11 @@ class GroupCredit(Credit):
         """Paths that a group must have for any of them to learn something."""
         return 1 if self.baseline == "none" or self.singleton == "raw" else 2
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """One constant advantage per path, broadcast over its ``[n_act]`` action tokens."""
         prices = None
         if self.kl_coef:
-            nats = [kl_price(self.kl_kind, notes, i).sum() for i in range(len(forest.paths))]
+            nats = [kl_price(self.kl_kind, annotations, i).sum() for i in range(len(forest.paths))]
             prices = self.kl_coef * np.array(nats)
         groups = by_prompt(forest)
         scores = self.within(forest, groups, prices)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contracts import Credit, Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
 from .group import on_every_token
 
@@ -22,7 +22,7 @@ class Imitation(Credit):
 
     solved_only: bool = False
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
         """1, or 0 for what is not imitated, on the ``[n_act]`` action tokens of each path."""
         wanted = np.ones(len(forest.paths))
         if self.solved_only:

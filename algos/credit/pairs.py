@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contracts import Credit, Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import ROOT, Edge, Forest, Tree
 
 Place = tuple[int, int, int]
@@ -44,7 +44,7 @@ class StepPairs(Credit):
         """Two: a fork has two sides."""
         return 2
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
         """Signs and pair numbers, ``[n_act]`` per path."""
         marks = _marks(forest)
         pairs = len(marks) // 2

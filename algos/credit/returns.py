@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..contracts import Credit, Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
 from .checks import check_choices, check_shares, check_weights
 from .gae import Doubles, whitened
@@ -57,7 +57,7 @@ class ReturnsToGo(Credit):
         """One, or two for a group's mean."""
         return 2 if self.baseline == "group-mean" else 1
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Advantages ``[n_act]`` per path, whitened over the batch."""
         returns = forest.returns()
         centred = GroupCredit(scale="none").within(forest, by_prompt(forest))
@@ -70,7 +70,7 @@ class ReturnsToGo(Credit):
             else:
                 rewards[-1] += returns[i] - forest.reward(path)
             if self.kl_coef:
-                rewards -= self.kl_coef * kl_price(self.kl_kind, notes, i)
+                rewards -= self.kl_coef * kl_price(self.kl_kind, annotations, i)
             rows.append(returns_to_go(rewards, self.gamma))
         return Credits(advantages=[a.astype(np.float32) for a in whitened(rows)])
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError
-from ..contracts import Credit, Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest, Turn
 from .checks import check_choices, check_shares, check_values, check_weights
 from .gae import Doubles, fit_of, whitened
@@ -82,22 +82,25 @@ class SessionCredit(Credit):
         """What the critic is fitted to."""
         return frozenset({"value_targets"})
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Advantages and value targets (the returns), ``[n_act]`` per path."""
         advantages: list[Doubles] = []
         targets = []
         for i, path in enumerate(forest):
             turns = forest.turns(path)
-            scores = self.scores(turns, notes["spawned_values"][i])
-            check_values(self, notes["values"][i], len(scores))
-            values = notes["values"][i][:-1].astype(np.float64)
+            scores = self.scores(turns, annotations["spawned_values"][i])
+            check_values(self, annotations["values"][i], len(scores))
+            values = annotations["values"][i][:-1].astype(np.float64)
             kl = np.zeros_like(values)
             if self.kl_coef:
-                kl = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]
+                kl = (
+                    annotations["old_logprobs"][i].astype(np.float64)
+                    - annotations["ref_logprobs"][i]
+                )
             advantage = self.estimate(scores, kl, values, action_ends(turns))
             advantages.append(advantage)
             targets.append((advantage + values).astype(np.float32))
-        metrics = fit_of(targets, [v[:-1] for v in notes["values"]])
+        metrics = fit_of(targets, [v[:-1] for v in annotations["values"]])
         if self.whiten:
             advantages = whitened(advantages)
         return Credits(

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ...envs.errors import BadValueError
-from ..contracts import Credit, Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
 from .checks import check_choices
 from .group import GroupCredit
@@ -72,9 +72,9 @@ class SharedMean(Credit):
         """What the rule asks for."""
         return self.of.needs_forks
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """The rule's advantages, averaged over the owners of each turn."""
-        given = self.of(forest, notes)
+        given = self.of(forest, annotations)
         if self.shared == "own":
             return given
         owners: dict[tuple[int, int, int], list[int]] = defaultdict(list)

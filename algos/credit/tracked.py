@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..contracts import Credit, Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
 from .checks import check_above_zero
 from .group import Returns, on_every_token
@@ -35,9 +35,9 @@ class TrackedCredit(Credit):
         """The tracker's values."""
         return frozenset({"tracked_values"})
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """One constant advantage per path, on its ``[n_act]`` action tokens."""
-        values = np.array([float(v[0]) for v in notes["tracked_values"]])
+        values = np.array([float(v[0]) for v in annotations["tracked_values"]])
         surprise = forest.returns() - values
         return Credits(
             advantages=on_every_token(forest, self.compare(surprise)),

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..contracts import Credit, Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
 from .checks import check_choices
 from .group import GroupCredit, by_prompt, by_tree, on_every_token
@@ -53,7 +53,7 @@ class TreeCredit(Credit):
         """Whether trees of one path would all get 0."""
         return self.terms == "intra" and self.singleton == "zero"
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
         """One constant advantage per path, on its ``[n_act]`` action tokens."""
         rule = self._rule()
         prompts, trees = by_prompt(forest), by_tree(forest)

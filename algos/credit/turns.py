@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..contracts import Credit, Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest, Turn
 from .checks import check_choices
 from .gae import Doubles
@@ -46,7 +46,7 @@ class TurnReturns(Credit):
         """Two, since an episode of one turn has only others' turns to compare with."""
         return 2
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
         """One advantage per turn, on its action tokens."""
         actions = [whole_actions(forest.turns(path)) for path in forest]
         to_go: list[Doubles] = []

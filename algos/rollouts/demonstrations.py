@@ -13,7 +13,7 @@ from ...envs.api import TextEnv
 from ...envs.errors import BadValueError, EnvFault
 from ..contracts import Rollout, Start
 from ..forest import Group, Tree
-from .player import Player
+from .player import EpisodeRunner
 from .seeds import seed_at
 
 
@@ -65,33 +65,33 @@ class Demonstrations(Rollout):
                 "recipe that learns from its own episodes."
             ) from error
 
-    async def __call__(self, player: Player, start: Start) -> Group:
+    async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
         """Play the episodes one after the other; each is a tree."""
         try:
-            first = await player.open(start)
+            first = await runner.open(start)
         except EnvFault:
             return Group(start.uid, str(start.task), faults=self.n)
         trees = []
         for i in range(self.n):
-            seat, tree = first.fork(i), Tree()
-            world = text_env(seat.env)
+            handle, tree = first.fork(i), Tree()
+            world = text_env(handle.env)
             policy = world.expert(mistakes=self.mistakes, seed=seed_at(start.seed, i) % 2**32)
             info: Any = world.episode.info({}, {})
             observation = world.episode.observation
-            while not seat.done:
-                action = policy(seat.env, observation, info)
-                answer = await player.act(seat, self._written(player, action))
-                observation, info = answer.observation, answer.info
-                player.append(seat, tree, answer)
+            while not handle.done:
+                action = policy(handle.env, observation, info)
+                result = await runner.act(handle, self._written(runner, action))
+                observation, info = result.observation, result.info
+                runner.append(handle, tree, result)
             trees.append(tree)
         return Group(start.uid, first.task_id, trees)
 
     @staticmethod
-    def _written(player: Player, action: str) -> Completion:
-        ids = player.renderer.write(action)
-        ends = action.endswith(player.sampling.stop) if player.sampling.stop else False
+    def _written(runner: EpisodeRunner, action: str) -> Completion:
+        ids = runner.renderer.write(action)
+        ends = action.endswith(runner.sampling.stop) if runner.sampling.stop else False
         if not ends:
-            ids = [*ids, player.renderer.eos_id]
+            ids = [*ids, runner.renderer.eos_id]
         none = np.zeros(len(ids), np.float32)
         return Completion(
             ids=np.asarray(ids, dtype=np.int64),

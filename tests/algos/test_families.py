@@ -152,8 +152,8 @@ def test_a_rollout_and_a_step_of_every_architecture(
         before = {n: p.detach().clone() for n, p in trainer.learner.policy.named_parameters()}
         rng = np.random.default_rng(0)
         draws = [rng.normal(size=forest.n_act(p)).astype(np.float32) for p in forest]
-        notes = {"ref_logprobs": trainer.learner.ref_logprobs(forest)}
-        metrics = trainer.learner.update(forest, notes, Credits(draws))
+        annotations = {"ref_logprobs": trainer.learner.ref_logprobs(forest)}
+        metrics = trainer.learner.update(forest, annotations, Credits(draws))
         assert metrics["update/grad_norm"] > 0
         moved = {n for n, p in trainer.learner.policy.named_parameters() if (p != before[n]).any()}
         assert moved

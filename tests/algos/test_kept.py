@@ -53,8 +53,8 @@ def test_what_was_written_comes_back(
 ) -> None:
     path = tmp_path_factory.mktemp("kept") / "x.jsonl"
     credits = credits_of(forest)
-    notes = {"values": [np.zeros(forest.n_act(p) + 1, np.float32) for p in forest]}
-    kept = first_groups(forest, notes, credits, len(forest.groups))
+    annotations = {"values": [np.zeros(forest.n_act(p) + 1, np.float32) for p in forest]}
+    kept = first_groups(forest, annotations, credits, len(forest.groups))
     write_dump(path, kept, Scores(), Letters())  # type: ignore[arg-type]
     back = read_dump(path)
     assert plain(back.forest) == plain(forest)

@@ -22,7 +22,7 @@ from turngym.algos.forest_io import load_forest, save_forest
 from turngym.algos.kept import SUFFIX, read_dump
 from turngym.algos.learner import Learner
 from turngym.algos.recipes.ppo import ppo
-from turngym.algos.rollouts import Demonstrations, Player
+from turngym.algos.rollouts import Demonstrations, EpisodeRunner
 from turngym.envs.errors import BadValueError
 
 
@@ -77,8 +77,8 @@ def test_the_player_takes_down_what_a_crawl_found(tiny_model: Path, tmp_path: Pa
     engine: Any = DiceEngine()
     engine.max_context = 100_000
     renderer = make_renderer(load_tokenizer(str(tiny_model)))
-    player = Player(env, engine, renderer, Sampling(max_tokens=64))
-    group = asyncio.run(Demonstrations(n=1)(player, Start("train", 3, 5, "1/0")))
+    runner = EpisodeRunner(env, engine, renderer, Sampling(max_tokens=64))
+    group = asyncio.run(Demonstrations(n=1)(runner, Start("train", 3, 5, "1/0")))
     turns = group.trees[0].turns
     found = [p for t in turns for d in t.account["crawl"]["deeds"] for p in d["found"]]
     assert len(found) == turns[-1].account["crawl"]["queue"] > 0
