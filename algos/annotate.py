@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..envs.errors import BadValueError
+from .checks import check_minimum
 from .contracts import Annotator, Floats, Scorer
 from .forest import Forest, Ids
 
@@ -27,10 +27,7 @@ class OldLogprobs(Annotator):
 
     source: Literal["learner", "sampled"] = "learner"
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """``old_logprobs``."""
-        return frozenset({"old_logprobs"})
+    provides: ClassVar[frozenset[str]] = frozenset({"old_logprobs"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act]`` per path, in nats."""
@@ -43,10 +40,7 @@ class OldLogprobs(Annotator):
 class RefLogprobs(Annotator):
     """Log-probabilities under the frozen reference policy."""
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """``ref_logprobs``."""
-        return frozenset({"ref_logprobs"})
+    provides: ClassVar[frozenset[str]] = frozenset({"ref_logprobs"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act]`` per path, in nats."""
@@ -57,10 +51,7 @@ class RefLogprobs(Annotator):
 class CriticValues(Annotator):
     """The critic's values before each action token, and after the last."""
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """``values``."""
-        return frozenset({"values"})
+    provides: ClassVar[frozenset[str]] = frozenset({"values"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act + 1]`` per path."""
@@ -82,13 +73,9 @@ class SpawnedValues(Annotator):
     most: int = 5
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise BadValueError(f"SpawnedValues.most is {self.most}; expected at least 1.")
+        check_minimum(self, most=1)
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """``spawned_values``."""
-        return frozenset({"spawned_values"})
+    provides: ClassVar[frozenset[str]] = frozenset({"spawned_values"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act]`` per path; 0 where nothing was asked for."""

@@ -71,12 +71,13 @@ class Scorer(Protocol):
 
 
 class Annotator(Protocol):
-    """Adds named per-path arrays before credit is given; a base class."""
+    """Adds named per-path arrays before credit is given; a base class.
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """Names that it adds to the annotations."""
-        ...
+    Attributes:
+        provides: Names that it adds to the annotations.
+    """
+
+    provides: ClassVar[frozenset[str]]
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """Compute the arrays."""

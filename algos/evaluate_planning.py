@@ -19,9 +19,10 @@ import gymnasium as gym
 from ..agents.armap.search import Planned, Planner, Tools, play, started
 from ..agents.endpoint import EndpointError
 from ..agents.scripted import text_env
-from ..envs.errors import BadValueError, EnvFault
+from ..envs.errors import EnvFault
 from ..envs.forking import fork
 from ..envs.record import RecordEpisodes
+from .checks import check_minimum
 from .contracts import Start
 from .evaluate import AGENT_ERROR, ENV_ERROR, UNSCORED, EpisodeScore, EvalSet, Evaluation, Tick
 from .rollouts.player import cut_short
@@ -45,8 +46,7 @@ class Planning:
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.concurrency < 1:
-            raise BadValueError(f"Planning.concurrency is {self.concurrency}; expected at least 1.")
+        check_minimum(self, concurrency=1)
 
     async def evaluate(self, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:
         """Plan and play every task of a set once."""

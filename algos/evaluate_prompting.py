@@ -21,9 +21,10 @@ from ..agents.endpoint import EndpointError
 from ..agents.prompting import Agent, Game, Limits, TextModel
 from ..agents.prompting.game import check_dialect, check_world
 from ..agents.scripted import text_env
-from ..envs.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
+from ..envs.errors import ContextFullError, EnvFault, EpisodeError
 from ..envs.forking import fork
 from ..envs.record import RecordEpisodes
+from .checks import check_minimum
 from .contracts import Start
 from .evaluate import AGENT_ERROR, UNSCORED, EpisodeScore, EvalSet, Evaluation, Tick
 from .rollouts.player import cut_short
@@ -50,8 +51,7 @@ class Prompted:
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.concurrency < 1:
-            raise BadValueError(f"Prompted.concurrency is {self.concurrency}; expected at least 1.")
+        check_minimum(self, concurrency=1)
         check_dialect(self.agent.dialect, self.model)
 
     async def evaluate(self, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:

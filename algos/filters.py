@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..envs.errors import BadValueError
+from .checks import check_minimum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +25,7 @@ class DynamicSampling:
     max_rounds: int = 10
 
     def __post_init__(self) -> None:
-        if self.max_rounds < 1:
-            raise BadValueError(
-                f"DynamicSampling.max_rounds is {self.max_rounds}; expected at least 1."
-            )
+        check_minimum(self, max_rounds=1)
 
     def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
         """Whether a group whose episodes had these returns ``[episodes]`` is trained on."""

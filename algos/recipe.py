@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..envs.errors import BadValueError
 from .annotate import OldLogprobs
+from .checks import check_above_zero, check_minimum, check_weights
 from .contracts import Annotator, Credit, GroupFilter, Loss, Rollout, Shaper, Tracker
 
 _WHO = {
@@ -16,9 +17,6 @@ _WHO = {
     "tracked_values": "Add a tracker such as BetaTracker().",
     "pair": "Use StepPairs() as the credit.",
 }
-
-
-_LEAST = (("warmup_steps", 0), ("epochs", 1), ("minibatches", 1), ("critic_only_steps", 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +47,11 @@ class Optim:
     critic_only_steps: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("lr", "critic_lr", "grad_clip"):
-            if not getattr(self, name) > 0:
-                raise BadValueError(f"Optim.{name} is {getattr(self, name)}; expected above 0.")
-        if not self.weight_decay >= 0:
-            raise BadValueError(f"Optim.weight_decay is {self.weight_decay}; expected 0 or more.")
+        check_above_zero(self, "lr", "critic_lr", "grad_clip")
+        check_weights(self, "weight_decay")
+        check_minimum(self, warmup_steps=0, epochs=1, minibatches=1, critic_only_steps=0)
         if not all(0 <= beta < 1 for beta in self.betas):
             raise BadValueError(f"Optim.betas are {self.betas}; expected two values in [0, 1).")
-        for name, least in _LEAST:
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"Optim.{name} is {getattr(self, name)}; expected at least {least}."
-                )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..envs.errors import BadValueError
+from .checks import check_above_zero, check_choices, check_weights
 from .contracts import Shaper
 from .forest import Forest, Group, Path, Tree, Turn, last_token_reward
 
@@ -43,8 +44,7 @@ class Overlong(Shaper):
             raise BadValueError(
                 f"Overlong: limit {self.limit}, cache {self.cache}; expected 0 < cache <= limit."
             )
-        if not self.factor > 0:
-            raise BadValueError(f"Overlong.factor is {self.factor}; expected above 0.")
+        check_above_zero(self, "factor")
 
     def penalty(self, length: int) -> float:
         """What a path of ``length`` sampled tokens gets."""
@@ -74,8 +74,7 @@ class MultiToolBonus(Shaper):
     def __post_init__(self) -> None:
         if not self.tools:
             raise BadValueError("MultiToolBonus.tools is empty; expected names of tools.")
-        if not 0 < self.bonus < math.inf:
-            raise BadValueError(f"MultiToolBonus.bonus is {self.bonus}; expected above 0.")
+        check_above_zero(self, "bonus")
 
     def __call__(self, forest: Forest) -> Forest:
         """Add the bonus where outcome and return are above 0 and every tool occurs."""
@@ -99,8 +98,7 @@ class InvalidActionPenalty(Shaper):
     coef: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.coef > 0:
-            raise BadValueError(f"InvalidActionPenalty.coef is {self.coef}; expected above 0.")
+        check_above_zero(self, "coef")
 
     def __call__(self, forest: Forest) -> Forest:
         """Take the price off each path's last reward."""
@@ -166,14 +164,9 @@ class VerdictRewards(Shaper):
     reads_verdicts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.at not in ("trajectory", "turns"):
-            raise BadValueError(f"VerdictRewards.at is {self.at!r}; expected trajectory or turns.")
-        if not self.outcome_weight > 0 or self.turn_budget < 0 or self.major_weight < 0:
-            raise BadValueError(
-                f"VerdictRewards: outcome_weight {self.outcome_weight}, turn_budget "
-                f"{self.turn_budget}, major_weight {self.major_weight}; expected the first above "
-                "0 and the others 0 or more."
-            )
+        check_choices(self)
+        check_above_zero(self, "outcome_weight")
+        check_weights(self, "turn_budget", "major_weight")
 
     @property
     def rewards_turns(self) -> bool:

@@ -7,18 +7,7 @@ from typing import Literal
 
 from ..agents.attention import Attention
 from ..agents.render import Style
-from ..envs.errors import BadValueError
-
-_LOWER_BOUNDS = (
-    ("max_tokens", 1),
-    ("eval_every", 0),
-    ("checkpoint_every", 1),
-    ("keep", 1),
-    ("transcripts", 0),
-    ("keep_rollouts", 0),
-    ("max_batch", 1),
-    ("seed", 0),
-)
+from .checks import check_minimum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +60,5 @@ class TrainSettings:
     render: Style = "auto"
 
     def __post_init__(self) -> None:
-        for name, low in _LOWER_BOUNDS:
-            if getattr(self, name) < low:
-                raise BadValueError(
-                    f"training: {name} is {getattr(self, name)}; expected at least {low}."
-                )
+        check_minimum(self, max_tokens=1, eval_every=0, checkpoint_every=1, keep=1, transcripts=0)
+        check_minimum(self, keep_rollouts=0, max_batch=1, seed=0)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...envs.errors import BadValueError
+from ..checks import check_choices, check_shares, check_weights
 from ..contracts import Annotations, Credit, Credits, Floats
 from ..forest import Forest
-from .checks import check_choices, check_shares, check_values, check_weights
 from .penalty import KlKind, kl_price
 
 Doubles = npt.NDArray[np.float64]
@@ -99,6 +100,19 @@ class Gae(Credit):
         if not self.bootstrap or status in ("solved", "failed"):
             values[-1] = 0.0
         return values
+
+
+def check_values(rule: object, values: Floats, n_act: int) -> None:
+    """Refuse critic values that do not fit a path of ``n_act`` action tokens.
+
+    Raises:
+        BadValueError: The shape is another one.
+    """
+    if values.shape != (n_act + 1,):
+        raise BadValueError(
+            f"{type(rule).__name__}: values have shape {values.shape}; expected ({n_act + 1},), "
+            "one before each action token and one after the last."
+        )
 
 
 def whitened(rows: Sequence[Doubles], eps: float = 1e-8) -> list[Doubles]:

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError
+from ..checks import check_above_zero, check_choices, check_weights
 from ..contracts import Annotations, Credit, Credits, Floats
 from ..forest import Forest
-from .checks import check_above_zero, check_choices, check_weights
 from .penalty import KlKind, kl_price
 
 Returns = npt.NDArray[np.float64]

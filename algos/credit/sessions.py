@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError
+from ..checks import check_choices, check_shares, check_weights
 from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest, Turn
-from .checks import check_choices, check_shares, check_values, check_weights
-from .gae import Doubles, fit_of, whitened
+from .gae import Doubles, check_values, fit_of, whitened
 
 KlMode = Literal["in_sum", "current", "v1_literal"]
 

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ...envs.errors import BadValueError
+from ..checks import check_choices
 from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
-from .checks import check_choices
 from .group import GroupCredit
 from .tree import TreeCredit
 

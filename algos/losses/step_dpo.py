@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch.nn.functional import softplus
 
-from ...envs.errors import BadValueError
+from ..checks import check_above_zero
 from ..contracts import Loss, LossBatch, LossOut
 
 
@@ -38,8 +37,7 @@ class StepDpoLoss(Loss):
     reference: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise BadValueError(f"StepDpoLoss.beta is {self.beta}; expected a value above 0.")
+        check_above_zero(self, "beta")
 
     @property
     def needs(self) -> frozenset[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ...envs.errors import BadValueError
+from ..checks import check_above_zero
 from ..contracts import Loss, LossBatch, LossOut
 from .policy import PolicyLoss
 
@@ -28,8 +29,7 @@ class ValueLoss(Loss):
     clip: float | None = 0.5
 
     def __post_init__(self) -> None:
-        if not self.coef > 0:
-            raise BadValueError(f"ValueLoss.coef is {self.coef}; expected a value above 0.")
+        check_above_zero(self, "coef")
         if self.clip is not None and not self.clip > 0:
             raise BadValueError(f"ValueLoss.clip is {self.clip}; expected above 0, or none.")
 

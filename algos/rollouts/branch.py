@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError, EnvFault
+from ..checks import check_minimum
 from ..contracts import Rollout, Start
 from ..forest import Group, Tree
 from .meter import GroupBudget, Line, finished, kept
@@ -68,11 +69,7 @@ class Branch(Rollout):
     limit_calls: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("initial", 1), ("beam", 1), ("probe_tokens", 1)):
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"Branch.{name} is {getattr(self, name)}; expected at least {least}."
-                )
+        check_minimum(self, initial=1, beam=1, probe_tokens=1)
         if self.budget < self.initial:
             raise BadValueError(
                 f"Branch.budget is {self.budget} with initial {self.initial}; expected at least "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from ...envs.errors import BadValueError, EnvFault
+from ...envs.errors import EnvFault
+from ..checks import check_minimum
 from ..contracts import Rollout, Start
 from ..forest import Group, Tree
 from .meter import GroupBudget, Line, finished, kept, play_lines
@@ -31,8 +32,7 @@ class Chains(Rollout):
     limit_calls: int | None = None
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise BadValueError(f"Chains.n is {self.n}; expected at least 1.")
+        check_minimum(self, n=1)
         GroupBudget(self.limit_tokens, self.limit_calls)
 
     @property

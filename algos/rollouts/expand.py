@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...envs.errors import BadValueError, EnvFault
+from ..checks import check_choices, check_minimum
 from ..contracts import Rollout, Start
 from ..forest import Edge, Group, Tree, Turn
 from .meter import GroupBudget, Line, finished, kept, play_lines
@@ -58,20 +59,13 @@ class Expand(Rollout):
     limit_calls: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("trees", 1), ("nodes", 0), ("rounds", 0)):
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"Expand.{name} is {getattr(self, name)}; expected at least {least}."
-                )
+        check_minimum(self, trees=1, nodes=0, rounds=0)
+        check_choices(self)
         most = 1 + self.nodes * self.rounds
         if self.keep is not None and not 1 <= self.keep <= most:
             raise BadValueError(
                 f"Expand.keep is {self.keep}; expected 1 to {most}: a tree has 1 + nodes * rounds "
                 "endings."
-            )
-        if self.granularity not in ("step", "sentence", "tokens"):
-            raise BadValueError(
-                f"Expand.granularity is {self.granularity!r}; expected step, sentence or tokens."
             )
         if self.span is not None and (self.granularity != "tokens" or self.span < 1):
             raise BadValueError(

@@ -12,7 +12,8 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from ...envs.as_sessions import AsSessions
-from ...envs.errors import BadValueError, EnvFault, UnknownNameError
+from ...envs.errors import EnvFault, UnknownNameError
+from ..checks import check_minimum
 from ..contracts import Rollout, Start
 from ..forest import Edge, Group, Tree
 from .meter import GroupBudget, only
@@ -70,11 +71,7 @@ class Sessions(Rollout):
     limit_calls: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("n", 1), ("per_layer", 0), ("layers", 0), ("window", 1), ("carry", 1)):
-            if not least <= getattr(self, name) < math.inf:
-                raise BadValueError(
-                    f"Sessions.{name} is {getattr(self, name)}; expected at least {least}."
-                )
+        check_minimum(self, n=1, per_layer=0, layers=0, window=1, carry=1)
         for name, known in (("queue", QUEUES), ("sampler", SAMPLERS)):
             if getattr(self, name) not in known:
                 raise UnknownNameError(name, getattr(self, name), known, "Sessions")
