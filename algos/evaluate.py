@@ -7,9 +7,11 @@ in no mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -18,6 +20,7 @@ from ..agents.scripted import run_episode, text_env
 from ..envs.api import Policy, TextEnv
 from ..envs.errors import BadValueError, EnvFault, UnknownNameError
 from ..envs.forking import fork
+from ..envs.record import RecordEpisodes
 from ..envs.tasks import split_size
 from .contracts import Start
 from .forest import Tree
@@ -316,6 +319,42 @@ async def evaluate_model(
     done = count(1)
     groups = await runner.groups(Chains(n=1), what.starts(), lambda: tick(next(done)))
     return what.evaluation([_score_of(g.task_id, g.trees[0] if g.trees else None) for g in groups])
+
+
+async def evaluate_side_by_side(
+    what: EvalSet,
+    play: Callable[[Start, int], Awaitable[EpisodeScore]],
+    concurrency: int,
+    tick: Tick,
+) -> Evaluation:
+    """Play every task once, at most ``concurrency`` episodes at a time.
+
+    Args:
+        what: The tasks.
+        play: Plays one episode from its start and its place in the set.
+        concurrency: Maximum number of episodes at a time.
+        tick: Called with the number of finished episodes.
+    """
+    slots = asyncio.Semaphore(concurrency)
+    done = count(1)
+
+    async def one(start: Start, place: int) -> EpisodeScore:
+        async with slots:
+            score = await play(start, place)
+        tick(next(done))
+        return score
+
+    starts = enumerate(what.starts())
+    return what.evaluation(await asyncio.gather(*(one(start, i) for i, start in starts)))
+
+
+def recorded(what: EvalSet, folder: Path | None) -> gym.Env[Any, Any]:
+    """Return the set's environment, writing transcripts anew into ``folder`` if there is one."""
+    if folder is None:
+        return what.env
+    lines = folder / f"{what.name}.jsonl"
+    lines.unlink(missing_ok=True)
+    return RecordEpisodes(fork(what.env), lines)
 
 
 def evaluate_policy(

@@ -161,6 +161,6 @@ def test_an_interrupt_of_one_process_is_not_held_back() -> None:
 def test_a_second_signal_is_not_held() -> None:
     with noted_interrupts() as noted:
         signal.raise_signal(signal.SIGINT)
-        assert noted.came
+        assert noted.raised
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
