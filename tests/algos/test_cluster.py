@@ -15,8 +15,7 @@ import torch
 from turngym.agents.engine import EngineStats
 from turngym.algos.cluster import RayRollouts
 from turngym.algos.cluster.engine import RemoteEngine
-from turngym.algos.cluster.pool import ActorPool
-from turngym.algos.cluster.seat import MOST_DEATHS
+from turngym.algos.cluster.pool import MOST_DEATHS, ActorPool
 from turngym.algos.cluster.work import PlayedGroup, Work, pack_weights, unpack_weights
 from turngym.algos.contracts import Start
 from turngym.algos.forest import Group
