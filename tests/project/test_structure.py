@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "benchmarks": {"envs", "agents", "algos", "leaderboard", "benchmarks"},
 }
 NEVER = {"envs": {"torch", "transformers", "faiss", "vllm"}, "leaderboard": {"torch", "vllm"}}
-MAX_LINES = 400
+MAX_LINES = 600
 
 
 def sources(folder: str) -> list[Path]:
