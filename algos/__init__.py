@@ -1,6 +1,6 @@
 """How experience becomes weights: rollout x credit x loss, the learner, the training loop.
 
-A run takes three lines; the same call again goes on with an interrupted one:
+A run takes three lines; the same call again resumes an interrupted one:
 
     from turngym.algos import train_on
 

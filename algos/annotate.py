@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..envs.errors import BadValueError
-from .contracts import Floats, Scorer
+from .checks import check_minimum
+from .contracts import Annotator, Floats, Scorer
 from .forest import Forest, Ids
 
 
 @dataclass(frozen=True, kw_only=True)
-class OldLogprobs:
+class OldLogprobs(Annotator):
     """The base of the importance ratio: the policy at the start of this optimisation.
 
     A recipe may leave it out: the learner then computes them by itself where more than one
@@ -27,10 +27,7 @@ class OldLogprobs:
 
     source: Literal["learner", "sampled"] = "learner"
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """``old_logprobs``."""
-        return frozenset({"old_logprobs"})
+    provides: ClassVar[frozenset[str]] = frozenset({"old_logprobs"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act]`` per path, in nats."""
@@ -40,13 +37,10 @@ class OldLogprobs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefLogprobs:
+class RefLogprobs(Annotator):
     """Log-probabilities under the frozen reference policy."""
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """``ref_logprobs``."""
-        return frozenset({"ref_logprobs"})
+    provides: ClassVar[frozenset[str]] = frozenset({"ref_logprobs"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act]`` per path, in nats."""
@@ -54,13 +48,10 @@ class RefLogprobs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriticValues:
+class CriticValues(Annotator):
     """The critic's values before each action token, and after the last."""
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """``values``."""
-        return frozenset({"values"})
+    provides: ClassVar[frozenset[str]] = frozenset({"values"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act + 1]`` per path."""
@@ -68,7 +59,7 @@ class CriticValues:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpawnedValues:
+class SpawnedValues(Annotator):
     """The critic's values of the sessions that each turn asked for, summed on its last token.
 
     ``sum_j V(S_{q + p_j})`` of PaSa's equation 3 (arXiv 2501.10120, section 4.3). Sessions that
@@ -82,13 +73,9 @@ class SpawnedValues:
     most: int = 5
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise BadValueError(f"SpawnedValues.most is {self.most}; expected at least 1.")
+        check_minimum(self, most=1)
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """``spawned_values``."""
-        return frozenset({"spawned_values"})
+    provides: ClassVar[frozenset[str]] = frozenset({"spawned_values"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """``[n_act]`` per path; 0 where nothing was asked for."""

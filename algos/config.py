@@ -6,15 +6,13 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium as gym
 
 from ..agents.adapters import LoraSettings
-from ..agents.attention import Attention
-from ..agents.engine_setup import EngineSettings
-from ..agents.render import Style
 from ..envs.digest import digest_of
 from ..envs.errors import BadValueError
 from ..envs.registry import find_world
@@ -22,6 +20,7 @@ from .evaluate import EvalSet
 from .importance import check_importance
 from .learner_settings import LearnerSettings
 from .recipe import Recipe
+from .train_settings import TrainSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +44,19 @@ class EnvConfig:
         find_world(self.id)
         return gym.make(self.id, **self.settings)
 
+    @cached_property
+    def prototype(self) -> gym.Env[str, str]:
+        """The environment, made once; episodes play in forks of it.
+
+        Raises:
+            UnknownNameError: No such environment or setting; names the nearest.
+        """
+        return self.make()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the name and the settings: another process makes its own environment."""
+        return {"id": self.id, "settings": self.settings}
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvalConfig:
@@ -64,7 +76,7 @@ class EvalConfig:
 
     def make(self) -> EvalSet:
         """Make the environment and check that the split exists."""
-        return EvalSet(name=self.name, env=self.env.make(), split=self.split, n=self.n)
+        return EvalSet(name=self.name, env=self.env.prototype, split=self.split, n=self.n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +119,8 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig(EngineSettings):
-    """A training run; what samples its actions are the inherited settings.
+class TrainConfig(TrainSettings):
+    """A training run.
 
     Attributes:
         env: Where the policy is trained.
@@ -116,29 +128,8 @@ class TrainConfig(EngineSettings):
         recipe: The algorithm.
         budget: When to stop.
         evals: Evaluated before, while and after.
-        split: Split of the training tasks.
-        seed: Of everything: tasks, episodes, sampling, order of mini batches.
-        max_tokens: Most tokens of one action.
-        eval_every: Training steps between evaluations; 0 evaluates before and after only.
-        eval_temperature: Of sampling in evaluations; 0 is greedy.
-        checkpoint_every: Training steps between checkpoints.
-        keep: Checkpoints that are kept.
-        transcripts: Episodes per evaluation that are written out as text.
-        keep_rollouts: Groups of the first step, and of each step with a checkpoint, that are
-            written with every number per token; 0 for none.
-        max_lag: Play while the learner trains, with weights that are so many updates old (1 hides
-            playing behind training); 0 plays in a thread, but in turn. None plays and trains in
-            turn. From 1 up, a CPU's rounding may depend on what runs at the same time.
-        importance_cap: Multiply each token's gradient by ``min(importance_cap, learner / engine)``
-            of its probabilities, against lag and the engine's rounding (2 is usual); None leaves
-            it alone.
         learner: How the learner computes.
-        weights: Number format of the weights. With ``"bfloat16"`` the optimiser keeps a float32
-            copy of those that learn.
-        attention: Implementation of attention; what cannot be had falls back, and is told.
         lora: Train adapters instead of the weights; None trains all weights.
-        render: How text becomes tokens, see :func:`turngym.agents.render.make_renderer`; kept
-            with the checkpoints.
     """
 
     env: EnvConfig
@@ -146,38 +137,11 @@ class TrainConfig(EngineSettings):
     recipe: Recipe
     budget: Budget
     evals: tuple[EvalConfig, ...] = ()
-    split: str = "train"
-    seed: int = 0
-    max_tokens: int = 64
-    eval_every: int = 10
-    eval_temperature: float = 0.0
-    checkpoint_every: int = 10
-    keep: int = 2
-    transcripts: int = 8
-    keep_rollouts: int = 2
-    max_lag: int | None = None
-    importance_cap: float | None = None
     learner: LearnerSettings = field(default_factory=LearnerSettings)
-    weights: Literal["float32", "bfloat16"] = "float32"
-    attention: Attention = "auto"
     lora: LoraSettings | None = None
-    render: Style = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (
-            ("max_tokens", 1),
-            ("eval_every", 0),
-            ("checkpoint_every", 1),
-            ("keep", 1),
-            ("transcripts", 0),
-            ("keep_rollouts", 0),
-            ("seed", 0),
-        ):
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"training: {name} is {getattr(self, name)}; expected at least {least}."
-                )
         self._check_lag()
         check_importance(self.recipe, self.importance_cap)
         if self.max_lag and self.recipe.tracker is not None:

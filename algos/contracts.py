@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ..envs.api import TextEnv
 from .forest import Forest, Group, Ids
 
 if TYPE_CHECKING:
     import torch
 
 Floats = npt.NDArray[np.float32]
-Notes = Mapping[str, Sequence[Floats]]
+Annotations = Mapping[str, Sequence[Floats]]
 """Annotations per path: ``old_logprobs`` and ``ref_logprobs`` ``[n_act]``; ``values``
 ``[n_act + 1]``: the critic's value of the state before each action token, then of the state after
 the last one (what a truncated path bootstraps from); ``spawned_values`` ``[n_act]``: on each turn's
@@ -61,7 +62,7 @@ class Scorer(Protocol):
         ...
 
     def values(self, forest: Forest) -> list[Floats]:
-        """Critic values ``[n_act + 1]`` per path, see :data:`Notes`."""
+        """Critic values ``[n_act + 1]`` per path, see :data:`Annotations`."""
         ...
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
@@ -70,12 +71,13 @@ class Scorer(Protocol):
 
 
 class Annotator(Protocol):
-    """Adds named per-path arrays before credit is given."""
+    """Adds named per-path arrays before credit is given; a base class.
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """Names that it adds to the notes."""
-        ...
+    Attributes:
+        provides: Names that it adds to the annotations.
+    """
+
+    provides: ClassVar[frozenset[str]]
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """Compute the arrays."""
@@ -83,29 +85,37 @@ class Annotator(Protocol):
 
 
 class Credit(Protocol):
-    """Turns a forest into one number per action token of each path.
+    """Turns a forest into one number per action token of each path; a base class.
 
-    A rule that compares the sides of forks, and gives only 0 where trees never fork, says so by an
-    attribute ``needs_forks`` that is True; one that reads nothing but the return of a whole path by
-    ``whole_returns``, and one that tells turns apart by their rewards by ``needs_turn_rewards``.
+    Attributes:
+        whole_returns: Reads nothing but the return of a whole path.
+        needs_turn_rewards: Tells turns apart by their rewards.
     """
+
+    whole_returns: ClassVar[bool] = False
+    needs_turn_rewards: ClassVar[bool] = False
 
     @property
     def needs(self) -> frozenset[str]:
-        """Names that must be in the notes."""
-        ...
+        """Names that must be among the annotations."""
+        return frozenset()
 
     @property
     def provides(self) -> frozenset[str]:
         """Streams for the loss: ``value_targets`` with a critic, names of ``Credits.extra``."""
-        ...
+        return frozenset()
 
     @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """Paths a group must have before any of them can get a credit other than 0."""
-        ...
+        return 1
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    @property
+    def needs_forks(self) -> bool:
+        """Compares the sides of forks, and gives only 0 where trees never fork."""
+        return False
+
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Compute advantages (and value targets)."""
         ...
 
@@ -174,12 +184,18 @@ class LossOut:
 
 
 class Loss(Protocol):
-    """Written as in the papers, on plain rows."""
+    """Written as in the papers, on plain rows; a base class.
+
+    Attributes:
+        whole_trees: Compares paths of one tree, which must be in one micro batch.
+    """
+
+    whole_trees: ClassVar[bool] = False
 
     @property
     def needs(self) -> frozenset[str]:
         """Streams that it reads from ``batch.extra``."""
-        ...
+        return frozenset()
 
     def __call__(self, batch: LossBatch) -> LossOut:
         """Loss of one micro batch."""
@@ -187,7 +203,20 @@ class Loss(Protocol):
 
 
 class Shaper(Protocol):
-    """Changes rewards or verdicts before credit is given; nothing else."""
+    """Changes rewards or verdicts before credit is given, nothing else; a base class.
+
+    Attributes:
+        judges: Sets verdicts.
+        reads_verdicts: Turns verdicts into rewards.
+    """
+
+    judges: ClassVar[bool] = False
+    reads_verdicts: ClassVar[bool] = False
+
+    @property
+    def rewards_turns(self) -> bool | None:
+        """True when it rewards each turn, False the end alone, None when it places nothing."""
+        return None
 
     def __call__(self, forest: Forest) -> Forest:
         """A forest of the same shape and order."""
@@ -199,7 +228,7 @@ class GroupFilter(Protocol):
 
     @property
     def max_rounds(self) -> int:
-        """Most rounds of playing per step; then the step goes on with what it has."""
+        """Maximum rounds of playing per step; then the step uses what it has."""
         ...
 
     def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
@@ -212,63 +241,71 @@ class Tracker(Protocol):
 
     @property
     def provides(self) -> frozenset[str]:
-        """Names that its memory adds to the notes."""
+        """Names that its memory adds to the annotations."""
         ...
 
     def start(
         self, seed: int, split: str, size: int | None, reward_range: tuple[float, float]
-    ) -> Memory:
+    ) -> TaskSource:
         """Empty memory for a split of ``size`` tasks (None: endless) and returns in this range."""
         ...
 
 
-class Memory(Protocol):
-    """The state of a :class:`Tracker` in one run."""
+class TaskSource(Protocol):
+    """The tasks of one run's training steps, and what is remembered about them; a base class."""
 
     @property
     def first_episodes(self) -> Sequence[Start]:
         """Episodes to play (one path each) and hand to :meth:`score_first` before step 1."""
-        ...
+        return ()
 
     def score_first(self, forest: Forest) -> None:
         """Take in episodes of :attr:`first_episodes`, part after part."""
+
+    def starts(self, step: int, count: int, extra_round: int = 0) -> list[Start]:
+        """Return the tasks of a training step, or of a further round of it."""
         ...
 
-    def starts(self, step: int, count: int) -> list[Start]:
-        """The tasks of a training step, instead of the plain order."""
-        ...
+    def annotations(self, forest: Forest) -> dict[str, list[Floats]]:  # noqa: ARG002 - a default
+        """Return per-path arrays from before this step."""
+        return {}
 
-    def notes(self, forest: Forest) -> dict[str, list[Floats]]:
-        """Per-path arrays from before this step."""
-        ...
-
-    def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:
+    def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:  # noqa: ARG002 - a default
         """Take in a step's episodes, after the update; returns metrics (without a stage)."""
-        ...
+        return {}
 
     def state(self) -> dict[str, Any]:
-        """All of it as JSON data, for the checkpoint."""
-        ...
+        """Return all of it as JSON data for the checkpoint; empty when nothing is remembered."""
+        return {}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take up :meth:`state`."""
-        ...
+        """Restore :meth:`state`."""
 
 
 class Rollout(Protocol):
-    """Grows a group from one task: decides only where the next turn hangs.
+    """Grows a group from one task: decides only where the next turn hangs; a base class.
 
-    One whose trees never fork says so by an attribute ``forks`` that is False, one whose actions
-    are not the policy's own by ``samples``.
+    Attributes:
+        samples: The actions are the policy's own.
     """
+
+    samples: ClassVar[bool] = True
+
+    @property
+    def forks(self) -> bool:
+        """Trees may fork."""
+        return True
+
+    def check(self, world: TextEnv[Any, Any]) -> None:
+        """Refuse an environment that this cannot play in."""
 
     @property
     def max_paths(self) -> int:
-        """Most paths that a group of one session can have."""
+        """Maximum number of paths of a group of one session."""
         ...
 
-    async def __call__(self, player: Player, start: Start) -> Group:
-        """Play until the rollout's budget is used."""
+    async def __call__(self, runner: Any, start: Start) -> Group:
+        """Play with a :class:`~turngym.algos.rollouts.EpisodeRunner` until the budget is used."""
         ...
 
 
@@ -287,7 +324,3 @@ class Start:
     task: int | str
     seed: int
     uid: str
-
-
-if TYPE_CHECKING:
-    from .rollouts.player import Player

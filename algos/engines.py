@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 
@@ -11,15 +11,23 @@ from ..agents.engine import Sampling, TrainingEngine
 from ..agents.engine_setup import build_engine
 from ..agents.render import Renderer
 from ..envs.errors import BadValueError
-from .cluster.engine import RemoteEngine, RemotePlayer
 from .config import TrainConfig
-from .distributed.players import RankPlayer
+from .distributed.players import RankRunner
 from .distributed.ranks import Ranks
 from .evaluate import EvalSet
-from .rollouts import Player
+from .rollouts import EpisodeRunner
 
 EngineMaker = Callable[[TrainConfig, Any, Any], TrainingEngine]
 """Makes an engine from the run, the learner's model and its tokenizer."""
+
+
+@runtime_checkable
+class GroupEngine(Protocol):
+    """An engine that has whole groups played elsewhere, as by the actors of a Ray cluster."""
+
+    def make_runner(self, eval_set: str, env: gym.Env[Any, Any], *given: Any) -> EpisodeRunner:
+        """Return who plays; an empty ``eval_set`` means training, ``given`` is EpisodeRunner's."""
+        ...
 
 
 def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEngine:
@@ -37,14 +45,14 @@ def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEng
     return build_engine(config.model, tokenizer, config, learner=policy)
 
 
-def make_player(
+def make_runner(
     config: TrainConfig,
     engine: TrainingEngine,
     renderer: Renderer,
     env: gym.Env[Any, Any],
     what: EvalSet | None,
     ranks: Ranks,
-) -> Player:
+) -> EpisodeRunner:
     """Who plays a run's training groups, or the episodes of an evaluation set.
 
     Args:
@@ -58,9 +66,9 @@ def make_player(
     temperature = config.recipe.temperature if what is None else config.eval_temperature
     sampling = Sampling(max_tokens=config.max_tokens, temperature=temperature)
     given = env if what is None else what.env, engine, renderer, sampling, config.max_context
-    if isinstance(engine, RemoteEngine):
-        return RemotePlayer("" if what is None else what.name, engine, given[0], *given[2:])
-    return Player(*given) if ranks.alone else RankPlayer(ranks.player, *given)
+    if isinstance(engine, GroupEngine):
+        return engine.make_runner("" if what is None else what.name, given[0], *given[2:])
+    return EpisodeRunner(*given) if ranks.alone else RankRunner(ranks.runner, *given)
 
 
 def check_overlap(engine: TrainingEngine, max_lag: int | None) -> None:

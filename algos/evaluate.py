@@ -7,9 +7,11 @@ in no mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -18,16 +20,17 @@ from ..agents.scripted import run_episode, text_env
 from ..envs.api import Policy, TextEnv
 from ..envs.errors import BadValueError, EnvFault, UnknownNameError
 from ..envs.forking import fork
+from ..envs.record import RecordEpisodes
 from ..envs.tasks import split_size
 from ..envs.utils.statistics import Estimate, estimate, estimate_of_means
 from .contracts import Start
 from .forest import Tree
 from .result import SetScore
-from .rollout_stats import said
+from .rollout_stats import response_metrics
 from .rollouts import Chains, seed_at
 
 if TYPE_CHECKING:
-    from .rollouts import Player
+    from .rollouts import EpisodeRunner
 
 MEAN = "mean of sets"
 """Name of the mean over evaluation sets or data sets."""
@@ -165,7 +168,7 @@ class Evaluation:
         """Share of solved episodes."""
         return estimate([float(e.status == "solved") for e in self.scored])
 
-    def told(self, step: int) -> str:
+    def summary_line(self, step: int) -> str:
         """One line about an evaluation after a training step."""
         if not self.scored:
             return f"step {step}: {self.name} has no score: all {self.errors} episodes broke"
@@ -303,17 +306,55 @@ def _row(score: SetScore, tokens: float) -> dict[str, float]:
     return {f"eval/{score.name}/{key}": value for key, value in row.items()}
 
 
-async def evaluate_model(player: Player, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:
+async def evaluate_model(
+    runner: EpisodeRunner, what: EvalSet, tick: Tick = lambda _: None
+) -> Evaluation:
     """Play every task once with a language model; all episodes run concurrently.
 
     Args:
-        player: Holds engine, renderer and sampling; its environment is replaced by the set's.
+        runner: Holds engine, renderer and sampling; its environment is replaced by the set's.
         what: The tasks.
         tick: Called with the number of finished episodes.
     """
     done = count(1)
-    groups = await player.groups(Chains(n=1), what.starts(), lambda: tick(next(done)))
+    groups = await runner.groups(Chains(n=1), what.starts(), lambda: tick(next(done)))
     return what.evaluation([_score_of(g.task_id, g.trees[0] if g.trees else None) for g in groups])
+
+
+async def evaluate_side_by_side(
+    what: EvalSet,
+    play: Callable[[Start, int], Awaitable[EpisodeScore]],
+    concurrency: int,
+    tick: Tick,
+) -> Evaluation:
+    """Play every task once, at most ``concurrency`` episodes at a time.
+
+    Args:
+        what: The tasks.
+        play: Plays one episode from its start and its place in the set.
+        concurrency: Maximum number of episodes at a time.
+        tick: Called with the number of finished episodes.
+    """
+    slots = asyncio.Semaphore(concurrency)
+    done = count(1)
+
+    async def one(start: Start, place: int) -> EpisodeScore:
+        async with slots:
+            score = await play(start, place)
+        tick(next(done))
+        return score
+
+    starts = enumerate(what.starts())
+    return what.evaluation(await asyncio.gather(*(one(start, i) for i, start in starts)))
+
+
+def recorded(what: EvalSet, folder: Path | None) -> gym.Env[Any, Any]:
+    """Return the set's environment, writing transcripts anew into ``folder`` if there is one."""
+    if folder is None:
+        return what.env
+    lines = folder / f"{what.name}.jsonl"
+    lines.unlink(missing_ok=True)
+    return RecordEpisodes(fork(what.env), lines)
 
 
 def evaluate_policy(
@@ -360,7 +401,7 @@ def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
         status=last.status,
         return_=sum(t.reward for t in tree.turns),
         tokens=sum(len(t.act_ids) for t in tree.turns),
-        metrics=said(tree.turns) | dict(last.metrics) if last.metrics else {},
+        metrics=response_metrics(tree.turns) | dict(last.metrics) if last.metrics else {},
         tree=tree,
         context_full=last.overflow,
     )

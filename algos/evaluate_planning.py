@@ -8,7 +8,6 @@ context is ``truncated``, which counts as failed.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,21 @@ import gymnasium as gym
 from ..agents.armap.search import Planned, Planner, Tools, play, started
 from ..agents.endpoint import EndpointError
 from ..agents.scripted import text_env
-from ..envs.errors import BadValueError, EnvFault
+from ..envs.errors import EnvFault
 from ..envs.forking import fork
-from ..envs.record import RecordEpisodes
+from .checks import check_minimum
 from .contracts import Start
-from .evaluate import AGENT_ERROR, ENV_ERROR, UNSCORED, EpisodeScore, EvalSet, Evaluation, Tick
+from .evaluate import (
+    AGENT_ERROR,
+    ENV_ERROR,
+    UNSCORED,
+    EpisodeScore,
+    EvalSet,
+    Evaluation,
+    Tick,
+    evaluate_side_by_side,
+    recorded,
+)
 from .rollouts.player import cut_short
 
 
@@ -45,28 +54,13 @@ class Planning:
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.concurrency < 1:
-            raise BadValueError(f"Planning.concurrency is {self.concurrency}; expected at least 1.")
+        check_minimum(self, concurrency=1)
 
     async def evaluate(self, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:
         """Plan and play every task of a set once."""
-        stage: gym.Env[Any, Any] = what.env
-        if self.folder is not None:
-            lines = self.folder / f"{what.name}.jsonl"
-            lines.unlink(missing_ok=True)
-            stage = RecordEpisodes(fork(stage), lines)
-        seats = asyncio.Semaphore(self.concurrency)
-        done = 0
-
-        async def one(start: Start) -> EpisodeScore:
-            nonlocal done
-            async with seats:
-                score = await self._episode(fork(what.env), fork(stage), start)
-            done += 1
-            tick(done)
-            return score
-
-        return what.evaluation(await asyncio.gather(*(one(start) for start in what.starts())))
+        stage = recorded(what, self.folder)
+        play = lambda start, _: self._episode(fork(what.env), fork(stage), start)  # noqa: E731
+        return await evaluate_side_by_side(what, play, self.concurrency, tick)
 
     async def _episode(
         self, copy: gym.Env[Any, Any], stage: gym.Env[Any, Any], start: Start

@@ -8,7 +8,6 @@ agent's own limit. Any other error ends the evaluation.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,11 +20,20 @@ from ..agents.endpoint import EndpointError
 from ..agents.prompting import Agent, Game, Limits, TextModel
 from ..agents.prompting.game import check_dialect, check_world
 from ..agents.scripted import text_env
-from ..envs.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
+from ..envs.errors import ContextFullError, EnvFault, EpisodeError
 from ..envs.forking import fork
-from ..envs.record import RecordEpisodes
+from .checks import check_minimum
 from .contracts import Start
-from .evaluate import AGENT_ERROR, UNSCORED, EpisodeScore, EvalSet, Evaluation, Tick
+from .evaluate import (
+    AGENT_ERROR,
+    UNSCORED,
+    EpisodeScore,
+    EvalSet,
+    Evaluation,
+    Tick,
+    evaluate_side_by_side,
+    recorded,
+)
 from .rollouts.player import cut_short
 
 
@@ -50,8 +58,7 @@ class Prompted:
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.concurrency < 1:
-            raise BadValueError(f"Prompted.concurrency is {self.concurrency}; expected at least 1.")
+        check_minimum(self, concurrency=1)
         check_dialect(self.agent.dialect, self.model)
 
     async def evaluate(self, what: EvalSet, tick: Tick = lambda _: None) -> Evaluation:
@@ -63,27 +70,12 @@ class Prompted:
             EpisodeError: The agent stopped before an episode's end.
         """
         check_world(what.env)
-        env = what.env
-        if self.folder is not None:
-            lines = self.folder / f"{what.name}.jsonl"
-            lines.unlink(missing_ok=True)
-            env = RecordEpisodes(fork(env), lines)
-        seats = asyncio.Semaphore(self.concurrency)
-        done = 0
-
-        async def one(start: Start, place: int) -> EpisodeScore:
-            nonlocal done
-            async with seats:
-                score = await self._episode(env, start, what.name, place)
-            done += 1
-            tick(done)
-            return score
-
+        env = recorded(what, self.folder)
+        play = lambda start, place: self._episode(env, start, what.name, place)  # noqa: E731
         try:
-            episodes = await asyncio.gather(*(one(s, i) for i, s in enumerate(what.starts())))
+            return await evaluate_side_by_side(what, play, self.concurrency, tick)
         finally:
             await self.model.close()
-        return what.evaluation(episodes)
 
     async def _episode(
         self, prototype: gym.Env[Any, Any], start: Start, name: str, place: int

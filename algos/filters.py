@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..envs.errors import BadValueError
+from .checks import check_minimum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,16 +19,13 @@ class DynamicSampling:
     its number.
 
     Attributes:
-        max_rounds: Most rounds of playing per step; the step then goes on with what it has.
+        max_rounds: Maximum rounds of playing per step; the step then uses what it has.
     """
 
     max_rounds: int = 10
 
     def __post_init__(self) -> None:
-        if self.max_rounds < 1:
-            raise BadValueError(
-                f"DynamicSampling.max_rounds is {self.max_rounds}; expected at least 1."
-            )
+        check_minimum(self, max_rounds=1)
 
     def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
         """Whether a group whose episodes had these returns ``[episodes]`` is trained on."""

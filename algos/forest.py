@@ -51,7 +51,7 @@ class Turn:
         reward_terms: Named parts of the reward, in the environment's order.
         metrics: The environment's measures of the finished episode, on its last turn.
         stop: Why sampling ended ("stop", "eos", "length").
-        overflow: True when not the world but the player ended the episode, as truncated: what
+        overflow: True when not the world but the runner ended the episode, as truncated: what
             came next left no room for a single action token in the context.
         partial: True for the first part of an action that was cut so that it can fork inside: the
             turn that continues it has no observation and goes on with the same action. Nothing was

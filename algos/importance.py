@@ -32,12 +32,12 @@ def check_importance(recipe: Recipe, cap: float | None) -> None:
     """
     if cap is None:
         return
-    if not getattr(recipe.rollout, "samples", True):
+    if not recipe.rollout.samples:
         raise BadValueError(
             f"recipe {recipe.name!r}: importance_cap is {cap}, but {recipe.rollout} samples "
             "nothing: there is no engine's log-probability to weigh against. Leave it out."
         )
-    if getattr(recipe.loss, "joint", False):
+    if recipe.loss.whole_trees:
         raise BadValueError(
             f"recipe {recipe.name!r}: importance_cap is {cap}, but {type(recipe.loss).__name__} "
             "compares paths and is not linear in the advantage. Leave it out."

@@ -15,11 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from ..agents.endpoint import Endpoint, EndpointError
 from ..envs.disk_cache import cache_dir, cached_text
 from ..envs.errors import BadValueError, TurngymError
+from .contracts import Shaper
 from .forest import Forest, Turn
 from .shapers import Place, action_ends, replaced
 
@@ -41,19 +42,8 @@ class JudgeError(TurngymError, RuntimeError):
     """The judge's server cannot be used."""
 
 
-class Judge(Protocol):
-    """Gives every turn a verdict."""
-
-    judges: ClassVar[bool]
-    """True; a recipe sees by it that what reads verdicts comes later."""
-
-    def __call__(self, forest: Forest) -> Forest:
-        """The same forest with verdicts."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
-class RuleJudge:
+class RuleJudge(Shaper):
     """The world's own verdicts, of which only the first -1 of a path stays one.
 
     What comes after a major mistake may follow from it, so a later -1 counts 0 (TARL, arXiv
@@ -68,7 +58,7 @@ class RuleJudge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LlmJudge:
+class LlmJudge(Shaper):
     """A language model behind an OpenAI-compatible ``/chat/completions`` as the judge.
 
     It is shown the rules, the dialogue turn by turn (the first observation holds the environment's
@@ -206,9 +196,7 @@ class LlmJudge:
         try:
             return self._endpoint.ask("chat/completions", body, _content)
         except EndpointError as error:
-            raise JudgeError(
-                f"LlmJudge: {error} Mend the server, or judge by the world's rules (RuleJudge)."
-            ) from error
+            raise JudgeError(f"LlmJudge: {error} Fix the server, or use RuleJudge.") from error
 
 
 def _content(reply: Any) -> str:

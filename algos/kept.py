@@ -1,6 +1,6 @@
-"""Rollouts with every number that they were trained on, for people to look at.
+"""The rollouts of a step for people to look at: as text, as trees, and with every number per token.
 
-A file holds one header line and then one group per line: its trees as in
+A file of tokens holds one header line and then one group per line: its trees as in
 :mod:`turngym.algos.forest_io`, the text of every token, and per path what annotators and credit
 rule gave each action token.
 """
@@ -10,17 +10,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from pathlib import Path as File
 from typing import Any
 
 import numpy as np
 
+from ..agents.render import Renderer
 from ..agents.token_text import TokenText
 from ..envs.errors import DataError
-from .contracts import Credits, Floats, Notes, Scorer
+from .config import TrainConfig
+from .contracts import Annotations, Credits, Floats, Scorer
 from .forest import Forest, Group, Turn
-from .forest_io import group_from_json, group_to_json
+from .forest_io import group_from_json, group_to_json, save_forest
+from .transcripts import write_group
 
 FORMAT = 1
 KIND = "turngym.rollouts"
@@ -33,7 +37,7 @@ Pieces = tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Kept:
+class RolloutDump:
     """Groups of one training step with everything per token.
 
     Attributes:
@@ -53,20 +57,22 @@ class Kept:
     pieces: Sequence[Sequence[Sequence[Pieces]]] = ()
 
 
-def first_groups(forest: Forest, notes: Notes, credits: Credits, count: int) -> Kept:
+def first_groups(
+    forest: Forest, annotations: Annotations, credits: Credits, count: int
+) -> RolloutDump:
     """The first ``count`` groups with their streams; step, names and texts are still missing."""
     smaller = Forest.of(forest.groups[:count])
     n = len(smaller.paths)
     streams: dict[str, Sequence[Floats]] = {"advantages": credits.advantages[:n]}
-    given = {**notes, "value_targets": credits.value_targets, **credits.extra}
+    given = {**annotations, "value_targets": credits.value_targets, **credits.extra}
     for name, rows in given.items():
         if len(rows):
             lengths = [smaller.n_act(path) for path in smaller]
             streams[name] = [row[:m] for row, m in zip(rows[:n], lengths, strict=True)]
-    return Kept(step=0, about={}, forest=smaller, streams=streams)
+    return RolloutDump(step=0, about={}, forest=smaller, streams=streams)
 
 
-def write_kept(path: File, kept: Kept, scorer: Scorer, tokenizer: Any) -> None:
+def write_dump(path: File, kept: RolloutDump, scorer: Scorer, tokenizer: Any) -> None:
     """Write the groups, scored once more under the weights of now.
 
     Args:
@@ -118,8 +124,8 @@ def token_pieces(text: TokenText, ids: Sequence[int]) -> list[str]:
     return pieces
 
 
-def read_kept(path: File | str) -> Kept:
-    """Read what :func:`write_kept` wrote.
+def read_dump(path: File | str) -> RolloutDump:
+    """Read what :func:`write_dump` wrote.
 
     Raises:
         DataError: A damaged line, or another version; the message names file and line.
@@ -143,7 +149,7 @@ def read_kept(path: File | str) -> Kept:
     streams = _joined(path, forest, [paths for _, paths, _ in rows])
     about = {k: v for k, v in head.items() if k not in ("format", "kind", "step")}
     pieces = [texts for _, _, texts in rows]
-    return Kept(
+    return RolloutDump(
         step=int(head.get("step", 0)), about=about, forest=forest, streams=streams, pieces=pieces
     )
 
@@ -200,3 +206,32 @@ def _numbers(row: Floats) -> list[float | None]:
 
 def _line(row: Any) -> str:
     return json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def write_rollouts(  # noqa: PLR0913 - three of them only read numbers and ids
+    folder: Path,
+    config: TrainConfig,
+    forest: Forest,
+    kept: RolloutDump,
+    scorer: Scorer,
+    renderer: Renderer,
+    tokenizer: Any,
+) -> None:
+    """Write one step's rollouts into ``folder``.
+
+    Args:
+        folder: The run's folder of trajectories.
+        config: Of the run.
+        forest: All that was played.
+        kept: The groups with numbers per token, and the step; no file of them when there are none.
+        scorer: The learner, after the step.
+        renderer: How text became tokens.
+        tokenizer: Of the policy.
+    """
+    stem = str(folder / f"step-{kept.step:06d}-train")
+    write_group(Path(stem + ".txt"), forest, renderer)
+    save_forest(Path(stem + ".jsonl"), forest)
+    if kept.forest.groups:
+        sampled = config.recipe.rollout.samples
+        about = {"recipe": config.recipe.name, "env": config.env.id, "sampled": sampled}
+        write_dump(Path(stem + SUFFIX), replace(kept, about=about), scorer, tokenizer)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..agents.memory import knobs_when_full
 from ..envs.errors import BadValueError, TurngymError
-from .contracts import Credits, Floats, LossBatch, Norm, Notes
+from .contracts import Annotations, Credits, Floats, LossBatch, Norm
 from .critic import Critic
 from .distributed.team import Team, clip_norm
 from .forest import Forest, Ids
@@ -125,7 +125,9 @@ class Learner:
 
     # ------------------------------------------------------------------ training
 
-    def update(self, forest: Forest, notes: Notes, credits: Credits) -> dict[str, float]:
+    def update(
+        self, forest: Forest, annotations: Annotations, credits: Credits
+    ) -> dict[str, float]:
         """Train on a forest: ``epochs x minibatches`` optimiser steps.
 
         Gradients are accumulated over micro batches exactly: every loss divides by the counts of
@@ -134,27 +136,27 @@ class Learner:
 
         Args:
             forest: The trainable paths.
-            notes: Annotations per path; ``old_logprobs`` is computed here when it is not there.
+            annotations: Arrays per path; ``old_logprobs`` is computed here when it is not there.
             credits: One array per path.
 
         Returns:
             Metrics (declared keys); empty for an empty forest, which changes nothing.
 
         Raises:
-            BadValueError: Credits or notes that do not fit the forest.
+            BadValueError: Credits or annotations that do not fit the forest.
             LossNotFiniteError: The loss is nan or infinite.
             MemoryFullError: The device's memory is full; names the setting that needs less.
         """
         if self.recipe.train_observations:
-            (forest, credits), notes = with_observations(forest, credits), {}
+            (forest, credits), annotations = with_observations(forest, credits), {}
         rows = rows_of(forest)
         if not rows:
             return {}
-        streams = self._streams(rows, notes, credits)
+        streams = self._streams(rows, annotations, credits)
         log = UpdateLog()
         if "old_logprobs" in streams:
             log.compare(rows, range(len(rows)), streams["old_logprobs"])
-        with knobs_when_full("training on a micro batch", self.models.knobs()):
+        with knobs_when_full("training on a micro batch", self.models.memory_hint()):
             for _ in range(self.recipe.optim.epochs):
                 for chosen in self._mini_batches(rows):
                     self._step(rows, chosen, streams, log)
@@ -247,18 +249,18 @@ class Learner:
     # ------------------------------------------------------------------ pieces
 
     def _streams(
-        self, rows: Sequence[Row], notes: Notes, credits: Credits
+        self, rows: Sequence[Row], annotations: Annotations, credits: Credits
     ) -> dict[str, Sequence[Floats]]:
         """Everything per token that the loss reads, checked against the rows."""
         streams: dict[str, Sequence[Floats]] = {"advantages": credits.advantages}
         optim = self.recipe.optim
-        if "old_logprobs" in notes:
-            streams["old_logprobs"] = notes["old_logprobs"]
+        if "old_logprobs" in annotations:
+            streams["old_logprobs"] = annotations["old_logprobs"]
         elif optim.epochs * optim.minibatches > 1:
             streams["old_logprobs"] = self.models.logprobs(rows)
-        have = {"value_targets": credits.value_targets, **notes, **credits.extra}
-        if "values" in notes:
-            have["old_values"] = [v[:-1] for v in notes["values"]]
+        have = {"value_targets": credits.value_targets, **annotations, **credits.extra}
+        if "values" in annotations:
+            have["old_values"] = [v[:-1] for v in annotations["values"]]
         for name in sorted(self.recipe.loss.needs - {"values", "old_logprobs"}):
             if not have.get(name):
                 raise BadValueError(

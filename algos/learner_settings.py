@@ -17,18 +17,19 @@ class LearnerSettings:
     """How the learner computes; none of it changes what is computed beyond rounding.
 
     Attributes:
-        micro_batch_tokens: Most tokens of one forward pass, distinct ones where prefixes are
-            shared and padded ones elsewhere; less needs less memory. A tree is never cut where
-            prefixes are shared: a larger one is one forward pass.
-        precision: ``"bfloat16"`` runs the models under autocast, weights and optimiser stay as
-            they are; ``"auto"`` does so where the device computes in it.
-        critic: ``"own"`` backbone or head ``"shared"`` with the policy, see :class:`Critic`.
+        micro_batch_tokens: Maximum tokens of one forward pass of training, distinct ones where
+            prefixes are shared and padded ones elsewhere; less needs less memory. A tree is never
+            cut where prefixes are shared: a larger one is one forward pass.
+        precision: Number format of training: bfloat16 runs the models under autocast, weights and
+            optimiser stay as they are; auto does so where the device computes in it.
+        critic: PPO's critic: an own backbone, or a head shared with the policy.
         shared_prefix: Send tokens that several paths of a group share through the model once,
-            where that saves work; False pads every path to a row of its own.
+            where that saves work; off, every path is a padded row of its own.
         gradient_checkpointing: Keep only the inputs of the layers and compute them again in the
             backward pass: a third more time, much less memory.
-        optimizer: ``"adamw"``, or ``"adamw8bit"``: its moments in 8 bits (bitsandbytes).
-        liger: Run norms, rotary embedding and gated layers by Liger's fused kernels (CUDA).
+        optimizer: adamw, or adamw8bit with moments in 8 bits (needs bitsandbytes).
+        liger: Run norms, rotary embedding and gated layers by Liger's fused kernels (CUDA, needs
+            liger-kernel).
     """
 
     micro_batch_tokens: int = 8192

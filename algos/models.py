@@ -83,7 +83,7 @@ class Models:
             pad_id=pad_id,
             device=self.tokens.device,
             shared=self.unshared_because is None,
-            whole_trees=bool(getattr(recipe.loss, "joint", False)),
+            whole_trees=recipe.loss.whole_trees,
         )
         if settings.gradient_checkpointing:
             check_recomputable(policy)
@@ -149,7 +149,7 @@ class Models:
                 out |= dict(zip(micro, values, strict=True))
         return np.array(self.team.complete(out), np.float32)
 
-    def knobs(self) -> str:
+    def memory_hint(self) -> str:
         """Which setting to change when memory is full, a sentence."""
         now = self.settings.micro_batch_tokens
         more = ""
@@ -184,7 +184,7 @@ class Models:
         models = [self.policy] if own is None else [self.policy, own]
         with ExitStack() as stack:
             if not training:
-                stack.enter_context(knobs_when_full("scoring a micro batch", self.knobs()))
+                stack.enter_context(knobs_when_full("scoring a micro batch", self.memory_hint()))
             stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
             if training and self.settings.gradient_checkpointing:
                 stack.enter_context(recomputing(models))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .contracts import Memory, Rollout, Start
+from .contracts import Start, TaskSource
 from .forest import Forest, Group
 from .recipe import Recipe
 from .rollout_stats import tokens_sampled, turns_taken
-from .rollouts import Chains, Player
+from .rollouts import Chains, EpisodeRunner
 
 FIRST_AT_ONCE = 2048
 """First episodes that are in memory at a time."""
@@ -24,13 +24,13 @@ class Played:
 
     Attributes:
         all: Every group, in order: what was paid for, and how the policy does.
-        kept: The groups that are trained on.
+        trained: The groups that are trained on.
         rounds: Rounds of playing.
         filtered: Whether groups could be left out.
     """
 
     all: Forest
-    kept: Forest
+    trained: Forest
     rounds: int = 1
     filtered: bool = False
 
@@ -38,7 +38,7 @@ class Played:
     def whole(cls, groups: Sequence[Group]) -> Played:
         """Everything is trained on."""
         forest = Forest.of(groups)
-        return cls(all=forest, kept=forest)
+        return cls(all=forest, trained=forest)
 
     def metrics(self) -> dict[str, float]:
         """Declared keys; none where nothing could be left out."""
@@ -46,38 +46,33 @@ class Played:
             return {}
         return {
             "rollout/rounds": float(self.rounds),
-            "rollout/groups_left_out": float(len(self.all.groups) - len(self.kept.groups)),
+            "rollout/groups_left_out": float(len(self.all.groups) - len(self.trained.groups)),
         }
 
 
-async def play_groups(rollout: Rollout, player: Player, starts: Sequence[Start]) -> list[Group]:
-    """One group per start, all at the same time."""
-    return await player.groups(rollout, starts)
-
-
 async def play_step(
-    recipe: Recipe, player: Player, starts: Callable[[int], Sequence[Start]]
+    recipe: Recipe, runner: EpisodeRunner, starts: Callable[[int], Sequence[Start]]
 ) -> Played:
     """Play until the recipe's filter has kept its number of groups, or its rounds are over.
 
     Args:
         recipe: Rollout, filter, number of groups.
-        player: Plays.
+        runner: Plays.
         starts: The tasks of each round, from 0.
     """
     if recipe.filter is None:
-        return Played.whole(await play_groups(recipe.rollout, player, starts(0)))
+        return Played.whole(await runner.groups(recipe.rollout, starts(0)))
     every: list[Group] = []
     kept: list[Group] = []
     rounds = 0
     while len(kept) < recipe.groups_per_step and rounds < recipe.filter.max_rounds:
-        groups = await play_groups(recipe.rollout, player, starts(rounds))
+        groups = await runner.groups(recipe.rollout, starts(rounds))
         every += groups
         kept += [g for g in groups if recipe.filter.keeps(_episode_returns(g))]
         rounds += 1
     return Played(
         all=Forest.of(every),
-        kept=Forest.of(kept[: recipe.groups_per_step]),
+        trained=Forest.of(kept[: recipe.groups_per_step]),
         rounds=rounds,
         filtered=True,
     )
@@ -90,25 +85,25 @@ def _episode_returns(group: Group) -> npt.NDArray[np.float64]:
 
 
 async def play_first(
-    player: Player, memory: Memory, tell: Callable[[float, str], None]
+    runner: EpisodeRunner, tasks: TaskSource, on_progress: Callable[[float, str], None]
 ) -> tuple[int, int]:
     """Play what a tracker wants to know before the first step, part after part.
 
     Args:
-        player: Plays.
-        memory: Takes the episodes in.
-        tell: Told the share that is done, and a word about it.
+        runner: Plays.
+        tasks: Takes the episodes in.
+        on_progress: Called with the share that is done, and a text.
 
     Returns:
         Tokens sampled and environment steps taken.
     """
-    starts = memory.first_episodes
+    starts = tasks.first_episodes
     tokens = turns = 0
     for at in range(0, len(starts), FIRST_AT_ONCE):
         part = starts[at : at + FIRST_AT_ONCE]
-        forest = Forest.of(await play_groups(Chains(n=1), player, part))
-        memory.score_first(forest)
+        forest = Forest.of(await runner.groups(Chains(n=1), part))
+        tasks.score_first(forest)
         tokens, turns = tokens + tokens_sampled(forest), turns + turns_taken(forest)
         done = at + len(part)
-        tell(done / len(starts), f"{done} of {len(starts)}")
+        on_progress(done / len(starts), f"{done} of {len(starts)}")
     return tokens, turns

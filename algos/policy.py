@@ -18,7 +18,7 @@ def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
 
     Args:
         config: The run.
-        report: Where a fall-back is told.
+        report: Where warnings are shown.
 
     Raises:
         TurngymError: Something of the model does not fit; says what.
@@ -27,8 +27,8 @@ def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
     keep_style(tokenizer, config.render)
     model = load_model(config.model, dtype=config.weights, device=config.device)
     device = next(model.parameters()).device
-    if told := set_attention(model, config.attention, device):
-        report.note(told)
+    if warning := set_attention(model, config.attention, device):
+        report.note(warning)
     if config.learner.liger:
         apply_liger(model, device)
     if config.lora is not None:

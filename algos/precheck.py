@@ -43,7 +43,7 @@ def check_prompts(
         n: Only the first ``n`` tasks matter; None for all.
 
     Raises:
-        BadValueError: A prompt is too long; says which and which knobs there are.
+        BadValueError: A prompt is too long; says which, and which settings there are.
     """
     world = text_env(env)
     size = split_size(world.source, split, world.name)

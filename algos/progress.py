@@ -113,7 +113,7 @@ class Lines:
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:
-        """A task whose progress is told in lines."""
+        """A task whose progress is shown as lines."""
         yield _LinesBar(self, label)
 
 
@@ -121,20 +121,20 @@ class _LinesBar:
     def __init__(self, lines: Lines, label: str) -> None:
         self._lines = lines
         self._label = label
-        self._began = self._told = time.monotonic()
+        self._began = self._shown = time.monotonic()
         self._first: float | None = None
 
     def update(self, fraction: float, text: str = "") -> None:
         now = time.monotonic()
         # A resumed task does not begin at 0: only what was done here tells the speed.
         self._first = fraction if self._first is None else self._first
-        if now - self._told < LINE_EVERY_S:
+        if now - self._shown < LINE_EVERY_S:
             return
-        self._told = now
+        self._shown = now
         done = fraction - self._first
         left = (now - self._began) * (1.0 - fraction) / done if done > 0 else None
-        told = "" if left is None else f", about {clock(left)} left"
-        self._lines.note(f"{self._label}: {100 * fraction:.0f} %{told}  {text}".rstrip())
+        estimate = "" if left is None else f", about {clock(left)} left"
+        self._lines.note(f"{self._label}: {100 * fraction:.0f} %{estimate}  {text}".rstrip())
 
 
 def clock(seconds: float) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..envs.errors import BadValueError
 from .annotate import OldLogprobs
+from .checks import check_above_zero, check_minimum, check_weights
 from .contracts import Annotator, Credit, GroupFilter, Loss, Rollout, Shaper, Tracker
 
 _WHO = {
@@ -16,9 +17,6 @@ _WHO = {
     "tracked_values": "Add a tracker such as BetaTracker().",
     "pair": "Use StepPairs() as the credit.",
 }
-
-
-_LEAST = (("warmup_steps", 0), ("epochs", 1), ("minibatches", 1), ("critic_only_steps", 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +47,11 @@ class Optim:
     critic_only_steps: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("lr", "critic_lr", "grad_clip"):
-            if not getattr(self, name) > 0:
-                raise BadValueError(f"Optim.{name} is {getattr(self, name)}; expected above 0.")
-        if not self.weight_decay >= 0:
-            raise BadValueError(f"Optim.weight_decay is {self.weight_decay}; expected 0 or more.")
+        check_above_zero(self, "lr", "critic_lr", "grad_clip")
+        check_weights(self, "weight_decay")
+        check_minimum(self, warmup_steps=0, epochs=1, minibatches=1, critic_only_steps=0)
         if not all(0 <= beta < 1 for beta in self.betas):
             raise BadValueError(f"Optim.betas are {self.betas}; expected two values in [0, 1).")
-        for name, least in _LEAST:
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"Optim.{name} is {getattr(self, name)}; expected at least {least}."
-                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +108,7 @@ class Recipe:
             )
         self._check_hooks()
         self._check_turn_rewards()
-        self._check_notes()
+        self._check_annotations()
         self._check_critic()
         self._check_paths()
         self._check_observations()
@@ -153,40 +144,41 @@ class Recipe:
     def _check_hooks(self) -> None:
         reader = None
         for shaper in self.shapers:
-            if reader is not None and getattr(shaper, "judges", False):
+            if reader is not None and shaper.judges:
                 raise BadValueError(
                     f"recipe {self.name!r}: {type(shaper).__name__} judges after {reader} has read "
                     "the verdicts, so nothing would come of it. Put the judge first."
                 )
-            if getattr(shaper, "reads_verdicts", False):
+            if shaper.reads_verdicts:
                 reader = type(shaper).__name__
 
     def _check_turn_rewards(self) -> None:
         """Rewards at turns go with paths that share no turn, and a credit that looks at turns."""
-        placed = [s for s in self.shapers if hasattr(s, "rewards_turns")]
-        for shaper in placed:
+        for shaper in self.shapers:
+            turns = shaper.rewards_turns
+            if turns is None:
+                continue
             who, credit = type(shaper).__name__, type(self.credit).__name__
-            turns = getattr(shaper, "rewards_turns", False)
-            if turns and getattr(self.rollout, "forks", True):
+            if turns and self.rollout.forks:
                 raise BadValueError(
                     f"recipe {self.name!r}: {who} rewards each turn, but the paths of "
                     f"{self.rollout} share turns, and a shared one would need a reward per path. "
                     "Use Chains, or at='trajectory'."
                 )
-            if turns and getattr(self.credit, "whole_returns", False):
+            if turns and self.credit.whole_returns:
                 raise BadValueError(
                     f"recipe {self.name!r}: {who} rewards each turn, but {credit} only sees a "
                     "path's whole return, so it would change nothing. Use at='trajectory', or "
                     "TurnReturns or Gae as the credit."
                 )
-            if not turns and getattr(self.credit, "needs_turn_rewards", False):
+            if not turns and self.credit.needs_turn_rewards:
                 raise BadValueError(
                     f"recipe {self.name!r}: {credit} compares turns by what follows them, but "
                     f"{who} puts all at the end, so that every turn of a path is alike. Use "
                     "at='turns', or GroupCredit."
                 )
 
-    def _check_notes(self) -> None:
+    def _check_annotations(self) -> None:
         given = frozenset[str]().union(*(a.provides for a in self.annotators))
         if self.tracker is not None:
             given |= self.tracker.provides
@@ -222,21 +214,21 @@ class Recipe:
             )
 
     def _check_paths(self) -> None:
-        if self.rollout.max_paths < self.credit.least_paths:
+        if self.rollout.max_paths < self.credit.min_paths:
             raise BadValueError(
                 f"recipe {self.name!r}: {self.rollout} grows {self.rollout.max_paths} path per "
                 f"group, but {type(self.credit).__name__} compares at least "
-                f"{self.credit.least_paths}: every advantage would be 0. Grow more paths, or "
+                f"{self.credit.min_paths}: every advantage would be 0. Grow more paths, or "
                 "choose a credit without a group baseline."
             )
         recorded = [a for a in self.annotators if a == OldLogprobs(source="sampled")]
-        if recorded and not getattr(self.rollout, "samples", True):
+        if recorded and not self.rollout.samples:
             raise BadValueError(
                 f"recipe {self.name!r}: {recorded[0]} takes the log-probabilities that were "
                 f"recorded when an action was sampled, but {self.rollout} samples none. Use "
                 "OldLogprobs()."
             )
-        if getattr(self.credit, "needs_forks", False) and not getattr(self.rollout, "forks", True):
+        if self.credit.needs_forks and not self.rollout.forks:
             raise BadValueError(
                 f"recipe {self.name!r}: {type(self.credit).__name__} compares turns of one tree, "
                 f"but the trees of {self.rollout} never fork: there would be nothing to learn "
@@ -244,7 +236,7 @@ class Recipe:
             )
 
     def _check_observations(self) -> None:
-        """Credits and notes exist for action tokens alone; only an advantage can be copied."""
+        """Refuse more than advantages: nothing else exists for observation tokens."""
         if self.train_observations and (self.needs or self.credit.provides):
             streams = ", ".join(sorted(self.needs | self.credit.provides))
             raise BadValueError(

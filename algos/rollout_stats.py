@@ -10,7 +10,7 @@ import numpy as np
 from ..envs.self_corrections import response_measures
 from .forest import Forest, Turn
 
-_TOLD = frozenset({"success", "return", "turns", "invalid_actions"})
+_OWN_KEYS = frozenset({"success", "return", "turns", "invalid_actions"})
 """Measures of every world that have a key of their own."""
 
 
@@ -26,7 +26,7 @@ def turns_taken(forest: Forest) -> int:
     return pruned + sum(not turn.partial for turn in _all_turns(forest))
 
 
-def told_faults(step: int, forest: Forest, fault: str) -> str:
+def fault_warning(step: int, forest: Forest, fault: str) -> str:
     """A line about the episodes that a broken environment took, empty if there are none.
 
     Args:
@@ -36,10 +36,10 @@ def told_faults(step: int, forest: Forest, fault: str) -> str:
     """
     if not (broken := forest.env_errors):
         return ""
-    said = f" {fault}" if fault else ""
+    detail = f" {fault}" if fault else ""
     return (
         f"step {step}: {broken} of {broken + len(forest.paths)} episodes broke (env_error) and are "
-        f"left out.{said}"
+        f"left out.{detail}"
     )
 
 
@@ -87,7 +87,7 @@ def lag_metrics(forest: Forest, version: int) -> dict[str, float]:
     return {"rollout/lag_mean": float(np.mean(lags)), "rollout/lag_max": float(max(lags))}
 
 
-def said(turns: Sequence[Turn]) -> dict[str, float]:
+def response_metrics(turns: Sequence[Turn]) -> dict[str, float]:
     """Length and self-corrections of what was written along a path, in any world.
 
     See :func:`turngym.envs.self_corrections.response_measures`; an action that was cut for a fork
@@ -105,8 +105,8 @@ def _measures(paths: Sequence[Sequence[Turn]]) -> dict[str, float]:
     """Mean of each measure over the paths whose world reports it, and of what was written."""
     values: dict[str, list[float]] = defaultdict(list)
     for line in paths:
-        for name, value in (said(line) | dict(line[-1].metrics)).items():
-            if name not in _TOLD:
+        for name, value in (response_metrics(line) | dict(line[-1].metrics)).items():
+            if name not in _OWN_KEYS:
                 values[name].append(value)
     return {name: float(np.mean(found)) for name, found in values.items()}
 

@@ -1,4 +1,4 @@
-"""The run directory: what a run was, what it measured, and where it can be taken up again.
+"""The run directory: what a run was, what it measured, and where it is resumed from.
 
 =====================  =========================================================================
 ``config.json``        the resolved configuration; a run with another one is refused
@@ -12,6 +12,8 @@
 ``result.json``        scores before and after, schema :class:`turngym.algos.result.RunResult`
 ``curve.png``          reward and success against sampled tokens
 =====================  =========================================================================
+
+Of several processes the first writes there, the others into folders that are deleted at the end.
 """
 
 from __future__ import annotations
@@ -19,17 +21,22 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import socket
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..envs.errors import BadValueError, DataError, TurngymError
 from .metrics import checked
 
+if TYPE_CHECKING:
+    from .distributed.ranks import Ranks
+
 BUDGET = "budget"
-"""The part of a configuration that may change when a run is taken up again."""
+"""The part of a configuration that may change when a run is resumed."""
 MEMORY = frozenset({"max_batch", "learner.micro_batch_tokens", "learner.gradient_checkpointing"})
 """Settings that may change too: they decide what fits into memory, and nothing else."""
 
@@ -238,3 +245,51 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[name] = value
     return flat
+
+
+class AsideDir(RunDir):
+    """A private folder that begins as a copy of the run's counters, and is deleted at the end.
+
+    Args:
+        root: The run directory, which the first process has opened.
+        config: The resolved configuration.
+    """
+
+    def __init__(self, root: Path | str, config: Mapping[str, Any]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="turngym-rank-")
+        super().__init__(self._folder.name, config)
+        for name in ("metrics.jsonl", "ahead"):
+            source, mine = Path(root) / name, self.root / name
+            if source.is_dir():
+                shutil.copytree(source, mine)
+            elif source.exists():
+                shutil.copy(source, mine)
+        self.checkpoints = Path(root) / "checkpoints"
+
+    def close(self) -> None:
+        """Free the lock and delete the folder."""
+        super().close()
+        self._folder.cleanup()
+
+
+def open_run_dir(root: Path | str, config: Mapping[str, Any], ranks: Ranks) -> RunDir:
+    """The run directory as this process sees it.
+
+    Raises:
+        TurngymError: As :class:`~RunDir`; in the other processes too.
+    """
+    if not ranks.first:
+        refused = ranks.learner.from_first("")
+        if refused:
+            raise DataError(f"{root}: the first process could not open it ({refused}).")
+        aside = AsideDir(root, config)
+        ranks.learner.everyone("copied")
+        return aside
+    try:
+        opened = RunDir(root, config)
+    except BaseException as fault:
+        ranks.learner.from_first(str(fault) or type(fault).__name__)
+        raise
+    ranks.learner.from_first("")
+    ranks.learner.everyone("copied")  # nothing is written before the others have their copies
+    return opened

@@ -14,13 +14,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..envs.errors import BadValueError
+from .checks import check_above_zero, check_choices, check_weights
+from .contracts import Shaper
 from .forest import Forest, Group, Path, Tree, Turn, last_token_reward
 
 Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overlong:
+class Overlong(Shaper):
     """Soft overlong punishment (DAPO, arXiv 2503.14476, equation 13).
 
     0 up to ``limit - cache`` sampled tokens of a path, then falling to -1 at ``limit``.
@@ -42,8 +44,7 @@ class Overlong:
             raise BadValueError(
                 f"Overlong: limit {self.limit}, cache {self.cache}; expected 0 < cache <= limit."
             )
-        if not self.factor > 0:
-            raise BadValueError(f"Overlong.factor is {self.factor}; expected above 0.")
+        check_above_zero(self, "factor")
 
     def penalty(self, length: int) -> float:
         """What a path of ``length`` sampled tokens gets."""
@@ -56,7 +57,7 @@ class Overlong:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiToolBonus:
+class MultiToolBonus(Shaper):
     """A bonus for a path that was right and used all of some tools (ARPO, arXiv 2507.19849, eq. 7).
 
     Right means that its outcome is above 0: the reward term of that name where the environment
@@ -73,8 +74,7 @@ class MultiToolBonus:
     def __post_init__(self) -> None:
         if not self.tools:
             raise BadValueError("MultiToolBonus.tools is empty; expected names of tools.")
-        if not 0 < self.bonus < math.inf:
-            raise BadValueError(f"MultiToolBonus.bonus is {self.bonus}; expected above 0.")
+        check_above_zero(self, "bonus")
 
     def __call__(self, forest: Forest) -> Forest:
         """Add the bonus where outcome and return are above 0 and every tool occurs."""
@@ -88,7 +88,7 @@ class MultiToolBonus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InvalidActionPenalty:
+class InvalidActionPenalty(Shaper):
     """A price on every action of a path that the environment could not read.
 
     Attributes:
@@ -98,8 +98,7 @@ class InvalidActionPenalty:
     coef: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.coef > 0:
-            raise BadValueError(f"InvalidActionPenalty.coef is {self.coef}; expected above 0.")
+        check_above_zero(self, "coef")
 
     def __call__(self, forest: Forest) -> Forest:
         """Take the price off each path's last reward."""
@@ -108,7 +107,7 @@ class InvalidActionPenalty:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormatGate:
+class FormatGate(Shaper):
     """A fixed score instead of the return for a path that broke the format.
 
     The first step of ARPO's hierarchical reward (arXiv 2507.19849, section 3.3; -1 in the released
@@ -137,7 +136,7 @@ class FormatGate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerdictRewards:
+class VerdictRewards(Shaper):
     """TARL's rewards (arXiv 2509.14480, section 3): the outcome and the judged turns together.
 
     ``S = outcome_weight * R + turn_budget * (turns judged +1) / turns - major_weight * [some turn
@@ -165,14 +164,9 @@ class VerdictRewards:
     reads_verdicts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.at not in ("trajectory", "turns"):
-            raise BadValueError(f"VerdictRewards.at is {self.at!r}; expected trajectory or turns.")
-        if not self.outcome_weight > 0 or self.turn_budget < 0 or self.major_weight < 0:
-            raise BadValueError(
-                f"VerdictRewards: outcome_weight {self.outcome_weight}, turn_budget "
-                f"{self.turn_budget}, major_weight {self.major_weight}; expected the first above "
-                "0 and the others 0 or more."
-            )
+        check_choices(self)
+        check_above_zero(self, "outcome_weight")
+        check_weights(self, "turn_budget", "major_weight")
 
     @property
     def rewards_turns(self) -> bool:

@@ -35,7 +35,7 @@ def train_on(  # noqa: PLR0913 - the knobs are what a script types
     run_dir: Path | str | None = None,
     **options: Any,
 ) -> RunResult:
-    """Train on a world, or go on with an interrupted run; scores before and after come back.
+    """Train on an environment, or resume an interrupted run; return the scores before and after.
 
     The same script is a run in one process, under ``torchrun`` or ``accelerate launch`` a run of
     several, and with ``actors`` a run whose episodes are played by Ray actors:
@@ -72,7 +72,7 @@ def train_on(  # noqa: PLR0913 - the knobs are what a script types
             raise UnknownNameError("option", name, _OPTIONS)
     env = EnvConfig(id=env_id, settings=dict(settings or {}))
     made = make_recipe(recipe, recipe_settings or {}, small=model is None)
-    sizes = text_env(env.make()).source.sizes()
+    sizes = text_env(env.prototype).source.sizes()
     evals = (EvalConfig(env=env, n=eval_n),) if sizes.get("dev", 0) != 0 else ()
     config = TrainConfig(
         env=env,

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from .contracts import Start
+from .contracts import Start, TaskSource
 from .rollouts import seed_at
 
 # Different purposes draw from different streams of one seed.
 _TASKS, _EPISODES, _EXTRA = 1, 2, 3
 _UNBOUNDED = 2**31
 Size = int | npt.NDArray[np.int64] | None
+
+
+@dataclass(frozen=True)
+class OrderedTasks(TaskSource):
+    """The plain order: every task equally often; arguments as of :func:`step_starts`."""
+
+    seed: int
+    split: str
+    size: Size
+
+    def starts(self, step: int, count: int, extra_round: int = 0) -> list[Start]:
+        """Return the tasks of a training step, or of a further round of it."""
+        return step_starts(self.seed, step, count, self.split, self.size, extra_round)
 
 
 def step_starts(

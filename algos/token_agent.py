@@ -17,7 +17,7 @@ from .evaluate import EvalSet, Evaluation, evaluate_model
 from .forest import Tree
 from .precheck import check_prompts
 from .progress import Reporter, Silent
-from .rollouts import Player, play_out
+from .rollouts import EpisodeRunner, play_out
 
 
 class TokenAgent:
@@ -52,21 +52,21 @@ class TokenAgent:
         Raises:
             BadValueError: A prompt does not fit the model's context.
         """
-        player = self.player(what.env)
+        runner = self.runner(what.env)
         room = self.engine.max_context - self.sampling.max_tokens
-        check_prompts(what.env, what.split, player.renderer, room, len(what.tasks))
+        check_prompts(what.env, what.split, runner.renderer, room, len(what.tasks))
         count = len(what.tasks)
         with (report or Silent()).bar(f"evaluating {what.name}") as bar:
             return asyncio.run(
-                evaluate_model(player, what, lambda n: bar.update(n / count, f"{n} of {count}"))
+                evaluate_model(runner, what, lambda n: bar.update(n / count, f"{n} of {count}"))
             )
 
     def play(self, env: gym.Env[Any, Any], start: Start) -> Tree:
         """One episode."""
 
         async def episode() -> Tree:
-            player = self.player(env)
-            return await play_out(player, await player.open(start), Tree())
+            runner = self.runner(env)
+            return await play_out(runner, await runner.open(start), Tree())
 
         return asyncio.run(episode())
 
@@ -74,7 +74,7 @@ class TokenAgent:
         """Text of token ids."""
         return make_renderer(self.tokenizer).text(ids)
 
-    def player(self, env: gym.Env[Any, Any]) -> Player:
+    def runner(self, env: gym.Env[Any, Any]) -> EpisodeRunner:
         """What plays turns of this agent in copies of ``env``."""
         renderer = make_renderer(self.tokenizer, tools=text_env(env).tools)
-        return Player(env, self.engine, renderer, self.sampling)
+        return EpisodeRunner(env, self.engine, renderer, self.sampling)

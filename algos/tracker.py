@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..envs.errors import BadValueError
-from .contracts import Floats, Scorer, Start
+from .contracts import Floats, Scorer, Start, TaskSource, Tracker
 from .forest import ROOT, Edge, Forest, Group, Tree
 from .forest_io import group_from_json, group_to_json
 from .rollouts import seed_at
@@ -20,7 +20,7 @@ _TASKS, _EPISODES, _FIRST = 11, 12, 13
 
 
 @dataclass(frozen=True, kw_only=True)
-class BetaTracker:
+class BetaTracker(Tracker):
     """A Beta distribution of success per task (SPO, arXiv 2509.13232, section 3.1).
 
     ``v = a / (a + b)`` is the expected return. A new return R updates ``a <- rho a + R`` and
@@ -103,7 +103,7 @@ class BetaTracker:
 
 
 @dataclass(slots=True)
-class BetaMemory:
+class BetaMemory(TaskSource):
     """The state of a :class:`BetaTracker` in one run.
 
     Attributes:
@@ -157,7 +157,7 @@ class BetaMemory:
         low, high = self.reward_range
         return (gain - low) / (high - low)
 
-    def starts(self, step: int, count: int) -> list[Start]:
+    def starts(self, step: int, count: int, extra_round: int = 0) -> list[Start]:  # noqa: ARG002 - filters and trackers exclude each other
         """Tasks of a step, drawn by their weights without replacement.
 
         Raises:
@@ -181,7 +181,7 @@ class BetaMemory:
             for place, task in enumerate(drawn)
         ]
 
-    def notes(self, forest: Forest) -> dict[str, list[Floats]]:
+    def annotations(self, forest: Forest) -> dict[str, list[Floats]]:
         """Each path's expected return on every token."""
         low, high = self.reward_range
         expected = [low + (high - low) * self.value(_task(forest, p.group)) for p in forest]
@@ -235,7 +235,7 @@ class BetaMemory:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take up :meth:`state`."""
+        """Restore :meth:`state`."""
         self.beliefs = {int(t): (float(a), float(b)) for t, (a, b) in state["beliefs"].items()}
         self.paths = {int(task): path for task, path in state["paths"].items()}
 

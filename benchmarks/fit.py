@@ -11,6 +11,7 @@ from ..agents.scripted import RandomPolicy, text_env
 from ..algos.config import EnvConfig
 from ..algos.progress import Reporter
 from ..envs.errors import BadValueError
+from ..envs.forking import fork
 from ..envs.tasks import split_size
 
 KNOB = "max_observation_chars"
@@ -53,12 +54,13 @@ def fitted(
     tokenizer = load_tokenizer(model)
     keep_style(tokenizer, style)
     settings = dict(env.settings)
-    world = text_env(env.make())
+    world = text_env(env.prototype)
     known = inspect.signature(type(world).__init__).parameters
     if small and "prompt" in known and "data" in settings and "prompt" not in settings:
         settings["prompt"] = "none"
         report.note("prompt='none': the small starter was taught without instructions")
-    env = EnvConfig(id=env.id, settings=settings)
+    if settings != env.settings:
+        env = EnvConfig(id=env.id, settings=settings)
     limit = _context(model)
     if limit is None or KNOB not in known or KNOB in settings:
         return env
@@ -83,7 +85,7 @@ def fitted(
 
 def _look(env: EnvConfig, tokenizer: Any) -> _Seen:
     """Play a few episodes of random actions."""
-    made = env.make()
+    made = fork(env.prototype)
     world = text_env(made)
     renderer: Any = make_renderer(tokenizer, tools=world.tools)
     split = next(iter(world.source.sizes()))

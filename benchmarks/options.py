@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import tyro
 
-from ..agents.engine_setup import EngineSettings
+from ..algos.learner_settings import LearnerSettings
+from ..algos.train_settings import TrainSettings
 from .adapter_options import McpCommand, OpenEnvCommand
 from .armap_options import ArmapCommand
 from .bench_options import BenchCommand
@@ -23,10 +24,9 @@ from .selector_options import SelectorCommand
 from .tuning_options import (
     Executor,
     ExecutorOptions,
+    LoraOptions,
     MergeCommand,
     PlanCommand,
-    Tuning,
-    TuningOptions,
 )
 from .viewer.options import ViewCommand
 
@@ -156,7 +156,7 @@ class EvalCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCommand:
-    """Train a language model; the same command again goes on with an interrupted run.
+    """Train a language model; the same command again resumes an interrupted run.
 
     Attributes:
         recipe: The algorithm; `turngym recipes` lists them.
@@ -171,32 +171,15 @@ class TrainCommand:
         tokens: Stop after so many sampled tokens.
         calls: Stop after so many actions taken.
         minutes: Stop after so much time.
-        split: Split of the training tasks.
         eval_split: Split that is evaluated before, while and after; empty for none.
         eval_n: Tasks per evaluation.
         eval_data: Question files (or folders, of which the last split counts) to evaluate on
             instead, as name=file; searched in --corpus.
-        eval_every: Training steps between evaluations; 0 for before and after only.
-        eval_temperature: Of sampling in evaluations; 0 is greedy.
-        checkpoint_every: Training steps between checkpoints.
-        keep_rollouts: Groups of the first step, and of each step with a checkpoint, that are kept
-            with every number per token for `turngym view`; 0 for none.
-        seed: Seed of everything.
-        max_tokens: Most tokens of an action.
-        sampler: What samples the model's actions.
-        max_lag: Play while training, with weights so many updates old; 1 hides playing behind
-            training. Left out: in turn.
-        importance_cap: Largest weight of a token for the difference between learner and engine, of
-            which 2 is usual; left out: no such weights.
-        precision: Number format of training.
-        critic: PPO's critic: an own backbone, or a head shared with the policy.
-        micro_batch_tokens: Most tokens of one forward pass of training.
-        shared_prefix: Send tokens that paths of a task share through the model once where that
-            saves work; off, every path is a padded row.
-        gradient_checkpointing: Compute layers again in the backward pass to save memory.
+        settings: Everything else about the run, its engine included.
+        learner: How the learner computes.
         preset: Settings of a published run, `turngym plan` lists them; options given beside it
             take their place.
-        tuning: How weights are held, trained and attended with.
+        lora: Adapters that are trained in place of the weights.
         where: Where rollouts are played.
     """
 
@@ -212,25 +195,16 @@ class TrainCommand:
     tokens: int | None = None
     calls: int | None = None
     minutes: float | None = None
-    split: str = "train"
     eval_split: str = "dev"
     eval_n: int = 200
     eval_data: Words = ()
-    eval_every: int = 10
-    eval_temperature: float = 0.0
-    checkpoint_every: int = 10
-    keep_rollouts: int = 2
-    seed: int = 0
-    max_tokens: int = 64
-    sampler: Sampler = field(default_factory=EngineSettings)
-    max_lag: int | None = None
-    importance_cap: float | None = None
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    critic: Literal["own", "shared"] = "own"
-    micro_batch_tokens: int = 8192
-    shared_prefix: bool = True
-    gradient_checkpointing: bool = False
-    tuning: Tuning = field(default_factory=TuningOptions)
+    settings: Annotated[TrainSettings, tyro.conf.arg(name="")] = field(
+        default_factory=TrainSettings
+    )
+    learner: Annotated[LearnerSettings, tyro.conf.arg(name="")] = field(
+        default_factory=LearnerSettings
+    )
+    lora: Annotated[LoraOptions, tyro.conf.arg(name="")] = field(default_factory=LoraOptions)
     where: Executor = field(default_factory=ExecutorOptions)
 
 

@@ -101,15 +101,15 @@ async def _play_cell(
     from ..algos.forest import Tree
     from ..algos.rollouts import play_out
 
-    player = agent.player(recorder)
+    runner = agent.runner(recorder)
 
     async def play(slot: Slot) -> Episode:
         uid = f"{slot.env}/{slot.task}/{slot.trial}"
         start = Start(cell.split, slot.task, suite.seed_of(slot), uid)
         try:
             # A fork of the start samples what the first chain of a group would.
-            seat = (await player.open(start)).fork(0)
-            tree = await play_out(player, seat, Tree())
+            handle = (await runner.open(start)).fork(0)
+            tree = await play_out(runner, handle, Tree())
         except ContextFullError as full:
             return lost(slot, AgentStopped("context_full", str(full)))
         except EnvFault:
@@ -119,8 +119,8 @@ async def _play_cell(
         stopped = None
         if tree.turns[-1].overflow:
             stopped = AgentStopped("context_full", "no room for another action")
-        assert isinstance(seat.env, RecordEpisodes)
-        return episode_of(seat.env.transcript, cell, slot, run, stopped)
+        assert isinstance(handle.env, RecordEpisodes)
+        return episode_of(handle.env.transcript, cell, slot, run, stopped)
 
     def lost(slot: Slot, stopped: AgentStopped) -> Episode:
         return next(unplayed(suite, [slot], stopped, run))

@@ -21,26 +21,25 @@ from turngym.agents.render import make_renderer  # noqa: E402
 from turngym.agents.starter import ensure_starter  # noqa: E402
 from turngym.agents.transformers_engine import TransformersEngine  # noqa: E402
 from turngym.algos.forest import Forest  # noqa: E402
-from turngym.algos.playing import play_groups  # noqa: E402
 from turngym.algos.rollout_stats import tokens_sampled  # noqa: E402
-from turngym.algos.rollouts import Chains, Expand, Player  # noqa: E402
+from turngym.algos.rollouts import Chains, EpisodeRunner, Expand  # noqa: E402
 from turngym.algos.task_order import step_starts  # noqa: E402
 
 GROUPS = 32
 
 
 @pytest.fixture(scope="module")
-def player() -> Player:
+def runner() -> EpisodeRunner:
     folder = str(ensure_starter("SearchQA-v0"))
     env = gym.make("SearchQA-v0", size="micro", hops=2)
     tokenizer = load_tokenizer(folder)
     engine = TransformersEngine(load_model(folder), tokenizer, max_batch=64)
-    return Player(env, engine, make_renderer(tokenizer), Sampling(max_tokens=64), None)
+    return EpisodeRunner(env, engine, make_renderer(tokenizer), Sampling(max_tokens=64), None)
 
 
-def play(player: Player, rollout: Any) -> Forest:
+def play(runner: EpisodeRunner, rollout: Any) -> Forest:
     starts = step_starts(0, 1, GROUPS, "train", None)
-    return Forest.of(asyncio.run(play_groups(rollout, player, starts)))
+    return Forest.of(asyncio.run(runner.groups(rollout, starts)))
 
 
 def paths_per_token(forest: Forest) -> float:
@@ -52,11 +51,11 @@ def paths_per_token(forest: Forest) -> float:
     [(2, 2, 1, 1.2), (1, 5, 1, 1.3), (2, 11, 1, 1.4)],
 )
 def test_paths_per_sampled_token(
-    benchmark: Any, player: Player, trees: int, nodes: int, rounds: int, at_least: float
+    benchmark: Any, runner: EpisodeRunner, trees: int, nodes: int, rounds: int, at_least: float
 ) -> None:
-    chains = play(player, Chains(n=6))
+    chains = play(runner, Chains(n=6))
     rollout = Expand(trees=trees, nodes=nodes, rounds=rounds)
-    grown = benchmark.pedantic(lambda: play(player, rollout), rounds=3, warmup_rounds=1)
+    grown = benchmark.pedantic(lambda: play(runner, rollout), rounds=3, warmup_rounds=1)
     ratio = paths_per_token(grown) / paths_per_token(chains)
     turns = sum(len(path.turns) for path in chains) / len(chains.paths)
     benchmark.extra_info["ratio"] = ratio

@@ -30,7 +30,7 @@ from turngym.agents.loading import load_tokenizer  # noqa: E402
 from turngym.agents.starter import ensure_starter  # noqa: E402
 from turngym.agents.vllm_settings import VllmSettings  # noqa: E402
 from turngym.algos import Budget, EnvConfig, TrainConfig, Trainer, make_recipe  # noqa: E402
-from turngym.algos.heap import settled_heap  # noqa: E402
+from turngym.algos.trainer import settled_heap  # noqa: E402
 
 STEPS, WARM = 8, 3
 MOST_OVERHEAD = {"transformers": 0.5, "vllm": 1.0}  # against breakage; the aim is 0.1
@@ -120,8 +120,8 @@ def stepped(
     rows, split = [], []
     with Trainer(config, run_dir) as trainer, settled_heap():
         recorded = Recorded(trainer.engine)
-        stage: Any = trainer.stage
-        play, took = stage._play, [0.0]
+        pipeline: Any = trainer.pipeline
+        play, took = pipeline._play, [0.0]
 
         async def timed(step: int) -> Any:
             began = time.process_time()
@@ -129,7 +129,7 @@ def stepped(
             took[0] = time.process_time() - began
             return played
 
-        stage._play = timed
+        pipeline._play = timed
         for i in range(STEPS):
             recorded.lines.clear()
             recorded.differ = 0

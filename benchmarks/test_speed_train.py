@@ -128,7 +128,7 @@ def our_steps(model_folder: Path, run_dir: Path) -> tuple[list[float], float]:
             began = time.perf_counter()
             trainer.train_step()
             times.append(time.perf_counter() - began)
-        return times, trainer.done.tokens / STEPS
+        return times, trainer.counters.tokens / STEPS
 
 
 def trl_steps(model_folder: Path, out: Path) -> tuple[list[float], float]:

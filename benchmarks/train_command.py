@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
@@ -16,7 +16,6 @@ from ..algos import train
 from ..algos.cluster import RayRollouts
 from ..algos.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ..algos.engines import EngineMaker, make_engine
-from ..algos.learner_settings import LearnerSettings
 from ..algos.progress import Reporter, Silent, reporter
 from ..algos.recipes import make_recipe
 from ..algos.result import RunResult
@@ -27,7 +26,7 @@ from .machine import prepare
 from .models import model_path, starter
 from .options import TrainCommand
 from .tables import before_after, table_console
-from .tuning_options import ExecutorOptions, TuningOptions
+from .tuning_options import ExecutorOptions, LoraOptions
 from .worlds import env_config, existing_file, file_sets
 
 DEFAULT_STEPS = 100
@@ -86,49 +85,31 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
     for file in command.plugin:
         run_plugin(existing_file(file, "--plugin"))
     env = env_config(command.env, command.world)
+    sizes = text_env(env.prototype).source.sizes()
     small = command.model is None
     changes = pairs(command.recipe_arg, "--recipe-arg")
     recipe = make_recipe(command.recipe, changes, small=small)
-    env.make()
     file_sets(env, command.eval_data, command.eval_n)
     model = model_path(command.model) if command.model else starter(command.env, report)
-    env = fitted(env, model, command.max_tokens, small, report, command.tuning.render)
+    settings = command.settings
+    env = fitted(env, model, settings.max_tokens, small, report, settings.render)
     config = TrainConfig(
         env=env,
         model=model,
         recipe=recipe,
         budget=budget(command),
-        evals=file_sets(env, command.eval_data, command.eval_n) or _own_split(env, command, report),
-        split=command.split,
-        seed=command.seed,
-        max_tokens=command.max_tokens,
-        eval_every=command.eval_every,
-        eval_temperature=command.eval_temperature,
-        checkpoint_every=command.checkpoint_every,
-        keep_rollouts=command.keep_rollouts,
-        max_lag=command.max_lag,
-        importance_cap=command.importance_cap,
-        learner=LearnerSettings(
-            micro_batch_tokens=command.micro_batch_tokens,
-            precision=command.precision,
-            critic=command.critic,
-            shared_prefix=command.shared_prefix,
-            gradient_checkpointing=command.gradient_checkpointing,
-            optimizer=command.tuning.optimizer,
-            liger=command.tuning.liger,
-        ),
-        weights=command.tuning.weights,
-        attention=command.tuning.attention,
-        lora=lora(command.tuning),
-        render=command.tuning.render,
-        **vars(command.sampler),
+        evals=file_sets(env, command.eval_data, command.eval_n)
+        or _own_split(env, sizes, command, report),
+        learner=command.learner,
+        lora=lora(command.lora),
+        **vars(settings),
     )
     what = command.preset or command.recipe
-    name = f"{what}-{command.env.removesuffix('-v0')}-seed{command.seed}".lower()
+    name = f"{what}-{command.env.removesuffix('-v0')}-seed{settings.seed}".lower()
     return config, Path(command.run_dir or Path("runs") / name)
 
 
-def lora(options: TuningOptions) -> LoraSettings | None:
+def lora(options: LoraOptions) -> LoraSettings | None:
     """The adapters that the options ask for, None for none."""
     if not options.lora_rank:
         return None
@@ -185,11 +166,12 @@ def print_result(result: RunResult, folder: Path) -> None:
         console.print(f"{label:12}{folder / name}", highlight=False, soft_wrap=True)
 
 
-def _own_split(env: EnvConfig, command: TrainCommand, report: Reporter) -> tuple[EvalConfig, ...]:
+def _own_split(
+    env: EnvConfig, sizes: Mapping[str, int | None], command: TrainCommand, report: Reporter
+) -> tuple[EvalConfig, ...]:
     """The environment's own evaluation split, where it has one."""
     if not command.eval_split:
         return ()
-    sizes = text_env(env.make()).source.sizes()
     if sizes.get(command.eval_split, 1) == 0:
         report.note(
             f"split {command.eval_split!r} holds no task: nothing is evaluated. "

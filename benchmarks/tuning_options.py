@@ -1,4 +1,4 @@
-"""Options of weights and executor, and those of `turngym plan` and `turngym merge`."""
+"""Options of adapters and executor, and those of `turngym plan` and `turngym merge`."""
 
 from __future__ import annotations
 
@@ -9,30 +9,18 @@ import tyro
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuningOptions:
-    """How weights are held, trained and attended with.
+class LoraOptions:
+    """Adapters that are trained in place of the weights.
 
     Attributes:
-        weights: Number format of the weights; with bfloat16 the optimiser keeps a float32 copy.
-        attention: Implementation of attention; what cannot be had falls back, and says why.
-        optimizer: adamw, or adamw8bit with moments in 8 bits (needs bitsandbytes).
-        liger: Run norms and gated layers by Liger's fused kernels (CUDA, needs liger-kernel).
         lora_rank: Train adapters of this rank in place of the weights; 0 trains the weights.
         lora_alpha: Their scale times the rank; left out: twice the rank.
         lora_target: Name of a layer that gets one, repeatable; left out: all linear layers.
-        render: How text becomes tokens: the chat template with a message per observation (chat)
-            or with observations inside the model's message (inline), the bare texts (plain), or
-            the template where the model has one.
     """
 
-    weights: Literal["float32", "bfloat16"] = "float32"
-    attention: Literal["auto", "flash_attention_2", "flex_attention", "sdpa", "eager"] = "auto"
-    optimizer: Literal["adamw", "adamw8bit"] = "adamw"
-    liger: bool = False
     lora_rank: int = 0
     lora_alpha: float | None = None
     lora_target: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    render: Literal["auto", "plain", "chat", "inline"] = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +45,6 @@ class ExecutorOptions:
 
 
 Executor = Annotated[ExecutorOptions, tyro.conf.arg(name="")]
-Tuning = Annotated[TuningOptions, tyro.conf.arg(name="")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 from turngym.algos.contracts import Credits
 from turngym.algos.forest import Edge, Forest, Group, Tree, Turn
 from turngym.algos.forest_io import save_forest
-from turngym.algos.kept import SUFFIX, first_groups, write_kept
+from turngym.algos.kept import SUFFIX, first_groups, write_dump
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
@@ -164,5 +164,5 @@ def write_step(path: Path, forest: Forest, step: int) -> Path:
 
     kept = first_groups(forest, {}, credits_of(forest), len(forest.groups))
     about = {"recipe": "treegrpo", "env": "SearchQA-v0", "sampled": True}
-    write_kept(path, replace(kept, step=step, about=about), Scores(), Letters())  # type: ignore[arg-type]
+    write_dump(path, replace(kept, step=step, about=about), Scores(), Letters())  # type: ignore[arg-type]
     return path

@@ -1,4 +1,4 @@
-"""What runs inside a rollout actor: an engine, the run's environments, and players for them."""
+"""What runs inside a rollout actor: an engine, the run's environments, and runners for them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...agents.scripted import text_env
 from ...envs.errors import EpisodeError
 from ..config import TrainConfig
 from ..distributed.ranks import Ranks
-from ..engines import make_engine, make_player
+from ..engines import make_engine, make_runner
 from ..policy import load_policy
 from ..progress import Silent
-from ..rollouts import Player
-from .work import Answer, Packed, Work, unpack_weights
+from ..rollouts import EpisodeRunner
+from .work import Packed, PlayedGroup, Work, unpack_weights
 
 
 class RolloutActor:
@@ -27,15 +27,15 @@ class RolloutActor:
 
     def __init__(self, load: Callable[[], TrainConfig]) -> None:
         config = load()
-        env = config.env.make()
+        env = config.env.prototype
         self._policy, tokenizer = load_policy(config, Silent())
         self._engine = make_engine(config, self._policy, tokenizer)
         renderer = make_renderer(tokenizer, tools=text_env(env).tools)
         given = config, self._engine, renderer, env
-        self._players: dict[str, Player] = {"": make_player(*given, None, Ranks())}
+        self._runners: dict[str, EpisodeRunner] = {"": make_runner(*given, None, Ranks())}
         for what in (e.make() for e in config.evals):
-            self._players[what.name] = make_player(*given, what, Ranks())
-        self._told = EngineStats()
+            self._runners[what.name] = make_runner(*given, what, Ranks())
+        self._reported = EngineStats()
         self._busy = 0
 
     async def limits(self) -> tuple[int, int]:
@@ -48,7 +48,7 @@ class RolloutActor:
             unpack_weights(weights, self._policy)
         self._engine.sync(self._policy, version)
 
-    async def play(self, work: Work) -> Answer:
+    async def play(self, work: Work) -> PlayedGroup:
         """Play one group.
 
         Raises:
@@ -59,16 +59,16 @@ class RolloutActor:
                 f"rollout actor: group {work.start.uid} belongs to version {work.version} of the "
                 f"weights, but {self._engine.version} is here."
             )
-        player = self._players[work.scene]
+        runner = self._runners[work.scene]
         self._busy += 1
         try:
-            group = await work.rollout(player, work.start)
+            group = await work.rollout(runner, work.start)
         finally:
             self._busy -= 1
             if not self._busy:
                 self._engine.rest()
-        stats, self._told = self._engine.stats - self._told, self._engine.stats
-        return Answer(group, player.fault, stats)
+        stats, self._reported = self._engine.stats - self._reported, self._engine.stats
+        return PlayedGroup(group, runner.fault, stats)
 
 
 def loader(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import gymnasium as gym
+
 from ...agents.engine import Completion, EngineStats, Request
 from ...envs.errors import EpisodeError
 from ..contracts import Rollout, Start
 from ..forest import Group
-from ..rollouts import Player
+from ..rollouts import EpisodeRunner
 from .pool import ActorPool
 from .work import Work, pack_weights
 
@@ -51,8 +53,12 @@ class RemoteEngine:
         """
         raise EpisodeError(
             "RemoteEngine: single actions are sampled inside the rollout actors only; play groups "
-            "through RemotePlayer.groups."
+            "through RemoteRunner.groups."
         )
+
+    def make_runner(self, eval_set: str, env: gym.Env[Any, Any], *given: Any) -> RemoteRunner:
+        """Return a runner whose groups the actors play."""
+        return RemoteRunner(eval_set, self, env, *given)
 
     def count(self, stats: EngineStats) -> None:
         """Add what an actor counted."""
@@ -63,13 +69,13 @@ class RemoteEngine:
         )
 
 
-class RemotePlayer(Player):
+class RemoteRunner(EpisodeRunner):
     """Has its groups played by the actors.
 
     Args:
         scene: Name of the evaluation set; empty for the training environment.
         engine: The learner's side of the actors.
-        given: What :class:`~turngym.algos.rollouts.Player` takes, the engine left out.
+        given: What :class:`~turngym.algos.rollouts.EpisodeRunner` takes, the engine left out.
     """
 
     def __init__(self, scene: str, engine: RemoteEngine, env: Any, *given: Any) -> None:

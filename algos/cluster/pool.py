@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...envs.errors import EngineFault, TurngymError
-from .seat import ActorSeat
-from .work import Answer, Packed, Work
+from .work import Packed, PlayedGroup, Work
 
 START_S = 600.0
 """How long may pass without any answer while no actor is alive, in seconds."""
@@ -31,7 +30,7 @@ class ActorPool:
         self._ray = ray
         self._at_once = at_once
         self._weights: tuple[int, Any] = (0, None)
-        self.seats = [ActorSeat(ray, make, self._bring) for _ in range(count)]
+        self.slots = [ActorSlot(ray, make, self._bring) for _ in range(count)]
         self.lost = 0
 
     def limits(self) -> tuple[int, int]:
@@ -41,7 +40,7 @@ class ActorPool:
             EngineFault: It could not be started.
         """
         try:
-            return self._ray.get(self.seats[0].handle.limits.remote(), timeout=START_S)
+            return self._ray.get(self.slots[0].handle.limits.remote(), timeout=START_S)
         except self._ray.exceptions.GetTimeoutError as fault:
             raise EngineFault(
                 f"Ray: no rollout actor could be started within {START_S:.0f} s. The cluster has "
@@ -53,17 +52,17 @@ class ActorPool:
     def take(self, version: int, weights: Packed) -> None:
         """Send new weights to all actors through the object store."""
         self._weights = version, self._ray.put(weights)
-        for seat in self.seats:
-            seat.send()
+        for slot in self.slots:
+            slot.send()
 
-    async def play(self, works: Sequence[Work], tick: Callable[[], None]) -> list[Answer]:
+    async def play(self, works: Sequence[Work], tick: Callable[[], None]) -> list[PlayedGroup]:
         """One answer per piece of work, in order; ``tick`` is called after each.
 
         Raises:
             EngineFault: Actors keep dying.
             TurngymError: What an actor raised.
         """
-        found: dict[int, Answer] = {}
+        found: dict[int, PlayedGroup] = {}
         if not works:
             return []
         todo: asyncio.Queue[int] = asyncio.Queue()
@@ -71,36 +70,36 @@ class ActorPool:
             todo.put_nowait(number)
         done = asyncio.Event()
 
-        async def lane(seat: ActorSeat) -> None:
+        async def lane(slot: ActorSlot) -> None:
             while True:
-                handle = await seat.ready()
+                handle = await slot.ready()
                 number = await todo.get()
                 try:
                     answer = await handle.play.remote(works[number])
                 except self._ray.exceptions.RayActorError as death:
                     self.lost += 1
                     todo.put_nowait(number)
-                    seat.died(handle, death)
+                    slot.died(handle, death)
                     continue
                 except self._ray.exceptions.RayTaskError as fault:
                     if isinstance(fault.cause, TurngymError):
                         raise fault.cause from fault
                     raise
-                seat.served()
+                slot.served()
                 if number not in found:
                     found[number] = answer
                     tick()
                 if len(found) == len(works):
                     done.set()
 
-        await self._until(done, lane, min(self._at_once, -(-len(works) // len(self.seats))))
+        await self._until(done, lane, min(self._at_once, -(-len(works) // len(self.slots))))
         return [found[number] for number in range(len(works))]
 
     async def _until(self, done: asyncio.Event, lane: Any, lanes: int) -> None:
         """Run so many lanes per actor until all is done, or one of them fails."""
-        for seat in self.seats:
-            seat.begin()
-        running = [asyncio.ensure_future(lane(s)) for s in self.seats for _ in range(lanes)]
+        for slot in self.slots:
+            slot.begin()
+        running = [asyncio.ensure_future(lane(s)) for s in self.slots for _ in range(lanes)]
         end = asyncio.ensure_future(done.wait())
         try:
             while not await self._ended([end, *running]):
@@ -116,10 +115,10 @@ class ActorPool:
     async def _ended(self, tasks: Sequence[asyncio.Task[Any]]) -> bool:
         """Wait until one has ended; refuses to wait for actors that nobody can start."""
         done, _ = await asyncio.wait(tasks, timeout=START_S, return_when=asyncio.FIRST_COMPLETED)
-        if not done and not any(seat.alive for seat in self.seats):
+        if not done and not any(slot.alive for slot in self.slots):
             raise EngineFault(
                 f"Ray: no rollout actor is alive, and for {START_S:.0f} s none could be started. "
-                "Add a node, or ask for fewer processors or GPUs per actor; the same call goes on."
+                "Add a node, or ask for fewer processors or GPUs per actor; the same call resumes."
             )
         return bool(done)
 
@@ -129,5 +128,94 @@ class ActorPool:
 
     def close(self) -> None:
         """End all actors."""
-        for seat in self.seats:
-            self._ray.kill(seat.handle)
+        for slot in self.slots:
+            self._ray.kill(slot.handle)
+
+
+MOST_DEATHS = 3
+"""Actors in a row that may die in one place without having played a single group."""
+
+
+class ActorSlot:
+    """Holds an actor, and another one after its death.
+
+    Args:
+        ray: The package.
+        make: Starts an actor.
+        bring: Sends it the newest weights, and returns the reference to wait for.
+    """
+
+    def __init__(self, ray: Any, make: Callable[[], Any], bring: Callable[[Any], Any]) -> None:
+        self._ray = ray
+        self._make = make
+        self._bring = bring
+        self._deaths = 0
+        self._arriving: asyncio.Task[None] | None = None
+        self._sent: Any = None
+        self._ready: Any = None
+        self.handle: Any = make()
+
+    @property
+    def alive(self) -> bool:
+        """True while the actor is known to be there with the newest weights."""
+        return self._ready is self.handle
+
+    def begin(self) -> None:
+        """A new event loop runs; what an old one waited for is forgotten."""
+        self._arriving = None
+
+    def send(self) -> None:
+        """There are newer weights: they go out now, and are waited for in :meth:`ready`."""
+        self._ready = self._arriving = None
+        self._sent = self._bring(self.handle)
+
+    def died(self, handle: Any, why: BaseException) -> None:
+        """An actor is gone; another takes its place, once for each that died.
+
+        Raises:
+            EngineFault: They keep dying.
+        """
+        if handle is not self.handle:
+            return
+        self._deaths += 1
+        if self._deaths > MOST_DEATHS:
+            raise EngineFault(
+                f"Ray: {self._deaths} rollout actors in a row died in the same place before they "
+                f"had played a group. The last one: {_first_line(why)} Look at its log in "
+                "Ray's session folder, give actors more memory, or start fewer of them."
+            ) from why
+        self._ray.kill(handle)
+        self.handle = self._make()
+        self._sent = self._ready = self._arriving = None
+
+    def served(self) -> None:
+        """A group came from here."""
+        self._deaths = 0
+
+    async def ready(self) -> Any:
+        """The actor, as soon as it is there and has the newest weights.
+
+        Raises:
+            EngineFault: Actors keep dying.
+        """
+        while not self.alive:
+            handle = self.handle
+            if self._arriving is None:
+                self._sent = self._bring(handle) if self._sent is None else self._sent
+                self._arriving = asyncio.ensure_future(_wait(self._sent))
+            try:
+                await asyncio.shield(self._arriving)
+            except self._ray.exceptions.RayActorError as death:
+                self.died(handle, death)
+            else:
+                if handle is self.handle:
+                    self._ready = handle
+        return self.handle
+
+
+async def _wait(ref: Any) -> None:
+    await ref
+
+
+def _first_line(fault: BaseException) -> str:
+    return next((line.strip() for line in str(fault).splitlines() if line.strip()), "unknown.")

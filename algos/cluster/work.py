@@ -36,7 +36,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PlayedGroup:
     """A group that was played.
 
     Attributes:

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..contracts import Credits, Floats, Notes
+from ...envs.errors import BadValueError
+from ..checks import check_choices, check_shares, check_weights
+from ..contracts import Annotations, Credit, Credits, Floats
 from ..forest import Forest
-from .checks import check_choices, check_shares, check_values, check_weights
 from .penalty import KlKind, kl_price
 
 Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gae:
+class Gae(Credit):
     """Token by token credit with a critic; observation tokens do not exist here.
 
     ``delta_t = r_t + gamma V_{t+1} - V_t`` and ``A_t = delta_t + gamma lam A_{t+1}`` over the
@@ -61,12 +62,7 @@ class Gae:
         """What the critic is fitted to."""
         return frozenset({"value_targets"})
 
-    @property
-    def least_paths(self) -> int:
-        """A single path is enough: the critic is the baseline."""
-        return 1
-
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Advantages and value targets, ``[n_act]`` per path."""
         advantages: list[Doubles] = []
         targets: list[Floats] = []
@@ -74,12 +70,12 @@ class Gae:
             turns = forest.turns(path)
             rewards = np.concatenate([t.rewards for t in turns]).astype(np.float64)
             if self.kl_coef:
-                rewards -= self.kl_coef * kl_price(self.kl_kind, notes, i)
-            values = self._values(notes["values"][i], len(rewards), turns[-1].status)
+                rewards -= self.kl_coef * kl_price(self.kl_kind, annotations, i)
+            values = self._values(annotations["values"][i], len(rewards), turns[-1].status)
             advantage = self.estimate(rewards, values)
             advantages.append(advantage)
             targets.append((advantage + values[:-1]).astype(np.float32))
-        metrics = fit_of(targets, [notes["values"][i][:-1] for i in range(len(targets))])
+        metrics = fit_of(targets, [annotations["values"][i][:-1] for i in range(len(targets))])
         if self.whiten:
             advantages = whitened(advantages)
         return Credits(
@@ -104,6 +100,19 @@ class Gae:
         if not self.bootstrap or status in ("solved", "failed"):
             values[-1] = 0.0
         return values
+
+
+def check_values(rule: object, values: Floats, n_act: int) -> None:
+    """Refuse critic values that do not fit a path of ``n_act`` action tokens.
+
+    Raises:
+        BadValueError: The shape is another one.
+    """
+    if values.shape != (n_act + 1,):
+        raise BadValueError(
+            f"{type(rule).__name__}: values have shape {values.shape}; expected ({n_act + 1},), "
+            "one before each action token and one after the last."
+        )
 
 
 def whitened(rows: Sequence[Doubles], eps: float = 1e-8) -> list[Doubles]:

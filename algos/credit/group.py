@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError
-from ..contracts import Credits, Floats, Notes
+from ..checks import check_above_zero, check_choices, check_weights
+from ..contracts import Annotations, Credit, Credits, Floats
 from ..forest import Forest
-from .checks import check_above_zero, check_choices, check_weights
 from .penalty import KlKind, kl_price
 
 Returns = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupCredit:
+class GroupCredit(Credit):
     """``(R - baseline) / scale`` within each group, on every action token of the path.
 
     GRPO (DeepSeekMath, arXiv 2402.03300, section 4.1.2) with the defaults; Dr. GRPO (arXiv
@@ -74,20 +74,15 @@ class GroupCredit:
         return frozenset({"old_logprobs", "ref_logprobs"} if self.kl_coef else ())
 
     @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """Paths that a group must have for any of them to learn something."""
         return 1 if self.baseline == "none" or self.singleton == "raw" else 2
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """One constant advantage per path, broadcast over its ``[n_act]`` action tokens."""
         prices = None
         if self.kl_coef:
-            nats = [kl_price(self.kl_kind, notes, i).sum() for i in range(len(forest.paths))]
+            nats = [kl_price(self.kl_kind, annotations, i).sum() for i in range(len(forest.paths))]
             prices = self.kl_coef * np.array(nats)
         groups = by_prompt(forest)
         scores = self.within(forest, groups, prices)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contracts import Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
 from .group import on_every_token
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imitation:
+class Imitation(Credit):
     """Advantage 1 on every action token.
 
     Attributes:
@@ -22,22 +22,7 @@ class Imitation:
 
     solved_only: bool = False
 
-    @property
-    def needs(self) -> frozenset[str]:
-        """Nothing."""
-        return frozenset()
-
-    @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
-        """One."""
-        return 1
-
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
         """1, or 0 for what is not imitated, on the ``[n_act]`` action tokens of each path."""
         wanted = np.ones(len(forest.paths))
         if self.solved_only:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from ..contracts import Credits, Notes
+from ..contracts import Annotations, Credit, Credits
 from ..forest import ROOT, Edge, Forest, Tree
 
 Place = tuple[int, int, int]
@@ -17,7 +16,7 @@ Mark = tuple[int, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepPairs:
+class StepPairs(Credit):
     """Which steps a tree prefers, for step-level DPO (Tree-GRPO, arXiv 2509.21240, section 3.4).
 
     At every fork (several turns that continue the same one, or several first turns of a tree that
@@ -30,12 +29,10 @@ class StepPairs:
     two unequal sides has no pair, and nothing to learn from.
     """
 
-    needs_forks: ClassVar[bool] = True
-
     @property
-    def needs(self) -> frozenset[str]:
-        """Nothing beside the rewards."""
-        return frozenset()
+    def needs_forks(self) -> bool:
+        """Always."""
+        return True
 
     @property
     def provides(self) -> frozenset[str]:
@@ -43,11 +40,11 @@ class StepPairs:
         return frozenset({"pair"})
 
     @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """Two: a fork has two sides."""
         return 2
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
         """Signs and pair numbers, ``[n_act]`` per path."""
         marks = _marks(forest)
         pairs = len(marks) // 2

@@ -7,12 +7,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..contracts import Notes
+from ..contracts import Annotations
 
 KlKind = Literal["k1", "k2", "k3"]
 
 
-def kl_price(kind: KlKind, notes: Notes, path: int) -> npt.NDArray[np.float64]:
+def kl_price(kind: KlKind, annotations: Annotations, path: int) -> npt.NDArray[np.float64]:
     """Estimate of KL(policy || reference) on each sampled token of a path ``[n_act]``, in nats.
 
     With ``d = old_logprob - ref_logprob``: k1 is ``d`` (what papers take off rewards: unbiased, and
@@ -20,10 +20,10 @@ def kl_price(kind: KlKind, notes: Notes, path: int) -> npt.NDArray[np.float64]:
 
     Args:
         kind: The estimator.
-        notes: Hold ``old_logprobs`` and ``ref_logprobs``.
+        annotations: Hold ``old_logprobs`` and ``ref_logprobs``.
         path: Which path.
     """
-    d = notes["old_logprobs"][path].astype(np.float64) - notes["ref_logprobs"][path]
+    d = annotations["old_logprobs"][path].astype(np.float64) - annotations["ref_logprobs"][path]
     if kind == "k1":
         return d
     if kind == "k2":

@@ -7,16 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from ..contracts import Credits, Notes
+from ..checks import check_choices, check_shares, check_weights
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
-from .checks import check_choices, check_shares, check_weights
 from .gae import Doubles, whitened
 from .group import GroupCredit, by_prompt
 from .penalty import KlKind, kl_price
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReturnsToGo:
+class ReturnsToGo(Credit):
     """``A_t = whiten(sum over u >= t of gamma^(u - t) r_u)`` (REINFORCE++, arXiv 2501.03262, 3).
 
     The rewards are the environment's on its tokens, less ``kl_coef`` times k1 on each token;
@@ -53,16 +53,11 @@ class ReturnsToGo:
         return frozenset({"old_logprobs", "ref_logprobs"} if self.kl_coef else ())
 
     @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """One, or two for a group's mean."""
         return 2 if self.baseline == "group-mean" else 1
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Advantages ``[n_act]`` per path, whitened over the batch."""
         returns = forest.returns()
         centred = GroupCredit(scale="none").within(forest, by_prompt(forest))
@@ -75,7 +70,7 @@ class ReturnsToGo:
             else:
                 rewards[-1] += returns[i] - forest.reward(path)
             if self.kl_coef:
-                rewards -= self.kl_coef * kl_price(self.kl_kind, notes, i)
+                rewards -= self.kl_coef * kl_price(self.kl_kind, annotations, i)
             rows.append(returns_to_go(rewards, self.gamma))
         return Credits(advantages=[a.astype(np.float32) for a in whitened(rows)])
 

@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError
-from ..contracts import Credits, Notes
+from ..checks import check_choices, check_shares, check_weights
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest, Turn
-from .checks import check_choices, check_shares, check_values, check_weights
-from .gae import Doubles, fit_of, whitened
+from .gae import Doubles, check_values, fit_of, whitened
 
 KlMode = Literal["in_sum", "current", "v1_literal"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SessionCredit:
+class SessionCredit(Credit):
     """``R_t = sum over k >= t of gamma0^(k-t) [r_k + gamma1 sum_j V(S_j) - beta KL_k]`` (PaSa).
 
     Equation 3 of arXiv 2501.10120: the sum ends with the session, and the sessions that an action
@@ -82,27 +82,25 @@ class SessionCredit:
         """What the critic is fitted to."""
         return frozenset({"value_targets"})
 
-    @property
-    def least_paths(self) -> int:
-        """One: the critic is the baseline."""
-        return 1
-
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Advantages and value targets (the returns), ``[n_act]`` per path."""
         advantages: list[Doubles] = []
         targets = []
         for i, path in enumerate(forest):
             turns = forest.turns(path)
-            scores = self.scores(turns, notes["spawned_values"][i])
-            check_values(self, notes["values"][i], len(scores))
-            values = notes["values"][i][:-1].astype(np.float64)
+            scores = self.scores(turns, annotations["spawned_values"][i])
+            check_values(self, annotations["values"][i], len(scores))
+            values = annotations["values"][i][:-1].astype(np.float64)
             kl = np.zeros_like(values)
             if self.kl_coef:
-                kl = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]
+                kl = (
+                    annotations["old_logprobs"][i].astype(np.float64)
+                    - annotations["ref_logprobs"][i]
+                )
             advantage = self.estimate(scores, kl, values, action_ends(turns))
             advantages.append(advantage)
             targets.append((advantage + values).astype(np.float32))
-        metrics = fit_of(targets, [v[:-1] for v in notes["values"]])
+        metrics = fit_of(targets, [v[:-1] for v in annotations["values"]])
         if self.whiten:
             advantages = whitened(advantages)
         return Credits(

@@ -9,15 +9,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ...envs.errors import BadValueError
-from ..contracts import Credits, Notes
+from ..checks import check_choices
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
-from .checks import check_choices
 from .group import GroupCredit
 from .tree import TreeCredit
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedMean:
+class SharedMean(Credit):
     """ARPO's hard advantage (arXiv 2507.19849, section 3.2), over any rule that scores paths.
 
     A turn of one path keeps the path's advantage; one that the paths S share gets the mean over S.
@@ -63,18 +63,18 @@ class SharedMean:
         return self.of.provides
 
     @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """What the rule asks for."""
-        return self.of.least_paths
+        return self.of.min_paths
 
     @property
     def needs_forks(self) -> bool:
         """What the rule asks for."""
-        return getattr(self.of, "needs_forks", False)
+        return self.of.needs_forks
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """The rule's advantages, averaged over the owners of each turn."""
-        given = self.of(forest, notes)
+        given = self.of(forest, annotations)
         if self.shared == "own":
             return given
         owners: dict[tuple[int, int, int], list[int]] = defaultdict(list)

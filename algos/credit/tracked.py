@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..contracts import Credits, Notes
+from ..checks import check_above_zero
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
-from .checks import check_above_zero
 from .group import Returns, on_every_token
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrackedCredit:
+class TrackedCredit(Credit):
     """``A = whiten over paths of (R - v)``, v a tracker's value of the task (SPO, 2509.13232, 3).
 
     Degenerate cases: a single path, or paths that are all equally better than expected, get 0.
@@ -35,19 +35,9 @@ class TrackedCredit:
         """The tracker's values."""
         return frozenset({"tracked_values"})
 
-    @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
-        """One: the tracker is the baseline."""
-        return 1
-
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """One constant advantage per path, on its ``[n_act]`` action tokens."""
-        values = np.array([float(v[0]) for v in notes["tracked_values"]])
+        values = np.array([float(v[0]) for v in annotations["tracked_values"]])
         surprise = forest.returns() - values
         return Credits(
             advantages=on_every_token(forest, self.compare(surprise)),

@@ -7,16 +7,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..contracts import Credits, Notes
+from ..checks import check_choices
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest
-from .checks import check_choices
 from .group import GroupCredit, by_prompt, by_tree, on_every_token
 
 Terms = Literal["both", "inter", "intra"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeCredit:
+class TreeCredit(Credit):
     """``z(R; the prompt's paths) + z(R; the tree's paths)`` (Tree-GRPO, arXiv 2509.21240, 3.3).
 
     Both terms have no weight and both are z-scores with the unbiased deviation. Within a tree the
@@ -44,26 +44,16 @@ class TreeCredit:
         self._rule()
 
     @property
-    def needs(self) -> frozenset[str]:
-        """Nothing beside the rewards."""
-        return frozenset()
-
-    @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """Two, unless a single one keeps its return."""
-        return self._rule().least_paths
+        return self._rule().min_paths
 
     @property
     def needs_forks(self) -> bool:
         """Whether trees of one path would all get 0."""
         return self.terms == "intra" and self.singleton == "zero"
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
         """One constant advantage per path, on its ``[n_act]`` action tokens."""
         rule = self._rule()
         prompts, trees = by_prompt(forest), by_tree(forest)

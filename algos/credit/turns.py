@@ -8,16 +8,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..contracts import Credits, Notes
+from ..checks import check_choices
+from ..contracts import Annotations, Credit, Credits
 from ..forest import Forest, Turn
-from .checks import check_choices
 from .gae import Doubles
 from .group import GroupCredit, by_prompt
 from .returns import returns_to_go
 
 
 @dataclass(frozen=True, kw_only=True)
-class TurnReturns:
+class TurnReturns(Credit):
     """``G_i = sum over j >= i of r_j``, normalised within the prompt (TARL, 2509.14480, 3).
 
     Every token of turn i gets its turn's normalised return. The parts of an action that was cut
@@ -42,21 +42,11 @@ class TurnReturns:
         self._rule()
 
     @property
-    def needs(self) -> frozenset[str]:
-        """Nothing beside the rewards."""
-        return frozenset()
-
-    @property
-    def provides(self) -> frozenset[str]:
-        """No value targets."""
-        return frozenset()
-
-    @property
-    def least_paths(self) -> int:
+    def min_paths(self) -> int:
         """Two, since an episode of one turn has only others' turns to compare with."""
         return 2
 
-    def __call__(self, forest: Forest, notes: Notes) -> Credits:  # noqa: ARG002 - the protocol's
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
         """One advantage per turn, on its action tokens."""
         actions = [whole_actions(forest.turns(path)) for path in forest]
         to_go: list[Doubles] = []

@@ -4,8 +4,3 @@ Every process runs the same program. Each plays its share of a step's groups, th
 whole forest, so that credit rules and trackers see what one process would see. Each computes its
 share of every mini batch; FSDP2 adds the gradients up. Only the first process writes.
 """
-
-from .ranks import Channel, Ranks, join_ranks
-from .team import Team
-
-__all__ = ["Channel", "Ranks", "Team", "join_ranks"]

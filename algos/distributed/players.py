@@ -1,4 +1,4 @@
-"""A player whose groups are played by all processes of a run."""
+"""A runner whose groups are played by all processes of a run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from ..contracts import Rollout, Start
 from ..forest import Group
-from ..rollouts import Player
+from ..rollouts import EpisodeRunner
 from .ranks import Channel
 
 
-class RankPlayer(Player):
+class RankRunner(EpisodeRunner):
     """Plays this process's share of the groups, then has all of them.
 
     Every process must ask for the same groups in the same order.
 
     Args:
         ranks: The processes.
-        given: What :class:`~turngym.algos.rollouts.Player` takes.
+        given: What :class:`~turngym.algos.rollouts.EpisodeRunner` takes.
     """
 
     def __init__(self, ranks: Channel, *given: Any) -> None:
@@ -28,7 +28,7 @@ class RankPlayer(Player):
     async def groups(
         self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
     ) -> list[Group]:
-        """One group per start; ``tick`` is told of this process's own."""
+        """One group per start; ``tick`` is called for this process's own."""
         mine = await super().groups(rollout, self.ranks.mine(starts), tick)
         played = self.ranks.in_order(mine)
         self.fault = next((f for f in self.ranks.everyone(self.fault) if f), "")

@@ -67,11 +67,11 @@ class Ranks:
 
     Attributes:
         learner: For the thread that trains.
-        player: For the thread that plays, which may be another one.
+        runner: For the thread that plays, which may be another one.
     """
 
     learner: Channel = Channel()
-    player: Channel = Channel()
+    runner: Channel = Channel()
 
     @property
     def alone(self) -> bool:
@@ -112,5 +112,5 @@ def join_ranks(device: str) -> Ranks:
     if not dist.is_initialized():
         dist.init_process_group("cpu:gloo,cuda:nccl" if on_cuda else "gloo", timeout=PATIENCE)
     at = dist.get_rank(), dist.get_world_size()
-    learner, player = (dist.new_group(backend="gloo", timeout=PATIENCE) for _ in range(2))
-    return Ranks(Channel(*at, learner), Channel(*at, player))
+    learner, runner = (dist.new_group(backend="gloo", timeout=PATIENCE) for _ in range(2))
+    return Ranks(Channel(*at, learner), Channel(*at, runner))

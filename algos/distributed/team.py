@@ -1,4 +1,4 @@
-"""What the learner asks of its fellow processes: its share of the rows, and sums of gradients."""
+"""The learners of several processes: which rows each computes, and the sum of their gradients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ..learner_settings import LearnerSettings
 from ..micro_batch import Batching, MicroBatch
 from ..rows import Row
 from .ranks import Channel
-from .shares import share_rows
 
 T = TypeVar("T")
 
@@ -132,3 +131,29 @@ def clip_norm(params: Sequence[Tensor], most: float) -> float:
     """Clip the gradients by their norm over all processes, and return it."""
     norm: Any = torch.nn.utils.clip_grad_norm_(params, most)
     return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
+
+
+def share_rows(rows: Sequence[Row], chosen: Sequence[int], world: int) -> list[list[int]]:
+    """The rows ``chosen``, cut into a share per process.
+
+    Groups stay whole, as their rows share tokens; where there are fewer groups than processes,
+    trees do, since a loss may compare the paths of one. The longest go first, each to the process
+    with the fewest tokens so far.
+
+    Args:
+        rows: All rows.
+        chosen: Indices of those to share out.
+        world: Number of processes.
+    """
+    whole_groups = len({rows[i].group for i in chosen}) >= world
+    units: dict[tuple[int, int], list[int]] = {}
+    for i in chosen:
+        units.setdefault((rows[i].group, 0 if whole_groups else rows[i].tree), []).append(i)
+    sizes = {key: sum(len(rows[i].ids) for i in part) for key, part in units.items()}
+    shares: list[list[int]] = [[] for _ in range(world)]
+    tokens = [0] * world
+    for key in sorted(units, key=lambda key: (-sizes[key], key)):
+        least = min(range(world), key=lambda rank: (tokens[rank], rank))
+        shares[least] += units[key]
+        tokens[least] += sizes[key]
+    return [sorted(share) for share in shares]

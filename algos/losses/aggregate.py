@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from ...envs.errors import BadValueError
+from ..checks import check_minimum
 from ..contracts import Norm
 
 if TYPE_CHECKING:
@@ -65,10 +65,7 @@ class PathMeanConstant:
     length: int = 1024
 
     def __post_init__(self) -> None:
-        if self.length < 1:
-            raise BadValueError(
-                f"PathMeanConstant.length is {self.length}; expected at least 1 token."
-            )
+        check_minimum(self, length=1)
 
     def __call__(self, losses: torch.Tensor, mask: torch.Tensor, norm: Norm) -> torch.Tensor:
         """``sum(losses * mask) / paths / length``."""

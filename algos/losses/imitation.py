@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..contracts import LossBatch, LossOut
+from ..contracts import Loss, LossBatch, LossOut
 from .aggregate import Aggregate, TokenMean
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImitationLoss:
+class ImitationLoss(Loss):
     """``-A logprob`` per action token: supervised fine-tuning where A is 1.
 
     Attributes:
@@ -17,11 +17,6 @@ class ImitationLoss:
     """
 
     aggregate: Aggregate = field(default_factory=TokenMean)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Nothing beside the advantages."""
-        return frozenset()
 
     def __call__(self, batch: LossBatch) -> LossOut:
         """Loss and metrics of one micro batch, both as shares of the mini batch."""

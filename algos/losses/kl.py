@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from ...envs.errors import BadValueError
+from ..checks import check_choices, check_weights
 
 if TYPE_CHECKING:
     import torch
@@ -33,10 +34,8 @@ class Kl:
     clamp: float = 10.0
 
     def __post_init__(self) -> None:
-        if not self.coef >= 0:
-            raise BadValueError(f"Kl.coef is {self.coef}; expected 0 (off) or more.")
-        if self.kind not in get_args(Kind):
-            raise BadValueError(f"Kl.kind is {self.kind!r}; expected one of {get_args(Kind)}.")
+        check_choices(self)
+        check_weights(self, "coef")
         if not self.clamp > 0:
             raise BadValueError(f"Kl.clamp is {self.clamp}; expected a value above 0.")
 

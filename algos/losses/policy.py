@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import get_args
 
 import torch
 
 from ...envs.errors import BadValueError
-from ..contracts import LossBatch, LossOut
+from ..checks import check_choices, check_weights
+from ..contracts import Loss, LossBatch, LossOut
 from .aggregate import Aggregate, TokenMean
 from .kl import Kl
 from .ratio import Level, ratio_at
@@ -57,7 +56,7 @@ class Clip:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyLoss:
+class PolicyLoss(Loss):
     """``aggregate(clip(ratio, A) + kl.coef * KL - entropy_coef * H)``.
 
     Attributes:
@@ -75,14 +74,8 @@ class PolicyLoss:
     entropy_coef: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.ratio not in get_args(Level):
-            raise BadValueError(
-                f"PolicyLoss.ratio is {self.ratio!r}; expected one of {get_args(Level)}."
-            )
-        if not 0 <= self.entropy_coef < math.inf:
-            raise BadValueError(
-                f"PolicyLoss.entropy_coef is {self.entropy_coef}; expected 0 (off) or more."
-            )
+        check_choices(self)
+        check_weights(self, "entropy_coef")
 
     @property
     def needs(self) -> frozenset[str]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch.nn.functional import softplus
 
-from ...envs.errors import BadValueError
-from ..contracts import LossBatch, LossOut
+from ..checks import check_above_zero
+from ..contracts import Loss, LossBatch, LossOut
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepDpoLoss:
+class StepDpoLoss(Loss):
     """``-log sigmoid(beta (margin_better - margin_worse))``, mean over the pairs.
 
     DPO (arXiv 2305.18290, equation 7) between the two steps of a pair (Step-DPO, arXiv 2406.18629,
@@ -31,15 +30,14 @@ class StepDpoLoss:
         reference: Subtract the reference's log-probabilities; False compares the policy's alone.
     """
 
-    joint: ClassVar[bool] = True
+    whole_trees: ClassVar[bool] = True
     """The two sides of a pair must be in one micro batch: trees stay whole."""
 
     beta: float = 0.1
     reference: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < math.inf:
-            raise BadValueError(f"StepDpoLoss.beta is {self.beta}; expected a value above 0.")
+        check_above_zero(self, "beta")
 
     @property
     def needs(self) -> frozenset[str]:

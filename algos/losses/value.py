@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 import torch
 
 from ...envs.errors import BadValueError
-from ..contracts import LossBatch, LossOut
+from ..checks import check_above_zero
+from ..contracts import Loss, LossBatch, LossOut
 from .policy import PolicyLoss
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueLoss:
+class ValueLoss(Loss):
     """``0.5 max((V - target)^2, (clip(V, V_old +- clip) - target)^2)``, mean over tokens.
 
     The pessimistic form of PPO's reference code, as verl and Search-R1 use it: the clipped branch
@@ -28,8 +29,7 @@ class ValueLoss:
     clip: float | None = 0.5
 
     def __post_init__(self) -> None:
-        if not self.coef > 0:
-            raise BadValueError(f"ValueLoss.coef is {self.coef}; expected a value above 0.")
+        check_above_zero(self, "coef")
         if self.clip is not None and not self.clip > 0:
             raise BadValueError(f"ValueLoss.clip is {self.clip}; expected above 0, or none.")
 
@@ -62,7 +62,7 @@ class ValueLoss:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActorCriticLoss:
+class ActorCriticLoss(Loss):
     """Policy loss plus value loss.
 
     Attributes:

@@ -1,5 +1,8 @@
 """The recipes, one file each: an algorithm as a value with its paper's settings."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from .arpo import arpo
 from .dapo import dapo
 from .drgrpo import drgrpo
@@ -7,7 +10,7 @@ from .grpo import grpo
 from .gspo import gspo
 from .pasa import pasa
 from .ppo import ppo
-from .registry import RECIPES, Entry, find_recipe, make_recipe, register_recipe
+from .registry import RECIPES, Entry, find_recipe, make_recipe, recipe
 from .reinforcepp import reinforcepp
 from .rloo import rloo
 from .settings import settings_of, with_settings
@@ -29,7 +32,7 @@ __all__ = [
     "make_recipe",
     "pasa",
     "ppo",
-    "register_recipe",
+    "recipe",
     "reinforcepp",
     "rloo",
     "settings_of",
@@ -42,3 +45,6 @@ __all__ = [
     "treegrpo",
     "with_settings",
 ]
+
+for _module in iter_modules(__path__):  # a recipe is known by its file alone
+    import_module(f".{_module.name}", __package__)

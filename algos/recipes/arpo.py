@@ -7,8 +7,13 @@ from ..losses import Clip, PolicyLoss, TokenMean
 from ..recipe import Optim, Recipe
 from ..rollouts import Branch
 from ..shapers import MultiToolBonus
+from .registry import SMALL_STEP, recipe
 
 
+@recipe(
+    "branches where tools made the model uncertain",
+    small={**SMALL_STEP, "groups_per_step": 16, "rollout.initial": 4, "rollout.budget": 8},
+)
 def arpo() -> Recipe:
     """Agentic Reinforced Policy Optimization (arXiv 2507.19849).
 

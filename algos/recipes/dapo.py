@@ -8,8 +8,13 @@ from ..losses import Clip, PolicyLoss, TokenMean
 from ..recipe import Optim, Recipe
 from ..rollouts import Chains
 from ..shapers import Overlong
+from .registry import SMALL_CHAINS, recipe
 
 
+@recipe(
+    "clip higher, dynamic sampling, overlong punishment",
+    small={**SMALL_CHAINS, "optim.warmup_steps": 0, "optim.weight_decay": 0.01},
+)
 def dapo() -> Recipe:
     """DAPO (arXiv 2503.14476).
 

@@ -6,8 +6,13 @@ from ..credit import GroupCredit
 from ..losses import Clip, PathMeanConstant, PolicyLoss
 from ..recipe import Optim, Recipe
 from ..rollouts import Chains
+from .registry import SMALL_CHAINS, recipe
 
 
+@recipe(
+    "GRPO without dividing by deviation and length",
+    small={**SMALL_CHAINS, "loss.aggregate.length": 64},
+)
 def drgrpo() -> Recipe:
     """Understanding R1-Zero-like Training (arXiv 2503.20783), section 3.
 

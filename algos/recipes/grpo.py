@@ -8,8 +8,18 @@ from ..losses import Clip, Kl, PolicyLoss, TokenMean
 from ..recipe import Optim, Recipe
 from ..rollouts import Chains
 from ..schedule import warmup_steps
+from .registry import SMALL_CHAINS, recipe
 
 
+@recipe(
+    "group mean as baseline, no critic",
+    small={
+        **SMALL_CHAINS,
+        "optim.warmup_steps": 0,
+        "loss.kl.coef": 0.0,
+        "loss.entropy_coef": 0.0,
+    },
+)
 def grpo() -> Recipe:
     """DeepSeekMath (arXiv 2402.03300), with the settings of Search-R1 (arXiv 2503.09516).
 

@@ -6,8 +6,10 @@ from ..credit import GroupCredit
 from ..losses import Clip, PathMeanTokenMean, PolicyLoss
 from ..recipe import Optim, Recipe
 from ..rollouts import Chains
+from .registry import SMALL_CHAINS, recipe
 
 
+@recipe("ratios of whole paths", small=SMALL_CHAINS)
 def gspo() -> Recipe:
     """Group Sequence Policy Optimization (arXiv 2507.18071).
 

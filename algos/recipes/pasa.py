@@ -7,8 +7,23 @@ from ..credit import SessionCredit
 from ..losses import ActorCriticLoss, Clip, PolicyLoss, TokenMean, ValueLoss
 from ..recipe import Optim, Recipe
 from ..rollouts import Sessions
+from .registry import SMALL_CRITIC, SMALL_SINGLE, recipe
 
 
+@recipe(
+    "session-level PPO, credit through the sessions asked for",
+    small={
+        **SMALL_SINGLE,
+        **SMALL_CRITIC,
+        "optim.epochs": 1,
+        "optim.critic_only_steps": 5,
+        "credit.kl_coef": 0.0,
+        "credit.gamma1": 0.9,
+        "loss.value.coef": 1.0,
+        "loss.value.clip": 0.5,
+        "temperature": 1.0,
+    },
+)
 def pasa() -> Recipe:
     """PaSa (arXiv 2501.10120), section 4.3 and table 12.
 

@@ -7,8 +7,10 @@ from ..credit import ReturnsToGo
 from ..losses import Clip, PolicyLoss, TokenMean
 from ..recipe import Optim, Recipe
 from ..rollouts import Chains
+from .registry import SMALL_SINGLE, recipe
 
 
+@recipe("returns to go, whitened over the batch", small={**SMALL_SINGLE, "credit.kl_coef": 0.0})
 def reinforcepp() -> Recipe:
     """REINFORCE++ (arXiv 2501.03262).
 

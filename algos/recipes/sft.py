@@ -6,8 +6,10 @@ from ..credit import Imitation
 from ..losses import ImitationLoss, TokenMean
 from ..recipe import Optim, Recipe
 from ..rollouts import Demonstrations
+from .registry import recipe
 
 
+@recipe("imitation of the world's expert", small={"optim.lr": 5e-4, "optim.warmup_steps": 0})
 def sft() -> Recipe:
     """Supervised fine-tuning on demonstrations, as PaSa starts its agents (arXiv 2501.10120, 4.2).
 

@@ -7,8 +7,13 @@ from ..losses import Clip, PolicyLoss, TokenMean
 from ..recipe import Optim, Recipe
 from ..rollouts import Chains
 from ..tracker import BetaTracker
+from .registry import SMALL_SINGLE, recipe
 
 
+@recipe(
+    "one path per prompt, a tracked value as baseline",
+    small={**SMALL_SINGLE, "tracker.pool": 512, "tracker.first": 0},
+)
 def spo() -> Recipe:
     """Single-stream Policy Optimization (arXiv 2509.13232).
 

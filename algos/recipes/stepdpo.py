@@ -7,8 +7,12 @@ from ..credit import StepPairs
 from ..losses import StepDpoLoss
 from ..recipe import Optim, Recipe
 from ..rollouts import Expand
+from .registry import SMALL_STEP, recipe
 
 
+@recipe(
+    "better against worse step at every fork of a tree", small={**SMALL_STEP, "groups_per_step": 32}
+)
 def stepdpo() -> Recipe:
     """DPO (arXiv 2305.18290) between the steps of a fork (Step-DPO, arXiv 2406.18629).
 

@@ -10,10 +10,15 @@ from ..recipe import Optim, Recipe
 from ..rollouts import Chains
 from ..schedule import warmup_steps
 from ..shapers import VerdictRewards
+from .registry import SMALL_CHAINS, SMALL_CRITIC, SMALL_SINGLE, recipe
 
 _PAPER = "TARL, arXiv 2509.14480; settings of Search-R1, arXiv 2503.09516"
 
 
+@recipe(
+    "turns judged by rules or a model, with the outcome",
+    small={**SMALL_CHAINS, "loss.kl.coef": 0.0},
+)
 def tarl() -> Recipe:
     """Process-Supervised RL for Interactive Multimodal Tool-Use Agents (arXiv 2509.14480).
 
@@ -46,6 +51,10 @@ def tarl() -> Recipe:
     )
 
 
+@recipe(
+    "TARL turn by turn: returns of turns compared, no critic",
+    small={**SMALL_CHAINS, "loss.kl.coef": 0.0},
+)
 def tarl_turns() -> Recipe:
     """TARL (arXiv 2509.14480) turn by turn without a critic.
 
@@ -73,6 +82,16 @@ def tarl_turns() -> Recipe:
     )
 
 
+@recipe(
+    "TARL with PPO: critic and GAE, the reward at the end or at the turns",
+    small={
+        **SMALL_SINGLE,
+        **SMALL_CRITIC,
+        "optim.warmup_steps": 0,
+        "credit.kl_coef": 0.0,
+        "loss.policy.entropy_coef": 0.0,
+    },
+)
 def tarl_ppo() -> Recipe:
     """TARL (arXiv 2509.14480) with PPO: its trajectory reward on the last token, a critic, GAE.
 

@@ -8,8 +8,19 @@ from ..losses import Clip, Kl, PolicyLoss, TokenMean
 from ..recipe import Optim, Recipe
 from ..rollouts import Expand
 from ..schedule import warmup_steps
+from .registry import SMALL_STEP, recipe
 
 
+@recipe(
+    "trees by random expansion, compared by prompt and by tree",
+    small={
+        **SMALL_STEP,
+        "groups_per_step": 16,
+        "optim.warmup_steps": 0,
+        "loss.kl.coef": 0.0,
+        "loss.entropy_coef": 0.0,
+    },
+)
 def treegrpo() -> Recipe:
     """Tree Search for LLM Agent Reinforcement Learning (arXiv 2509.21240).
 

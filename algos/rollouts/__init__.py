@@ -1,10 +1,10 @@
-"""Rollouts: they decide only where the next turn hangs; the player does the rest."""
+"""Rollouts: they decide only where the next turn hangs; the runner does the rest."""
 
 from .branch import Branch
 from .chains import Chains, play_out
 from .demonstrations import Demonstrations
 from .expand import Expand
-from .player import Player, Seat
+from .player import EpisodeHandle, EpisodeRunner
 from .seeds import seed_at
 from .sessions import Sessions
 
@@ -12,9 +12,9 @@ __all__ = [
     "Branch",
     "Chains",
     "Demonstrations",
+    "EpisodeHandle",
+    "EpisodeRunner",
     "Expand",
-    "Player",
-    "Seat",
     "Sessions",
     "play_out",
     "seed_at",

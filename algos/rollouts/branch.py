@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.errors import BadValueError, EnvFault
-from ..contracts import Start
+from ..checks import check_minimum
+from ..contracts import Rollout, Start
 from ..forest import Group, Tree
-from .meter import Line, Meter, finished, kept
-from .player import Answer, Player, Seat
+from .meter import GroupBudget, Line, finished, kept
+from .player import EpisodeHandle, EpisodeRunner, StepResult
 from .seeds import seed_at
 
 _SNAPSHOT, _CHANCE = -1, -2
@@ -23,13 +24,13 @@ TOP = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Branch:
+class Branch(Rollout):
     """Entropy-based adaptive rollout (ARPO, arXiv 2507.19849, section 3.1).
 
     ``initial`` chains begin. Whenever a tool has answered, the entropy H of the next
     ``probe_tokens`` tokens is set against that of the chain's first ones, and a chain branches with
     probability ``clamp(alpha + beta * (H - H_initial), 0, 1)`` into ``beam`` chains that go on from
-    the tool's answer. The tool does not run again. At most ``budget`` chains exist; what is left
+    the tool's result. The tool does not run again. At most ``budget`` chains exist; what is left
     when all have ended is filled with fresh ones.
 
     The probe costs nothing: a chain samples its next action anyway, and its first tokens are the
@@ -39,7 +40,7 @@ class Branch:
     about ``probe_tokens / 5``.
 
     Degenerate cases: ``budget == initial`` never branches and is :class:`Chains`. A chain that
-    branched does not branch again at the same tool answer.
+    branched does not branch again at the same tool result.
 
     Attributes:
         initial: N in the paper: chains at the start.
@@ -68,11 +69,7 @@ class Branch:
     limit_calls: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("initial", 1), ("beam", 1), ("probe_tokens", 1)):
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"Branch.{name} is {getattr(self, name)}; expected at least {least}."
-                )
+        check_minimum(self, initial=1, beam=1, probe_tokens=1)
         if self.budget < self.initial:
             raise BadValueError(
                 f"Branch.budget is {self.budget} with initial {self.initial}; expected at least "
@@ -84,7 +81,7 @@ class Branch:
             )
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise BadValueError(f"Branch.threshold is {self.threshold}; expected 0 to 1, or none.")
-        Meter(self.limit_tokens, self.limit_calls)
+        GroupBudget(self.limit_tokens, self.limit_calls)
 
     @property
     def max_paths(self) -> int:
@@ -96,17 +93,17 @@ class Branch:
         """Whether a chain may branch."""
         return self.budget > self.initial and self.beam > 1
 
-    async def __call__(self, player: Player, start: Start) -> Group:
+    async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
         """Play until the budget is used; a branch is in its origin's tree."""
         try:
-            seat = await player.open(start)
+            handle = await runner.open(start)
         except EnvFault:
             return Group(start.uid, str(start.task), faults=self.initial)
-        grove = _Grove(self, player, seat)
+        grove = _Grove(self, runner, handle)
         await grove.play()
-        group = Group(start.uid, seat.task_id, [tree for tree in grove.trees if tree.turns])
-        player.leave(seat)
-        if grove.meter.off:
+        group = Group(start.uid, handle.task_id, [tree for tree in grove.trees if tree.turns])
+        runner.leave(handle)
+        if grove.budget.off:
             return group
         return kept(group, [finished(tree) for tree in group.trees])
 
@@ -123,18 +120,18 @@ class _Chain(Line):
 class _Grove:
     """The chains of one group, played in rounds of one turn each."""
 
-    def __init__(self, rule: Branch, player: Player, seat: Seat) -> None:
-        self.rule, self.player, self.seat = rule, player, seat
-        self.meter = Meter(rule.limit_tokens, rule.limit_calls)
+    def __init__(self, rule: Branch, runner: EpisodeRunner, handle: EpisodeHandle) -> None:
+        self.rule, self.runner, self.handle = rule, runner, handle
+        self.budget = GroupBudget(rule.limit_tokens, rule.limit_calls)
         self.trees: list[Tree] = []
         self.chains: list[_Chain] = []
         for _ in range(rule.initial):
             self._fresh()
 
     async def play(self) -> None:
-        """Rounds until nothing is active and the budget is used, or the meter stops it."""
+        """Rounds until nothing is active and the budget is used, or the budget stops it."""
         while True:
-            active = [chain for chain in self.chains if not chain.seat.done]
+            active = [chain for chain in self.chains if not chain.handle.done]
             if not active:
                 left = self.rule.budget - len(self.chains)
                 if left == 0:
@@ -145,70 +142,72 @@ class _Grove:
             if not await self._round(active):
                 break
         for chain in self.chains:
-            if not chain.seat.done:
-                self.player.leave(chain.seat)
+            if not chain.handle.done:
+                self.runner.leave(chain.handle)
 
     async def _round(self, active: list[_Chain]) -> bool:
-        turns = self.meter.admitted(active, self.player)
+        turns = self.budget.admitted(active, self.runner)
         origins = [self._before(chain) for chain in turns]
         top = TOP if self.rule.reference_compat else 0
-        answers = await asyncio.gather(*(self.player.answer(c.seat, top) for c in turns))
-        for chain, answer in zip(turns, answers, strict=True):
-            self.player.append(chain.seat, chain.tree, answer)
-            self.meter.spend(len(answer.done.ids))
-        for chain, before, answer in zip(turns, origins, answers, strict=True):
-            entropy = self._entropy(answer)
+        results = await asyncio.gather(*(self.runner.step(c.handle, top) for c in turns))
+        for chain, result in zip(turns, results, strict=True):
+            self.runner.append(chain.handle, chain.tree, result)
+            self.budget.spend(len(result.done.ids))
+        for chain, before, result in zip(turns, origins, results, strict=True):
+            entropy = self._entropy(result)
             if chain.began is None:
                 chain.began = entropy
             if self.rule.reference_compat:
-                if not chain.seat.done:
-                    self._branch(chain, chain.seat, entropy, None)
+                if not chain.handle.done:
+                    self._branch(chain, chain.handle, entropy, None)
             elif before is not None:
                 self._branch(chain, before, entropy, chain.began)
             if before is not None:
-                self.player.leave(before)
+                self.runner.leave(before)
             chain.decided = False
         return bool(turns)
 
-    def _before(self, chain: _Chain) -> Seat | None:
+    def _before(self, chain: _Chain) -> EpisodeHandle | None:
         """The position that branches would start from, where there can be any."""
         full = len(self.chains) >= self.rule.budget or self.rule.beam == 1
         if self.rule.reference_compat or chain.decided or full:
             return None
-        return chain.seat.fork(_SNAPSHOT)
+        return chain.handle.fork(_SNAPSHOT)
 
-    def _branch(self, chain: _Chain, origin: Seat, entropy: float, began: float | None) -> None:
+    def _branch(
+        self, chain: _Chain, origin: EpisodeHandle, entropy: float, began: float | None
+    ) -> None:
         """Add up to ``beam - 1`` chains that go on from ``origin``."""
         assert chain.began is not None
         chance = min(max(self.rule.alpha + self.rule.beta * (entropy - chain.began), 0.0), 1.0)
         for copy in range(min(self.rule.beam - 1, self.rule.budget - len(self.chains))):
             if self._draws(chain, copy, chance):
-                seat = origin.fork(len(self.chains))
-                self.chains.append(_Chain(seat, chain.tree, len(self.chains), began))
+                handle = origin.fork(len(self.chains))
+                self.chains.append(_Chain(handle, chain.tree, len(self.chains), began))
 
     def _draws(self, chain: _Chain, copy: int, chance: float) -> bool:
         if self.rule.threshold is not None:
             return chance > self.rule.threshold
-        seed = seed_at(self.seat.seed, _CHANCE, chain.number, chain.seat.turns, copy)
+        seed = seed_at(self.handle.seed, _CHANCE, chain.number, chain.handle.turns, copy)
         return bool(np.random.default_rng(seed).random() < chance)
 
     def _fresh(self) -> None:
         tree = Tree()
         self.trees.append(tree)
-        seat = self.seat.fork(len(self.chains))
-        self.chains.append(_Chain(seat, tree, len(self.chains)))
+        handle = self.handle.fork(len(self.chains))
+        self.chains.append(_Chain(handle, tree, len(self.chains)))
 
-    def _entropy(self, answer: Answer) -> float:
-        n, size = self.rule.probe_tokens, self.player.engine.vocabulary
+    def _entropy(self, result: StepResult) -> float:
+        n, size = self.rule.probe_tokens, self.runner.engine.vocabulary
         if not self.rule.reference_compat:
-            return float(answer.done.entropies[:n].sum(dtype=np.float64)) / math.log(size)
-        top = answer.done.top_logprobs
+            return float(result.done.entropies[:n].sum(dtype=np.float64)) / math.log(size)
+        top = result.done.top_logprobs
         if top is None:
             raise BadValueError(
                 "Branch: reference_compat needs the likeliest tokens' log-probabilities, which "
-                f"{type(self.player.engine).__name__} does not report. Use reference_compat=false."
+                f"{type(self.runner.engine).__name__} does not report. Use reference_compat=false."
             )
-        return probe_entropy(top[:n], answer.done.logprobs[:n], size)
+        return probe_entropy(top[:n], result.done.logprobs[:n], size)
 
 
 def probe_entropy(

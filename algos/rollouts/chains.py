@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import ClassVar
 
-from ...envs.errors import BadValueError, EnvFault
-from ..contracts import Start
+from ...envs.errors import EnvFault
+from ..checks import check_minimum
+from ..contracts import Rollout, Start
 from ..forest import Group, Tree
-from .meter import Line, Meter, finished, kept, play_lines
-from .player import Player, Seat
+from .meter import GroupBudget, Line, finished, kept, play_lines
+from .player import EpisodeHandle, EpisodeRunner
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chains:
+class Chains(Rollout):
     """``n`` chains from one start, played concurrently; every chain is a tree of its own.
 
     The environment is reset once and forked ``n`` times, so the chains share its randomness and
@@ -31,37 +31,39 @@ class Chains:
     limit_tokens: int | None = None
     limit_calls: int | None = None
 
-    forks: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise BadValueError(f"Chains.n is {self.n}; expected at least 1.")
-        Meter(self.limit_tokens, self.limit_calls)
+        check_minimum(self, n=1)
+        GroupBudget(self.limit_tokens, self.limit_calls)
+
+    @property
+    def forks(self) -> bool:
+        """Never."""
+        return False
 
     @property
     def max_paths(self) -> int:
         """One path per chain."""
         return self.n
 
-    async def __call__(self, player: Player, start: Start) -> Group:
+    async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
         """Play ``n`` whole episodes; trees come in the order of the chains."""
         try:
-            seat = await player.open(start)
+            handle = await runner.open(start)
         except EnvFault:
             return Group(start.uid, str(start.task), faults=self.n)
-        seats = [seat.fork(i) for i in range(self.n)]
-        meter = Meter(self.limit_tokens, self.limit_calls)
-        if meter.off:
-            trees = await asyncio.gather(*(play_out(player, s, Tree()) for s in seats))
-            return Group(start.uid, seat.task_id, list(trees))
-        lines = [Line(s, Tree()) for s in seats]
-        await play_lines(player, lines, meter)
-        group = Group(start.uid, seat.task_id, [line.tree for line in lines])
+        handles = [handle.fork(i) for i in range(self.n)]
+        budget = GroupBudget(self.limit_tokens, self.limit_calls)
+        if budget.off:
+            trees = await asyncio.gather(*(play_out(runner, s, Tree()) for s in handles))
+            return Group(start.uid, handle.task_id, list(trees))
+        lines = [Line(s, Tree()) for s in handles]
+        await play_lines(runner, lines, budget)
+        group = Group(start.uid, handle.task_id, [line.tree for line in lines])
         return kept(group, [finished(tree) for tree in group.trees])
 
 
-async def play_out(player: Player, seat: Seat, tree: Tree) -> Tree:
+async def play_out(runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree) -> Tree:
     """Take turns at the tip until the episode ends."""
-    while not seat.done:
-        await player.turn(seat, tree)
+    while not handle.done:
+        await runner.turn(handle, tree)
     return tree

@@ -11,14 +11,14 @@ from ...agents.engine import Completion
 from ...agents.scripted import text_env
 from ...envs.api import TextEnv
 from ...envs.errors import BadValueError, EnvFault
-from ..contracts import Start
+from ..contracts import Rollout, Start
 from ..forest import Group, Tree
-from .player import Player
+from .player import EpisodeRunner
 from .seeds import seed_at
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demonstrations:
+class Demonstrations(Rollout):
     """``n`` episodes per task that the expert plays, tokenised as the model would have written.
 
     An action is followed by nothing where it ends with one of the stop strings, else by the
@@ -32,7 +32,6 @@ class Demonstrations:
     n: int = 1
     mistakes: float = 0.0
 
-    forks: ClassVar[bool] = False
     samples: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -41,6 +40,11 @@ class Demonstrations:
                 f"Demonstrations: n {self.n}, mistakes {self.mistakes}; expected at least 1, and "
                 "0 to 1."
             )
+
+    @property
+    def forks(self) -> bool:
+        """Never."""
+        return False
 
     @property
     def max_paths(self) -> int:
@@ -61,33 +65,33 @@ class Demonstrations:
                 "recipe that learns from its own episodes."
             ) from error
 
-    async def __call__(self, player: Player, start: Start) -> Group:
+    async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
         """Play the episodes one after the other; each is a tree."""
         try:
-            first = await player.open(start)
+            first = await runner.open(start)
         except EnvFault:
             return Group(start.uid, str(start.task), faults=self.n)
         trees = []
         for i in range(self.n):
-            seat, tree = first.fork(i), Tree()
-            world = text_env(seat.env)
+            handle, tree = first.fork(i), Tree()
+            world = text_env(handle.env)
             policy = world.expert(mistakes=self.mistakes, seed=seed_at(start.seed, i) % 2**32)
             info: Any = world.episode.info({}, {})
             observation = world.episode.observation
-            while not seat.done:
-                action = policy(seat.env, observation, info)
-                answer = await player.act(seat, self._written(player, action))
-                observation, info = answer.observation, answer.info
-                player.append(seat, tree, answer)
+            while not handle.done:
+                action = policy(handle.env, observation, info)
+                result = await runner.act(handle, self._written(runner, action))
+                observation, info = result.observation, result.info
+                runner.append(handle, tree, result)
             trees.append(tree)
         return Group(start.uid, first.task_id, trees)
 
     @staticmethod
-    def _written(player: Player, action: str) -> Completion:
-        ids = player.renderer.write(action)
-        ends = action.endswith(player.sampling.stop) if player.sampling.stop else False
+    def _written(runner: EpisodeRunner, action: str) -> Completion:
+        ids = runner.renderer.write(action)
+        ends = action.endswith(runner.sampling.stop) if runner.sampling.stop else False
         if not ends:
-            ids = [*ids, player.renderer.eos_id]
+            ids = [*ids, runner.renderer.eos_id]
         none = np.zeros(len(ids), np.float32)
         return Completion(
             ids=np.asarray(ids, dtype=np.int64),

@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 
 from ...envs.errors import BadValueError, EnvFault
-from ..contracts import Start
+from ..checks import check_choices, check_minimum
+from ..contracts import Rollout, Start
 from ..forest import Edge, Group, Tree, Turn
-from .meter import Line, Meter, finished, kept, play_lines
-from .player import Answer, Player, Seat
+from .meter import GroupBudget, Line, finished, kept, play_lines
+from .player import EpisodeHandle, EpisodeRunner, StepResult
 from .seeds import seed_at
 
 _SNAPSHOT, _DRAW, _KEEP = -1, -2, -3
@@ -21,7 +22,7 @@ SPAN = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expand:
+class Expand(Rollout):
     """Initialise, then expand (Tree-GRPO, arXiv 2509.21240, section 3.2).
 
     ``trees`` chains are played to the end. Then, ``rounds`` times, every tree draws ``nodes`` of
@@ -58,27 +59,20 @@ class Expand:
     limit_calls: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("trees", 1), ("nodes", 0), ("rounds", 0)):
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"Expand.{name} is {getattr(self, name)}; expected at least {least}."
-                )
+        check_minimum(self, trees=1, nodes=0, rounds=0)
+        check_choices(self)
         most = 1 + self.nodes * self.rounds
         if self.keep is not None and not 1 <= self.keep <= most:
             raise BadValueError(
                 f"Expand.keep is {self.keep}; expected 1 to {most}: a tree has 1 + nodes * rounds "
                 "endings."
             )
-        if self.granularity not in ("step", "sentence", "tokens"):
-            raise BadValueError(
-                f"Expand.granularity is {self.granularity!r}; expected step, sentence or tokens."
-            )
         if self.span is not None and (self.granularity != "tokens" or self.span < 1):
             raise BadValueError(
                 f"Expand.span is {self.span} with granularity {self.granularity!r}; it needs "
                 "granularity 'tokens' and at least 1."
             )
-        Meter(self.limit_tokens, self.limit_calls)
+        GroupBudget(self.limit_tokens, self.limit_calls)
 
     @property
     def max_paths(self) -> int:
@@ -90,21 +84,21 @@ class Expand:
         """Whether a tree can have more than one ending."""
         return self.max_paths > self.trees
 
-    async def __call__(self, player: Player, start: Start) -> Group:
+    async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
         """Play the chains, then the rounds; the trees come in their order."""
         try:
-            seat = await player.open(start)
+            handle = await runner.open(start)
         except EnvFault:
             return Group(start.uid, str(start.task), faults=self.trees)
-        meter = Meter(self.limit_tokens, self.limit_calls)
+        budget = GroupBudget(self.limit_tokens, self.limit_calls)
         span = (self.span or SPAN) if self.granularity == "tokens" else None
-        garden = _Garden(player, self.granularity, span)
+        garden = _Garden(runner, self.granularity, span)
         garden.grows = self.rounds > 0
-        lines = [Line(seat.fork(i), Tree()) for i in range(self.trees)]
+        lines = [Line(handle.fork(i), Tree()) for i in range(self.trees)]
         for line in lines:
-            garden.points[id(line.tree)] = [_Point(line.seat.fork(_SNAPSHOT))]
+            garden.points[id(line.tree)] = [_Point(line.handle.fork(_SNAPSHOT))]
         trees = [line.tree for line in lines]
-        await play_lines(player, lines, meter, garden)
+        await play_lines(runner, lines, budget, garden)
         for number in range(self.rounds):
             lines = [
                 Line(point.open(number * self.nodes + i), tree)
@@ -112,13 +106,13 @@ class Expand:
                 for i, point in enumerate(self._drawn(garden.points[id(tree)], start, number, t))
             ]
             garden.grows = number + 1 < self.rounds
-            await play_lines(player, lines, meter, garden)
+            await play_lines(runner, lines, budget, garden)
         garden.close()
-        group = Group(start.uid, seat.task_id, trees)
+        group = Group(start.uid, handle.task_id, trees)
         ends = [finished(tree) for tree in trees]
         if self.keep is not None:
             ends = [self._some(trees[t], last, start, t) for t, last in enumerate(ends)]
-        elif meter.off:
+        elif budget.off:
             return group
         return kept(group, ends)
 
@@ -139,17 +133,17 @@ class Expand:
 class _Point:
     """Where a new ending can begin: a position, and the first tokens of the action there."""
 
-    seat: Seat
+    handle: EpisodeHandle
     given: list[int] = field(default_factory=list)
     parent: int = 0
 
-    def open(self, branch: int) -> Seat:
-        seat = self.seat.fork(branch)
+    def open(self, branch: int) -> EpisodeHandle:
+        handle = self.handle.fork(branch)
         if self.given:
-            seat.now.given = list(self.given)
-            seat.now.parent = seat.last = self.parent
-            seat.now.edge = Edge.CONTINUE
-        return seat
+            handle.now.given = list(self.given)
+            handle.now.parent = handle.last = self.parent
+            handle.now.edge = Edge.CONTINUE
+        return handle
 
 
 class _Garden:
@@ -161,55 +155,58 @@ class _Garden:
     """
 
     def __init__(
-        self, player: Player, granularity: Literal["step", "sentence", "tokens"], span: int | None
+        self,
+        runner: EpisodeRunner,
+        granularity: Literal["step", "sentence", "tokens"],
+        span: int | None,
     ) -> None:
         self.points: dict[int, list[_Point]] = {}
         self.grows = True
-        self._player = player
+        self._runner = runner
         self._inside = granularity != "step"
         self._span = span
-        self._before: dict[int, Seat] = {}
+        self._before: dict[int, EpisodeHandle] = {}
 
     def ready(self, line: Line) -> None:
         """Remember where the line stands: points inside the action hang there."""
         if self._inside and self.grows:
-            self._before[id(line)] = line.seat.fork(_SNAPSHOT)
+            self._before[id(line)] = line.handle.fork(_SNAPSHOT)
 
-    def append(self, player: Player, line: Line, answer: Answer) -> Turn:
+    def append(self, runner: EpisodeRunner, line: Line, result: StepResult) -> Turn:
         """Append the turn, cut where it may fork, and note its points."""
         if not self.grows:
-            return player.append(line.seat, line.tree, answer)
+            return runner.append(line.handle, line.tree, result)
         points = self.points[id(line.tree)]
-        given = list(line.seat.now.given)
-        cuts = self._cuts(given, answer.done.ids.tolist()) if self._inside else []
+        given = list(line.handle.now.given)
+        cuts = self._cuts(given, result.done.ids.tolist()) if self._inside else []
         first = len(line.tree.turns)
-        turn = player.append(line.seat, line.tree, answer, cuts)
+        turn = runner.append(line.handle, line.tree, result, cuts)
         if self._inside:
             before = self._before.pop(id(line))
-            new = answer.done.ids.tolist()
+            new = result.done.ids.tolist()
             points += [_Point(before, given + new[:cut], first + i) for i, cut in enumerate(cuts)]
             if not cuts:
-                player.leave(before)
+                runner.leave(before)
         if turn.status == "running":
-            points.append(_Point(line.seat.fork(_SNAPSHOT)))
+            points.append(_Point(line.handle.fork(_SNAPSHOT)))
         return turn
 
     def close(self) -> None:
         """No more endings: give the positions up."""
         for points in self.points.values():
             for point in points:
-                if not point.seat.done:
-                    self._player.leave(point.seat)
+                if not point.handle.done:
+                    self._runner.leave(point.handle)
 
     def _cuts(self, given: list[int], new: list[int]) -> list[int]:
         """Where the sampled tokens may be cut so that no stop string is."""
-        text = self._player.renderer.text
+        text = self._runner.renderer.text
         if self._span is None:
             places = [i for i in range(1, len(new)) if text([new[i - 1]]).rstrip(" ")[-1:] in _ENDS]
         else:
             shift = -len(given) % self._span
             places = [i for i in range(shift, len(new), self._span) if i > 0]
-        stops = self._player.sampling.stop
+        stops = self._runner.sampling.stop
         return [i for i in places if not mid_stop(text(given + new[:i]), stops)]
 
 

@@ -10,13 +10,13 @@ from typing import Protocol, TypeVar
 from ...agents.scripted import text_env
 from ...envs.errors import BadValueError
 from ..forest import ROOT, Group, Tree, Turn
-from .player import Answer, Player, Seat
+from .player import EpisodeHandle, EpisodeRunner, StepResult
 
 L = TypeVar("L", bound="Line")
 
 
 @dataclass(slots=True)
-class Meter:
+class GroupBudget:
     """What a group may use, and what it has used.
 
     A turn is admitted when it fits beside those in flight (an action may take ``max_tokens``), or
@@ -60,11 +60,11 @@ class Meter:
         self.spent_tokens += tokens
         self.spent_calls += 1
 
-    def admitted(self, active: Sequence[L], player: Player) -> list[L]:
+    def admitted(self, active: Sequence[L], runner: EpisodeRunner) -> list[L]:
         """Those that may take a turn now, by their order alone; marks the ones that begin."""
         if self.off:
             return list(active)
-        size = player.sampling.max_tokens
+        size = runner.sampling.max_tokens
         under_way = sum(_longest(line) for line in active if line.begun)
         chosen: list[L] = []
         for line in active:
@@ -88,22 +88,22 @@ class Meter:
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """A seat that plays to its end in a tree.
+    """A handle that plays to its end in a tree.
 
     Attributes:
-        seat: Where it stands.
+        handle: Where it stands.
         tree: What it grows in.
         begun: It was admitted once. Only kept where something is limited.
     """
 
-    seat: Seat
+    handle: EpisodeHandle
     tree: Tree
     begun: bool = field(default=False, kw_only=True)
 
 
 def _longest(line: Line) -> int:
     """Turns that the episode can still take."""
-    return max(1, text_env(line.seat.env).max_turns - line.seat.turns)
+    return max(1, text_env(line.handle.env).max_turns - line.handle.turns)
 
 
 class Grower(Protocol):
@@ -113,8 +113,8 @@ class Grower(Protocol):
         """The line is about to take a turn."""
         ...
 
-    def append(self, player: Player, line: Line, answer: Answer) -> Turn:
-        """Put its answer into its tree, see :meth:`Player.append`."""
+    def append(self, runner: EpisodeRunner, line: Line, result: StepResult) -> Turn:
+        """Put its result into its tree, see :meth:`EpisodeRunner.append`."""
         ...
 
 
@@ -124,32 +124,32 @@ class Plain:
     def ready(self, line: Line) -> None:
         """Nothing to do."""
 
-    def append(self, player: Player, line: Line, answer: Answer) -> Turn:
+    def append(self, runner: EpisodeRunner, line: Line, result: StepResult) -> Turn:
         """Append the turn whole."""
-        return player.append(line.seat, line.tree, answer)
+        return runner.append(line.handle, line.tree, result)
 
 
 async def play_lines(
-    player: Player, lines: Sequence[Line], meter: Meter, grower: Grower | None = None
+    runner: EpisodeRunner, lines: Sequence[Line], budget: GroupBudget, grower: Grower | None = None
 ) -> None:
-    """Play all lines to their ends, or until the meter stops them.
+    """Play all lines to their ends, or until the budget stops them.
 
     In rounds of one turn per line: what is admitted, and the order of the turns in a tree, never
-    depend on which action was sampled first. Lines that the meter stopped are left unfinished.
+    depend on which action was sampled first. Lines that the budget stopped are left unfinished.
     """
     grower = grower or Plain()
-    while active := [line for line in lines if not line.seat.done]:
-        admitted = meter.admitted(active, player)
+    while active := [line for line in lines if not line.handle.done]:
+        admitted = budget.admitted(active, runner)
         if not admitted:
             break
         for line in admitted:
             grower.ready(line)
-        answers = await asyncio.gather(*(player.answer(line.seat) for line in admitted))
-        for line, answer in zip(admitted, answers, strict=True):
-            grower.append(player, line, answer)
-            meter.spend(len(answer.done.ids))
+        results = await asyncio.gather(*(runner.step(line.handle) for line in admitted))
+        for line, result in zip(admitted, results, strict=True):
+            grower.append(runner, line, result)
+            budget.spend(len(result.done.ids))
     for line in active:
-        player.leave(line.seat)
+        runner.leave(line.handle)
 
 
 def kept(group: Group, wanted: Sequence[Sequence[int]]) -> Group:

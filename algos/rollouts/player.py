@@ -33,11 +33,11 @@ class Context:
 
     Attributes:
         ids: Everything up to and including the last action.
-        obs_ids: The observation that waits for an answer.
+        obs_ids: The observation that waits for an result.
         parent: Turn that the next one hangs on.
         edge: How it hangs there.
         given: First tokens of the next action where they are fixed: a fork inside an action.
-        cache: The engine's handle for ``ids``.
+        cache: The engine's cache entry for ``ids``.
     """
 
     ids: list[int]
@@ -52,7 +52,7 @@ class Context:
         return replace(self, ids=list(self.ids), obs_ids=list(self.obs_ids), given=list(self.given))
 
 
-class Answer(NamedTuple):
+class StepResult(NamedTuple):
     """One action that was sampled and taken, and what came back."""
 
     done: Completion
@@ -65,21 +65,21 @@ class Answer(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Seat:
+class EpisodeHandle:
     """A live position: an environment, and the contexts of its sessions.
 
     Attributes:
-        env: The environment at this position, owned by the seat.
+        env: The environment at this position, owned by the handle.
         task_id: The environment's id of the task.
         seed: Of the episode.
         place: The forks that led here; with ``turns`` it seeds the next action.
         turns: Actions taken since the start.
         last: Index of the last turn in its tree.
-        done: True when there is nothing left to answer.
+        done: True when there is nothing left to result.
         session: The session whose turn it is.
         contexts: By session.
         askers: By key of a session, the turn that asked for it.
-        holders: How many contexts of this seat and its forks hold each engine cache.
+        holders: How many contexts of this handle and its forks hold each engine cache.
     """
 
     env: gym.Env[Any, Any]
@@ -99,11 +99,11 @@ class Seat:
         """The context of the session whose turn it is."""
         return self.contexts[self.session]
 
-    def fork(self, branch: int) -> Seat:
-        """An independent seat at this very position; nothing is executed again.
+    def fork(self, branch: int) -> EpisodeHandle:
+        """An independent handle at this very position; nothing is executed again.
 
         Args:
-            branch: Tells the copies apart: the same branch of the same seat samples the same
+            branch: Tells the copies apart: the same branch of the same handle samples the same
                 tokens, another branch others.
         """
         contexts = {s: c.fork() for s, c in self.contexts.items()}
@@ -119,12 +119,12 @@ class Seat:
         )
 
 
-class Player:
+class EpisodeRunner:
     """Plays turns in copies of one environment.
 
     A context that has no room for one more action token ends the episode: the last turn gets
-    status ``truncated`` and ``overflow``, its rewards stay what the world gave. The world itself
-    is not told, as with Gymnasium's own time limit.
+    status ``truncated`` and ``overflow``, its rewards stay what the environment gave. It
+    does not know, as with Gymnasium's own time limit.
 
     Args:
         env: The prototype; every start plays in a fork of it.
@@ -145,8 +145,8 @@ class Player:
         world = text_env(env)
         if max_context is not None and not 1 < max_context <= engine.max_context:
             raise BadValueError(
-                f"Player: max_context is {max_context}; expected 2 to {engine.max_context}, the "
-                "engine's limit."
+                f"EpisodeRunner: max_context is {max_context}; expected 2 to "
+                f"{engine.max_context}, the engine's limit."
             )
         self.env = env
         self.engine = engine
@@ -155,7 +155,7 @@ class Player:
         self.max_context = max_context or engine.max_context
         self.fault = ""  # what the world said when it broke last
 
-    async def open(self, start: Start) -> Seat:
+    async def open(self, start: Start) -> EpisodeHandle:
         """Begin the episode of ``start``: one reset, and the first prompt.
 
         Raises:
@@ -172,7 +172,9 @@ class Player:
                 f"context and action together may have {self.max_context}. Use a model with a "
                 "longer context or shorter instructions."
             )
-        return Seat(env, info["task_id"], start.seed, info["session"], {info["session"]: first})
+        return EpisodeHandle(
+            env, info["task_id"], start.seed, info["session"], {info["session"]: first}
+        )
 
     async def groups(
         self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
@@ -186,55 +188,59 @@ class Player:
 
         return list(await asyncio.gather(*(one(start) for start in starts)))
 
-    async def turn(self, seat: Seat, tree: Tree) -> Turn:
+    async def turn(self, handle: EpisodeHandle, tree: Tree) -> Turn:
         """Sample one action, take it, and append the turn to ``tree``.
 
         Raises:
             EpisodeError: The episode is over.
         """
-        return self.append(seat, tree, await self.answer(seat))
+        return self.append(handle, tree, await self.step(handle))
 
-    async def answer(self, seat: Seat, top_logprobs: int = 0) -> Answer:
+    async def step(self, handle: EpisodeHandle, top_logprobs: int = 0) -> StepResult:
         """Sample one action and take it; :meth:`append` then puts it into a tree.
 
-        Apart, so that seats which share a tree can play side by side and append in a fixed order.
+        Apart, so that handles which share a tree can play side by side and append in a fixed order.
 
         Args:
-            seat: Where to play.
+            handle: Where to play.
             top_logprobs: How many of the likeliest tokens' log-probabilities to bring along.
 
         Raises:
             EpisodeError: The episode is over.
         """
-        if seat.done:
-            raise EpisodeError(f"task {seat.task_id}: a turn after the end of the episode.")
-        return await self.act(seat, await self._sample(seat, top_logprobs))
+        if handle.done:
+            raise EpisodeError(f"task {handle.task_id}: a turn after the end of the episode.")
+        return await self.act(handle, await self._sample(handle, top_logprobs))
 
-    async def act(self, seat: Seat, done: Completion) -> Answer:
+    async def act(self, handle: EpisodeHandle, done: Completion) -> StepResult:
         """Take the action that ``done`` holds, whoever wrote it."""
-        context, version = seat.now, self.engine.version
+        context, version = handle.now, self.engine.version
         action = self.renderer.action(context.given + done.ids.tolist())
-        observation, reward, _, _, info = await call_env(seat.env, lambda: seat.env.step(action))
-        seat.turns += 1
+        observation, reward, _, _, info = await call_env(
+            handle.env, lambda: handle.env.step(action)
+        )
+        handle.turns += 1
         if info["status"] == "env_error":
             self.fault = observation
         ids = context.ids + context.obs_ids + context.given
-        return Answer(done, ids, action, version, observation, float(reward), info)
+        return StepResult(done, ids, action, version, observation, float(reward), info)
 
-    def append(self, seat: Seat, tree: Tree, answer: Answer, cuts: Sequence[int] = ()) -> Turn:
-        """Put an answer into the tree and get the seat ready for the next observation.
+    def append(
+        self, handle: EpisodeHandle, tree: Tree, result: StepResult, cuts: Sequence[int] = ()
+    ) -> Turn:
+        """Put a step's result into the tree and prepare the handle for the next observation.
 
         Args:
-            seat: The seat that gave it.
-            tree: The tree that the seat's turns are in.
-            answer: What :meth:`answer` returned.
+            handle: The handle that gave it.
+            tree: The tree that the handle's turns are in.
+            result: What :meth:`step` returned.
             cuts: Places ``0 < cut < n`` among the ``[n]`` sampled tokens where the action is cut
                 into partial turns, ascending.
 
         Returns:
             The last turn that was added.
         """
-        context, done, info = seat.now, answer.done, answer.info
+        context, done, info = handle.now, result.done, result.info
         last = Turn(
             parent=context.parent,
             edge=context.edge,
@@ -242,105 +248,105 @@ class Player:
             act_ids=done.ids,
             logprobs=done.logprobs,
             entropies=done.entropies,
-            rewards=last_token_reward(answer.reward, len(done.ids)),
+            rewards=last_token_reward(result.reward, len(done.ids)),
             verdict=int(info["verdict"] or 0),
             status=info["status"],
-            version=answer.version,
-            action=answer.action,
+            version=result.version,
+            action=result.action,
             valid=info["valid_action"],
             reward_terms=tuple(info["reward_terms"].items()),
             metrics=tuple(info["metrics"].items()),
             stop=done.stop,
-            previous=None if seat.last == context.parent else seat.last,
-            spawned=self._spawned(seat, len(tree.turns) + len(cuts)),
-            account=_account(text_env(seat.env)),
+            previous=None if handle.last == context.parent else handle.last,
+            spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
+            account=_account(text_env(handle.env)),
         )
         for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:
                 tree.add(part)
             last = part
-        context.ids = answer.ids + done.ids.tolist()
+        context.ids = result.ids + done.ids.tolist()
         context.given = []
-        context.parent = seat.last = len(tree.turns)
+        context.parent = handle.last = len(tree.turns)
         context.edge = Edge.CONTINUE
-        if last.status == "running" and not self._prepare(seat, answer.observation, info):
-            status, metrics = cut_short(text_env(seat.env))
+        if last.status == "running" and not self._prepare(handle, result.observation, info):
+            status, metrics = cut_short(text_env(handle.env))
             last = replace(last, status=status, overflow=True, metrics=metrics)
         tree.add(last)
         if last.status != "running":
-            self.leave(seat)
+            self.leave(handle)
         return last
 
-    def switch(self, seat: Seat, key: str) -> bool:
+    def switch(self, handle: EpisodeHandle, key: str) -> bool:
         """Go to a waiting session, out of the world's order; it hangs on the turn that asked.
 
         Returns:
-            False when its first prompt leaves no room for an action; the seat is then left.
+            False when its first prompt leaves no room for an action; the handle is then left.
         """
-        observation, info = seat.env.get_wrapper_attr("open_session")(key)
-        if self._prepare(seat, observation, info):
+        observation, info = handle.env.get_wrapper_attr("open_session")(key)
+        if self._prepare(handle, observation, info):
             return True
-        self.leave(seat)
+        self.leave(handle)
         return False
 
-    def _spawned(self, seat: Seat, at: int) -> tuple[Ids, ...]:
+    def _spawned(self, handle: EpisodeHandle, at: int) -> tuple[Ids, ...]:
         """First prompts of the sessions that the last action, turn ``at``, asked for."""
-        asked = seat.env.get_wrapper_attr("asked")()
+        asked = handle.env.get_wrapper_attr("asked")()
         if not asked:
             return ()
         for opening in asked:
-            seat.askers.setdefault(opening.key, at)
-        instructions = text_env(seat.env).instructions
+            handle.askers.setdefault(opening.key, at)
+        instructions = text_env(handle.env).instructions
         return tuple(
             np.asarray(self.renderer.open(instructions, opening.observation), dtype=np.int64)
             for opening in sorted(asked, key=lambda opening: -opening.score)
         )
 
-    def leave(self, seat: Seat) -> None:
-        """Give a seat up: its episode is over, or nobody will go on from it."""
-        seat.done = True
-        for context in seat.contexts.values():
-            self._release(seat, context)
+    def leave(self, handle: EpisodeHandle) -> None:
+        """Give a handle up: its episode is over, or nobody will go on from it."""
+        handle.done = True
+        for context in handle.contexts.values():
+            self._release(handle, context)
 
-    async def _sample(self, seat: Seat, top_logprobs: int) -> Completion:
-        context, sampling = seat.now, self.sampling
+    async def _sample(self, handle: EpisodeHandle, top_logprobs: int) -> Completion:
+        context, sampling = handle.now, self.sampling
         ids = context.ids + context.obs_ids + context.given
         room = min(self.max_context - len(ids), sampling.max_tokens - len(context.given))
         if (room, top_logprobs) != (sampling.max_tokens, sampling.top_logprobs):
             sampling = replace(sampling, max_tokens=room, top_logprobs=top_logprobs)
-        seed = seed_at(seat.seed, *seat.place, seat.turns)
+        seed = seed_at(handle.seed, *handle.place, handle.turns)
         done = await self.engine.generate(
             Request(ids=ids, sampling=sampling, seed=seed, cache=context.cache)
         )
         if done.cache is not None:  # first, since the engine may have continued the old one
-            seat.holders[done.cache] += 1
-        self._release(seat, context)
+            handle.holders[done.cache] += 1
+        self._release(handle, context)
         context.cache = done.cache
         return done
 
-    def _prepare(self, seat: Seat, observation: str, info: Mapping[str, Any]) -> bool:
+    def _prepare(self, handle: EpisodeHandle, observation: str, info: Mapping[str, Any]) -> bool:
         """Put the next observation where it belongs; False when there is no room to answer it."""
         asking, session = info["parent_session"], info["session"]
-        back = seat.contexts.get(session)
+        back = handle.contexts.get(session)
         if back is not None and back.ids:
             back.obs_ids = self.renderer.observe(observation, back.ids)
         else:
-            asker = seat.contexts[seat.session if asking is None else asking].parent
-            parent = seat.askers.get(seat.env.get_wrapper_attr("session_key")(), asker)
-            opened = self.renderer.open(text_env(seat.env).instructions, observation)
-            seat.contexts[session] = Context([], opened, parent, Edge.SPAWN)
-        seat.session = session
-        return len(seat.now.ids) + len(seat.now.obs_ids) < self.max_context
+            asker = handle.contexts[handle.session if asking is None else asking].parent
+            parent = handle.askers.get(handle.env.get_wrapper_attr("session_key")(), asker)
+            opened = self.renderer.open(text_env(handle.env).instructions, observation)
+            handle.contexts[session] = Context([], opened, parent, Edge.SPAWN)
+        handle.session = session
+        return len(handle.now.ids) + len(handle.now.obs_ids) < self.max_context
 
-    def _release(self, seat: Seat, context: Context) -> None:
-        """Drop a context's cache handle; the last of the seats that share it frees it."""
-        handle, context.cache = context.cache, None
-        if handle is None:
+    def _release(self, handle: EpisodeHandle, context: Context) -> None:
+        """Drop a context's cache; the last of the episode handles that share it frees it."""
+        cache, context.cache = context.cache, None
+        if cache is None:
             return
-        seat.holders[handle] -= 1
-        if seat.holders[handle] == 0:
-            del seat.holders[handle]
-            self.engine.release(handle)
+        handle.holders[cache] -= 1
+        if handle.holders[cache] == 0:
+            del handle.holders[cache]
+            self.engine.release(cache)
 
 
 def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:

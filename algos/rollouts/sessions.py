@@ -7,16 +7,17 @@ import copy
 import math
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from ...envs.as_sessions import AsSessions
-from ...envs.errors import BadValueError, EnvFault, UnknownNameError
-from ..contracts import Start
+from ...envs.errors import EnvFault, UnknownNameError
+from ..checks import check_minimum
+from ..contracts import Rollout, Start
 from ..forest import Edge, Group, Tree
-from .meter import Meter, only
-from .player import Player, Seat
+from .meter import GroupBudget, only
+from .player import EpisodeHandle, EpisodeRunner
 from .seeds import seed_at
 
 T = TypeVar("T")
@@ -25,7 +26,7 @@ SAMPLERS = ("random", "score")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sessions:
+class Sessions(Rollout):
     """The first session of each episode, then some of those that it asked for, layer by layer.
 
     PaSa (arXiv 2501.10120, section 4 and table 12) never crawls whole episodes in training: per
@@ -69,43 +70,42 @@ class Sessions:
     limit_tokens: int | None = None
     limit_calls: int | None = None
 
-    forks: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
-        for name, least in (("n", 1), ("per_layer", 0), ("layers", 0), ("window", 1), ("carry", 1)):
-            if not least <= getattr(self, name) < math.inf:
-                raise BadValueError(
-                    f"Sessions.{name} is {getattr(self, name)}; expected at least {least}."
-                )
+        check_minimum(self, n=1, per_layer=0, layers=0, window=1, carry=1)
         for name, known in (("queue", QUEUES), ("sampler", SAMPLERS)):
             if getattr(self, name) not in known:
                 raise UnknownNameError(name, getattr(self, name), known, "Sessions")
-        Meter(self.limit_tokens, self.limit_calls)
+        GroupBudget(self.limit_tokens, self.limit_calls)
+
+    @property
+    def forks(self) -> bool:
+        """Never."""
+        return False
 
     @property
     def max_paths(self) -> int:
         """Sessions of one episode are no rivals: what can be compared are the ``n`` episodes."""
         return self.n
 
-    async def __call__(self, player: Player, start: Start) -> Group:
+    async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
         """Play ``n`` episodes; trees come in their order."""
-        own = player.env.get_wrapper_attr("sessions")
+        own = runner.env.get_wrapper_attr("sessions")
         if not own:
-            player = copy.copy(player)
-            player.env = AsSessions(player.env, self.window, self.carry)
+            runner = copy.copy(runner)
+            runner.env = AsSessions(runner.env, self.window, self.carry)
         try:
-            seat = await player.open(start)
+            handle = await runner.open(start)
         except EnvFault:
             return Group(start.uid, str(start.task), faults=self.n)
-        seats = [seat.fork(i) for i in range(self.n)]
+        handles = [handle.fork(i) for i in range(self.n)]
         play = self._crawl if self.queue == "full" else self._draw_as_played
         grow = play if own else _whole
-        meter = Meter(self.limit_tokens, self.limit_calls)
-        if meter.off:
-            played = await asyncio.gather(*(grow(player, s, meter) for s in seats))
+        budget = GroupBudget(self.limit_tokens, self.limit_calls)
+        if budget.off:
+            played = await asyncio.gather(*(grow(runner, s, budget) for s in handles))
         else:
-            played = [await grow(player, s, meter) for s in seats]
-        group = Group(start.uid, seat.task_id)
+            played = [await grow(runner, s, budget) for s in handles]
+        group = Group(start.uid, handle.task_id)
         for whole, kept in played:
             if kept.turns:
                 group.trees.append(kept)
@@ -113,44 +113,48 @@ class Sessions:
             group.pruned_turns += len(whole.turns) - len(kept.turns)
         return group
 
-    async def _draw_as_played(self, player: Player, seat: Seat, meter: Meter) -> tuple[Tree, Tree]:
+    async def _draw_as_played(
+        self, runner: EpisodeRunner, handle: EpisodeHandle, budget: GroupBudget
+    ) -> tuple[Tree, Tree]:
         """Play the first session and then only drawn ones, in one environment."""
         tree, kept = Tree(), 0
-        if await _play_session(player, seat, tree, meter):
+        if await _play_session(runner, handle, tree, budget):
             kept = len(tree.turns)
-            async for _ in self._further(player, seat, tree, meter):
+            async for _ in self._further(runner, handle, tree, budget):
                 kept = len(tree.turns)
-        player.leave(seat)
+        runner.leave(handle)
         return tree, tree if kept == len(tree.turns) else only(tree, range(kept))
 
     async def _further(
-        self, player: Player, seat: Seat, tree: Tree, meter: Meter
+        self, runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, budget: GroupBudget
     ) -> AsyncIterator[None]:
         """Play drawn sessions layer by layer, until one is cut off; yields after each whole one."""
         for layer in range(1, self.layers + 1):
-            if seat.done:
+            if handle.done:
                 return
-            pool = [o for o in seat.env.get_wrapper_attr("waiting")() if o.layer == layer]
+            pool = [o for o in handle.env.get_wrapper_attr("waiting")() if o.layer == layer]
             scores = [o.score for o in pool]
-            for opening in self._draw(seat, layer, pool, scores):
-                if not seat.done and player.switch(seat, opening.key):
-                    if not await _play_session(player, seat, tree, meter):
+            for opening in self._draw(handle, layer, pool, scores):
+                if not handle.done and runner.switch(handle, opening.key):
+                    if not await _play_session(runner, handle, tree, budget):
                         return
                     yield
 
-    async def _crawl(self, player: Player, seat: Seat, meter: Meter) -> tuple[Tree, Tree]:
+    async def _crawl(
+        self, runner: EpisodeRunner, handle: EpisodeHandle, budget: GroupBudget
+    ) -> tuple[Tree, Tree]:
         """Play the whole episode and cut the sessions that were not drawn."""
         tree, scores = Tree(), {}
         known: dict[str, float] = {}
-        while not seat.done and meter.left:
-            if not seat.now.ids:  # nobody has acted in this session
-                key = seat.env.get_wrapper_attr("session_key")()
+        while not handle.done and budget.left:
+            if not handle.now.ids:  # nobody has acted in this session
+                key = handle.env.get_wrapper_attr("session_key")()
                 scores[len(tree.turns)] = known.get(key, 0.0)
-            meter.spend(len((await player.turn(seat, tree)).act_ids))
-            known |= {o.key: o.score for o in seat.env.get_wrapper_attr("asked")()}
+            budget.spend(len((await runner.turn(handle, tree)).act_ids))
+            known |= {o.key: o.score for o in handle.env.get_wrapper_attr("asked")()}
         heads = [tree.chain(i)[0] for i in range(len(tree.turns))]
-        cut = {heads[-1]} if heads and not seat.done and seat.now.ids else set[int]()
-        player.leave(seat)
+        cut = {heads[-1]} if heads and not handle.done and handle.now.ids else set[int]()
+        runner.leave(handle)
         kept, newest = {0} - cut, {0}
         for layer in range(1, self.layers + 1):
             pool = [
@@ -160,13 +164,15 @@ class Sessions:
                 and tree.turns[head].edge is Edge.SPAWN
                 and heads[tree.turns[head].parent] in newest
             ]
-            newest = set(self._draw(seat, layer, pool, [scores[head] for head in pool]))
+            newest = set(self._draw(handle, layer, pool, [scores[head] for head in pool]))
             kept |= newest
         return tree, only(tree, [i for i, head in enumerate(heads) if head in kept])
 
-    def _draw(self, seat: Seat, layer: int, pool: Sequence[T], scores: Sequence[float]) -> list[T]:
-        """Some of ``pool``; which ones depends on the seat's place and the layer."""
-        rng = np.random.default_rng(seed_at(seat.seed, *seat.place, -layer))
+    def _draw(
+        self, handle: EpisodeHandle, layer: int, pool: Sequence[T], scores: Sequence[float]
+    ) -> list[T]:
+        """Some of ``pool``; which ones depends on the handle's place and the layer."""
+        rng = np.random.default_rng(seed_at(handle.seed, *handle.place, -layer))
         whole = math.floor(self.per_layer)
         count = min(whole + int(rng.random() < self.per_layer - whole), len(pool))
         if self.sampler == "score":
@@ -176,26 +182,30 @@ class Sessions:
         return [pool[i] for i in order[:count]]
 
 
-async def _whole(player: Player, seat: Seat, meter: Meter) -> tuple[Tree, Tree]:
+async def _whole(
+    runner: EpisodeRunner, handle: EpisodeHandle, budget: GroupBudget
+) -> tuple[Tree, Tree]:
     tree = Tree()
-    while not seat.done and meter.left:
-        meter.spend(len((await player.turn(seat, tree)).act_ids))
-    whole = seat.done
-    player.leave(seat)
+    while not handle.done and budget.left:
+        budget.spend(len((await runner.turn(handle, tree)).act_ids))
+    whole = handle.done
+    runner.leave(handle)
     return tree, tree if whole else Tree()
 
 
-async def _play_session(player: Player, seat: Seat, tree: Tree, meter: Meter) -> bool:
+async def _play_session(
+    runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, budget: GroupBudget
+) -> bool:
     """Take turns until the session's end: the world's next observation belongs to another one.
 
     Returns:
-        False if the meter stopped it before that.
+        False if the budget stopped it before that.
     """
-    session = seat.session
-    while not seat.done and seat.session == session:
-        if not meter.left:
+    session = handle.session
+    while not handle.done and handle.session == session:
+        if not budget.left:
             return False
-        meter.spend(len((await player.turn(seat, tree)).act_ids))
+        budget.spend(len((await runner.turn(handle, tree)).act_ids))
     return True
 
 

@@ -21,9 +21,8 @@ from ...agents.render import make_renderer
 from ...algos.config import EnvConfig
 from ...algos.contracts import Rollout, Start
 from ...algos.forest import Forest, Group
-from ...algos.playing import play_groups
 from ...algos.rollout_stats import tokens_sampled, turns_taken
-from ...algos.rollouts import Branch, Chains, Expand, Player, seed_at
+from ...algos.rollouts import Branch, Chains, EpisodeRunner, Expand, seed_at
 from ..linear_crawler import LinearCrawler, LinearSettings, linear_world, train_linear
 from ..machine import prepare
 from ..matrix.references import start_model
@@ -44,7 +43,7 @@ def run_playing(
     Raises:
         TurngymError: A setting that does not exist, or a model that cannot be made.
     """
-    known: list[Player] = []
+    known: list[EpisodeRunner] = []
 
     def values(arm: PlayedArm, seed: int) -> Values:
         if not known:
@@ -76,17 +75,17 @@ def player_of(experiment: Playing) -> Player:
     engine = build_engine(folder, tokenizer, EngineSettings(max_batch=MAX_BATCH))
     env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
     sampling = Sampling(max_tokens=experiment.max_tokens, temperature=1.0)
-    return Player(env, engine, make_renderer(tokenizer), sampling, None)
+    return EpisodeRunner(env, engine, make_renderer(tokenizer), sampling, None)
 
 
-def play_arm(experiment: Playing, arm: PlayedArm, seed: int, player: Player) -> Values:
+def play_arm(experiment: Playing, arm: PlayedArm, seed: int, runner: EpisodeRunner) -> Values:
     """Every measure of every task."""
     rollout: Rollout = ROLLOUTS[arm.rollout](**arm.settings)
     starts = [
         Start(experiment.split, task, seed_at(seed, task), f"{seed}/{task}")
         for task in range(seed * experiment.tasks, (seed + 1) * experiment.tasks)
     ]
-    groups = asyncio.run(play_groups(rollout, player, starts))
+    groups = asyncio.run(runner.groups(rollout, starts))
     values: dict[str, dict[str, float]] = {name: {} for name in experiment.measures}
     for place, group in enumerate(groups):
         for name, value in _of_group(group, experiment.probe_tokens).items():

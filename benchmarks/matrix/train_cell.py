@@ -13,7 +13,7 @@ from ...algos.evaluate import evaluate_model
 from ...algos.learner_settings import LearnerSettings
 from ...algos.recipes import make_recipe
 from ...algos.result import RunResult
-from ...algos.rollouts import Player
+from ...algos.rollouts import EpisodeRunner
 from ...algos.run_dir import read_metrics
 from ...algos.trainer import Trainer
 from ...envs.errors import BadValueError, UnknownNameError
@@ -108,11 +108,11 @@ def try_tasks(trainer: Trainer, trials: int) -> Tries:
     """Every evaluation task so many times, with the trained weights."""
     config, what = trainer.config, trainer.sets[0]
     sampling = Sampling(max_tokens=config.max_tokens, temperature=config.eval_temperature)
-    player = Player(what.env, trainer.engine, trainer.renderer, sampling, config.max_context)
+    runner = EpisodeRunner(what.env, trainer.engine, trainer.renderer, sampling, config.max_context)
     sets = [replace(what, seed=TRIAL_SEED + trial) for trial in range(trials)]
 
     async def play() -> list[Any]:
-        return [await evaluate_model(player, each) for each in sets]
+        return [await evaluate_model(runner, each) for each in sets]
 
     return tries(what, asyncio.run(play()))
 

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ...algos.forest import Edge, Path, Tree, Turn
-from ...algos.kept import Kept, Pieces
+from ...algos.kept import Pieces, RolloutDump
 from ...envs.errors import BadValueError
 from .sources import Source
 
@@ -127,7 +127,7 @@ def _spread(n: int) -> list[int]:
     return order
 
 
-def _group(kept: Kept, g: int, words: Words) -> dict[str, Any]:
+def _group(kept: RolloutDump, g: int, words: Words) -> dict[str, Any]:
     group = kept.forest.groups[g]
     returns = kept.forest.returns()
     trained = {path: i for i, path in enumerate(kept.forest.paths) if path.group == g}

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...agents.scripted import text_env
 from ...algos.forest import ROOT, Edge, Forest, Group, Tree, Turn
-from ...algos.kept import Kept, Pieces
+from ...algos.kept import Pieces, RolloutDump
 from ...envs.api import Status
 from ...envs.errors import DataError, TurngymError
 from ...envs.record import Transcript, read_transcripts
@@ -22,7 +22,7 @@ _ONE = np.zeros(1, np.int64)
 _NONE = np.zeros(1, np.float32)
 
 
-def recorded_episodes(path: Path) -> tuple[Kept, list[str]]:
+def recorded_episodes(path: Path) -> tuple[RolloutDump, list[str]]:
     """Every episode of a file, those of one task in one group, and what the page should say.
 
     Raises:
@@ -46,7 +46,7 @@ def recorded_episodes(path: Path) -> tuple[Kept, list[str]]:
         raise DataError(f"{path}: holds no whole episode; was recording it interrupted?")
     about = {"env": ", ".join(dict.fromkeys(env_ids)), "sampled": False, "tokens": False}
     forest = Forest.of(list(groups.values()))
-    return Kept(step=0, about=about, forest=forest, pieces=list(pieces.values())), notes
+    return RolloutDump(step=0, about=about, forest=forest, pieces=list(pieces.values())), notes
 
 
 def _tree(episode: Transcript, accounts: list[dict[str, Any]]) -> tuple[Tree, list[Pieces]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...algos.forest import Forest
 from ...algos.forest_io import load_forest
-from ...algos.kept import KIND, SUFFIX, Kept, Pieces, read_kept, turn_pieces
+from ...algos.kept import KIND, SUFFIX, Pieces, RolloutDump, read_dump, turn_pieces
 from ...algos.run_dir import read_json, read_metrics
 from ...envs.errors import BadValueError, DataError
 from .recorded import recorded_episodes
@@ -36,7 +36,7 @@ class Source:
     title: str
     place: str
     about: Mapping[str, str] = field(default_factory=dict)
-    steps: Sequence[Kept] = ()
+    steps: Sequence[RolloutDump] = ()
     curve: Sequence[tuple[int, float, float]] = ()
     notes: Sequence[str] = ()
 
@@ -96,7 +96,7 @@ def _run(root: Path, steps: Collection[int], tokenizer: str | None) -> Source:
         split = _splitter(root, tokenizer, config)
         notes.append(_without(split is not None))
     kept = [
-        read_kept(path) if step in full else _forest(path, step, split)
+        read_dump(path) if step in full else _forest(path, step, split)
         for step, path in sorted((wanted or {**bare, **full}).items())
     ]
     return Source(
@@ -160,7 +160,7 @@ def _name(config: Mapping[str, Any], part: str) -> str:
 def _file(path: Path, tokenizer: str | None) -> Source:
     head = _first_line(path)
     if "kind" in head and head["kind"] == KIND:
-        kept = read_kept(path)
+        kept = read_dump(path)
         title = f"{kept.about.get('recipe', 'rollouts')} on {kept.about.get('env', path.name)}"
         return Source(title=title, place=str(path), steps=[kept])
     if "trees" in head:
@@ -196,12 +196,12 @@ def _first_line(path: Path) -> dict[str, Any]:
     return head
 
 
-def _forest(path: Path, step: int, split: Callable[[Any], Pieces] | None) -> Kept:
+def _forest(path: Path, step: int, split: Callable[[Any], Pieces] | None) -> RolloutDump:
     forest: Forest = load_forest(path)
     pieces: list[list[list[Pieces]]] = []
     if split is not None:
         pieces = [[[split(t) for t in tree.turns] for tree in g.trees] for g in forest.groups]
-    return Kept(step=step, about={"sampled": True}, forest=forest, pieces=pieces)
+    return RolloutDump(step=step, about={"sampled": True}, forest=forest, pieces=pieces)
 
 
 def _splitter(

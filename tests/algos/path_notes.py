@@ -10,24 +10,24 @@ import numpy as np
 from turngym.algos.forest import Forest
 
 
-def notes_for(forest: Forest, seed: int = 0) -> dict[str, list[Any]]:
+def annotations_for(forest: Forest, seed: int = 0) -> dict[str, list[Any]]:
     """Random annotations of the right shapes; sessions are asked for at the ends of actions."""
     rng = np.random.default_rng(seed)
     names = {"old_logprobs": 0, "ref_logprobs": 0, "values": 1}
-    notes: dict[str, list[Any]] = {
+    annotations: dict[str, list[Any]] = {
         name: [rng.normal(size=forest.n_act(p) + more).astype(np.float32) for p in forest]
         for name, more in names.items()
     }
-    notes["spawned_values"] = []
+    annotations["spawned_values"] = []
     for path in forest:
         turns = forest.turns(path)
         ends = np.cumsum([len(t.act_ids) for t in turns])
         asking = ends[[not t.partial for t in turns]] - 1
         row = np.zeros(ends[-1], np.float32)
         row[asking] = rng.normal(size=len(asking))
-        notes["spawned_values"].append(row)
-    notes["tracked_values"] = [np.full(forest.n_act(p), 0.3, np.float32) for p in forest]
-    return notes
+        annotations["spawned_values"].append(row)
+    annotations["tracked_values"] = [np.full(forest.n_act(p), 0.3, np.float32) for p in forest]
+    return annotations
 
 
 def owners(forest: Forest) -> dict[tuple[int, int, int], list[tuple[int, int]]]:

@@ -14,7 +14,7 @@ from talk_world import LetterRenderer, ScriptEngine, Talk
 from turngym.agents.engine import Sampling
 from turngym.algos.contracts import Start
 from turngym.algos.forest import ROOT, Edge, Group, Tree, Turn
-from turngym.algos.rollouts import Player
+from turngym.algos.rollouts import EpisodeRunner
 
 WORDS = ("s.", "f.", "x.", "yy z. ", "r.", "h.", "yz; zz", "b.")
 """Endings, rooms, a fault, words with and without a stop."""
@@ -40,9 +40,9 @@ def play(
     """One group in the hall, and the engine that knows what was asked of it."""
     voice = ScriptEngine(words=words, **engine)
     renderer: Any = LetterRenderer()
-    player = Player(Hall(max_turns), voice, renderer, Sampling(max_tokens=8))
+    runner = EpisodeRunner(Hall(max_turns), voice, renderer, Sampling(max_tokens=8))
     Hall.steps = 0
-    return asyncio.run(rollout(player, Start("train", 1, seed, "u"))), voice
+    return asyncio.run(rollout(runner, Start("train", 1, seed, "u"))), voice
 
 
 def plain(group: Group) -> Any:

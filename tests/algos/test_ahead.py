@@ -12,8 +12,6 @@ import pytest
 from test_trainer import Killed, config, final_weights, kill_after, numbers, run, same, small
 
 from turngym.agents.engine import EngineStats
-from turngym.algos.ahead import Ahead
-from turngym.algos.ahead_files import load_ahead, save_ahead
 from turngym.algos.config import Budget
 from turngym.algos.engines import check_overlap
 from turngym.algos.forest import Forest, Group
@@ -21,7 +19,7 @@ from turngym.algos.playing import Played
 from turngym.algos.recipes import make_recipe
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.run_dir import read_metrics
-from turngym.algos.stage import Rollouts
+from turngym.algos.stage import AsyncPipeline, Rollouts, load_pending, save_pending
 from turngym.algos.trainer import Trainer
 from turngym.envs.errors import BadValueError, DataError
 
@@ -43,10 +41,10 @@ def rollouts(name: str = "a", kept: bool = True) -> Rollouts:
     groups = [Group(f"{name}/{i}", "train/0") for i in range(3)]
     forest = Forest.of(groups)
     played = Played(
-        all=forest, kept=forest if kept else Forest.of(groups[1:]), rounds=2, filtered=not kept
+        all=forest, trained=forest if kept else Forest.of(groups[1:]), rounds=2, filtered=not kept
     )
     stats = EngineStats(prompt_tokens=8, cached_tokens=6, sampled_tokens=3)
-    return Rollouts(played=played, told="word", stats=stats, seconds={"rollout": 0.5})
+    return Rollouts(played=played, warning="word", stats=stats, seconds={"rollout": 0.5})
 
 
 @pytest.mark.parametrize("max_lag", [0, 1, 2, 3])
@@ -59,7 +57,7 @@ def test_each_step_is_played_with_weights_of_exactly_the_allowed_age(max_lag: in
         seen[step] = engine.version, engine.model
         return rollouts()
 
-    stage = Ahead(play, engine, max_lag)  # type: ignore[arg-type]
+    stage = AsyncPipeline(play, engine, max_lag)  # type: ignore[arg-type]
     learner = SimpleNamespace(updates=0)
     for step in range(1, 8):
         stage.take(step, 7)
@@ -84,10 +82,10 @@ def test_nothing_is_begun_after_the_last_step() -> None:
         begun.append(step)
         return rollouts()
 
-    stage = Ahead(play, Weights(), 3)  # type: ignore[arg-type]
+    stage = AsyncPipeline(play, Weights(), 3)  # type: ignore[arg-type]
     stage.take(1, 2)
     stage.take(2, 2)
-    assert stage.ahead(wait=True) == {}
+    assert stage.pending(wait=True) == {}
     stage.close()
     assert begun == [1, 2]
 
@@ -103,7 +101,7 @@ def test_after_a_failure_nothing_runs_with_wrong_weights() -> None:
         begun.append(step)
         return rollouts()
 
-    stage = Ahead(play, Broken(), 1)  # type: ignore[arg-type]
+    stage = AsyncPipeline(play, Broken(), 1)  # type: ignore[arg-type]
     stage.take(1, None)
     stage.hand_over(1, None)
     with pytest.raises(RuntimeError, match="no weights"):
@@ -127,10 +125,10 @@ def test_closing_cancels_what_is_being_played() -> None:
             cancelled.set()
         raise AssertionError
 
-    stage = Ahead(play, Weights(), 2)  # type: ignore[arg-type]
+    stage = AsyncPipeline(play, Weights(), 2)  # type: ignore[arg-type]
     stage.take(1, None)
     assert begun.wait(20)
-    assert stage.ahead(wait=False) == {}
+    assert stage.pending(wait=False) == {}
     stage.close()
     assert cancelled.is_set()
 
@@ -189,19 +187,19 @@ def test_a_killed_run_goes_on_with_what_was_played_ahead(
 @pytest.mark.parametrize("kept", [True, False])
 def test_what_is_played_ahead_survives_in_files(tmp_path: Path, kept: bool) -> None:
     folder = tmp_path / "ahead"
-    save_ahead(folder, {4: rollouts("a", kept), 5: rollouts("b"), 7: rollouts("c")})
-    back = load_ahead(folder, 3)
+    save_pending(folder, {4: rollouts("a", kept), 5: rollouts("b"), 7: rollouts("c")})
+    back = load_pending(folder, 3)
     assert list(back) == [4, 5]
-    assert [g.uid for g in back[4].played.kept.groups] == (
+    assert [g.uid for g in back[4].played.trained.groups] == (
         ["a/0", "a/1", "a/2"] if kept else ["a/1", "a/2"]
     )
     assert back[4].stats == rollouts().stats
-    assert (back[4].told, back[4].seconds) == ("word", {"rollout": 0.5})
-    save_ahead(folder, {5: rollouts("b")})
-    assert load_ahead(folder, 3) == {}
-    (folder / "step-000005.json").write_text('{"kept": [9]}')
+    assert (back[4].warning, back[4].seconds) == ("word", {"rollout": 0.5})
+    save_pending(folder, {5: rollouts("b")})
+    assert load_pending(folder, 3) == {}
+    (folder / "step-000005.json").write_text('{"trained": [9]}')
     with pytest.raises(DataError, match="Delete"):
-        load_ahead(folder, 4)
+        load_pending(folder, 4)
 
 
 def test_settings_that_contradict_each_other_are_refused(tiny_model: Path) -> None:

@@ -17,12 +17,12 @@ def two_turn_forest() -> Forest:
 
 def test_each_asks_for_what_it_provides() -> None:
     scorer = Fixed(logprobs=["a"], ref_logprobs=["b"], values=["c"])
-    notes = {}
+    annotations = {}
     for annotate in (OldLogprobs(), RefLogprobs(), CriticValues()):
         got = annotate(two_turn_forest(), scorer)
         assert set(got) == annotate.provides
-        notes |= got
-    assert notes == {"old_logprobs": ["a"], "ref_logprobs": ["b"], "values": ["c"]}
+        annotations |= got
+    assert annotations == {"old_logprobs": ["a"], "ref_logprobs": ["b"], "values": ["c"]}
 
 
 def test_as_sampled_costs_no_forward_pass() -> None:

@@ -16,7 +16,7 @@ from walk_world import DiceEngine, Walk, WalkRenderer
 from turngym.agents.engine import Sampling
 from turngym.algos.contracts import Start
 from turngym.algos.forest import ROOT, Forest, Group
-from turngym.algos.rollouts import Branch, Chains, Player, branch, seed_at
+from turngym.algos.rollouts import Branch, Chains, EpisodeRunner, branch, seed_at
 from turngym.algos.rollouts.branch import probe_entropy
 from turngym.envs.errors import BadValueError
 
@@ -26,8 +26,8 @@ ALWAYS, NEVER = {"alpha": 1.0, "beta": 0.0}, {"alpha": 0.0, "beta": 0.0}
 def play(rollout: Any, turns: int = 3, seed: int = 5, engine: Any = None) -> tuple[Group, Any]:
     engine = engine or DiceEngine()
     renderer: Any = WalkRenderer()
-    player = Player(Walk(turns), engine, renderer, Sampling(max_tokens=4))
-    return asyncio.run(rollout(player, Start("train", 1, seed, "1/0"))), engine
+    runner = EpisodeRunner(Walk(turns), engine, renderer, Sampling(max_tokens=4))
+    return asyncio.run(rollout(runner, Start("train", 1, seed, "1/0"))), engine
 
 
 def test_entropy_of_the_released_code() -> None:
@@ -253,9 +253,9 @@ def test_worlds_with_sessions_branch_too() -> None:
     """A branch keeps the order of its own episode."""
     engine = ScriptEngine(["r.", "r.", "h.", "h.", "s.", "s."])
     renderer: Any = LetterRenderer()
-    player = Player(Talk(), engine, renderer, Sampling(max_tokens=8))
+    runner = EpisodeRunner(Talk(), engine, renderer, Sampling(max_tokens=8))
     rollout = Branch(initial=2, budget=2)
-    group = asyncio.run(rollout(player, Start("train", 2, 5, "u")))
+    group = asyncio.run(rollout(runner, Start("train", 2, 5, "u")))
     for tree in group.trees:
         assert tree.episode(len(tree.turns) - 1) == tuple(range(len(tree.turns)))
 

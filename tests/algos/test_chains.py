@@ -1,4 +1,4 @@
-"""The player and the chains: what hangs where, what seeds what, how episodes end."""
+"""The runner and the chains: what hangs where, what seeds what, how episodes end."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from talk_world import EOS, LetterRenderer, ScriptEngine, Talk
 from turngym.agents.engine import Sampling
 from turngym.algos.contracts import Start
 from turngym.algos.forest import ROOT, Edge, Forest, Group, Tree
-from turngym.algos.rollouts import Chains, Player, play_out, seed_at
+from turngym.algos.rollouts import Chains, EpisodeRunner, play_out, seed_at
 from turngym.envs.errors import BadValueError, EnvFault, EpisodeError
 
 START = Start("train", 2, 5, "u")
 
 
-def player(engine: ScriptEngine, env: Talk | None = None, **more: Any) -> Player:
+def runner(engine: ScriptEngine, env: Talk | None = None, **more: Any) -> EpisodeRunner:
     sampling = Sampling(max_tokens=more.pop("max_tokens", 8))
     renderer: Any = LetterRenderer()
-    return Player(env or Talk(), engine, renderer, sampling, **more)
+    return EpisodeRunner(env or Talk(), engine, renderer, sampling, **more)
 
 
 def play(n: int, engine: ScriptEngine, start: Start = START, **more: Any) -> Group:
-    return asyncio.run(Chains(n=n)(player(engine, **more), start))
+    return asyncio.run(Chains(n=n)(runner(engine, **more), start))
 
 
 def told(tree: Tree) -> list[tuple[int, str, str, str]]:
@@ -70,7 +70,7 @@ def test_the_environment_s_stop_strings_apply_unless_others_are_given() -> None:
     engine = ScriptEngine(["s."])
     play(1, engine)
     assert engine.requests[0].sampling.stop == (".",)
-    own = Player(Talk(), engine, LetterRenderer(), Sampling(max_tokens=1, stop=("!",)))  # pyright: ignore
+    own = EpisodeRunner(Talk(), engine, LetterRenderer(), Sampling(max_tokens=1, stop=("!",)))  # pyright: ignore
     assert own.sampling.stop == ("!",)
 
 
@@ -107,14 +107,14 @@ def test_every_cache_is_released_exactly_once() -> None:
 
 def test_a_forked_seat_goes_on_from_its_position() -> None:
     engine = ScriptEngine(["x.", "s.", "yy.", "f."])
-    who = player(engine)
+    who = runner(engine)
 
     async def grow() -> Tree:
         tree = Tree()
-        seat = await who.open(START)
-        await who.turn(seat, tree)
-        branch = seat.fork(1)
-        await play_out(who, seat, tree)
+        handle = await who.open(START)
+        await who.turn(handle, tree)
+        branch = handle.fork(1)
+        await play_out(who, handle, tree)
         assert engine.alive == {1}  # the branch still holds it
         await play_out(who, branch, tree)
         return tree
@@ -132,14 +132,14 @@ def test_a_forked_seat_goes_on_from_its_position() -> None:
 
 def test_branches_of_a_seat_are_seeded_by_their_place() -> None:
     engine = ScriptEngine(["x."] * 9)
-    who = player(engine)
+    who = runner(engine)
 
     async def grow() -> None:
         tree = Tree()
-        seat = await who.open(START)
-        await who.turn(seat, tree)
-        twins = [seat.fork(1), seat.fork(1), seat.fork(2)]
-        for s in (seat, *twins):
+        handle = await who.open(START)
+        await who.turn(handle, tree)
+        twins = [handle.fork(1), handle.fork(1), handle.fork(2)]
+        for s in (handle, *twins):
             await who.turn(s, tree)
 
     asyncio.run(grow())
@@ -187,7 +187,7 @@ def test_a_prompt_that_leaves_no_room_is_refused() -> None:
 @pytest.mark.parametrize("bad", [1, 401])
 def test_a_context_beyond_the_engine_s_is_refused(bad: int) -> None:
     with pytest.raises(BadValueError, match=f"max_context is {bad}; expected 2 to 400"):
-        player(ScriptEngine(), max_context=bad)
+        runner(ScriptEngine(), max_context=bad)
 
 
 def test_a_world_that_cannot_begin_is_counted() -> None:
@@ -242,12 +242,12 @@ def test_blocking_worlds_step_side_by_side() -> None:
 
 
 def test_a_turn_after_the_end_is_refused() -> None:
-    who = player(ScriptEngine(["s.", "s."]))
+    who = runner(ScriptEngine(["s.", "s."]))
 
     async def two() -> None:
-        seat, tree = await who.open(START), Tree()
-        await who.turn(seat, tree)
-        await who.turn(seat, tree)
+        handle, tree = await who.open(START), Tree()
+        await who.turn(handle, tree)
+        await who.turn(handle, tree)
 
     with pytest.raises(EpisodeError, match="after the end"):
         asyncio.run(two())

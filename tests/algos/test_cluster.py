@@ -15,9 +15,8 @@ import torch
 from turngym.agents.engine import EngineStats
 from turngym.algos.cluster import RayRollouts
 from turngym.algos.cluster.engine import RemoteEngine
-from turngym.algos.cluster.pool import ActorPool
-from turngym.algos.cluster.seat import MOST_DEATHS
-from turngym.algos.cluster.work import Answer, Work, pack_weights, unpack_weights
+from turngym.algos.cluster.pool import MOST_DEATHS, ActorPool
+from turngym.algos.cluster.work import PlayedGroup, Work, pack_weights, unpack_weights
 from turngym.algos.contracts import Start
 from turngym.algos.forest import Group
 from turngym.algos.rollouts import Chains
@@ -50,7 +49,7 @@ class FakeActor:
     def _take(self, version: int, weights: Any) -> Sent:
         return Sent(partial(setattr, self, "version", version))
 
-    async def _play(self, work: Work) -> Answer:
+    async def _play(self, work: Work) -> PlayedGroup:
         await asyncio.sleep(0)
         if work.start.uid in self.dies_at:
             self.dies_at.discard(work.start.uid)
@@ -59,7 +58,7 @@ class FakeActor:
             raise Death("the node is gone")
         assert work.version == self.version
         self.log.append(work.start.uid)
-        return Answer(Group(work.start.uid, "t"), "", EngineStats(sampled_tokens=1))
+        return PlayedGroup(Group(work.start.uid, "t"), "", EngineStats(sampled_tokens=1))
 
 
 class TaskError(Exception):
@@ -112,14 +111,14 @@ def test_the_work_of_a_dead_actor_is_done_once_by_another(dies_at: set[str]) -> 
     assert sorted(log) == [f"g{i}" for i in range(7)]
     assert 1 <= len(ray.killed) <= len(dies_at)
     assert pool.lost >= len(dies_at)
-    assert all(seat.handle.alive for seat in pool.seats)
+    assert all(slot.handle.alive for slot in pool.slots)
 
 
 def test_a_new_actor_gets_the_newest_weights_before_its_first_group() -> None:
     pool, _, _ = pool_of({"g0"})
     pool.take(5, {})
     assert play(pool, 4, version=5) == [f"g{i}" for i in range(4)]
-    assert {seat.handle.version for seat in pool.seats} == {5}
+    assert {slot.handle.version for slot in pool.slots} == {5}
 
 
 def test_the_pool_serves_one_event_loop_after_another() -> None:
@@ -144,10 +143,10 @@ def test_what_an_actor_raises_comes_up(own: bool) -> None:
     pool, _, _ = pool_of(set())
     cause = BadValueError("the context is too long") if own else ZeroDivisionError("x")
 
-    async def broken(work: Work) -> Answer:
+    async def broken(work: Work) -> PlayedGroup:
         raise TaskError(cause)
 
-    pool.seats[1].handle.play = SimpleNamespace(remote=broken)
+    pool.slots[1].handle.play = SimpleNamespace(remote=broken)
     with pytest.raises(BadValueError if own else TaskError, match=str(cause)):
         play(pool, 4)
 

@@ -14,7 +14,7 @@ from rank_run import setup
 from safetensors.torch import load_file
 
 from turngym.algos.cluster import RayRollouts
-from turngym.algos.cluster.work import Answer, Work
+from turngym.algos.cluster.work import PlayedGroup, Work
 from turngym.algos.metrics import without_times
 from turngym.algos.run_dir import read_metrics
 from turngym.algos.trainer import Trainer, train
@@ -70,14 +70,14 @@ def disturb(make: RayRollouts, trainer: Trainer, do: Callable[[], None]) -> list
     assert pool is not None
     inner = pool.play
 
-    async def play(works: Sequence[Work], tick: Callable[[], None]) -> list[Answer]:
+    async def play(works: Sequence[Work], tick: Callable[[], None]) -> list[PlayedGroup]:
         came = 0
 
         def counted() -> None:
             nonlocal came
             came += 1
             tick()
-            if trainer.done.step == 1 and came == 1 and not works[0].scene:
+            if trainer.counters.step == 1 and came == 1 and not works[0].scene:
                 do()
 
         answers = await inner(works, counted)

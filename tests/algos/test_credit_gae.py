@@ -33,10 +33,10 @@ def floats(*values: float) -> list[Any]:
 
 def test_e17_with_lambda_one_and_below() -> None:
     forest = one_path([0, 0, 0, 1.0])
-    notes = {"values": floats(*VALUES)}
-    got = Gae(lam=1.0, whiten=False)(forest, notes)
+    annotations = {"values": floats(*VALUES)}
+    got = Gae(lam=1.0, whiten=False)(forest, annotations)
     assert got.advantages[0] == pytest.approx([0.5, 0.4, 0.1, 0.3], abs=1e-6)
-    got = Gae(lam=0.95, whiten=False)(forest, notes)
+    got = Gae(lam=0.95, whiten=False)(forest, annotations)
     assert got.advantages[0] == pytest.approx([0.461712, 0.380750, 0.085, 0.3], abs=1e-6)
     assert got.value_targets[0] == pytest.approx([0.961712, 0.98075, 0.985, 1.0], abs=1e-6)
 
@@ -64,9 +64,12 @@ def test_a_verdict_ends_the_return(status: str) -> None:
 
 def test_a_truncated_path_goes_on_with_the_critic_s_value() -> None:
     forest = one_path([0, 0.5], status="truncated")
-    notes = {"values": floats(0, 0, 4)}
-    assert Gae(whiten=False)(forest, notes).advantages[0].tolist() == [4.5, 4.5]
-    assert Gae(whiten=False, bootstrap=False)(forest, notes).advantages[0].tolist() == [0.5, 0.5]
+    annotations = {"values": floats(0, 0, 4)}
+    assert Gae(whiten=False)(forest, annotations).advantages[0].tolist() == [4.5, 4.5]
+    assert Gae(whiten=False, bootstrap=False)(forest, annotations).advantages[0].tolist() == [
+        0.5,
+        0.5,
+    ]
 
 
 @given(forests(), st.floats(0, 1), st.floats(0, 1), st.data())
@@ -104,20 +107,20 @@ def test_with_gamma_and_lambda_one_it_is_the_return_minus_the_value() -> None:
 
 def test_e21_the_penalty_is_taken_off_every_token_s_reward() -> None:
     forest = one_path([0, 0, 0, 1.0])
-    notes = {
+    annotations = {
         "values": floats(0, 0, 0, 0, 0),
         "old_logprobs": floats(-1.0, -1.0, -1.0, -1.0),
         "ref_logprobs": floats(-1.1, -1.2, -1.0, -1.3),
     }
     rule = Gae(whiten=False, kl_coef=0.01)
     assert rule.needs == {"values", "old_logprobs", "ref_logprobs"}
-    assert rule(forest, notes).advantages[0] == pytest.approx([0.994, 0.995, 0.997, 0.997])
+    assert rule(forest, annotations).advantages[0] == pytest.approx([0.994, 0.995, 0.997, 0.997])
 
 
 def test_value_targets_are_not_whitened() -> None:
     forest = one_path([0, 0, 0, 1.0])
-    notes = {"values": floats(*VALUES)}
-    plain, white = Gae(whiten=False)(forest, notes), Gae()(forest, notes)
+    annotations = {"values": floats(*VALUES)}
+    plain, white = Gae(whiten=False)(forest, annotations), Gae()(forest, annotations)
     np.testing.assert_array_equal(plain.value_targets[0], white.value_targets[0])
     assert white.advantages[0].mean() == pytest.approx(0, abs=1e-6)
     assert white.advantages[0].std(ddof=1) == pytest.approx(1, abs=1e-6)

@@ -12,7 +12,7 @@ from forests import forests, single_turns, tree, turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loss_batches import batch
-from path_notes import notes_for, owners
+from path_notes import annotations_for, owners
 
 from turngym.algos.annotate import SpawnedValues
 from turngym.algos.contracts import Norm
@@ -56,10 +56,10 @@ RULES: list[Any] = [
 @FEW
 @given(forests())
 def test_any_forest_gets_one_finite_number_per_action_token(forest: Forest) -> None:
-    notes = notes_for(forest)
+    annotations = annotations_for(forest)
     for rule in RULES:
-        assert rule.needs <= set(notes)
-        credits = rule(forest, notes)
+        assert rule.needs <= set(annotations)
+        credits = rule(forest, annotations)
         assert set(credits.extra) == rule.provides - {"value_targets"}
         streams = [credits.advantages, *credits.extra.values()]
         if "value_targets" in rule.provides:
@@ -76,7 +76,7 @@ def test_any_forest_gets_one_finite_number_per_action_token(forest: Forest) -> N
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_an_empty_batch_is_no_error(rule: Any) -> None:
     nothing = Forest.of([Group("g", "t", faults=3)])
-    assert list(rule(nothing, notes_for(nothing)).advantages) == []
+    assert list(rule(nothing, annotations_for(nothing)).advantages) == []
 
 
 @FEW
@@ -187,11 +187,13 @@ def test_without_sessions_asked_for_session_credit_is_gae(
 ) -> None:
     """Whatever gamma1 is, with rewards on any token, whitened or not."""
     forest = branching(seed)
-    notes = notes_for(forest, seed)
-    notes["spawned_values"] = [np.zeros_like(row) for row in notes["spawned_values"]]
+    annotations = annotations_for(forest, seed)
+    annotations["spawned_values"] = [np.zeros_like(row) for row in annotations["spawned_values"]]
     common: dict[str, Any] = {"lam": lam, "kl_coef": 0.1, "whiten": bool(seed % 2)}
-    ours = SessionCredit(gamma0=gamma, gamma1=0.7, discount_unit="token", **common)(forest, notes)
-    gae = Gae(gamma=gamma, bootstrap=False, **common)(forest, notes)
+    ours = SessionCredit(gamma0=gamma, gamma1=0.7, discount_unit="token", **common)(
+        forest, annotations
+    )
+    gae = Gae(gamma=gamma, bootstrap=False, **common)(forest, annotations)
     for mine, theirs in zip(ours.advantages, gae.advantages, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-4)
     for mine, theirs in zip(ours.value_targets, gae.value_targets, strict=True):
@@ -203,24 +205,24 @@ def test_without_sessions_asked_for_session_credit_is_gae(
 def test_session_returns_are_equation_3(seed: int, gamma0: float, gamma1: float, mode: Any) -> None:
     """Written out action by action; parts of an action that was cut are one action."""
     forest = branching(seed)
-    notes = notes_for(forest, seed)
+    annotations = annotations_for(forest, seed)
     rule = SessionCredit(gamma0=gamma0, gamma1=gamma1, kl_coef=0.2, kl_mode=mode, whiten=False)
-    got = rule(forest, notes)
+    got = rule(forest, annotations)
     for i, path in enumerate(forest):
         turns = forest.turns(path)
         action = np.repeat(
             np.cumsum([0, *(not t.partial for t in turns[:-1])]), [len(t.act_ids) for t in turns]
         )
         reward = np.concatenate([t.rewards for t in turns]).astype(np.float64)
-        kl = notes["old_logprobs"][i].astype(np.float64) - notes["ref_logprobs"][i]
-        inside = reward + gamma1 * notes["spawned_values"][i]
+        kl = annotations["old_logprobs"][i].astype(np.float64) - annotations["ref_logprobs"][i]
+        inside = reward + gamma1 * annotations["spawned_values"][i]
         if mode == "in_sum":
             inside -= 0.2 * kl
         for t in range(len(action)):
             later = gamma0 ** (action[t:] - action[t]).astype(float)
             want = float((later * inside[t:]).sum()) - (0.2 * kl[t] if mode == "current" else 0.0)
             assert got.value_targets[i][t] == pytest.approx(want, abs=1e-4)
-            value = float(notes["values"][i][t])
+            value = float(annotations["values"][i][t])
             assert got.advantages[i][t] == pytest.approx(want - value, abs=1e-4)
 
 
@@ -255,7 +257,7 @@ def test_a_cut_inside_an_action_changes_no_turn_s_credit(seed: int) -> None:
     rules: list[Any] = [TurnReturns(), TurnReturns(over="index"), SessionCredit(gamma0=0.5)]
     for rule in rules:
         a, b = (Forest.of([Group("g", "t", trees)]) for trees in (whole, cut))
-        rows = [rule(f, notes_for(f, seed)).advantages for f in (a, b)]
+        rows = [rule(f, annotations_for(f, seed)).advantages for f in (a, b)]
         np.testing.assert_allclose(np.concatenate(rows[0]), np.concatenate(rows[1]), atol=1e-6)
 
 

@@ -26,27 +26,31 @@ KINDS = ("k1", "k2", "k3")
 )
 def test_worked_estimates(old: float, ref: float, want: tuple[float, ...]) -> None:
     """E16, unclamped."""
-    notes = {"old_logprobs": [np.array([old])], "ref_logprobs": [np.array([ref])]}
+    annotations = {"old_logprobs": [np.array([old])], "ref_logprobs": [np.array([ref])]}
     for kind, value in zip(KINDS, want, strict=True):
-        assert kl_price(kind, notes, 0)[0] == pytest.approx(value, abs=1e-6)
+        assert kl_price(kind, annotations, 0)[0] == pytest.approx(value, abs=1e-6)
 
 
 @given(st.sampled_from(KINDS), st.lists(st.floats(-2, 0), min_size=2, max_size=2))
 def test_the_estimate_is_the_loss_s(kind: Any, pair: list[float]) -> None:
-    notes = {"old_logprobs": [np.array(pair[:1])], "ref_logprobs": [np.array(pair[1:])]}
+    annotations = {"old_logprobs": [np.array(pair[:1])], "ref_logprobs": [np.array(pair[1:])]}
     of_loss = Kl(kind=kind)(*(torch.tensor([x], dtype=torch.float64) for x in pair))
-    assert kl_price(kind, notes, 0)[0] == pytest.approx(of_loss.item(), abs=1e-9)
+    assert kl_price(kind, annotations, 0)[0] == pytest.approx(of_loss.item(), abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rewards_pay_it_token_by_token(kind: Any) -> None:
     forest = Forest.of([Group("g", "t", [tree(turn([0.0, 1.0], status="solved"))])])
     old, ref = np.array([-1, -1.5], np.float32), np.array([-1.5, -1], np.float32)
-    notes = {"old_logprobs": [old], "ref_logprobs": [ref], "values": [np.zeros(3, np.float32)]}
-    price = 0.1 * kl_price(kind, notes, 0)
-    got = Gae(whiten=False, kl_coef=0.1, kl_kind=kind)(forest, notes).advantages[0]
+    annotations = {
+        "old_logprobs": [old],
+        "ref_logprobs": [ref],
+        "values": [np.zeros(3, np.float32)],
+    }
+    price = 0.1 * kl_price(kind, annotations, 0)
+    got = Gae(whiten=False, kl_coef=0.1, kl_kind=kind)(forest, annotations).advantages[0]
     assert got == pytest.approx([1 - price.sum(), 1 - price[1]], abs=1e-6)
-    plain = ReturnsToGo(kl_coef=0.1, kl_kind=kind)(forest, notes).advantages[0]
+    plain = ReturnsToGo(kl_coef=0.1, kl_kind=kind)(forest, annotations).advantages[0]
     assert plain == pytest.approx(np.sign(price[0]) * np.array([-1, 1]) * 0.5**0.5, abs=1e-4)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from forests import single_turns
-from path_notes import notes_for
+from path_notes import annotations_for
 
 from turngym.algos.annotate import SpawnedValues
 from turngym.algos.credit import (
@@ -86,9 +86,9 @@ def test_step_dpo_s_rounds_cannot_be_switched_off() -> None:
 @pytest.mark.parametrize("rule", [Gae(), SessionCredit()], ids=repr)
 def test_values_of_the_wrong_length_are_refused(rule: Any) -> None:
     forest = single_turns([1.0], n=3)
-    notes = notes_for(forest) | {"values": [np.zeros(3, np.float32)]}
+    annotations = annotations_for(forest) | {"values": [np.zeros(3, np.float32)]}
     with pytest.raises(BadValueError, match=r"shape \(3,\); expected \(4,\)"):
-        rule(forest, notes)
+        rule(forest, annotations)
 
 
 @pytest.mark.parametrize(

@@ -195,14 +195,14 @@ def test_without_sessions_it_is_gae(line: list[tuple[float, int]], lam: float, s
     total = sum(n for _, n in line)
     rng = np.random.default_rng(seed)
     floats = [rng.normal(size=total + k).astype(np.float32) for k in (1, 0, 0)]
-    notes = {
+    annotations = {
         "values": [floats[0]],
         "old_logprobs": [floats[1]],
         "ref_logprobs": [floats[2]],
         "spawned_values": [np.zeros(total, np.float32)],
     }
-    mine = SessionCredit(lam=lam, kl_coef=0.1)(forest, notes)
-    gae = Gae(lam=lam, kl_coef=0.1, bootstrap=False)(forest, notes)
+    mine = SessionCredit(lam=lam, kl_coef=0.1)(forest, annotations)
+    gae = Gae(lam=lam, kl_coef=0.1, bootstrap=False)(forest, annotations)
     assert mine.advantages[0] == pytest.approx(gae.advantages[0], abs=1e-5)
     assert mine.value_targets[0] == pytest.approx(gae.value_targets[0], abs=1e-5)
 

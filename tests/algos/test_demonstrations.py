@@ -25,7 +25,7 @@ from turngym.algos.metrics import OF_SAMPLING
 from turngym.algos.playing import play_step
 from turngym.algos.recipe import Recipe
 from turngym.algos.recipes import dapo, make_recipe, pasa, ppo, sft, spo
-from turngym.algos.rollouts import Demonstrations, Player
+from turngym.algos.rollouts import Demonstrations, EpisodeRunner
 from turngym.algos.tracker import BetaMemory
 from turngym.algos.trainer import Trainer
 from turngym.envs.errors import BadValueError
@@ -37,9 +37,9 @@ def test_the_expert_s_episodes_are_rendered_as_the_model_would_write_them(
     env = gym.make("SearchQA-v0", size="micro")
     renderer = make_renderer(load_tokenizer(str(tiny_model)))
     engine: Any = DiceEngine()
-    player = Player(env, engine, renderer, Sampling(max_tokens=64))
+    runner = EpisodeRunner(env, engine, renderer, Sampling(max_tokens=64))
     start = Start("train", 3, 5, "1/0")
-    group = asyncio.run(Demonstrations(n=2)(player, start))
+    group = asyncio.run(Demonstrations(n=2)(runner, start))
     forest = Forest.of([group])
     assert engine.requests == 0
     assert [forest.turns(p)[-1].status for p in forest] == ["solved", "solved"]
@@ -56,9 +56,9 @@ def test_mistakes_differ_between_the_episodes_of_a_task(tiny_model: Path) -> Non
     env = gym.make("SearchQA-v0", size="micro")
     renderer = make_renderer(load_tokenizer(str(tiny_model)))
     engine: Any = DiceEngine()
-    player = Player(env, engine, renderer, Sampling(max_tokens=64))
+    runner = EpisodeRunner(env, engine, renderer, Sampling(max_tokens=64))
     rollout = Demonstrations(n=8, mistakes=0.8)
-    groups = [asyncio.run(rollout(player, Start("train", 3, 5, "1/0"))) for _ in range(2)]
+    groups = [asyncio.run(rollout(runner, Start("train", 3, 5, "1/0"))) for _ in range(2)]
     said = [[tuple(t.action for t in tree.turns) for tree in g.trees] for g in groups]
     assert said[0] == said[1]
     assert len(set(said[0])) > 1
@@ -71,8 +71,8 @@ def test_an_action_without_a_stop_string_ends_with_end_of_text() -> None:
 
     renderer: Any = WalkRenderer()
     engine: Any = DiceEngine()
-    player = Player(Taught(2), engine, renderer, Sampling(max_tokens=9))
-    group = asyncio.run(Demonstrations()(player, Start("train", 1, 5, "u")))
+    runner = EpisodeRunner(Taught(2), engine, renderer, Sampling(max_tokens=9))
+    group = asyncio.run(Demonstrations()(runner, Start("train", 1, 5, "u")))
     acts = [t.act_ids.tolist() for t in group.trees[0].turns]
     assert acts == [[98, 33], [97, 97, renderer.eos_id]]
 
@@ -81,8 +81,8 @@ def test_the_sessions_that_the_expert_opens_hang_by_spawn(tiny_model: Path) -> N
     env = gym.make("Spawn-v0", size="micro")
     renderer = make_renderer(load_tokenizer(str(tiny_model)))
     engine: Any = DiceEngine()
-    player = Player(env, engine, renderer, Sampling(max_tokens=64))
-    forest = Forest.of([asyncio.run(Demonstrations(n=2)(player, Start("train", 1, 5, "1/0")))])
+    runner = EpisodeRunner(env, engine, renderer, Sampling(max_tokens=64))
+    forest = Forest.of([asyncio.run(Demonstrations(n=2)(runner, Start("train", 1, 5, "1/0")))])
     for shown in forest.groups[0].trees:
         (end,) = shown.finals()
         assert shown.episode(end) == tuple(range(len(shown.turns)))
@@ -153,8 +153,8 @@ def test_a_filter_sees_episodes_not_their_sessions() -> None:
             rollout=None, filter=DynamicSampling(max_rounds=1), groups_per_step=1
         )
         start = Start("train", 0, 0, "u")
-        player: Any = SimpleNamespace(groups=groups)
-        return len(asyncio.run(play_step(recipe, player, lambda extra: [start])).kept.groups)
+        runner: Any = SimpleNamespace(groups=groups)
+        return len(asyncio.run(play_step(recipe, runner, lambda extra: [start])).trained.groups)
 
     assert kept(1.0) == 1
     assert kept(1.0, 1.0) == 0

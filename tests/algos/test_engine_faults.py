@@ -48,7 +48,7 @@ def test_a_dead_engine_leaves_a_run_that_goes_on(
         with pytest.raises(EngineFault, match="device-side assert"):
             trainer.run()
         # with a lag, weights 2 play step 4: three steps are done by then
-        assert trainer.done.step == 2 + (max_lag or 0)
+        assert trainer.counters.step == 2 + (max_lag or 0)
     assert f"the engine broke; step {2 + (max_lag or 0)} is saved" in heard.lines[-1]
     result = run(setup, tmp_path / "run")
     assert result.steps == 4
@@ -72,7 +72,7 @@ def test_a_hand_over_that_fails_loses_no_update(tiny_model: Path, tmp_path: Path
         trainer.engine.sync = broken  # type: ignore[method-assign]
         with pytest.raises(EngineFault, match="no weights taken"):
             trainer.run()
-        assert trainer.done.step == 2
+        assert trainer.counters.step == 2
     run(setup, tmp_path / "run")
     assert numbers(tmp_path / "run") == numbers(tmp_path / "straight")
     assert same(final_weights(tmp_path / "run"), final_weights(tmp_path / "straight"))

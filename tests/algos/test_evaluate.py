@@ -28,7 +28,7 @@ from turngym.algos.evaluate import (
 )
 from turngym.algos.metrics import checked
 from turngym.algos.result import scores_at
-from turngym.algos.rollouts import Player
+from turngym.algos.rollouts import EpisodeRunner
 from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.utils.statistics import estimate, estimate_of_means
 
@@ -166,9 +166,9 @@ def test_a_model_is_scored_the_same_twice(tiny_model: Path) -> None:
         load_model(tiny_model, device="cpu"), tokenizer, dtype="float32", max_batch=4
     )
     env = letters()
-    player = Player(env, engine, make_renderer(tokenizer), Sampling(max_tokens=6))
+    runner = EpisodeRunner(env, engine, make_renderer(tokenizer), Sampling(max_tokens=6))
     what = EvalSet(name="dev", env=env, split="dev", n=6)
-    one, two = (asyncio.run(evaluate_model(player, what)) for _ in range(2))
+    one, two = (asyncio.run(evaluate_model(runner, what)) for _ in range(2))
     assert one.row() == two.row()
     assert [e.task_id for e in one.episodes] == [f"dev/{i}" for i in range(6)]
     assert one.row()["eval/dev/tokens_mean"] > 1

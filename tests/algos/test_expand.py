@@ -17,7 +17,7 @@ from walk_world import DiceEngine, Walk, WalkRenderer
 from turngym.agents.engine import Sampling
 from turngym.algos.contracts import Start
 from turngym.algos.forest import ROOT, Forest, Group, Tree
-from turngym.algos.rollouts import Branch, Chains, Expand, Player
+from turngym.algos.rollouts import Branch, Chains, EpisodeRunner, Expand
 from turngym.algos.rollouts.expand import mid_stop
 from turngym.envs.errors import BadValueError
 
@@ -25,8 +25,8 @@ from turngym.envs.errors import BadValueError
 def play(rollout: Any, turns: int = 3, seed: int = 5, **engine: Any) -> Group:
     env = Walk(turns)
     renderer: Any = WalkRenderer()
-    player = Player(env, DiceEngine(**engine), renderer, Sampling(max_tokens=4))
-    return asyncio.run(rollout(player, Start("train", 1, seed, "1/0")))
+    runner = EpisodeRunner(env, DiceEngine(**engine), renderer, Sampling(max_tokens=4))
+    return asyncio.run(rollout(runner, Start("train", 1, seed, "1/0")))
 
 
 def shape(tree: Tree) -> list[tuple[int, str, str]]:
@@ -209,9 +209,9 @@ def test_no_point_is_where_a_stop_string_has_begun() -> None:
         stop = ("ab", "cde")
 
     renderer: Any = WalkRenderer()
-    player = Player(Stopping(3), DiceEngine(width=9), renderer, Sampling(max_tokens=9))
+    runner = EpisodeRunner(Stopping(3), DiceEngine(width=9), renderer, Sampling(max_tokens=9))
     rollout = Expand(trees=4, nodes=4, rounds=2, granularity="tokens", span=1)
-    group = asyncio.run(rollout(player, Start("train", 1, 5, "u")))
+    group = asyncio.run(rollout(runner, Start("train", 1, 5, "u")))
     cut: set[str] = set()
     for tree in group.trees:
         said: dict[int, str] = {}

@@ -141,8 +141,8 @@ def test_a_rollout_and_a_step_of_every_architecture(
     folder = saved(name, tmp_path / "model")
     with Trainer(setup(folder, **more), tmp_path / "run") as trainer:
         assert isinstance(trainer.renderer, ChatRenderer)
-        played = trainer.stage.call(lambda: trainer._play(1)).played
-        forest = played.kept
+        played = trainer.pipeline.call(lambda: trainer._play(1)).played
+        forest = played.trained
         assert len(forest.paths) == 4
         assert any(len(p.turns) > 1 for p in forest.paths)
         half = more.get("weights") == "bfloat16"
@@ -152,15 +152,15 @@ def test_a_rollout_and_a_step_of_every_architecture(
         before = {n: p.detach().clone() for n, p in trainer.learner.policy.named_parameters()}
         rng = np.random.default_rng(0)
         draws = [rng.normal(size=forest.n_act(p)).astype(np.float32) for p in forest]
-        notes = {"ref_logprobs": trainer.learner.ref_logprobs(forest)}
-        metrics = trainer.learner.update(forest, notes, Credits(draws))
+        annotations = {"ref_logprobs": trainer.learner.ref_logprobs(forest)}
+        metrics = trainer.learner.update(forest, annotations, Credits(draws))
         assert metrics["update/grad_norm"] > 0
         moved = {n for n, p in trainer.learner.policy.named_parameters() if (p != before[n]).any()}
         assert moved
         if "lora" in more:
             assert all("lora_" in n for n in moved)
-        trainer.stage.hand_over(1, trainer.learner.policy)
-        again = trainer.stage.call(lambda: trainer._play(2)).played.kept
+        trainer.pipeline.hand_over(1, trainer.learner.policy)
+        again = trainer.pipeline.call(lambda: trainer._play(2)).played.trained
         for path, own in zip(again, trainer.learner.logprobs(again), strict=True):
             sampled = np.concatenate([t.logprobs for t in again.turns(path)])
             np.testing.assert_allclose(own, sampled, atol=0.1 if half else 1e-4)

@@ -13,7 +13,7 @@ import turngym.envs  # noqa: F401 - registers
 from turngym.agents.engine import Sampling
 from turngym.algos.contracts import Rollout, Start
 from turngym.algos.forest import Group
-from turngym.algos.rollouts import Branch, Chains, Expand, Player
+from turngym.algos.rollouts import Branch, Chains, EpisodeRunner, Expand
 
 WALK = 3
 CALLS = 20
@@ -21,9 +21,9 @@ CALLS = 20
 GROUPS = 120
 
 
-def player(engine: Any) -> Player:
+def runner(engine: Any) -> EpisodeRunner:
     renderer: Any = LetterRenderer()
-    return Player(gym.make("Fork-v0"), engine, renderer, Sampling(max_tokens=1))
+    return EpisodeRunner(gym.make("Fork-v0"), engine, renderer, Sampling(max_tokens=1))
 
 
 def doors_by_room(group: Group) -> dict[str, set[str]]:
@@ -40,7 +40,7 @@ def doors_by_room(group: Group) -> dict[str, set[str]]:
 
 def share_with_signal(rollout: Rollout) -> float:
     """Share of groups with both kinds of door in one room, under a policy that throws dice."""
-    play = player(ScriptEngine(words="abcd"))
+    play = runner(ScriptEngine(words="abcd"))
     hits = 0
     for task in range(GROUPS):
         group = asyncio.run(rollout(play, Start("train", task % 70, task, f"u{task}")))
@@ -67,5 +67,5 @@ def test_only_trees_see_both_kinds_of_door_in_one_room(tree_rollout: Rollout) ->
 
 def test_the_count_sees_what_it_should() -> None:
     engine = ScriptEngine([*"aaac", *"aaab", *"bbba"])  # the good door of aaa is b, of bbb a
-    group = asyncio.run(Chains(n=3)(player(engine), Start("train", 0, 0, "u")))
+    group = asyncio.run(Chains(n=3)(runner(engine), Start("train", 0, 0, "u")))
     assert doors_by_room(group) == {"aaa": {"failed", "solved"}, "bbb": {"solved"}}

@@ -16,7 +16,7 @@ import pytest
 import torch
 from branching import branching
 from grown import forest
-from path_notes import notes_for
+from path_notes import annotations_for
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from turngym.algos.forest import Forest
@@ -103,10 +103,10 @@ def two_updates(recipe: Recipe, forests: list[Forest], shared: bool) -> dict[str
     for step, grown in enumerate(forests, 1):
         for shape in recipe.shapers:
             grown = shape(grown)
-        notes: dict[str, Any] = {"tracked_values": notes_for(grown)["tracked_values"]}
+        annotations: dict[str, Any] = {"tracked_values": annotations_for(grown)["tracked_values"]}
         for annotate in recipe.used_annotators:
-            notes |= annotate(grown, learner)
-        row = learner.update(grown, notes, recipe.credit(grown, notes))
+            annotations |= annotate(grown, learner)
+        row = learner.update(grown, annotations, recipe.credit(grown, annotations))
         seen |= {f"{k}@{step}": row[k] for k in ("update/loss", "update/grad_norm")}
     weights = torch.cat([p.detach().double().view(-1) for p in learner.policy.parameters()])
     seen["weights"] = float((weights * torch.cos(torch.arange(len(weights)).double())).sum())

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from turngym.algos.heap import settled_heap
+from turngym.algos.trainer import settled_heap
 
 
 def test_left_alone_within_and_not_after() -> None:

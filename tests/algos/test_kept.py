@@ -1,4 +1,4 @@
-"""Kept rollouts: nothing is lost, texts join, damage and other versions are named."""
+"""RolloutDump rollouts: nothing is lost, texts join, damage and other versions are named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from viewer_runs import Letters, Scores, crawled, credits_of, forked, write_step
 from turngym.agents.token_text import TokenText
 from turngym.algos.contracts import Credits
 from turngym.algos.forest import Forest
-from turngym.algos.kept import first_groups, read_kept, token_pieces, write_kept
+from turngym.algos.kept import first_groups, read_dump, token_pieces, write_dump
 from turngym.envs.errors import DataError
 
 
@@ -53,10 +53,10 @@ def test_what_was_written_comes_back(
 ) -> None:
     path = tmp_path_factory.mktemp("kept") / "x.jsonl"
     credits = credits_of(forest)
-    notes = {"values": [np.zeros(forest.n_act(p) + 1, np.float32) for p in forest]}
-    kept = first_groups(forest, notes, credits, len(forest.groups))
-    write_kept(path, kept, Scores(), Letters())  # type: ignore[arg-type]
-    back = read_kept(path)
+    annotations = {"values": [np.zeros(forest.n_act(p) + 1, np.float32) for p in forest]}
+    kept = first_groups(forest, annotations, credits, len(forest.groups))
+    write_dump(path, kept, Scores(), Letters())  # type: ignore[arg-type]
+    back = read_dump(path)
     assert plain(back.forest) == plain(forest)
     assert back.forest.paths == forest.paths
     for i, at in enumerate(forest.paths):
@@ -84,7 +84,7 @@ def test_only_the_first_groups_are_kept_with_their_own_streams() -> None:
 
 def test_an_account_comes_back(tmp_path: Path) -> None:
     forest = Forest.of([crawled()])
-    back = read_kept(write_step(tmp_path / "x.jsonl", forest, 4))
+    back = read_dump(write_step(tmp_path / "x.jsonl", forest, 4))
     assert (back.step, back.about["recipe"]) == (4, "treegrpo")
     turn = back.forest.groups[0].trees[0].turns[0]
     assert turn.account["crawl"]["deeds"][0]["found"][0]["title"] == "The oak paper"
@@ -106,14 +106,14 @@ def test_damage_is_named(tmp_path: Path, line: int, damage: dict[str, Any], mess
     lines[line] = json.dumps({**json.loads(lines[line]), **damage})
     path.write_text("\n".join(lines) + "\n")
     with pytest.raises(DataError, match=message):
-        read_kept(path)
+        read_dump(path)
 
 
 def test_a_cut_line_is_named(tmp_path: Path) -> None:
     path = write_step(tmp_path / "x.jsonl", Forest.of([forked("a"), crawled()]), 1)
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(DataError, match=r"line 3: .*interrupted"):
-        read_kept(path)
+        read_dump(path)
 
 
 def test_another_number_of_values_is_named(tmp_path: Path) -> None:
@@ -123,4 +123,4 @@ def test_another_number_of_values_is_named(tmp_path: Path) -> None:
     row["paths"][0]["streams"]["advantages"].pop()
     path.write_text(f"{head}\n{json.dumps(row)}\n")
     with pytest.raises(DataError, match=r"advantages has \(39,\) values, 40 tokens"):
-        read_kept(path)
+        read_dump(path)

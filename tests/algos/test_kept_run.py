@@ -19,10 +19,10 @@ from turngym.algos.config import Budget
 from turngym.algos.contracts import Start
 from turngym.algos.forest import Forest
 from turngym.algos.forest_io import load_forest, save_forest
-from turngym.algos.kept import SUFFIX, read_kept
+from turngym.algos.kept import SUFFIX, read_dump
 from turngym.algos.learner import Learner
 from turngym.algos.recipes.ppo import ppo
-from turngym.algos.rollouts import Demonstrations, Player
+from turngym.algos.rollouts import Demonstrations, EpisodeRunner
 from turngym.envs.errors import BadValueError
 
 
@@ -35,7 +35,7 @@ def test_groups_are_kept_with_the_numbers_of_the_step(tiny_model: Path, tmp_path
     run(setup, tmp_path)
     assert kept_files(tmp_path) == [f"step-00000{s}-train{SUFFIX}" for s in (1, 2)]
     stem = tmp_path / "trajectories" / "step-000002-train"
-    kept = read_kept(f"{stem}{SUFFIX}")
+    kept = read_dump(f"{stem}{SUFFIX}")
     assert kept.step == 2
     assert kept.about == {"recipe": "ppo", "env": "Letters-v0", "sampled": True}
     played = load_forest(f"{stem}.jsonl")
@@ -77,8 +77,8 @@ def test_the_player_takes_down_what_a_crawl_found(tiny_model: Path, tmp_path: Pa
     engine: Any = DiceEngine()
     engine.max_context = 100_000
     renderer = make_renderer(load_tokenizer(str(tiny_model)))
-    player = Player(env, engine, renderer, Sampling(max_tokens=64))
-    group = asyncio.run(Demonstrations(n=1)(player, Start("train", 3, 5, "1/0")))
+    runner = EpisodeRunner(env, engine, renderer, Sampling(max_tokens=64))
+    group = asyncio.run(Demonstrations(n=1)(runner, Start("train", 3, 5, "1/0")))
     turns = group.trees[0].turns
     found = [p for t in turns for d in t.account["crawl"]["deeds"] for p in d["found"]]
     assert len(found) == turns[-1].account["crawl"]["queue"] > 0

@@ -262,8 +262,8 @@ def test_critic_learns_its_targets(tiny_model: Path, kind: Any) -> None:
     credit = Credits(credits_for(grown).advantages, targets)
     errors = []
     for _ in range(12):
-        notes = {"values": one.values(grown), "old_logprobs": one.logprobs(grown)}
-        errors.append(one.update(grown, notes, credit)["loss/value"])
+        annotations = {"values": one.values(grown), "old_logprobs": one.logprobs(grown)}
+        errors.append(one.update(grown, annotations, credit)["loss/value"])
     assert errors[0] == pytest.approx(0.5 * 0.3**2, rel=1e-4)
     assert errors[-1] < 0.2 * errors[0]
 

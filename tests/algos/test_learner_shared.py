@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import FAMILIES, small
 
-from turngym.algos.contracts import Credits, LossBatch, LossOut
+from turngym.algos.contracts import Credit, Credits, Loss, LossBatch, LossOut
 from turngym.algos.credit import Gae, StepPairs
 from turngym.algos.forest import Forest
 from turngym.algos.learner import Learner
@@ -73,19 +73,19 @@ def learner(recipe: Recipe, *, family: str = "qwen2", net: Any = None, **how: An
 
 
 def streams(forest: Forest, seed: int = 0) -> tuple[dict[str, Any], Credits]:
-    """Notes and credits that put ratios and values outside their clips too."""
+    """Annotations and credits that put ratios and values outside their clips too."""
     rng = np.random.default_rng(seed)
     n_act = [forest.n_act(p) for p in forest]
 
     def draw(mean: float, std: float, more: int = 0) -> list[Any]:
         return [rng.normal(mean, std, n + more).astype(np.float32) for n in n_act]
 
-    notes = {
+    annotations = {
         "old_logprobs": draw(-5.5, 0.6),
         "ref_logprobs": draw(-5.5, 0.6),
         "values": draw(0.0, 0.5, 1),
     }
-    return notes, Credits(draw(0.0, 1.0), draw(0.0, 1.0))
+    return annotations, Credits(draw(0.0, 1.0), draw(0.0, 1.0))
 
 
 def gradients(made: Learner) -> torch.Tensor:
@@ -94,8 +94,8 @@ def gradients(made: Learner) -> torch.Tensor:
 
 
 def assert_same_update(one: Learner, other: Learner, forest: Forest, seed: int = 0) -> None:
-    notes, credits = streams(forest, seed)
-    rows = [made.update(forest, notes, credits) for made in (one, other)]
+    annotations, credits = streams(forest, seed)
+    rows = [made.update(forest, annotations, credits) for made in (one, other)]
     a, b = gradients(one), gradients(other)
     assert float(a.norm()) > 0
     assert float((a - b).norm()) <= 1e-5 * float(a.norm())
@@ -225,10 +225,10 @@ def test_where_nothing_is_gained_rows_are_padded(monkeypatch: pytest.MonkeyPatch
 # ---------------------------------------------------------------- micro batches and losses
 
 
-class Pairs:
+class Pairs(Loss):
     """A loss that reads a stream of the credit, and needs whole trees."""
 
-    joint = True
+    whole_trees = True
     needs = frozenset({"pair"})
 
     def __init__(self) -> None:
@@ -240,14 +240,14 @@ class Pairs:
         return LossOut(loss=loss, metrics={"policy": loss.detach()})
 
 
-class PairCredit:
+class PairCredit(Credit):
     """Stands for a credit that gives the stream."""
 
     needs = frozenset()
     provides = frozenset({"pair"})
-    least_paths = 1
+    min_paths = 1
 
-    def __call__(self, forest: Forest, notes: Any) -> Credits:
+    def __call__(self, forest: Forest, annotations: Any) -> Credits:
         raise NotImplementedError
 
 
@@ -337,8 +337,8 @@ def test_the_reference_of_a_lora_policy_is_the_model_without_its_adapter() -> No
     trained = [p for group in made.optimizer.param_groups[:1] for p in group["params"]]
     assert 0 < sum(p.numel() for p in trained) < 2000
     base = np.concatenate(learner(policy_only()).logprobs(forest))
-    notes, credits = streams(forest)
-    made.update(forest, notes, credits)
+    annotations, credits = streams(forest)
+    made.update(forest, annotations, credits)
     np.testing.assert_allclose(np.concatenate(made.ref_logprobs(forest)), base, atol=2e-5)
     moved = np.concatenate(made.logprobs(forest))
     assert np.abs(moved - base).max() > 1e-2
@@ -352,12 +352,12 @@ def test_lora_shared_equals_padded(recompute: bool) -> None:
         learner(policy_only(), net=lora(), shared_prefix=s, gradient_checkpointing=recompute)
         for s in (True, False)
     ]
-    notes, credits = streams(forest)
+    annotations, credits = streams(forest)
     for one in made:
         for name, p in one.policy.named_parameters():
             if "lora_B" in name:
                 torch.nn.init.normal_(p, std=0.1, generator=torch.Generator().manual_seed(0))
-        one.update(forest, {"old_logprobs": notes["old_logprobs"]}, credits)
+        one.update(forest, {"old_logprobs": annotations["old_logprobs"]}, credits)
     a, b = (
         torch.cat([p.grad.flatten() for p in one.policy.parameters() if p.grad is not None])
         for one in made

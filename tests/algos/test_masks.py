@@ -18,12 +18,12 @@ from turngym.agents.render import make_renderer
 from turngym.agents.transformers_engine import TransformersEngine
 from turngym.algos.contracts import Start
 from turngym.algos.forest import Forest, Turn
-from turngym.algos.rollouts import Chains, Player
+from turngym.algos.rollouts import Chains, EpisodeRunner
 from turngym.algos.rows import rows_of
 
 
 class Listening(gym.Wrapper[Any, Any, Any, Any]):
-    """Notes, beside everybody else's bookkeeping, every text that passes."""
+    """Annotations, beside everybody else's bookkeeping, every text that passes."""
 
     def __init__(self, env: gym.Env[Any, Any], log: dict[str, list[str]] | None = None) -> None:
         super().__init__(env)
@@ -96,10 +96,10 @@ def check(forest: Forest, env: Listening, tokenizer: Any) -> None:
         np.testing.assert_array_equal(context, np.concatenate([t.obs_ids for t in turns]))
 
 
-def rollout(player: Player, n: int, tasks: int) -> Forest:
+def rollout(runner: EpisodeRunner, n: int, tasks: int) -> Forest:
     async def play() -> Forest:
         starts = [Start("dev", i, 11 * i, f"u{i}") for i in range(tasks)]
-        return Forest.of(await asyncio.gather(*(Chains(n=n)(player, s) for s in starts)))
+        return Forest.of(await asyncio.gather(*(Chains(n=n)(runner, s) for s in starts)))
 
     return asyncio.run(play())
 
@@ -110,7 +110,7 @@ def test_a_real_model_is_trained_on_exactly_what_it_wrote(tiny_model: Path, prom
     env = world(prompt=prompt, max_turns=2)
     engine = TransformersEngine(model, tokenizer, dtype="float32", max_batch=8)
     sampling = Sampling(max_tokens=12, temperature=0.7)
-    forest = rollout(Player(env, engine, make_renderer(tokenizer), sampling), n=4, tasks=3)
+    forest = rollout(EpisodeRunner(env, engine, make_renderer(tokenizer), sampling), n=4, tasks=3)
     assert len(forest.paths) == 12
     stops = {t.stop for p in forest for t in forest.turns(p)}
     assert "length" in stops
@@ -143,7 +143,7 @@ def test_search_episodes_keep_passages_out_of_training(tiny_model: Path, end: bo
     env = world()
     engine: Any = ReplayEngine(tokenizer, answers, end)
     forest = rollout(
-        Player(env, engine, make_renderer(tokenizer), Sampling(max_tokens=64)), n=1, tasks=4
+        EpisodeRunner(env, engine, make_renderer(tokenizer), Sampling(max_tokens=64)), n=1, tasks=4
     )
     check(forest, env, tokenizer)
     turns = [t for p in forest for t in forest.turns(p)]
@@ -172,7 +172,7 @@ def test_a_broken_search_is_left_out_and_counted(
         load_model(tiny_model, device="cpu"), tokenizer, dtype="float32", max_batch=8
     )
     forest = rollout(
-        Player(env, engine, make_renderer(tokenizer), Sampling(max_tokens=4)), n=2, tasks=2
+        EpisodeRunner(env, engine, make_renderer(tokenizer), Sampling(max_tokens=4)), n=2, tasks=2
     )
     assert forest.env_errors == 2
     assert {p.group for p in forest} == {0}

@@ -26,7 +26,7 @@ def full_at(trainer: Trainer, step: int, module: Any) -> None:
     """From this step on the module's forward pass finds no memory."""
 
     def refuse(*_: Any) -> None:
-        if trainer.done.step >= step:
+        if trainer.counters.step >= step:
             raise FULL
 
     module.register_forward_pre_hook(refuse)
@@ -84,7 +84,7 @@ def test_a_nan_is_found_before_the_weights_move(tiny_model: Path, tmp_path: Path
         before: dict[str, torch.Tensor] = {}
 
         def poison(_module: Any, _args: Any, out: Any) -> Any:
-            if trainer.done.step < 2:
+            if trainer.counters.step < 2:
                 return None
             if not before:
                 before.update({n: w.clone() for n, w in policy.state_dict().items()})

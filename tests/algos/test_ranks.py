@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.algos.distributed import Channel, Ranks, Team, join_ranks
-from turngym.algos.distributed.shaping import shaped_by_first
-from turngym.algos.distributed.shares import share_rows
-from turngym.algos.distributed.stopping import agreed_stops
+from turngym.algos.distributed.ranks import Channel, Ranks, join_ranks
+from turngym.algos.distributed.team import Team, share_rows
 from turngym.algos.forest import Forest
-from turngym.algos.interrupts import held_interrupts, noted_interrupts
+from turngym.algos.interrupts import agreed_stops, held_interrupts, noted_interrupts
 from turngym.algos.learner_settings import LearnerSettings
 from turngym.algos.rows import Row
+from turngym.algos.trainer import shaped_by_first
 from turngym.algos.update_log import UpdateLog
 from turngym.envs.errors import BadValueError
 
@@ -162,6 +161,6 @@ def test_an_interrupt_of_one_process_is_not_held_back() -> None:
 def test_a_second_signal_is_not_held() -> None:
     with noted_interrupts() as noted:
         signal.raise_signal(signal.SIGINT)
-        assert noted.came
+        assert noted.raised
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)

@@ -21,7 +21,7 @@ from turngym.agents.render import make_renderer
 from turngym.agents.transformers_engine import TransformersEngine
 from turngym.algos.contracts import Start
 from turngym.algos.forest import Edge, Forest, Group
-from turngym.algos.rollouts import Branch, Chains, Expand, Player
+from turngym.algos.rollouts import Branch, Chains, EpisodeRunner, Expand
 from turngym.algos.rows import rows_of
 
 INSIDE: list[dict[str, Any]] = [
@@ -114,11 +114,11 @@ def grow(folder: Path, rollout: Any, tasks: int = 2, seed: int = 11) -> tuple[li
     engine = TransformersEngine(model, tokenizer, dtype="float32", max_batch=8)
     env = gym.make("SearchQA-v0", size="micro", prompt="none", max_turns=3)
     sampling = Sampling(max_tokens=9, temperature=0.7)
-    player = Player(env, engine, make_renderer(tokenizer), sampling)
+    runner = EpisodeRunner(env, engine, make_renderer(tokenizer), sampling)
 
     async def all_groups() -> list[Group]:
         starts = [Start("dev", i, seed * i, f"u{i}") for i in range(tasks)]
-        return list(await asyncio.gather(*(rollout(player, s) for s in starts)))
+        return list(await asyncio.gather(*(rollout(runner, s) for s in starts)))
 
     return asyncio.run(all_groups()), model
 

@@ -13,7 +13,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from turngym.algos.checkpoint import (
-    Progress,
+    RunCounters,
     checkpoints,
     load_checkpoint,
     newest_whole,
@@ -140,7 +140,9 @@ def saved(tiny_model: Path, tmp_path: Path) -> Path:
             next(learner.policy.parameters()).add_(0.1)
             assert learner.critic is not None
             learner.critic.head.bias.fill_(step)
-        save_checkpoint(tmp_path, learner, tokenizer, Progress(step=step, tokens=7 * step), keep=2)
+        save_checkpoint(
+            tmp_path, learner, tokenizer, RunCounters(step=step, tokens=7 * step), keep=2
+        )
     return tmp_path
 
 
@@ -186,7 +188,7 @@ def test_a_write_that_was_cut_is_cleared_away(saved: Path, tiny_model: Path) -> 
     (saved / ".part-000009" / "trainer").mkdir(parents=True)
     assert newest_whole(saved) == saved / "step-000003"
     learner, tokenizer = make(tiny_model)
-    save_checkpoint(saved, learner, tokenizer, Progress(step=4), keep=2)
+    save_checkpoint(saved, learner, tokenizer, RunCounters(step=4), keep=2)
     assert list(saved.glob(".part-*")) == []
 
 

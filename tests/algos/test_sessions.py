@@ -16,7 +16,7 @@ from turngym.agents.engine import Sampling
 from turngym.algos.contracts import Start
 from turngym.algos.forest import ROOT, Edge, Forest, Group, Tree, Turn
 from turngym.algos.recipes import make_recipe
-from turngym.algos.rollouts import Chains, Player, Sessions
+from turngym.algos.rollouts import Chains, EpisodeRunner, Sessions
 from turngym.envs.as_sessions import SEPARATOR
 from turngym.envs.errors import BadValueError, UnknownNameError
 
@@ -26,8 +26,8 @@ LETTERS = "abcts"
 def play(rollout: Any, engine: Any, start: Start | None = None, env: Any = None) -> Group:
     renderer: Any = LetterRenderer()
     env = gym.make("Spawn-v0") if env is None else env
-    player = Player(env, engine, renderer, Sampling(max_tokens=8))
-    return asyncio.run(rollout(player, start or Start("train", 0, 0, "u")))
+    runner = EpisodeRunner(env, engine, renderer, Sampling(max_tokens=8))
+    return asyncio.run(rollout(runner, start or Start("train", 0, 0, "u")))
 
 
 def two_boxes() -> Start:

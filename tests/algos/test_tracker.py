@@ -87,7 +87,7 @@ def test_the_worked_update() -> None:
 def test_credit_is_told_what_was_expected_before() -> None:
     memory = started()
     memory.beliefs[7] = 3.0, 1.0
-    assert memory.notes(played(7, 1.0))["tracked_values"][0].tolist() == [0.75] * 3
+    assert memory.annotations(played(7, 1.0))["tracked_values"][0].tolist() == [0.75] * 3
 
 
 def test_tasks_are_drawn_without_replacement_and_uncertain_ones_more_often() -> None:
@@ -196,7 +196,7 @@ def test_rounds_are_at_least_one() -> None:
 
 def test_returns_are_scaled_by_the_environment_s_range() -> None:
     memory = BetaTracker(pool=9, first=0).start(3, "train", None, (-1.0, 3.0))
-    assert memory.notes(played(7, 1.0))["tracked_values"][0].tolist() == [1.0] * 3
+    assert memory.annotations(played(7, 1.0))["tracked_values"][0].tolist() == [1.0] * 3
     memory.learn(played(7, 3.0), scorer(-1, -1, -1))
     assert memory.value(7) == pytest.approx((0.96 * 0.5 + 1) / (0.96 + 1))
     with pytest.raises(BadValueError, match="lower"):

@@ -80,7 +80,7 @@ def test_a_server_that_dies_midway(eager: str, tiny_model: Path, tmp_path: Path)
             step = trainer.train_step
 
             def dying() -> dict[str, float]:
-                stock.dying = trainer.done.step == 1
+                stock.dying = trainer.counters.step == 1
                 return step()
 
             trainer.train_step = dying

@@ -84,7 +84,7 @@ def kill_after(trainer: Trainer, steps: int) -> None:
     inner = trainer.train_step
 
     def step() -> dict[str, float]:
-        if trainer.done.step == steps:
+        if trainer.counters.step == steps:
             raise Killed
         return inner()
 
@@ -106,7 +106,7 @@ def test_a_killed_run_ends_in_the_same_numbers(
         with pytest.raises(Killed):
             trainer.run()
     with Trainer(setup, tmp_path / "killed") as trainer:
-        assert trainer.done.step == 2
+        assert trainer.counters.step == 2
         resumed = trainer.run()
     assert numbers(tmp_path / "killed") == numbers(tmp_path / "straight")
     assert same(final_weights(tmp_path / "killed"), final_weights(tmp_path / "straight"))
@@ -227,7 +227,7 @@ def test_an_interrupt_leaves_a_run_that_goes_on(
     assert steps == list(range(1, len(steps) + 1))
     more = Budget(steps=len(steps) + 1)
     with Trainer(config(tiny_model, budget=more, evals=()), tmp_path) as trainer:
-        assert trainer.done.step == len(steps)
+        assert trainer.counters.step == len(steps)
         trainer.run()
 
 
@@ -306,7 +306,7 @@ def test_a_nan_leaves_a_run_that_goes_on(tiny_model: Path, tmp_path: Path) -> No
         inner = trainer.learner.update
 
         def poisoned(forest: Any, notes: Any, credits: Any) -> dict[str, float]:
-            if trainer.done.step == 2:
+            if trainer.counters.step == 2:
                 credits.advantages[0][:] = float("nan")
             return inner(forest, notes, credits)
 

@@ -248,7 +248,7 @@ def test_training_on_files_goes_from_start_to_report_and_on(
 
     assert main([*words, "--steps", "2"]) == 0
     assert RunResult.read(run / "result.json").steps == 2
-    assert "going on from step 1" in capsys.readouterr().err
+    assert "resuming from step 1" in capsys.readouterr().err
 
     assert "recipe.optim.lr: was" in refused([*words, "--recipe.lr", "0.5"], capsys)
     assert main(["eval", "--agent", str(run), *MICRO, "--n", "3", "--max-tokens", "4"]) == 0

@@ -65,7 +65,7 @@ def test_the_command_line_says_the_same_as_the_value(name: str, tiny_model: Path
     made = command("--preset", name)
     chosen = PRESETS[name]
     assert (made.recipe, made.model, made.env) == (chosen.recipe, chosen.model, chosen.env)
-    assert made.tuning.weights == chosen.weights
+    assert made.settings.weights == chosen.weights
     if chosen.env == "SearchQA-v0" and "1.5b" in name:
         words = ("--model", str(tiny_model), "--size", "micro", "--env-arg", "max_turns=2")
         config, folder = configure(command("--preset", name, *words, "--max-tokens", "4"), Silent())
@@ -81,23 +81,23 @@ def test_options_beside_a_preset_take_its_place() -> None:
     words = ("--preset=arpo-14b", "--steps", "3", "--recipe-arg", "rollout.initial=2")
     made = command(*words, "--no-gradient-checkpointing", "--lora-rank", "8")
     assert made.steps == 3
-    assert not made.gradient_checkpointing
+    assert not made.learner.gradient_checkpointing
     assert sorted(made.recipe_arg) == [
         "groups_per_step=64",
         "rollout.budget=12",
         "rollout.initial=2",
     ]
-    assert made.tuning.lora_rank == 8
-    assert command("--recipe", "ppo").max_tokens == TrainCommand().max_tokens
+    assert made.lora.lora_rank == 8
+    assert command("--recipe", "ppo").settings == TrainCommand().settings
 
 
 def test_adapters_are_asked_for_by_options() -> None:
     from turngym.benchmarks.train_command import lora
 
-    assert lora(command("--lora-rank", "0").tuning) is None
-    assert lora(command("--lora-rank", "8").tuning) == LoraSettings(rank=8, alpha=16.0)
+    assert lora(command("--lora-rank", "0").lora) is None
+    assert lora(command("--lora-rank", "8").lora) == LoraSettings(rank=8, alpha=16.0)
     words = ("--lora-rank", "8", "--lora-alpha", "4", "--lora-target", "q_proj")
-    assert lora(command(*words).tuning) == LoraSettings(rank=8, alpha=4.0, targets=("q_proj",))
+    assert lora(command(*words).lora) == LoraSettings(rank=8, alpha=4.0, targets=("q_proj",))
 
 
 def test_bad_presets_are_refused() -> None:

@@ -1,12 +1,11 @@
-"""What every credit rule refuses alike: settings out of range, and notes of the wrong length."""
+"""What every part of an algorithm refuses: settings that are out of range or no known choice."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from ...envs.errors import BadValueError
-from ..contracts import Floats
+from ..envs.errors import BadValueError
 
 
 def check_choices(rule: Any) -> None:
@@ -18,7 +17,18 @@ def check_choices(rule: Any) -> None:
     for name, kind in get_type_hints(type(rule)).items():
         if get_origin(kind) is Literal and getattr(rule, name) not in get_args(kind):
             known = " or ".join(repr(choice) for choice in get_args(kind))
-            raise BadValueError(f"{_said(rule, name)}; expected {known}.")
+            raise BadValueError(f"{_setting(rule, name)}; expected {known}.")
+
+
+def check_minimum(rule: Any, **bounds: float) -> None:
+    """Refuse settings that are not finite or below their lower bound.
+
+    Raises:
+        BadValueError: One is.
+    """
+    for name, low in bounds.items():
+        if not low <= getattr(rule, name) < math.inf:
+            raise BadValueError(f"{_setting(rule, name)}; expected at least {low}.")
 
 
 def check_shares(rule: Any, *names: str) -> None:
@@ -29,7 +39,7 @@ def check_shares(rule: Any, *names: str) -> None:
     """
     for name in names:
         if not 0.0 <= getattr(rule, name) <= 1.0:
-            raise BadValueError(f"{_said(rule, name)}; expected a value in [0, 1].")
+            raise BadValueError(f"{_setting(rule, name)}; expected a value in [0, 1].")
 
 
 def check_weights(rule: Any, *names: str) -> None:
@@ -40,7 +50,7 @@ def check_weights(rule: Any, *names: str) -> None:
     """
     for name in names:
         if not 0.0 <= getattr(rule, name) < math.inf:
-            raise BadValueError(f"{_said(rule, name)}; expected 0 or more.")
+            raise BadValueError(f"{_setting(rule, name)}; expected 0 or more.")
 
 
 def check_above_zero(rule: Any, *names: str) -> None:
@@ -51,21 +61,8 @@ def check_above_zero(rule: Any, *names: str) -> None:
     """
     for name in names:
         if not 0.0 < getattr(rule, name) < math.inf:
-            raise BadValueError(f"{_said(rule, name)}; expected a value above 0.")
+            raise BadValueError(f"{_setting(rule, name)}; expected a value above 0.")
 
 
-def check_values(rule: Any, values: Floats, n_act: int) -> None:
-    """Refuse critic values that do not fit a path of ``n_act`` action tokens.
-
-    Raises:
-        BadValueError: The shape is another one.
-    """
-    if values.shape != (n_act + 1,):
-        raise BadValueError(
-            f"{type(rule).__name__}: values have shape {values.shape}; expected ({n_act + 1},), "
-            "one before each action token and one after the last."
-        )
-
-
-def _said(rule: Any, name: str) -> str:
+def _setting(rule: Any, name: str) -> str:
     return f"{type(rule).__name__}.{name} is {getattr(rule, name)!r}"
