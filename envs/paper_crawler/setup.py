@@ -16,8 +16,7 @@ from .world.library import generated_library
 from .world.names import Names as WorldNames
 from .world.parameters import world_parameters
 from .world.requests import generated_requests
-from .world.rules import names_concept
-from .world.scripted import scripted_queries
+from .world.scripted import names_concept, scripted_queries
 from .world.selector import RuleSelector
 
 _LEAST_WORD = 4

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from . import long_words, methods, short_words, topics_machines, topics_world
+from . import vocabulary
 
 Aliases = tuple[str, ...]
 
@@ -65,7 +65,7 @@ def _full() -> Lexicon:
     domains: list[Aliases] = []
     fields: list[list[Aliases]] = []
     subtopics: list[list[list[Aliases]]] = []
-    for kind, names in _entries(topics_machines.TOPICS) + _entries(topics_world.TOPICS):
+    for kind, names in _entries(vocabulary.TOPICS):
         if kind == "D":
             domains.append(names)
             fields.append([])
@@ -79,12 +79,12 @@ def _full() -> Lexicon:
         domains=tuple(domains),
         fields=tuple(map(tuple, fields)),
         subtopics=tuple(tuple(map(tuple, d)) for d in subtopics),
-        methods=tuple(names for _, names in _entries(methods.METHODS)),
+        methods=tuple(names for _, names in _entries(vocabulary.METHODS)),
         parts=tuple(tuple(tuple(() for _ in f) for f in d) for d in subtopics),
-        adjectives=tuple(long_words.ADJECTIVES.split()),
-        nouns=tuple(long_words.NOUNS.split()),
-        heads=tuple(long_words.HEADS.split()),
-        tails=tuple(long_words.TAILS.split()),
+        adjectives=tuple(vocabulary.ADJECTIVES.split()),
+        nouns=tuple(vocabulary.NOUNS.split()),
+        heads=tuple(vocabulary.HEADS.split()),
+        tails=tuple(vocabulary.TAILS.split()),
         joint="",
     )
 
@@ -105,8 +105,8 @@ def _micro() -> Lexicon:
     def groups(block: str) -> list[Aliases]:
         return [tuple(group.split()) for group in block.split(",")]
 
-    things, tasks, names = (groups(b) for b in (short_words.THINGS, short_words.TASKS,
-                                                short_words.FIELDS))  # fmt: skip
+    things, tasks, names = (groups(b) for b in (vocabulary.MICRO_THINGS, vocabulary.MICRO_TASKS,
+                                                vocabulary.MICRO_FIELDS))  # fmt: skip
     wider = [group * len(group) for group in names]  # as many as the paired names have
     subtopics: list[list[list[Aliases]]] = [[[], [], []], [[], [], []]]
     parts: list[list[list[tuple[str, ...]]]] = [[[], [], []], [[], [], []]]
@@ -118,18 +118,18 @@ def _micro() -> Lexicon:
         subtopics[field // 3][field % 3].append(pairs)
         parts[field // 3][field % 3].append((thing[0], task[0]))
     return Lexicon(
-        domains=tuple(group * len(group) for group in groups(short_words.DOMAINS)),
+        domains=tuple(group * len(group) for group in groups(vocabulary.MICRO_DOMAINS)),
         fields=(tuple(wider[:3]), tuple(wider[3:])),
         subtopics=tuple(tuple(map(tuple, d)) for d in subtopics),
         methods=tuple(
             _paired(*zip(*(name.split() for name in group.split(",")), strict=True))
-            for group in short_words.METHODS.split(";")
+            for group in vocabulary.MICRO_METHODS.split(";")
         ),
         parts=tuple(tuple(map(tuple, d)) for d in parts),
-        adjectives=tuple(short_words.ADJECTIVES.split()),
-        nouns=tuple(short_words.NOUNS.split()),
-        heads=tuple(short_words.HEADS.split()),
-        tails=tuple(short_words.TAILS.split()),
+        adjectives=tuple(vocabulary.MICRO_ADJECTIVES.split()),
+        nouns=tuple(vocabulary.MICRO_NOUNS.split()),
+        heads=tuple(vocabulary.MICRO_HEADS.split()),
+        tails=tuple(vocabulary.MICRO_TAILS.split()),
         joint=" ",
     )
 

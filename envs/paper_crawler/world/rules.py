@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..papers import Paper, Request
 from .names import Names
-from .scripted import all_name_pairs, concepts_of, request_random, scripted_queries
+from .scripted import all_name_pairs, names_concept, request_random, scripted_queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,3 @@ class SectionOracle(SearchOnly):
         for heading, cited in paper.sections.items():
             if any(i in wanted and i not in found for i in cited):
                 yield heading
-
-
-def names_concept(names: Names, request: Request, heading: str) -> bool:
-    """Whether a heading names the subtopic or the method of a request."""
-    wanted, named = concepts_of(names, request), names.mentions(heading)
-    return wanted.subtopic in named.subtopics or wanted.method in named.methods

@@ -56,3 +56,9 @@ def all_name_pairs(names: Names, request: Request) -> list[str]:
     if subtopic is None or method is None:
         return [request.text]
     return [f"{m} {s}" for s in names.subtopics[subtopic] for m in names.methods[method]]
+
+
+def names_concept(names: Names, request: Request, heading: str) -> bool:
+    """Whether a heading names the subtopic or the method of a request."""
+    wanted, named = concepts_of(names, request), names.mentions(heading)
+    return wanted.subtopic in named.subtopics or wanted.method in named.methods

@@ -19,9 +19,8 @@ from .rules import (
     SearchOnly,
     SearchRaw,
     SectionOracle,
-    names_concept,
 )
-from .scripted import all_name_pairs, concepts_of, scripted_queries
+from .scripted import all_name_pairs, concepts_of, names_concept, scripted_queries
 from .selector import RuleSelector
 from .world import World
 

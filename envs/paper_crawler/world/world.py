@@ -24,8 +24,7 @@ from .texts import write_texts
 
 FORMAT = 1
 _SOURCES = (
-    "parameters.py", "topics_machines.py", "topics_world.py", "methods.py", "short_words.py",
-    "long_words.py", "lexicon.py", "names.py", "outline.py", "columns.py", "citations.py",
+    "parameters.py", "vocabulary.py", "lexicon.py", "names.py", "outline.py", "columns.py", "citations.py",
     "texts.py", "engine.py", "requests.py", "world.py",
 )  # fmt: skip
 _TEXTS = ("titles", "abstracts", "headings")
