@@ -18,8 +18,8 @@ from ..algos.credit import SessionCredit
 from ..algos.credit.gae import whitened
 from ..envs.errors import BadValueError
 from ..envs.paper_crawler.baselines import scripted_queries
+from ..envs.paper_crawler.crawl.grammar import MARKERS, STOPS
 from ..envs.paper_crawler.env import PaperCrawler
-from ..envs.paper_crawler.grammar import MARKERS, STOPS
 from ..envs.paper_crawler.index_env import choice_features
 
 Floats = npt.NDArray[np.float64]

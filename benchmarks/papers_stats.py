@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ..algos.progress import reporter
 from ..envs.errors import BadValueError
-from ..envs.paper_crawler.world.bands import Measured, compared, orderings
+from ..envs.paper_crawler.world.expected_ranges import Measured, compared, orderings
 from ..envs.paper_crawler.world.parameters import world_parameters
 from ..envs.paper_crawler.world.statistics import mean_statistics, world_statistics
 from ..envs.paper_crawler.world.world import load_world

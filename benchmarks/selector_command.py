@@ -12,12 +12,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..agents.loading import load_model, load_tokenizer, resolve_device
-from ..agents.selector.chart import draw_calibration
-from ..agents.selector.model import LanguageModelSelector
-from ..agents.selector.opening import open_selector
-from ..agents.selector.pairs import Pair, PairSettings, rows_of, selector_pairs
-from ..agents.selector.rows import SelectorRow, read_rows, write_rows
-from ..agents.selector.scores import SelectorScores, selector_scores
+from ..agents.selector.calibration import SelectorScores, draw_calibration, selector_scores
+from ..agents.selector.examples import (
+    Pair,
+    PairSettings,
+    SelectorRow,
+    read_rows,
+    rows_of,
+    selector_pairs,
+    write_rows,
+)
+from ..agents.selector.model import LanguageModelSelector, open_selector
 from ..agents.selector.settings import SelectorSettings, read_settings
 from ..agents.selector.training import (
     MICRO,

@@ -18,8 +18,8 @@ from ..imitation import Pupil
 from ..loading import check_match, context_limit
 from ..tokenizer_training import train_tokenizer
 from .decision import Decision, decision_of
+from .examples import SelectorRow
 from .model import Questions
-from .rows import SelectorRow
 from .settings import SelectorSettings, write_manifest
 
 
@@ -154,7 +154,7 @@ def save_selector(
     settings: tuple[SelectorSettings, TrainingSettings],
     report: dict[str, float],
 ) -> None:
-    """Write a folder for :func:`~turngym.agents.selector.opening.open_selector`."""
+    """Write a folder for :func:`~turngym.agents.selector.model.open_selector`."""
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(path)

@@ -38,7 +38,7 @@ class DiskIndex(ABC):
         return self
 
     def __reduce__(self) -> Any:
-        from .opening import open_index
+        from .factory import open_index
 
         return open_index, (str(self.folder.resolve()), self._corpus)
 

@@ -10,7 +10,7 @@ import gymnasium as gym
 from ..api import Policy
 from ..digest import digest_of
 from ..erring import checked_mistakes
-from .grammar import MARKERS, STOPS
+from .crawl.grammar import MARKERS, STOPS
 from .papers import Judged, Paper, Request
 
 if TYPE_CHECKING:

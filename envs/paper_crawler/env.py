@@ -11,16 +11,15 @@ from ..episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
 from ..randomness import EpisodeRandom
 from ..tasks import Task
 from .baselines import BASELINES, Expert
-from .crawl import Agenda, Crawl, Record
-from .desk import Desk
-from .grammar import ALL_STOPS, MARKERS, STOPS, Move
-from .measures import crawl_measures
+from .build import Crawled, chosen_prompt, make_crawled
+from .crawl.actions import Desk, make_plan
+from .crawl.agenda import Agenda
+from .crawl.grammar import ALL_STOPS, MARKERS, STOPS, Move
+from .crawl.rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
+from .crawl.state import Crawl, Record
 from .papers import Request, Selector
-from .plan import make_plan
 from .prompts import PROMPTS, Outlines
-from .report import CrawlInfo, crawl_account, crawl_info
-from .rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
-from .setup import Crawled, chosen_prompt, make_crawled
+from .report import CrawlInfo, crawl_account, crawl_info, crawl_measures
 
 DONE = "DONE"
 """The observation after the end."""
@@ -316,7 +315,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         return {"crawl": crawl_account(self, episode)}
 
     def measure(self, episode: Episode[Crawl]) -> Mapping[str, float]:
-        """PaSa's measures, see :func:`~turngym.envs.paper_crawler.measures.crawl_measures`."""
+        """PaSa's measures, see :func:`~turngym.envs.paper_crawler.report.crawl_measures`."""
         return crawl_measures(episode.world, episode.task.payload, self.library.find)
 
     def secrets(self, episode: Episode[Crawl]) -> Sequence[str]:

@@ -12,8 +12,8 @@ from gymnasium import spaces
 
 from ..errors import BadValueError
 from .baselines import scripted_queries
+from .crawl.grammar import MARKERS, STOPS
 from .env import PaperCrawler
-from .grammar import MARKERS, STOPS
 
 STOP = 0
 CHOICE_FEATURES = ("search", "match", "chapter 1", "chapter 2", "chapter 3", "chapter 4", "other")

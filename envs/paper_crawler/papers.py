@@ -1,4 +1,4 @@
-"""What a crawl is about: papers, requests, and who searches and judges."""
+"""Papers and requests, the protocols of who searches and who judges, and how titles compare."""
 
 from __future__ import annotations
 
@@ -115,3 +115,17 @@ class Selector(Protocol):
             EnvFault: The selector is broken.
         """
         ...
+
+
+def title_key(title: str) -> str:
+    """The letters of a title, lower-cased; empty for one without letters.
+
+    PaSa compares papers by this key. Digits count for nothing in it, so "GPT-2" and "GPT-3" have
+    the same one: a match of ids is the stricter rule.
+    """
+    return "".join(filter(str.isalpha, title)).lower()
+
+
+def one_line(text: str) -> str:
+    """Text whose line breaks and runs of blanks are single blanks."""
+    return " ".join(text.split())

@@ -201,9 +201,9 @@ class _Watch:
 
 
 @cache
-def _inside() -> bytes:
-    path = Path(__file__).with_name("inside.py")
-    code = compile(path.read_text(encoding="utf-8"), "inside.py", "exec", dont_inherit=True)
+def _compiled_child() -> bytes:
+    path = Path(__file__).with_name("sandbox_child.py")
+    code = compile(path.read_text(encoding="utf-8"), "sandbox_child.py", "exec", dont_inherit=True)
     return marshal.dumps(code)
 
 
@@ -221,7 +221,7 @@ def _payload(source: str, layers: Sequence[str], limits: Limits, report: int, fo
         ),
         **_places(),
     }
-    return _inside() + marshal.dumps(job)
+    return _compiled_child() + marshal.dumps(job)
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .decisions import write_decision, write_decisions
-from .pair import AGENTS, CRAWLER, SELECTOR
+from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 
 if TYPE_CHECKING:
     from .aec import PaperCrawlAEC
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def aec_env(**settings: Any) -> PaperCrawlAEC:
-    """The version in turns; settings of :class:`~turngym.envs.paper_crawler.marl.table.Table`.
+    """The version in turns; settings of :class:`~turngym.envs.paper_crawler.marl.base.Table`.
 
     Raises:
         MissingExtraError: PettingZoo is not installed.

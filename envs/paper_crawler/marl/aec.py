@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import EpisodeError, MissingExtraError
-from .pair import AGENTS, CRAWLER, SELECTOR
-from .table import Table
+from .base import Table
+from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 
 try:
     from pettingzoo import AECEnv
@@ -28,9 +28,9 @@ class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
     Rewards:
         crawler: In its own step minus the price of the action; ``alpha`` in the selector's step
             for every paper that counts. The sum is PaperCrawler-v0's reward.
-        selector: By the labels, see :class:`~turngym.envs.paper_crawler.marl.pay.Weights`.
+        selector: By the labels, see :class:`~turngym.envs.paper_crawler.marl.rewards.Weights`.
 
-    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.table.Table`.
+    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.base.Table`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - pettingzoo's own form

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import BadValueError, EpisodeError, MissingExtraError
-from .pair import AGENTS, CRAWLER, SELECTOR
-from .table import Table
+from .base import Table
+from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 
 try:
     from pettingzoo import ParallelEnv
@@ -35,9 +35,9 @@ class PaperCrawlParallel(Table, ParallelEnv[str, dict[str, str], str]):
     Rewards:
         crawler: Minus the price of this step's action, and ``alpha`` for every paper of the
             previous step's action that counts. The sum is PaperCrawler-v0's return.
-        selector: By the labels, see :class:`~turngym.envs.paper_crawler.marl.pay.Weights`.
+        selector: By the labels, see :class:`~turngym.envs.paper_crawler.marl.rewards.Weights`.
 
-    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.table.Table`, without
+    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.base.Table`, without
     ``batch``.
     """
 

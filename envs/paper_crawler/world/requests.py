@@ -12,7 +12,7 @@ from ...disk_cache import cached_arrays, pack_strings, unpack_strings
 from ...errors import BadValueError, UnknownNameError
 from ...tasks import SPLITS, Task, numbered
 from ..papers import Request
-from .columns import NONE, PAPER
+from .graph import NONE, PAPER
 from .outline import OUTLINES, RELATED
 from .parameters import WorldParameters
 from .world import World, load_world

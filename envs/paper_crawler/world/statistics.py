@@ -8,21 +8,22 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ..papers import Request
-from .crawl import Crawled, Rule, crawl
-from .library import GeneratedLibrary
-from .outline import RELATED
-from .requests import GeneratedRequests
-from .rules import (
+from .crawls import (
+    Crawled,
     ExpandAll,
     ExpandRandom,
     NameHeuristic,
+    Rule,
     SearchOnly,
     SearchRaw,
     SectionOracle,
+    crawl,
 )
-from .scripted import all_name_pairs, concepts_of, names_concept, scripted_queries
+from .names import all_name_pairs, concepts_of, names_concept, scripted_queries
+from .outline import RELATED
+from .requests import GeneratedRequests
 from .selector import RuleSelector
-from .world import World
+from .world import GeneratedLibrary, World
 
 BREAK_EVEN = 0.1 / 1.5
 """Relevant papers that pay for an action: cost over reward."""

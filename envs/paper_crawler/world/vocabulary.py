@@ -1,9 +1,9 @@
 """The words of generated worlds, as data that :mod:`~.names` reads.
 
 The full world has topics and methods with eight names each, the usual one first (``D`` is a domain,
-``F`` a field, ``S`` a subtopic, ``M`` a method), and words of which none is part of a concept's name:
-adjectives and nouns that fill texts, heads and tails that make up coined names. The words of the
-micro world are common and short, so that a small vocabulary holds them all.
+``F`` a field, ``S`` a subtopic, ``M`` a method), and words of which none is part of a concept's
+name: adjectives and nouns that fill texts, heads and tails that make up coined names. The words of
+the micro world are common and short, so that a small vocabulary holds them all.
 """
 
 TOPICS = """
@@ -443,25 +443,26 @@ Quest Quilt Rail Rain Ray Reach Reed Rift Ring Rise Road Rock Root Rope Rush Sai
 Shell Shift Shore Span Spark Spin Spire Sport Spring Stem Stone Storm Strand Stride Surge Sweep
 Swirl Tale Tide Tower Trace Trail Turn Vale Vault Veil Wave Weave Wind Wing Wood Yard"""
 
-MICRO_THINGS = """river stream brook, wheat grain crop, bird hen owl, bridge arch span, market shop fair,
-forest wood grove, engine motor pump, school class college, garden yard lawn, city town village"""
-MICRO_TASKS = """map chart plan, count tally sum, repair fix mend, watch guard observe, trade sale deal,
-growth rise gain"""
-MICRO_METHODS = """wave net, ripple mesh, swell web; gate tree, door branch, latch twig; deep memory,
-long recall, far store; soft vote, mild ballot, gentle choice; fast sort, quick rank, swift order;
-mirror pair, glass twin, echo double; random walk, chance stroll, dice hike; heat flow, warm drift,
-fire current; rule book, law list, code page; small teacher, little tutor, tiny coach; ring graph,
-loop link, circle chain; light filter, lamp sieve, beam strainer"""
-MICRO_FIELDS = """water earth land, farm food harvest, road build stone, animal wild nature, people home
-life, money work craft"""
+MICRO_THINGS = """river stream brook, wheat grain crop, bird hen owl, bridge arch span, market shop
+fair, forest wood grove, engine motor pump, school class college, garden yard lawn, city town
+village"""
+MICRO_TASKS = """map chart plan, count tally sum, repair fix mend, watch guard observe, trade sale
+deal, growth rise gain"""
+MICRO_METHODS = """wave net, ripple mesh, swell web; gate tree, door branch, latch twig; deep
+memory, long recall, far store; soft vote, mild ballot, gentle choice; fast sort, quick rank, swift
+order; mirror pair, glass twin, echo double; random walk, chance stroll, dice hike; heat flow, warm
+drift, fire current; rule book, law list, code page; small teacher, little tutor, tiny coach; ring
+graph, loop link, circle chain; light filter, lamp sieve, beam strainer"""
+MICRO_FIELDS = """water earth land, farm food harvest, road build stone, animal wild nature, people
+home life, money work craft"""
 MICRO_DOMAINS = """outdoor open field, indoor closed house"""
 MICRO_ADJECTIVES = """good new old large calm safe clear clean true plain sharp steady simple common
 strong early late rare broad narrow round flat heavy thin"""
-MICRO_NOUNS = """result idea point case side part view step form line level range group set mark tool
-note space cost time rate size limit test"""
-MICRO_HEADS = """red blue green black white gold silver pink brown gray purple orange amber ivory jade
-ruby rose navy teal coral plum olive lime lilac mint pearl rust sand snow storm sun moon star
+MICRO_NOUNS = """result idea point case side part view step form line level range group set mark
+tool note space cost time rate size limit test"""
+MICRO_HEADS = """red blue green black white gold silver pink brown gray purple orange amber ivory
+jade ruby rose navy teal coral plum olive lime lilac mint pearl rust sand snow storm sun moon star
 cloud frost mist thunder copper iron tin"""
-MICRO_TAILS = """fox bear wolf deer hare mole seal crab swan crow dove hawk frog toad newt moth wasp ant
-bee goat lamb pony mule ox boar lynx puma lion tiger camel whale shark trout pike eel clam snail
+MICRO_TAILS = """fox bear wolf deer hare mole seal crab swan crow dove hawk frog toad newt moth wasp
+ant bee goat lamb pony mule ox boar lynx puma lion tiger camel whale shark trout pike eel clam snail
 worm mouse rat"""

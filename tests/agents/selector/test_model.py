@@ -12,9 +12,8 @@ from bookcase import bookcase
 from small_models import CHATML, byte_level
 from small_models import model as any_model
 
-from turngym.agents.selector.model import LanguageModelSelector
-from turngym.agents.selector.opening import open_selector
-from turngym.agents.selector.pairs import PairSettings, rows_of, selector_pairs
+from turngym.agents.selector.examples import PairSettings, rows_of, selector_pairs
+from turngym.agents.selector.model import LanguageModelSelector, open_selector
 from turngym.agents.selector.settings import SelectorSettings, write_manifest
 from turngym.agents.selector.training import MICRO_SHAPE, small_model
 from turngym.envs.errors import BadValueError, DataError, EnvFault, UnknownNameError

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.agents.selector.chart import draw_calibration
-from turngym.agents.selector.scores import selector_scores
+from turngym.agents.selector.calibration import draw_calibration, selector_scores
 from turngym.envs.errors import BadValueError
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from shelf import Requests, Shelf, Table, example_four, paper, random_shelf
 
 from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.paper_crawler.crawl.grammar import read_action, read_session
 from turngym.envs.paper_crawler.env import PaperCrawler
-from turngym.envs.paper_crawler.grammar import read_action, read_session
 from turngym.envs.paper_crawler.papers import Request
 
 

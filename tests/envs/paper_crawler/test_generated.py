@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.scripted import run_episode, scripted, scripted_names
 from turngym.envs.errors import BadValueError, UnknownNameError
-from turngym.envs.paper_crawler.crawl import Crawl, Found
-from turngym.envs.paper_crawler.measures import crawl_measures, union
+from turngym.envs.paper_crawler.crawl.state import Crawl, Found
 from turngym.envs.paper_crawler.papers import Paper, Request
-from turngym.envs.paper_crawler.world.crawl import Schedule, crawl
-from turngym.envs.paper_crawler.world.rules import ExpandAll, NameHeuristic, SearchOnly
+from turngym.envs.paper_crawler.report import crawl_measures, union
+from turngym.envs.paper_crawler.world.crawls import (
+    ExpandAll,
+    NameHeuristic,
+    Schedule,
+    SearchOnly,
+    crawl,
+)
 
 RULES = {"search-only": SearchOnly, "expand-all": ExpandAll, "heuristic": NameHeuristic}
 

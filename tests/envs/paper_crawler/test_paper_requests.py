@@ -6,16 +6,11 @@ import pytest
 
 from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request
-from turngym.envs.paper_crawler.world.library import GeneratedLibrary
+from turngym.envs.paper_crawler.world.names import all_name_pairs, concepts_of, scripted_queries
 from turngym.envs.paper_crawler.world.parameters import world_parameters
 from turngym.envs.paper_crawler.world.requests import GeneratedRequests, generated_requests
-from turngym.envs.paper_crawler.world.scripted import (
-    all_name_pairs,
-    concepts_of,
-    scripted_queries,
-)
 from turngym.envs.paper_crawler.world.selector import RuleSelector
-from turngym.envs.paper_crawler.world.world import World, load_world
+from turngym.envs.paper_crawler.world.world import GeneratedLibrary, World, load_world
 from turngym.envs.tasks import SPLITS, draw_task, find_task
 
 FULL, MICRO = world_parameters("full"), world_parameters("micro")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request, Search
-from turngym.envs.paper_crawler.world.bands import compared, orderings
-from turngym.envs.paper_crawler.world.crawl import Schedule, crawl
+from turngym.envs.paper_crawler.world.crawls import Schedule, crawl
+from turngym.envs.paper_crawler.world.expected_ranges import compared, orderings
 from turngym.envs.paper_crawler.world.parameters import world_parameters
 from turngym.envs.paper_crawler.world.requests import generated_requests
 from turngym.envs.paper_crawler.world.statistics import (

@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 from troubled_library import TroubledLibrary
 
 from turngym.envs.errors import BadValueError, EnvFault, UnknownNameError
-from turngym.envs.paper_crawler.papers import Search
-from turngym.envs.paper_crawler.world.columns import NONE, PAPER, SURVEY
+from turngym.envs.paper_crawler.papers import Search, title_key
 from turngym.envs.paper_crawler.world.engine import searched_words
-from turngym.envs.paper_crawler.world.library import GeneratedLibrary, generated_library
+from turngym.envs.paper_crawler.world.graph import NONE, PAPER, SURVEY
 from turngym.envs.paper_crawler.world.names import names_of
 from turngym.envs.paper_crawler.world.parameters import PRESETS, SIZES, world_parameters
-from turngym.envs.paper_crawler.world.texts import title_key
-from turngym.envs.paper_crawler.world.world import World, load_world
+from turngym.envs.paper_crawler.world.world import (
+    GeneratedLibrary,
+    World,
+    generated_library,
+    load_world,
+)
 from turngym.envs.retrieval import words
 
 MICRO = world_parameters("micro")

@@ -3,13 +3,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from pasa_export import export_pasa
 
 from turngym.envs.errors import BadValueError, DataError
+from turngym.envs.paper_crawler.papers import title_key
 from turngym.envs.paper_crawler.world.files import PAPERS, WORLD, export_world, import_world
 from turngym.envs.paper_crawler.world.parameters import WorldParameters, world_parameters
-from turngym.envs.paper_crawler.world.pasa_files import export_pasa
 from turngym.envs.paper_crawler.world.requests import GeneratedRequests, generated_requests
-from turngym.envs.paper_crawler.world.texts import title_key
 from turngym.envs.tasks import SPLITS
 
 

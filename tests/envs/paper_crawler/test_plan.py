@@ -2,9 +2,9 @@
 
 import pytest
 
-from turngym.envs.paper_crawler.crawl import Crawl
-from turngym.envs.paper_crawler.plan import make_plan
-from turngym.envs.paper_crawler.rules import Rules
+from turngym.envs.paper_crawler.crawl.actions import make_plan
+from turngym.envs.paper_crawler.crawl.rules import Rules
+from turngym.envs.paper_crawler.crawl.state import Crawl
 
 THREE = "[Search] a [Search] b [Search] c [Stop]"
 

@@ -90,7 +90,7 @@ def test_code_that_fails(tool: PythonTool, code: str, last: str) -> None:
     text, ok = run(tool, code)
     assert text.splitlines()[-1] == last
     assert not ok
-    assert "inside.py" not in text
+    assert "sandbox_child.py" not in text
 
 
 def test_a_lone_surrogate_is_an_error_of_the_code(tool: PythonTool) -> None:

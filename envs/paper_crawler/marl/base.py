@@ -14,8 +14,8 @@ from ...spaces import Utf8Text
 from ..env import PaperCrawler
 from ..papers import Judged
 from .decisions import BATCH_RULES, Decision
-from .pair import AGENTS, CRAWLER, SELECTOR, Pair
-from .pay import Judge, RewardSelector, make_guard, make_weights
+from .rewards import Judge, RewardSelector, make_guard, make_weights
+from .shared_crawl import AGENTS, CRAWLER, SELECTOR, Pair
 
 LONGEST = 10_000_000
 """Most characters of an observation: a batch may ask about every paper of a long section."""
@@ -34,7 +34,7 @@ class Table:
         slow_selector: A copy of the selector agent that its trainer lets follow slowly: a callable
             from a list of (request, paper) to probabilities, or a Selector.
         selector_rewards: Weights of the selector's reward by name, see
-            :class:`~turngym.envs.paper_crawler.marl.pay.Weights`.
+            :class:`~turngym.envs.paper_crawler.marl.rewards.Weights`.
         settings: Those of :class:`~turngym.envs.paper_crawler.env.PaperCrawler`.
 
     Raises:

@@ -1,23 +1,22 @@
-"""From settings to a crawl's ground: which requests, over which papers, judged by whom."""
+"""From settings to what a crawl runs on: requests, a library of papers, and a selector."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 from ..errors import BadValueError, UnknownNameError
 from ..tasks import TaskSource
-from .labels import LabelSelector
-from .papers import Library, Paper, Request, Selector
+from .papers import Judged, Library, Paper, Request, Selector
 from .prompts import PROMPTS
-from .selectors import named_selector
-from .world.library import generated_library
 from .world.names import Names as WorldNames
+from .world.names import names_concept, scripted_queries
 from .world.parameters import world_parameters
 from .world.requests import generated_requests
-from .world.scripted import names_concept, scripted_queries
 from .world.selector import RuleSelector
+from .world.world import generated_library
 
 _LEAST_WORD = 4
 _REAL_SETTINGS = ("search_settings", "data_settings", "papers_settings")
@@ -202,3 +201,42 @@ def _generated(made: Mapping[str, Any], selector: Selector | None, noise: float)
 def _long_words(text: str) -> set[str]:
     words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
     return {word for word in words if len(word) >= _LEAST_WORD}
+
+
+OPENERS = {"lm": "turngym.agents.selector.model:open_selector"}
+"""What stands before the colon, and what opens the rest: entry points by name."""
+
+
+def named_selector(name: str) -> Selector:
+    """The selector that ``"lm:FOLDER"`` names: a language model that was trained to judge.
+
+    Raises:
+        UnknownNameError: No such kind of selector.
+        BadValueError: No folder, or not one of a model.
+        MissingExtraError: The packages that it needs are not installed.
+    """
+    kind, colon, rest = name.partition(":")
+    if kind not in OPENERS:
+        raise UnknownNameError("selector", kind, OPENERS, "PaperCrawler")
+    if not (colon and rest):
+        raise BadValueError(
+            f"PaperCrawler: selector is {name!r}; expected {kind}:FOLDER, as 'turngym selector "
+            "train' makes it."
+        )
+    module, _, opener = OPENERS[kind].partition(":")
+    return getattr(import_module(module), opener)(rest)
+
+
+class LabelSelector:
+    """Probability 1 for an annotated answer, 0 for any other paper.
+
+    With it ``label="annotated_or_selector"`` is ``"annotated"``; the frontier's order is not
+    informed by it beyond the labels.
+    """
+
+    identity = "labels"
+    blocking = False
+
+    def probabilities(self, judged: Sequence[Judged]) -> list[float]:
+        """1 or 0 for each paper."""
+        return [float(paper.id in request.answers) for request, paper in judged]

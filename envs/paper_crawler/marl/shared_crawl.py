@@ -10,14 +10,13 @@ from ...api import FiveTuple
 from ...calls import serve
 from ...episode import Call
 from ...errors import EnvFault, EpisodeError
-from ..crawl import Crawl, Record
-from ..desk import Desk, Judging, Ruling
+from ..crawl.actions import Desk, Judging, Ruling, make_plan
+from ..crawl.grammar import Move
+from ..crawl.state import Crawl, Record
 from ..env import PaperCrawler
-from ..grammar import Move
 from ..papers import Judged, Paper, Request
-from ..plan import make_plan
 from .decisions import Decision, question, read_decision, read_decisions
-from .pay import Guard, Weights, is_relevant
+from .rewards import Guard, Weights, is_relevant
 
 CRAWLER: str = "crawler"
 SELECTOR: str = "selector"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turngym.envs.paper_scores import crawl_metrics, relevant_and_new
+from turngym.envs.paper_crawler.scores import crawl_metrics, relevant_and_new
 
 
 def test_only_new_papers_that_are_wanted_or_selected_count() -> None:

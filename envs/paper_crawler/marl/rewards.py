@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from ...errors import BadValueError, EnvFault, UnknownNameError
+from ..crawl.rules import Label
 from ..papers import Judged, Request, Selector
-from ..rules import Label
 from .decisions import Decision
 
 RewardSelector = Literal["frozen", "ema", "live"]

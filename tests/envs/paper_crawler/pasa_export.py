@@ -6,13 +6,12 @@ import json
 import zipfile
 from pathlib import Path
 
-from ...errors import BadValueError
-from ...tasks import SPLITS
-from ..papers import Paper
-from .files import write_requests
-from .requests import GeneratedRequests
-from .texts import title_key
-from .world import World
+from turngym.envs.errors import BadValueError
+from turngym.envs.paper_crawler.papers import Paper, title_key
+from turngym.envs.paper_crawler.world.files import write_requests
+from turngym.envs.paper_crawler.world.requests import GeneratedRequests
+from turngym.envs.paper_crawler.world.world import World
+from turngym.envs.tasks import SPLITS
 
 DATABASE = "paper_database"
 IDS, ARCHIVE = "id2paper.json", "cs_paper_2nd.zip"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import UnknownNameError
-from ..randomness import EpisodeRandom
-from .crawl import Crawl
-from .papers import Paper
+from ...errors import UnknownNameError
+from ...randomness import EpisodeRandom
+from ..papers import Paper
 from .rules import Rules
+from .state import Crawl
 
 
 class Agenda:
