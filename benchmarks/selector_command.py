@@ -173,13 +173,13 @@ def _questions(
     world = PaperCrawler(**made)
     settings = PairSettings(
         n=n if options.n is None else options.n,
-        others=others if world.crawled.size else "met",
+        others=others if world.parts.size else "met",
         seed=options.seed,
     )
     pairs = selector_pairs(world, split, settings)
-    own = world.crawled.size is not None or "selector" in made
-    other = world.crawled.selector if own else None
-    return _Questions((), pairs, other, world.crawled.size == "micro")
+    own = world.parts.size is not None or "selector" in made
+    other = world.parts.selector if own else None
+    return _Questions((), pairs, other, world.parts.size == "micro")
 
 
 def _world_settings(options: PairOptions) -> dict[str, Any]:

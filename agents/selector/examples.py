@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ...envs.errors import BadValueError, DataError, UnknownNameError
-from ...envs.paper_crawler.baselines import scripted_queries
 from ...envs.paper_crawler.papers import Judged, Paper, Request, Search
 from ...envs.paper_crawler.prompts import PROMPTS
 from ...envs.tasks import ENDLESS, split_size
@@ -278,16 +277,16 @@ def partial_crawl(
                     queue[paper.id] = paper
 
     k, before = world.rules.top_k, request.date
-    queries = scripted_queries(world, request)
+    queries = world.parts.names.queries(request)
     for ids in world.library.search([Search(text, k, before) for text in queries]):
-        enter(world.desk.known(request, ids))
+        enter(world.executor.look_up(request, ids))
     opened = 0
     for _ in range(settings.layers):
         layer = list(queue.values())[opened:]
         opened = len(queue)
         for paper in layer[: world.rules.layer_cap]:
             for heading in paper.sections:
-                cited = world.desk.section(request, paper, heading)
+                cited = world.executor.read_section(request, paper, heading)
                 pays = any(p.id in request.answers for p in cited)
                 if pays or rng.random() < settings.other_sections:
                     enter(cited)

@@ -9,10 +9,9 @@ from typing import Any, Protocol
 
 from ..errors import BadValueError, UnknownNameError
 from ..tasks import TaskSource
-from .papers import Judged, Library, Paper, Request, Selector
+from .crawl.rules import check_number
+from .papers import Judged, Library, Request, Selector
 from .prompts import PROMPTS
-from .world.names import Names as WorldNames
-from .world.names import names_concept, scripted_queries
 from .world.parameters import world_parameters
 from .world.requests import generated_requests
 from .world.selector import RuleSelector
@@ -22,48 +21,52 @@ _LEAST_WORD = 4
 _REAL_SETTINGS = ("search_settings", "data_settings", "papers_settings")
 
 
-class Names(Protocol):
-    """What is known about the words of a world."""
+SELECTORS = {"lm": "turngym.agents.selector.model:open_selector"}
+"""Selectors by name: what stands before the colon, and the entry point that opens the rest."""
 
-    def queries(self, request: Request) -> Sequence[str]:
-        """Scripted queries for a request."""
+
+class WordKnowledge(Protocol):
+    """What is known about the words of requests and headings."""
+
+    def queries(self, request: Request) -> list[str]:
+        """Return queries for a request that need no model: the request itself first."""
         ...
 
     def names_concept(self, request: Request, heading: str) -> bool:
-        """Whether a heading names a concept of the request."""
+        """Return whether a heading names a concept of the request."""
         ...
-
-
-class KnownNames:
-    """The alias table of a generated world: it knows every name of every concept."""
-
-    def __init__(self, names: WorldNames) -> None:
-        self._names = names
-
-    def queries(self, request: Request) -> Sequence[str]:
-        """The request, paraphrases by other names, and a query for surveys."""
-        return scripted_queries(self._names, request)
-
-    def names_concept(self, request: Request, heading: str) -> bool:
-        """Whether a heading names the request's topic or method by any of their names."""
-        return names_concept(self._names, request, heading)
 
 
 class SharedWords:
     """What can be said about real papers: which words a heading shares with the request."""
 
-    def queries(self, request: Request) -> Sequence[str]:
-        """The request, and a search for surveys of it."""
+    def queries(self, request: Request) -> list[str]:
+        """Return the request, and a search for surveys of it."""
         return [request.text, f"survey of {request.text}"]
 
     def names_concept(self, request: Request, heading: str) -> bool:
-        """Whether they share a word of four letters or more."""
+        """Return whether they share a word of four letters or more."""
         return bool(_long_words(request.text) & _long_words(heading))
 
 
+class LabelSelector:
+    """Probability 1 for an annotated answer, 0 for any other paper.
+
+    With it ``label="annotated_or_selector"`` is ``"annotated"``; the frontier's order is not
+    informed by it beyond the labels.
+    """
+
+    identity = "labels"
+    blocking = False
+
+    def probabilities(self, judged: Sequence[Judged]) -> list[float]:
+        """Return 1 or 0 for each paper."""
+        return [float(paper.id in request.answers) for request, paper in judged]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Crawled:
-    """Requests, papers and the selector.
+class CrawlParts:
+    """What a crawl runs on.
 
     Attributes:
         size: Of the generated world; None for real papers.
@@ -77,26 +80,18 @@ class Crawled:
     source: TaskSource[Request]
     library: Library
     selector: Selector
-    names: Names
-
-    def queries(self, request: Request) -> Sequence[str]:
-        """Scripted queries for a request."""
-        return self.names.queries(request)
-
-    def names_concept(self, request: Request, heading: str, paper: Paper) -> bool:  # noqa: ARG002
-        """Whether a heading names a concept of the request."""
-        return self.names.names_concept(request, heading)
+    names: WordKnowledge
 
 
-def make_crawled(
+def build_parts(
     *,
     made: Mapping[str, Any],
     real: Mapping[str, Any],
     selector: Selector | str | None,
     noise: float | None,
     label: str,
-) -> Crawled:
-    """The ground that the settings describe.
+) -> CrawlParts:
+    """Build what the settings describe.
 
     Args:
         made: Settings of the generated world.
@@ -115,12 +110,10 @@ def make_crawled(
             "PaperCrawler: selector and selector_noise were both given; the noise is that of the "
             "simulated selector. Leave one out."
         )
-    if noise is not None and (isinstance(noise, bool) or not isinstance(noise, (int, float))):
-        raise BadValueError(f"PaperCrawler: selector_noise is {noise!r}; expected a number.")
-    if noise is not None and not 0 <= noise < float("inf"):
-        raise BadValueError(f"PaperCrawler: selector_noise is {noise}; expected 0 or more.")
+    if noise is not None:
+        check_number("PaperCrawler", "selector_noise", noise)
     if isinstance(selector, str):
-        selector = named_selector(selector)
+        selector = open_named_selector(selector)
     if all(value is None for value in real.values()):
         return _generated(made, selector, 1.0 if noise is None else noise)
     for name, value in made.items():
@@ -132,8 +125,8 @@ def make_crawled(
     return _real(real, selector, noise, label)
 
 
-def chosen_prompt(prompt: str | None, size: str | None) -> str:
-    """Name of the prompts: as asked for, else by the size.
+def choose_prompt(prompt: str | None, size: str | None) -> str:
+    """Return the name of the prompts: as asked for, else by the size.
 
     Raises:
         UnknownNameError: There are no such prompts.
@@ -147,7 +140,7 @@ def chosen_prompt(prompt: str | None, size: str | None) -> str:
 
 def _real(
     real: Mapping[str, Any], selector: Selector | None, noise: float | None, label: str
-) -> Crawled:
+) -> CrawlParts:
     data, papers = real["data"], real["papers"]
     for name, value in (("data", data), ("papers", papers)):
         if value is None:
@@ -173,7 +166,7 @@ def _real(
         settings = {name: real[name] for name in _REAL_SETTINGS}
         search = real["search"] or "local"
         source, library = open_real(data=data, papers=papers, search=search, **settings)
-    return Crawled(
+    return CrawlParts(
         size=None,
         source=source,
         library=library,
@@ -182,19 +175,18 @@ def _real(
     )
 
 
-def _generated(made: Mapping[str, Any], selector: Selector | None, noise: float) -> Crawled:
+def _generated(made: Mapping[str, Any], selector: Selector | None, noise: float) -> CrawlParts:
     seed = 0 if made["world_seed"] is None else made["world_seed"]
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadValueError(f"PaperCrawler: world_seed is {seed!r}; expected an integer from 0.")
+    check_number("PaperCrawler", "world_seed", seed, whole=True)
     size = made["size"] or "full"
     parameters = world_parameters(size, made["preset"] or "default")
     library = generated_library(parameters, seed)
-    return Crawled(
+    return CrawlParts(
         size=size,
         source=generated_requests(parameters, seed, made["answers"] or "annotated"),
         library=library,
         selector=selector or RuleSelector(library, noise=noise),
-        names=KnownNames(library.world.names),
+        names=library.world.names,
     )
 
 
@@ -203,12 +195,8 @@ def _long_words(text: str) -> set[str]:
     return {word for word in words if len(word) >= _LEAST_WORD}
 
 
-OPENERS = {"lm": "turngym.agents.selector.model:open_selector"}
-"""What stands before the colon, and what opens the rest: entry points by name."""
-
-
-def named_selector(name: str) -> Selector:
-    """The selector that ``"lm:FOLDER"`` names: a language model that was trained to judge.
+def open_named_selector(name: str) -> Selector:
+    """Open the selector that ``"lm:FOLDER"`` names: a language model that was trained to judge.
 
     Raises:
         UnknownNameError: No such kind of selector.
@@ -216,27 +204,12 @@ def named_selector(name: str) -> Selector:
         MissingExtraError: The packages that it needs are not installed.
     """
     kind, colon, rest = name.partition(":")
-    if kind not in OPENERS:
-        raise UnknownNameError("selector", kind, OPENERS, "PaperCrawler")
+    if kind not in SELECTORS:
+        raise UnknownNameError("selector", kind, SELECTORS, "PaperCrawler")
     if not (colon and rest):
         raise BadValueError(
             f"PaperCrawler: selector is {name!r}; expected {kind}:FOLDER, as 'turngym selector "
             "train' makes it."
         )
-    module, _, opener = OPENERS[kind].partition(":")
+    module, _, opener = SELECTORS[kind].partition(":")
     return getattr(import_module(module), opener)(rest)
-
-
-class LabelSelector:
-    """Probability 1 for an annotated answer, 0 for any other paper.
-
-    With it ``label="annotated_or_selector"`` is ``"annotated"``; the frontier's order is not
-    informed by it beyond the labels.
-    """
-
-    identity = "labels"
-    blocking = False
-
-    def probabilities(self, judged: Sequence[Judged]) -> list[float]:
-        """1 or 0 for each paper."""
-        return [float(paper.id in request.answers) for request, paper in judged]

@@ -10,20 +10,20 @@ from ..api import Policy, TextEnv
 from ..episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
 from ..randomness import EpisodeRandom
 from ..tasks import Task
-from .baselines import BASELINES, Expert
-from .build import Crawled, chosen_prompt, make_crawled
-from .crawl.actions import Desk, make_plan
+from .baselines import BASELINES, CrawlView, Expert
+from .build import build_parts, choose_prompt
+from .crawl.actions import ActionExecutor, make_plan
 from .crawl.agenda import Agenda
 from .crawl.grammar import ALL_STOPS, MARKERS, STOPS, Move
 from .crawl.rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
 from .crawl.state import Crawl, Record
 from .papers import Request, Selector
 from .prompts import PROMPTS, Outlines
-from .report import CrawlInfo, crawl_account, crawl_info, crawl_measures
+from .report import CrawlInfo, crawl_account, crawl_info, crawl_metrics, list_sections
 
 DONE = "DONE"
 """The observation after the end."""
-MANY = 1_000_000
+UNBOUNDED = 1_000_000
 
 
 class PaperCrawler(TextEnv[Crawl, Request]):
@@ -108,7 +108,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     sessions = True
     open_ended = True
 
-    def __init__(  # noqa: PLR0913 - the knobs are what gym.make takes
+    def __init__(  # noqa: PLR0913 - the settings are what gym.make takes
         self,
         *,
         size: str | None = None,
@@ -163,7 +163,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
             feedback=feedback,
             over_cap=over_cap,
         )
-        self.crawled: Crawled = make_crawled(
+        self.parts = build_parts(
             made={"size": size, "preset": preset, "world_seed": world_seed, "answers": answers},
             real={
                 "data": data,
@@ -177,28 +177,28 @@ class PaperCrawler(TextEnv[Crawl, Request]):
             noise=selector_noise,
             label=label,
         )
-        self.prompt = chosen_prompt(prompt, self.crawled.size)
+        self.prompt = choose_prompt(prompt, self.parts.size)
         self.prompts = PROMPTS[self.prompt]
-        self.library = self.crawled.library
+        self.library = self.parts.library
         self.outlines = Outlines(self.prompts.outline, self.library.find)
-        self.desk = Desk(self.rules, self.library, self.crawled.selector)
+        self.executor = ActionExecutor(self.rules, self.library, self.parts.selector)
         self.agenda = Agenda(self.rules, self.library.find)
         turns, low, high = _bounds(self.rules)
         super().__init__(
-            source=self.crawled.source,
+            source=self.parts.source,
             max_turns=turns,
             reward_range=(low, high),
             render_mode=render_mode,
         )
         self.instructions = self.prompts.instructions
         self.stop = ALL_STOPS if granularity == "session" else ("\n", *ALL_STOPS)
-        self.blocking = self.library.blocking or self.crawled.selector.blocking
+        self.blocking = self.library.blocking or self.parts.selector.blocking
 
     # ------------------------------------------------------------------ the game
 
     def begin(self, task: Task[Request], random: EpisodeRandom) -> tuple[Crawl, str]:  # noqa: ARG002
         """The search session."""
-        return Crawl(), self.search_prompt(task.payload)
+        return Crawl(), self.session_prompt(task.payload, "")
 
     def play(self, episode: Episode[Crawl], action: str) -> Generator[Call, Any, Outcome]:
         """Carry out the actions of the text, and open the next session where this one ends."""
@@ -207,12 +207,12 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         crawl.ended, crawl.acting = "", crawl.here
         records: list[Record] = []
         for move in plan.moves:
-            records.append((yield from self.desk.take(crawl, request, move)))
+            records.append((yield from self.executor.execute(crawl, request, move)))
         records += [self._charged(crawl, move) for move in plan.beyond]
         if plan.stop is not None:
-            records.append((yield from self.desk.take(crawl, request, plan.stop)))
+            records.append((yield from self.executor.execute(crawl, request, plan.stop)))
         crawl.last, crawl.ended = tuple(records), plan.ended
-        return self._after(episode, crawl.actions >= (self.rules.max_actions or MANY))
+        return self._after(episode, crawl.actions >= (self.rules.max_actions or UNBOUNDED))
 
     def _charged(self, crawl: Crawl, move: Move) -> Record:
         cost = self.rules.cost(move.kind, crawl.kind)
@@ -258,16 +258,26 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     def _open(self, episode: Episode[Crawl], paper: str) -> tuple[str, SessionSwitch]:
         crawl = episode.world
         self.agenda.open(crawl, paper)
-        text = self.expand_prompt(episode.task.payload, paper)
+        text = self.session_prompt(episode.task.payload, paper)
         return text, SessionSwitch(crawl.number, crawl.parent(paper))
 
-    def search_prompt(self, request: Request) -> str:
-        """With what an episode begins."""
-        return self.prompts.search(request, self.rules.max_search)
-
-    def expand_prompt(self, request: Request, paper_id: str) -> str:
-        """With what the session of a paper begins."""
+    def session_prompt(self, request: Request, paper_id: str) -> str:
+        """Return what the session of a paper begins with; without a paper, the search session."""
+        if not paper_id:
+            return self.prompts.search(request, self.rules.max_search)
         return self.prompts.expand(request, self.outlines[paper_id])
+
+    def view(self) -> CrawlView:
+        """Return what scripted crawlers see."""
+        episode, parts = self.episode, self.parts
+        return CrawlView(
+            episode.world,
+            episode.task.payload,
+            episode.task.id,
+            self.rules,
+            self.executor,
+            parts.names,
+        )
 
     def fork_world(self, world: Crawl) -> Crawl:
         """A copy of the queue and the schedule; papers are shared."""
@@ -299,7 +309,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     def _openings(self, papers: Any) -> list[Opening]:
         crawl, request = self.episode.world, self.episode.task.payload
         return [
-            Opening(p, self.expand_prompt(request, p), found.score, found.depth + 1)
+            Opening(p, self.session_prompt(request, p), found.score, found.depth + 1)
             for p in papers
             if (found := crawl.queue[p])
         ]
@@ -307,29 +317,35 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     # ------------------------------------------------------------------ what is told
 
     def details(self, episode: Episode[Crawl]) -> Mapping[str, CrawlInfo]:
-        """``crawl``: what the last step did, see :class:`CrawlInfo`."""
-        return {"crawl": crawl_info(self, episode)}
+        """Return ``crawl``: what the last step did, see :class:`CrawlInfo`."""
+        info = crawl_info(
+            episode.world,
+            episode.task.payload,
+            self.library,
+            self.agenda,
+            prompt=self.session_prompt,
+            running=episode.status == "running",
+        )
+        return {"crawl": info}
 
     def account(self, episode: Episode[Crawl]) -> Mapping[str, Any]:
-        """``crawl``: papers and scores by title, see :class:`CrawlAccount`."""
-        return {"crawl": crawl_account(self, episode)}
+        """Return ``crawl``: papers and scores by title, see :class:`CrawlAccount`."""
+        return {"crawl": crawl_account(episode.world, episode.task.payload, self.library)}
 
     def measure(self, episode: Episode[Crawl]) -> Mapping[str, float]:
-        """PaSa's measures, see :func:`~turngym.envs.paper_crawler.report.crawl_measures`."""
-        return crawl_measures(episode.world, episode.task.payload, self.library.find)
+        """Return PaSa's metrics, see :func:`~turngym.envs.paper_crawler.report.crawl_metrics`."""
+        return crawl_metrics(episode.world, episode.task.payload, self.library.find)
 
     def secrets(self, episode: Episode[Crawl]) -> Sequence[str]:
         """Titles of the answers; none for real requests, some of which name one."""
-        if self.crawled.size is None:
+        if self.parts.size is None:
             return ()
         found = (self.library.find(answer) for answer in episode.task.payload.answers)
         return [paper.title for paper in found if paper]
 
     def valid_args(self) -> list[str]:
         """Names of the present paper's sections that were not opened in this session."""
-        crawl = self.episode.world
-        paper = self.library.find(crawl.here) if crawl.here else None
-        return [name for name in paper.sections if name not in crawl.said] if paper else []
+        return list_sections(self.episode.world, self.library)
 
     def legal_actions(self) -> list[str]:
         """The request itself as a query, or the paper's sections; and to stop."""
@@ -355,14 +371,14 @@ class PaperCrawler(TextEnv[Crawl, Request]):
 
 def _bounds(rules: Rules) -> tuple[int, float, float]:
     """Most turns of an episode, and bounds of its return."""
-    sessions = rules.most_sessions
+    sessions = rules.max_sessions
     if sessions is None:
-        turns = actions = MANY
+        turns = actions = UNBOUNDED
     else:
         actions = rules.max_search + (sessions - 1) * rules.max_expand
         turns = sessions if rules.granularity == "session" else actions
     if rules.max_actions is not None:
         actions = min(actions, rules.max_actions)
     dearest = max(rules.cost_search, rules.cost_expand, rules.invalid_cost or 0.0)
-    low = -dearest * actions - rules.cost_stop * (sessions or MANY)
-    return turns, low, rules.alpha * MANY
+    low = -dearest * actions - rules.cost_stop * (sessions or UNBOUNDED)
+    return turns, low, rules.alpha * UNBOUNDED

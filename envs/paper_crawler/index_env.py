@@ -11,8 +11,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from ..errors import BadValueError
-from .baselines import scripted_queries
 from .crawl.grammar import MARKERS, STOPS
+from .crawl.rules import check_number
 from .env import PaperCrawler
 
 STOP = 0
@@ -59,8 +59,7 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
     metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - gymnasium's own form
 
     def __init__(self, *, n_max: int = 16, **settings: Any) -> None:
-        if isinstance(n_max, bool) or not isinstance(n_max, int) or n_max < 1:
-            raise BadValueError(f"PaperCrawlerIndex: n_max is {n_max!r}; expected 1 or more.")
+        check_number("PaperCrawlerIndex", "n_max", n_max, 1, whole=True)
         if "granularity" in settings:
             raise BadValueError(
                 "PaperCrawlerIndex: granularity was given; its actions are single ones, leave it "
@@ -119,7 +118,7 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
         if world.episode.status != "running":
             return []
         if not crawl.here:
-            return scripted_queries(world, world.episode.task.payload)[: self.n_max]
+            return world.parts.names.queries(world.episode.task.payload)[: self.n_max]
         paper = world.library.find(crawl.here)
         return list(paper.sections)[: self.n_max] if paper else []
 

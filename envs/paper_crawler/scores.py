@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 SELECTED_ABOVE = 0.5
 
 
-def relevant_and_new(
+def select_rewarded(
     found: Iterable[str],
     queue: Collection[str],
     wanted: Collection[str],
     scores: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """Papers of ``found`` that count as a reward: not in the queue, and wanted or selected.
+    """Return the papers of ``found`` that pay: not in the queue, and wanted or selected.
 
     Args:
         found: What an action returned, in order; repeated ones count once.
@@ -29,10 +29,10 @@ def relevant_and_new(
     ]
 
 
-def crawl_metrics(
+def recall_and_precision(
     scores: Mapping[str, float], wanted: Collection[str], at: Iterable[int] = (20, 50, 100)
 ) -> dict[str, float]:
-    """Recall and precision of a finished crawl.
+    """Return recall and precision of a finished crawl.
 
     Args:
         scores: The selector's probability of every crawled paper.

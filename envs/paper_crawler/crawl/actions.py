@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...episode import Call
 from ..papers import Judged, Library, Paper, Request, Search, Selector, title_key
-from ..scores import relevant_and_new
+from ..scores import select_rewarded
 from .grammar import Move, SessionKind, read_action, read_session
 from .rules import Rules
 from .state import Crawl, Record
@@ -29,7 +29,7 @@ class Ruling(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Judging:
+class JudgePapers:
     """A selector as the ``serve`` of a :class:`~turngym.envs.api.Call`.
 
     A request is a list of papers to judge; those of all callers go to the selector at once. Two
@@ -46,7 +46,7 @@ class Judging:
 
 
 @dataclass(frozen=True)
-class Searching:
+class SearchLibrary:
     """A library's search engine as the ``serve`` of a :class:`~turngym.envs.api.Call`."""
 
     library: Library
@@ -56,7 +56,7 @@ class Searching:
         return self.library.search(requests)
 
 
-class Desk:
+class ActionExecutor:
     """Carries out actions.
 
     Args:
@@ -69,46 +69,46 @@ class Desk:
         self.rules = rules
         self.library = library
         self.selector = selector
-        self._search = Searching(library)
-        self._judge = Judging(selector)
+        self._search = SearchLibrary(library)
+        self._judge = JudgePapers(selector)
 
-    def take(self, crawl: Crawl, request: Request, move: Move) -> Generator[Call, Any, Record]:
+    def execute(self, crawl: Crawl, request: Request, move: Move) -> Generator[Call, Any, Record]:
         """Carry ``move`` out and put what it found into the queue.
 
         Raises:
             EnvFault: The library or the selector is broken.
         """
-        found, error = yield from self.results(crawl, request, move)
-        papers = self.new(crawl, found)
+        found, error = yield from self.find_results(crawl, request, move)
+        papers = self.select_new(crawl, found)
         scores: Sequence[float] = ()
         if papers:
             scores = yield Call(self._judge, [Judged(request, paper) for paper in papers])
-        return self.append(crawl, move, (len(found), error), self.ruled(request, papers, scores))
+        return self.record(crawl, move, (len(found), error), self.rule_on(request, papers, scores))
 
-    def results(
+    def find_results(
         self, crawl: Crawl, request: Request, move: Move
     ) -> Generator[Call, Any, tuple[list[Paper], str]]:
-        """Papers that an action returns, each once, and why there are none where it failed."""
+        """Return the papers that an action finds, each once, and why it failed if it did."""
         if move.kind == "search":
             ids = yield Call(self._search, Search(move.arg, self.rules.top_k, request.date))
-            return self.known(request, ids), ""
+            return self.look_up(request, ids), ""
         if move.kind != "expand":
             return [], move.error
         paper = self.library.find(crawl.here)
-        heading = section_named(paper.sections, move.arg) if paper else None
+        heading = find_heading(paper.sections, move.arg) if paper else None
         if paper is None or heading is None:
             return [], f"the paper has no section {move.arg!r}"
-        return self.section(request, paper, heading), ""
+        return self.read_section(request, paper, heading), ""
 
-    def section(self, request: Request, paper: Paper, heading: str) -> list[Paper]:
-        """Papers that a section of ``paper`` cites, from before the day of the request."""
-        return self.known(request, paper.sections[heading])
+    def read_section(self, request: Request, paper: Paper, heading: str) -> list[Paper]:
+        """Return the papers that a section cites, from before the day of the request."""
+        return self.look_up(request, paper.sections[heading])
 
-    def new(self, crawl: Crawl, found: Iterable[Paper]) -> list[Paper]:
-        """Papers of ``found`` that are not in the queue."""
+    def select_new(self, crawl: Crawl, found: Iterable[Paper]) -> list[Paper]:
+        """Return the papers of ``found`` that are not in the queue."""
         return [paper for paper in found if paper.id not in crawl.queue]
 
-    def append(
+    def record(
         self,
         crawl: Crawl,
         move: Move,
@@ -137,26 +137,22 @@ class Desk:
         crawl.add(record)
         return record
 
-    def ruled(
+    def rule_on(
         self, request: Request, papers: Sequence[Paper], scores: Sequence[float]
     ) -> list[Ruling]:
-        """What the label and these probabilities decide about new papers."""
+        """Return what the label and these probabilities decide about new papers."""
         new = {paper.id: float(score) for paper, score in zip(papers, scores, strict=True)}
-        paying = self.paying(request, new)
+        paying = self.select_paying(request, new)
         return [Ruling(paper, new[paper.id], paper.id in paying) for paper in papers]
 
-    def relevant(self, request: Request, new: Mapping[str, float]) -> int:
-        """How many of the new papers count under the label (PaSa, equation 2)."""
-        return len(self.paying(request, new))
-
-    def paying(self, request: Request, new: Mapping[str, float]) -> list[str]:
-        """Which of the new papers count under the label."""
+    def select_paying(self, request: Request, new: Mapping[str, float]) -> list[str]:
+        """Return which of the new papers count under the label (PaSa, equation 2)."""
         wanted = request.oracle if self.rules.label == "oracle" else request.answers
         scores = new if self.rules.label == "annotated_or_selector" else None
-        return relevant_and_new(new, (), wanted, scores)
+        return select_rewarded(new, (), wanted, scores)
 
-    def known(self, request: Request, ids: Iterable[str]) -> list[Paper]:
-        """Papers that the library has, from before the day of the request, each once."""
+    def look_up(self, request: Request, ids: Iterable[str]) -> list[Paper]:
+        """Return the papers that the library has from before the day of the request, each once."""
         found = []
         for paper_id in dict.fromkeys(ids):
             paper = None if paper_id == request.source else self.library.find(paper_id)
@@ -165,8 +161,8 @@ class Desk:
         return found
 
 
-def section_named(sections: Iterable[str], name: str) -> str | None:
-    """The heading that ``name`` means: the same text, else the first with the same letters."""
+def find_heading(sections: Iterable[str], name: str) -> str | None:
+    """Return the heading that ``name`` means: the same text, else the first with its letters."""
     headings = list(sections)
     if name in headings:
         return name
@@ -174,8 +170,8 @@ def section_named(sections: Iterable[str], name: str) -> str | None:
     return next((h for h in headings if key and title_key(h) == key), None)
 
 
-class Plan(NamedTuple):
-    """The actions of one step.
+class StepPlan(NamedTuple):
+    """What a text of the crawler will do, as far as it does not depend on what is found.
 
     Attributes:
         moves: Searches, expansions and invalid actions that are carried out, in order.
@@ -191,14 +187,14 @@ class Plan(NamedTuple):
     ended: str
 
     def cost(self, rules: Rules, session: SessionKind) -> float:
-        """Price of all of it."""
+        """Return the price of all of it."""
         stops = () if self.stop is None else (self.stop,)
         paid = (*self.moves, *self.beyond, *stops)
         return sum(rules.cost(move.kind, session) for move in paid)
 
 
-def make_plan(rules: Rules, crawl: Crawl, action: str) -> Plan:
-    """The plan that ``action`` is in the present session."""
+def make_plan(rules: Rules, crawl: Crawl, action: str) -> StepPlan:
+    """Return what ``action`` will do in the present session."""
     moves, stop = _read(rules, crawl.kind, action)
     room = rules.cap(crawl.kind) - len(crawl.said)
     left = len(moves) if rules.max_actions is None else rules.max_actions - crawl.actions
@@ -206,16 +202,16 @@ def make_plan(rules: Rules, crawl: Crawl, action: str) -> Plan:
     limit = rules.max_actions is not None and crawl.actions + len(taken) >= rules.max_actions
     beyond = moves[len(taken) :] if rules.over_cap == "charge" and not limit else ()
     if len(taken) >= room:
-        return Plan(taken, tuple(beyond), None, "cap")
+        return StepPlan(taken, tuple(beyond), None, "cap")
     if limit:
-        return Plan(taken, (), None, "limit")
+        return StepPlan(taken, (), None, "limit")
     if stop is not None:
-        return Plan(taken, (), stop, "stop")
-    return Plan(taken, (), None, "eos" if rules.granularity == "session" else "")
+        return StepPlan(taken, (), stop, "stop")
+    return StepPlan(taken, (), None, "eos" if rules.granularity == "session" else "")
 
 
 def _read(rules: Rules, kind: SessionKind, action: str) -> tuple[Sequence[Move], Move | None]:
-    """The actions of a text, and its stop."""
+    """Return the actions of a text, and its stop."""
     if rules.granularity == "session":
         session = read_session(action, kind)
         return session.moves, session.stop and Move("stop", "", session.stop)

@@ -1,4 +1,4 @@
-"""The knobs of a crawl: schedule, caps, costs, labels."""
+"""The settings of a crawl: schedule, caps, costs, labels."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ MICRO_CAPS: Mapping[str, int] = {"max_search": 3, "top_k": 5, "layer_cap": 5}
 """Bounds of the micro world: shorter crawls, in which much is left to citations."""
 _COUNTS = {"layers": 0, "layer_cap": 1, "max_search": 1, "max_expand": 1, "top_k": 1}
 _COUNTS |= {"per_layer": 1, "max_actions": 1}
+_AMOUNTS = ("alpha", "cost_search", "cost_expand", "cost_stop", "invalid_cost")
+_OPTIONAL = ("max_actions", "invalid_cost")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +57,14 @@ class Rules:
         for field in fields(self):
             value = getattr(self, field.name)
             known = get_args(hints[field.name])
+            if value is None and field.name in _OPTIONAL:
+                continue
             if field.name in _COUNTS:
-                _check_count(field.name, value)
-            elif known and isinstance(known[0], str) and value not in known:
+                check_number("PaperCrawler", field.name, value, _COUNTS[field.name], whole=True)
+            elif field.name in _AMOUNTS:
+                check_number("PaperCrawler", field.name, value)
+            elif value not in known:
                 raise UnknownNameError(field.name, value, known, "PaperCrawler")
-            elif field.name.startswith(("cost", "alpha")) or field.name == "invalid_cost":
-                _check_amount(field.name, value)
         if self.over_cap == "charge" and self.granularity == "action":
             raise BadValueError(
                 "PaperCrawler: over_cap='charge' charges the rest of a session's text, but with "
@@ -81,7 +85,7 @@ class Rules:
         return self.cost_search if session == "search" else self.cost_expand
 
     @property
-    def most_sessions(self) -> int | None:
+    def max_sessions(self) -> int | None:
         """Most sessions of an episode; None where only the library bounds them."""
         first = self.max_search * self.top_k
         if self.layers == 0:
@@ -93,19 +97,31 @@ class Rules:
         return None if self.layers > 1 else 1 + first
 
 
-def _check_count(name: str, value: object) -> None:
-    least = _COUNTS[name]
-    if value is None and name == "max_actions":
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadValueError(
-            f"PaperCrawler: {name} is {value!r}; expected an integer of at least {least}."
-        )
+def check_number(
+    where: str,
+    name: str,
+    value: object,
+    low: float = 0,
+    high: float = math.inf,
+    *,
+    whole: bool = False,
+) -> None:
+    """Refuse a setting that is no finite number, or one out of range.
 
+    Args:
+        where: What the setting belongs to.
+        name: Of the setting.
+        value: What was given.
+        low: The smallest value.
+        high: The largest value.
+        whole: Whether it has to be an integer.
 
-def _check_amount(name: str, value: object) -> None:
-    if value is None and name == "invalid_cost":
-        return
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < 0:  # pyright: ignore
-        raise BadValueError(f"PaperCrawler: {name} is {value!r}; expected a number of at least 0.")
+    Raises:
+        BadValueError: Something else was given.
+    """
+    number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or not low <= value <= high:  # pyright: ignore
+        kind = "an integer" if whole else "a number"
+        top = "" if high == math.inf else f" to {high:,}"
+        span = "" if low == -math.inf else f" from {low:,}{top}"
+        raise BadValueError(f"{where}: {name} is {value!r}; expected {kind}{span}.")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import EpisodeError, MissingExtraError
-from .base import Table
+from .base import TwoAgentCrawl
 from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 
 try:
@@ -15,7 +15,7 @@ except ImportError:
     raise MissingExtraError("PaperCrawler for two agents", "pettingzoo", "marl") from None
 
 
-class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
+class PaperCrawlAEC(TwoAgentCrawl, AECEnv[str, dict[str, str], str]):
     """The crawler acts, the selector decides about every paper it found, the crawler acts again.
 
     With ``batch=False`` the selector decides about one paper per turn: ``True`` or ``False``
@@ -30,7 +30,7 @@ class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
             for every paper that counts. The sum is PaperCrawler-v0's reward.
         selector: By the labels, see :class:`~turngym.envs.paper_crawler.marl.rewards.Weights`.
 
-    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.base.Table`.
+    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.base.TwoAgentCrawl`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - pettingzoo's own form
@@ -62,7 +62,7 @@ class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
         Raises:
             UnknownNameError: There is no such agent.
         """
-        return {"text": self._pair.shown(self._known(agent))}
+        return {"text": self._crawl.shown(self._known(agent))}
 
     def step(self, action: str | None) -> None:
         """The move of :attr:`agent_selection`; None for an agent that has ended.
@@ -82,12 +82,12 @@ class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
         text = self._text(agent, action)
         self._cumulative_rewards[agent] = 0.0
         if agent == CRAWLER:
-            self._pair.act(text)
+            self._crawl.act(text)
         else:
             self._answer(text)
         self._tell()
         self._accumulate_rewards()
-        self.agent_selection = SELECTOR if self._pair.asked else CRAWLER
+        self.agent_selection = SELECTOR if self._crawl.asked else CRAWLER
 
     def _tell(self) -> None:
         terminated, truncated = self._ended()

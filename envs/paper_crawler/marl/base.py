@@ -15,15 +15,15 @@ from ..env import PaperCrawler
 from ..papers import Judged
 from .decisions import BATCH_RULES, Decision
 from .rewards import Judge, RewardSelector, make_guard, make_weights
-from .shared_crawl import AGENTS, CRAWLER, SELECTOR, Pair
+from .shared_crawl import AGENTS, CRAWLER, SELECTOR, SharedCrawl
 
-LONGEST = 10_000_000
+MAX_CHARS = 10_000_000
 """Most characters of an observation: a batch may ask about every paper of a long section."""
 PROBE = "options"
 """PettingZoo's ``api_test`` resets with an option of this name, so it is let through."""
 
 
-class Table:
+class TwoAgentCrawl:
     """The crawl that both agents sit at.
 
     Args:
@@ -56,13 +56,13 @@ class Table:
             raise BadValueError(
                 f"PaperCrawler for two agents: batch is {batch!r}; expected True or False."
             )
-        known = (*_names(Table), *_names(PaperCrawler))
+        known = (*_setting_names(TwoAgentCrawl), *_setting_names(PaperCrawler))
         for name in settings:
             if name not in known:
                 raise UnknownNameError("setting", name, known, "PaperCrawler for two agents")
         game = PaperCrawler(**settings)
-        guard = make_guard(reward_selector, game.crawled.selector, slow_selector, game.rules.label)
-        self._pair = Pair(game, guard, make_weights(selector_rewards), batch=batch)
+        guard = make_guard(reward_selector, game.parts.selector, slow_selector, game.rules.label)
+        self._crawl = SharedCrawl(game, guard, make_weights(selector_rewards), batch=batch)
         self.batch = batch
         self.reward_selector = reward_selector
         self.render_mode: str | None = game.render_mode
@@ -73,7 +73,7 @@ class Table:
         self.possible_agents: list[str] = list(AGENTS)
         self.agents: list[str] = []
         self.observation_spaces: dict[str, Any] = {
-            agent: gym.spaces.Dict({"text": Utf8Text(LONGEST)}) for agent in AGENTS
+            agent: gym.spaces.Dict({"text": Utf8Text(MAX_CHARS)}) for agent in AGENTS
         }
         self.action_spaces: dict[str, Any] = {
             agent: Utf8Text(game.action_space.max_chars) for agent in AGENTS
@@ -84,12 +84,12 @@ class Table:
     @property
     def game(self) -> PaperCrawler:
         """The crawl as it was before the crawler's present action; read it, do not step it."""
-        return self._pair.game
+        return self._crawl.game
 
     @property
     def asked(self) -> list[Judged]:
         """Requests and papers that the selector's next text decides about, for scripted ones."""
-        return self._pair.asked
+        return self._crawl.asked
 
     def observation_space(self, agent: str) -> gym.spaces.Space[Any]:
         """Text under the key ``text``."""
@@ -103,7 +103,7 @@ class Table:
         """What was shown and said so far (render mode ``"ansi"``), else None."""
         if self.render_mode is None:
             return None
-        said = (f"[{agent}]\n{shown}{text}\n" for agent, shown, text in self._pair.log)
+        said = (f"[{agent}]\n{shown}{text}\n" for agent, shown, text in self._crawl.log)
         return "".join(said)
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class Table:
         twin = object.__new__(type(self))
         state = vars(twin)
         state.update(vars(self))
-        state["_pair"] = self._pair.fork()
+        state["_crawl"] = self._crawl.fork()
         for name in ("observation_spaces", "action_spaces"):
             state[name] = copy.deepcopy(state[name])
         for name, value in state.items():
@@ -130,15 +130,15 @@ class Table:
 
     def _begin(self, seed: int | None, options: Mapping[str, Any] | None) -> None:
         wanted = {name: value for name, value in (options or {}).items() if name != PROBE}
-        self._pair.reset(seed, wanted)
+        self._crawl.reset(seed, wanted)
         self.agents = list(AGENTS)
         self._decided, self._earned = (), 0.0
 
     def _answer(self, text: str) -> None:
-        self._decided = self._pair.answer(self._text(SELECTOR, text))
+        self._decided = self._crawl.answer(self._text(SELECTOR, text))
 
     def _paid(self) -> dict[str, float]:
-        paid = self._pair.paid()
+        paid = self._crawl.paid()
         self._earned += paid[SELECTOR]
         return paid
 
@@ -157,16 +157,16 @@ class Table:
 
     def _ended(self) -> tuple[bool, bool]:
         """Whether the episode has terminated, and whether it was truncated."""
-        result = self._pair.result
+        result = self._crawl.result
         return (False, False) if result is None else (result[2], result[3])
 
     def _told(self) -> dict[str, dict[str, Any]]:
         """Both agents' infos."""
-        result = self._pair.result
+        result = self._crawl.result
         info: dict[str, Any] = {} if result is None else {**result[4]}
-        tally = self._pair.tally
+        tally = self._crawl.tally
         metrics: dict[str, float] = {}
-        if self._pair.over and info["status"] != "env_error":
+        if self._crawl.over and info["status"] != "env_error":
             metrics = {
                 "return": self._earned,
                 "decisions": float(tally.decisions),
@@ -175,8 +175,8 @@ class Table:
             }
         selector = {
             **{name: info[name] for name in ("task_id", "split", "dataset", "status")},
-            "paper_ids": [paper.id for _, paper in self._pair.asked],
-            "pending": self._pair.pending,
+            "paper_ids": [paper.id for _, paper in self._crawl.asked],
+            "pending": self._crawl.pending,
             "valid_action": not any(decision.error for decision in self._decided),
             "errors": [decision.error for decision in self._decided if decision.error],
             "invalid_decisions": tally.unreadable,
@@ -185,7 +185,7 @@ class Table:
         return {CRAWLER: info, SELECTOR: selector}
 
 
-def _names(cls: type) -> list[str]:
+def _setting_names(cls: type) -> list[str]:
     """The settings that a constructor names."""
     parameters = inspect.signature(cls.__init__).parameters.values()
     return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]

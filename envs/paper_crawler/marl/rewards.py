@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from ...errors import BadValueError, EnvFault, UnknownNameError
-from ..crawl.rules import Label
+from ..crawl.rules import Label, check_number
 from ..papers import Judged, Request, Selector
 from .decisions import Decision
 
@@ -38,11 +38,7 @@ class Weights:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not math.isfinite(value):
-                raise BadValueError(
-                    f"{_WHERE}: selector_rewards[{name!r}] is {value!r}; expected a finite number."
-                )
+            check_number(_WHERE, f"selector_rewards[{name!r}]", value, -math.inf)
 
     def reward(self, accepted: bool, relevant: bool) -> float:
         """Of one decision."""
@@ -70,7 +66,7 @@ def is_relevant(request: Request, paper_id: str) -> bool:
     return paper_id in (request.oracle or request.answers)
 
 
-class Payer:
+class CheckedSelector:
     """A caller's selector or callable as a selector whose answers are checked.
 
     Args:
@@ -152,5 +148,5 @@ def make_guard(mode: RewardSelector, own: Selector, slow: Judge | None, label: L
             )
         return Guard(None, False)
     if slow is not None:
-        return Guard(Payer(slow), False)
+        return Guard(CheckedSelector(slow), False)
     return Guard(own if mode == "frozen" else None, mode == "live")

@@ -10,7 +10,7 @@ from ...api import FiveTuple
 from ...calls import serve
 from ...episode import Call
 from ...errors import EnvFault, EpisodeError
-from ..crawl.actions import Desk, Judging, Ruling, make_plan
+from ..crawl.actions import ActionExecutor, JudgePapers, Ruling, make_plan
 from ..crawl.grammar import Move
 from ..crawl.state import Crawl, Record
 from ..env import PaperCrawler
@@ -38,7 +38,7 @@ class Bundle(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asking:
+class AskSelectorAgent:
     """The ``serve`` of a question to the selector agent, which only that agent's steps answer."""
 
     def __call__(self, requests: Sequence[Bundle]) -> list[Any]:
@@ -53,37 +53,37 @@ class Asking:
         )
 
 
-class SharedDesk(Desk):
-    """A desk whose papers are judged by the selector agent, and paid for as the guard says.
+class SharedExecutor(ActionExecutor):
+    """A executor whose papers are judged by the selector agent, and paid for as the guard says.
 
     Args:
-        desk: The environment's own.
+        executor: The environment's own.
         guard: Whose judgement pays.
     """
 
-    def __init__(self, desk: Desk, guard: Guard) -> None:
-        super().__init__(desk.rules, desk.library, desk.selector)
+    def __init__(self, executor: ActionExecutor, guard: Guard) -> None:
+        super().__init__(executor.rules, executor.library, executor.selector)
         self.guard = guard
-        self._pay = None if guard.payer is None else Judging(guard.payer)
+        self._pay = None if guard.payer is None else JudgePapers(guard.payer)
 
-    def take(self, crawl: Crawl, request: Request, move: Move) -> Generator[Call, Any, Record]:
+    def execute(self, crawl: Crawl, request: Request, move: Move) -> Generator[Call, Any, Record]:
         """Carry ``move`` out, wait for the decisions, and fill the queue by them."""
-        found, error = yield from self.results(crawl, request, move)
-        papers = self.new(crawl, found)
+        found, error = yield from self.find_results(crawl, request, move)
+        papers = self.select_new(crawl, found)
         rulings: list[Ruling] = []
         if papers:
             scores: Mapping[str, float] = {paper.id: 0.0 for paper in papers}
             if self._pay is not None:
                 given = yield Call(self._pay, [Judged(request, paper) for paper in papers])
                 scores = dict(zip(scores, given, strict=True))
-            paying = set(self.paying(request, scores))
+            paying = set(self.select_paying(request, scores))
             bundle = Bundle(request, tuple(papers), tuple(p.id in paying for p in papers))
-            decisions = yield Call(Asking(), bundle)
+            decisions = yield Call(AskSelectorAgent(), bundle)
             rulings = [
                 Ruling(paper, decision.score, self.guard.pays(settled, decision))
                 for paper, settled, decision in zip(papers, bundle.paying, decisions, strict=True)
             ]
-        return self.append(crawl, move, (len(found), error), rulings)
+        return self.record(crawl, move, (len(found), error), rulings)
 
 
 @dataclass(slots=True)
@@ -120,18 +120,18 @@ class Tally:
     right: int = 0
 
 
-class Pair:
+class SharedCrawl:
     """The game, and whose move it is.
 
     Args:
-        game: The environment; its desk is exchanged for one that asks the selector agent.
+        game: The environment; its executor is exchanged for one that asks the selector agent.
         guard: Whose judgement pays the crawler.
         weights: What the selector earns.
         batch: Whether one text decides about all papers of an action.
     """
 
     def __init__(self, game: PaperCrawler, guard: Guard, weights: Weights, *, batch: bool) -> None:
-        game.desk = SharedDesk(game.desk, guard)
+        game.executor = SharedExecutor(game.executor, guard)
         self.game = game
         self.guard = guard
         self.weights = weights
@@ -196,7 +196,7 @@ class Pair:
         cost = plan.cost(game.rules, crawl.kind) if plan else 0.0
         turn = Turn(action, game, game.open_step(action), bool(plan and plan.ended))
         self.turn = turn
-        self._go_on(None)
+        self._resume(None)
         if self.turn is None and self.result is not None:
             self.due[CRAWLER] += self.result[1]
         else:
@@ -215,7 +215,7 @@ class Pair:
         for (request, paper), decision in zip(asked, made, strict=True):
             self._settle(turn, request, paper, decision)
         if not self.pending:
-            self._go_on(turn.decided)
+            self._resume(turn.decided)
         return tuple(made)
 
     def _settle(self, turn: Turn, request: Request, paper: Paper, decision: Decision) -> None:
@@ -235,7 +235,7 @@ class Pair:
         turn.paid[agent] += amount
         self.due[agent] += amount
 
-    def _go_on(self, reply: Any) -> None:
+    def _resume(self, reply: Any) -> None:
         """Play until the selector is asked, or until the step is done."""
         turn = self.turn
         if turn is None:
@@ -262,9 +262,9 @@ class Pair:
 
     # ------------------------------------------------------------------ copies
 
-    def fork(self) -> Pair:
+    def fork(self) -> SharedCrawl:
         """An independent copy at this very state."""
-        twin: Pair = object.__new__(Pair)
+        twin: SharedCrawl = object.__new__(SharedCrawl)
         vars(twin).update(vars(self))
         twin.game = cast("PaperCrawler", self.game.fork())
         twin.due = self.due.copy()

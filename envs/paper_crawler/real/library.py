@@ -14,6 +14,7 @@ from ...errors import BadValueError, DataError, UnknownNameError
 from ...index.factory import open_index
 from ...index.manifest import Manifest, read_manifest
 from ...settings import check_settings
+from ..crawl.rules import check_number
 from ..papers import Paper, Search
 from .arxiv import ArxivSearch
 from .arxiv_ids import plain_id
@@ -222,8 +223,7 @@ def _reopened(
 
 
 def _database(folder: str, kept: Any) -> PaperDatabase:
-    if isinstance(kept, bool) or not isinstance(kept, int) or kept < 1:
-        raise BadValueError(f"papers_settings: kept is {kept!r}; expected an integer from 1.")
+    check_number("papers_settings", "kept", kept, 1, whole=True)
     files = database_files(folder)
     return PaperDatabase(files.titles, files.papers, kept=kept)
 

@@ -14,10 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import BadValueError, DataError, UnknownNameError
+from ...errors import DataError, UnknownNameError
 from ...rows import checked, claim, json_rows, text_of, unreadable
 from ...search_qa.data import called
 from ...tasks import Task
+from ..crawl.rules import check_number
 from ..papers import Request, one_line, title_key
 from .arxiv_ids import plain_id
 from .layout import query_files
@@ -49,12 +50,7 @@ class RowRules:
             raise UnknownNameError(
                 "choice", self.unanswered, _UNANSWERED, "data_settings, unanswered"
             )
-        days = self.days_back
-        whole = isinstance(days, int) and not isinstance(days, bool)
-        if not whole or not 0 <= days <= _LONGEST_BACK:
-            raise BadValueError(
-                f"data_settings: days_back is {days!r}; expected a number of days from 0."
-            )
+        check_number("data_settings", "days_back", self.days_back, 0, _LONGEST_BACK, whole=True)
 
 
 class QueryRow(NamedTuple):

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..papers import Judged, Library, Paper, Request, Search, Selector
-from ..scores import crawl_metrics, relevant_and_new
-from .names import Names, all_name_pairs, names_concept, request_random, scripted_queries
+from ..scores import recall_and_precision, select_rewarded
+from .names import Names, request_random
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class CrawlLimits:
     """How far a crawl goes, and what it earns.
 
     Attributes:
@@ -57,7 +57,7 @@ class Opened:
 
 
 @dataclass(slots=True)
-class Crawled:
+class CrawlResult:
     """What a crawl found.
 
     Attributes:
@@ -79,7 +79,7 @@ class Crawled:
     def metrics(self, wanted: Iterable[str]) -> dict[str, float]:
         """Recall, precision, actions and return."""
         return {
-            **crawl_metrics(self.scores, frozenset(wanted)),
+            **recall_and_precision(self.scores, frozenset(wanted)),
             "actions": float(self.actions),
             "return": self.value,
         }
@@ -99,12 +99,12 @@ class Rule(Protocol):
 
 class _Crawl:
     def __init__(
-        self, library: Library, selector: Selector, request: Request, schedule: Schedule
+        self, library: Library, selector: Selector, request: Request, limits: CrawlLimits
     ) -> None:
         self.library, self.selector = library, selector
-        self.request, self.schedule = request, schedule
+        self.request, self.limits = request, limits
         self.wanted = frozenset(request.answers)
-        self.done = Crawled()
+        self.done = CrawlResult()
 
     def add(self, found: Iterable[str], depth: int) -> tuple[tuple[str, ...], int]:
         """Append what is new; pay and earn."""
@@ -118,17 +118,17 @@ class _Crawl:
                 new[paper_id] = paper
         judged = [Judged(request, paper) for paper in new.values()]
         scores = dict(zip(new, self.selector.probabilities(judged), strict=True))
-        relevant = len(relevant_and_new(new, done.scores, self.wanted, scores))
+        relevant = len(select_rewarded(new, done.scores, self.wanted, scores))
         done.scores.update(scores)
         done.depths.update(dict.fromkeys(new, depth))
         done.actions += 1
         done.relevant += relevant
-        done.value += self.schedule.alpha * relevant - self.schedule.cost
+        done.value += self.limits.alpha * relevant - self.limits.cost
         return tuple(new), relevant
 
     def search(self, queries: Sequence[str]) -> None:
-        schedule, date = self.schedule, self.request.date
-        asked = [Search(text, schedule.results, date) for text in queries[: schedule.searches]]
+        limits, date = self.limits, self.request.date
+        asked = [Search(text, limits.results, date) for text in queries[: limits.searches]]
         for found in self.library.search(asked):
             self.add(found, 0)
 
@@ -136,7 +136,7 @@ class _Crawl:
         """Open sections of a paper; what was new."""
         new: list[str] = []
         for number, heading in enumerate(rule.sections(self.request, paper, self.done.scores)):
-            if number == self.schedule.expansions:
+            if number == self.limits.expansions:
                 break
             found, relevant = self.add(paper.sections[heading], depth + 1)
             self.done.opened.append(Opened(paper, heading, found, relevant))
@@ -149,8 +149,8 @@ def crawl(
     selector: Selector,
     rule: Rule,
     request: Request,
-    schedule: Schedule | None = None,
-) -> Crawled:
+    limits: CrawlLimits | None = None,
+) -> CrawlResult:
     """One crawl from the request to the last layer.
 
     Args:
@@ -158,17 +158,17 @@ def crawl(
         selector: Judges them.
         rule: What to search for and which sections to open.
         request: The request.
-        schedule: How far to go; the usual one by default.
+        limits: How far to go; the usual one by default.
     """
-    schedule = Schedule() if schedule is None else schedule
-    run = _Crawl(library, selector, request, schedule)
+    limits = CrawlLimits() if limits is None else limits
+    run = _Crawl(library, selector, request, limits)
     run.search(rule.queries(request))
     scores = run.done.scores
     frontier = list(scores)
-    for depth in range(schedule.layers):
+    for depth in range(limits.layers):
         frontier.sort(key=lambda paper: (-scores[paper], paper))
         if depth:
-            frontier = frontier[: schedule.layer_cap]
+            frontier = frontier[: limits.layer_cap]
         new: list[str] = []
         for paper_id in frontier:
             paper = library.find(paper_id)
@@ -178,63 +178,53 @@ def crawl(
     return run.done
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRaw:
-    """Searches for the request as it is."""
+class _NoSections:
+    """Opens no section."""
 
-    def queries(self, request: Request) -> Sequence[str]:
-        """The request's text."""
-        return [request.text]
-
-    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:
-        """None."""
-        del request, paper, found
+    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:  # noqa: ARG002
+        """Return none."""
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPairs:
+class SearchRaw(_NoSections):
+    """Searches for the request as it is."""
+
+    def queries(self, request: Request) -> Sequence[str]:
+        """Return the request's text."""
+        return [request.text]
+
+
+@dataclass(frozen=True)
+class SearchPairs(_NoSections):
     """Searches for every pair of names."""
 
     names: Names
 
     def queries(self, request: Request) -> Sequence[str]:
-        """All pairs."""
-        return all_name_pairs(self.names, request)
-
-    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:
-        """None."""
-        del request, paper, found
-        return ()
+        """Return all pairs."""
+        return self.names.all_pairs(request)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchOnly:
+@dataclass(frozen=True)
+class SearchOnly(_NoSections):
     """The scripted queries, and nothing else."""
 
     names: Names
 
     def queries(self, request: Request) -> Sequence[str]:
-        """The scripted queries."""
-        return scripted_queries(self.names, request)
-
-    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:
-        """None."""
-        del request, paper, found
-        return ()
+        """Return the scripted queries."""
+        return self.names.queries(request)
 
 
-@dataclass(frozen=True, slots=True)
 class ExpandAll(SearchOnly):
     """The scripted queries, then every section."""
 
-    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:
-        """All of them."""
-        del request, found
+    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:  # noqa: ARG002
+        """Return all of them."""
         return tuple(paper.sections)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExpandRandom(SearchOnly):
     """The scripted queries, then sections at random.
 
@@ -245,30 +235,26 @@ class ExpandRandom(SearchOnly):
 
     chance: float = 0.3
 
-    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:
-        """The drawn ones; the draw depends on request and paper alone."""
-        del found
+    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:  # noqa: ARG002
+        """Return the drawn ones; the draw depends on request and paper alone."""
         rng = request_random(request, f"sections {paper.id}")
         coins = rng.random(len(paper.sections)).tolist()
         return [h for h, coin in zip(paper.sections, coins, strict=True) if coin < self.chance]
 
 
-@dataclass(frozen=True, slots=True)
 class NameHeuristic(SearchOnly):
     """Sections whose heading names what the request names, by any of its names."""
 
-    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:
-        """Those headings."""
-        del found
-        return [h for h in paper.sections if names_concept(self.names, request, h)]
+    def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:  # noqa: ARG002
+        """Return those headings."""
+        return [h for h in paper.sections if self.names.names_concept(request, h)]
 
 
-@dataclass(frozen=True, slots=True)
 class SectionOracle(SearchOnly):
     """Sections that bring a paper that answers the request and was not found before."""
 
     def sections(self, request: Request, paper: Paper, found: Mapping[str, float]) -> Iterable[str]:
-        """Those sections, looked at one after the other."""
+        """Yield those sections, looked at one after the other."""
         wanted = frozenset(request.oracle or request.answers)
         for heading, cited in paper.sections.items():
             if any(i in wanted and i not in found for i in cited):

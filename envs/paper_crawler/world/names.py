@@ -147,7 +147,8 @@ def lexicon(size: str) -> Lexicon:
     return _full() if size == "full" else _micro()
 
 
-_KEPT = 1 << 16
+_MAX_TEXTS = 1 << 16
+PARAPHRASES = 3
 
 
 class Mentions(NamedTuple):
@@ -155,6 +156,13 @@ class Mentions(NamedTuple):
 
     subtopics: frozenset[int]
     methods: frozenset[int]
+
+
+class Concepts(NamedTuple):
+    """What a request asks for; ``None`` where its text names none."""
+
+    subtopic: int | None
+    method: int | None
 
 
 class Names:
@@ -209,7 +217,7 @@ class Names:
         """Subtopics and methods that a text names by any of their names, longest first."""
         seen = self._seen.get(text)
         if seen is None:
-            if len(self._seen) >= _KEPT:
+            if len(self._seen) >= _MAX_TEXTS:
                 self._seen.clear()
             seen = self._seen[text] = self._find(words(text))
         return seen
@@ -228,6 +236,38 @@ class Names:
                 at += 1
         return Mentions(frozenset(found[0]), frozenset(found[1]))
 
+    def concepts_of(self, request: Request) -> Concepts:
+        """Return the subtopic and the method that the text of a request names."""
+        named = self.mentions(request.text)
+        return Concepts(min(named.subtopics, default=None), min(named.methods, default=None))
+
+    def names_concept(self, request: Request, heading: str) -> bool:
+        """Return whether a heading names the request's subtopic or method by any of its names."""
+        wanted, named = self.concepts_of(request), self.mentions(heading)
+        return wanted.subtopic in named.subtopics or wanted.method in named.methods
+
+    def queries(self, request: Request) -> list[str]:
+        """Return the request itself, three paraphrases by other names, and a query for surveys.
+
+        A text that names no subtopic or method gives fewer queries.
+        """
+        subtopic, method = self.concepts_of(request)
+        if subtopic is None or method is None:
+            return [request.text]
+        rng = request_random(request, "queries")
+        topics, methods = self.subtopics[subtopic], self.methods[method]
+        places = rng.permutation(len(methods) * len(topics))[:PARAPHRASES].tolist()
+        paraphrases = [f"{methods[i % len(methods)]} {topics[i // len(methods)]}" for i in places]
+        survey = f"survey {topics[int(rng.integers(len(topics)))]}"
+        return list(dict.fromkeys([request.text, *paraphrases, survey]))
+
+    def all_pairs(self, request: Request) -> list[str]:
+        """Return every name of the method with every name of the subtopic."""
+        subtopic, method = self.concepts_of(request)
+        if subtopic is None or method is None:
+            return [request.text]
+        return [f"{m} {s}" for s in self.subtopics[subtopic] for m in self.methods[method]]
+
 
 @lru_cache(maxsize=16)
 def names_of(parameters: WorldParameters) -> Names:
@@ -235,55 +275,7 @@ def names_of(parameters: WorldParameters) -> Names:
     return Names(parameters)
 
 
-PARAPHRASES = 3
-
-
-class Concepts(NamedTuple):
-    """What a request asks for; ``None`` where its text names none."""
-
-    subtopic: int | None
-    method: int | None
-
-
 def request_random(request: Request, purpose: str) -> np.random.Generator:
     """A stream of random numbers that belongs to a request and a purpose."""
     seed = int(digest_of((purpose, request.text, request.date, request.source)), 16)
     return np.random.Generator(np.random.PCG64(seed))
-
-
-def concepts_of(names: Names, request: Request) -> Concepts:
-    """Subtopic and method that the text of a request names."""
-    named = names.mentions(request.text)
-    return Concepts(
-        subtopic=min(named.subtopics, default=None), method=min(named.methods, default=None)
-    )
-
-
-def scripted_queries(names: Names, request: Request) -> list[str]:
-    """The request itself, three paraphrases by other pairs of names, and one query for surveys.
-
-    A text that names no subtopic or method gives fewer queries.
-    """
-    subtopic, method = concepts_of(names, request)
-    if subtopic is None or method is None:
-        return [request.text]
-    rng = request_random(request, "queries")
-    topics, methods = names.subtopics[subtopic], names.methods[method]
-    places = rng.permutation(len(methods) * len(topics))[:PARAPHRASES].tolist()
-    paraphrases = [f"{methods[i % len(methods)]} {topics[i // len(methods)]}" for i in places]
-    survey = f"survey {topics[int(rng.integers(len(topics)))]}"
-    return list(dict.fromkeys([request.text, *paraphrases, survey]))
-
-
-def all_name_pairs(names: Names, request: Request) -> list[str]:
-    """Every name of the method with every name of the subtopic."""
-    subtopic, method = concepts_of(names, request)
-    if subtopic is None or method is None:
-        return [request.text]
-    return [f"{m} {s}" for s in names.subtopics[subtopic] for m in names.methods[method]]
-
-
-def names_concept(names: Names, request: Request, heading: str) -> bool:
-    """Whether a heading names the subtopic or the method of a request."""
-    wanted, named = concepts_of(names, request), names.mentions(heading)
-    return wanted.subtopic in named.subtopics or wanted.method in named.methods

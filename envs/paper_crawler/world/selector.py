@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...errors import BadValueError
+from ..crawl.rules import check_number
 from ..papers import Judged, Library, Paper, Request
 
 HIT, NEAR, FAR = 0.78, 0.06, 0.004
-_MOST_NOISE = 4.0
+_MAX_NOISE = 4.0
 _KEPT = 4096
 _ONE = float(1 << 64)
 
@@ -45,10 +45,7 @@ class RuleSelector:
     blocking = False
 
     def __init__(self, library: Library, *, noise: float = 1.0, seed: int = 0) -> None:
-        if not 0.0 <= noise <= _MOST_NOISE:
-            raise BadValueError(
-                f"RuleSelector: noise is {noise!r}; expected a number from 0 to {_MOST_NOISE:g}."
-            )
+        check_number("RuleSelector", "noise", noise, 0, _MAX_NOISE)
         self.library, self.noise, self.seed = library, float(noise), int(seed)
         self.identity = f"rule-{self.noise!r}-{self.seed}-{library.identity}"
         self._hit = 1.0 - self.noise * (1.0 - HIT)

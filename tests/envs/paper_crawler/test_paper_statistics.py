@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request, Search
-from turngym.envs.paper_crawler.world.crawls import Schedule, crawl
+from turngym.envs.paper_crawler.world.crawls import CrawlLimits, crawl
 from turngym.envs.paper_crawler.world.expected_ranges import compared, orderings
 from turngym.envs.paper_crawler.world.parameters import world_parameters
 from turngym.envs.paper_crawler.world.requests import generated_requests
@@ -87,14 +87,14 @@ def test_a_crawl_by_hand() -> None:
 @pytest.mark.parametrize(
     ("schedule", "found"),
     [
-        (Schedule(layers=0), {"a", "b"}),
-        (Schedule(layers=1), {"a", "b", "c", "d"}),
-        (Schedule(layer_cap=1), {"a", "b", "c", "d"}),  # d is liked best, and has no section
-        (Schedule(expansions=1), {"a", "b", "c", "e"}),
-        (Schedule(results=1, searches=1), {"a", "b", "c", "d", "e"}),
+        (CrawlLimits(layers=0), {"a", "b"}),
+        (CrawlLimits(layers=1), {"a", "b", "c", "d"}),
+        (CrawlLimits(layer_cap=1), {"a", "b", "c", "d"}),  # d is liked best, and has no section
+        (CrawlLimits(expansions=1), {"a", "b", "c", "e"}),
+        (CrawlLimits(results=1, searches=1), {"a", "b", "c", "d", "e"}),
     ],
 )
-def test_schedules(schedule: Schedule, found: set[str]) -> None:
+def test_schedules(schedule: CrawlLimits, found: set[str]) -> None:
     assert set(crawl(Shelf(), Liked(), Everything(), REQUEST, schedule).scores) == found
 
 

@@ -49,8 +49,8 @@ def fingerprint(world: World) -> str:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"papers": 3}, "papers is 3; expected a value from"),
-        ({"papers": 9.5}, "expected a whole number"),
+        ({"papers": 3}, "papers is 3; expected an integer from"),
+        ({"papers": 9.5}, "expected an integer"),
         ({"invisible": 1.5}, "invisible is 1.5"),
         ({"canonical": True}, "expected a number"),
         ({"references_low": 50, "references_high": 40}, "at most references_high"),
