@@ -1,24 +1,20 @@
-"""From a folder to a retriever."""
+"""Opening a retriever over the index in a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 
 from ..errors import BadValueError, DataError
 from ..retrieval import Retriever
-from .bm25 import Bm25Index
 from .hybrid import Hybrid
+from .kinds import INDEX_KINDS, load_entry
 from .manifest import Manifest, read_manifest
-
-OPENERS = dict.fromkeys(("flat", "hnsw", "ivfpq"), "turngym.agents.retrieval.dense:DenseIndex")
-"""Kinds that are opened by something outside of this folder: entry points by name."""
 
 
 def open_index(folder: str | Path, corpus: str | Path | None = None) -> Retriever:
-    """The retriever over a finished index.
+    """Open the retriever over a finished index.
 
     Args:
         folder: Made by :func:`turngym.envs.index.build.build_index`.
@@ -52,16 +48,13 @@ def _opened(
 ) -> Retriever:
     """One retriever for all environments of a process: encoders are large."""
     manifest = Manifest.model_validate_json(described)
-    if manifest.kind == "bm25":
-        return Bm25Index(folder, manifest, corpus)
-    if manifest.kind not in OPENERS:
+    if manifest.kind not in INDEX_KINDS:
         raise DataError(f"{folder}: is of the unknown kind {manifest.kind!r}.")
-    module, _, name = OPENERS[manifest.kind].partition(":")
-    return getattr(import_module(module), name)(folder, manifest, corpus)
+    return load_entry(INDEX_KINDS[manifest.kind].open)(folder, manifest, corpus)
 
 
 def open_indexes(folders: Sequence[str | Path]) -> Retriever:
-    """One index, or several over one corpus as a hybrid.
+    """Open one index, or several over one corpus as a hybrid.
 
     Raises:
         BadValueError: No folder.
