@@ -14,7 +14,7 @@ import torch
 
 from ...envs.digest import digest_of
 from ...envs.errors import BadValueError, EnvFault
-from ...envs.paper_crawler.papers import Judged
+from ...envs.paper_crawler.papers import Judged, Shared
 from ...envs.paper_crawler.prompts import PROMPTS
 from ..loading import check_match, context_limit, load_model, load_tokenizer
 from ..render import make_renderer
@@ -25,7 +25,7 @@ REMEMBERED = 1_000_000
 """Scores that a selector remembers; the oldest are forgotten first."""
 
 
-class LanguageModelSelector:
+class LanguageModelSelector(Shared):
     """Judges a paper by the probability that the model's next token is True.
 
     One forward pass per paper; rows of similar length go through the model together. Every
@@ -64,9 +64,6 @@ class LanguageModelSelector:
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._batch = batch
         self._known: dict[bytes, float] = {}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModelSelector:
-        return self
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}

@@ -13,7 +13,7 @@ from ..digest import digest_of
 from ..erring import checked_mistakes
 from .build import WordKnowledge
 from .crawl.actions import ActionExecutor
-from .crawl.grammar import MARKERS, STOPS
+from .crawl.grammar import STOPS, write_action
 from .crawl.rules import Rules
 from .crawl.state import Crawl
 from .papers import Judged, Paper, Request
@@ -69,10 +69,9 @@ class CrawlPolicy:
         args = self.queries(view) if paper is None else self.sections(view, paper)
         left = [a for a in args if a not in crawl.said and "[" not in a]
         left = left[: rules.cap(crawl.kind) - len(crawl.said)]
-        marker, stop = MARKERS[crawl.kind], STOPS[crawl.kind]
-        if rules.granularity == "session":
-            return "".join(f"{marker} {arg}\n" for arg in left) + stop
-        return f"{marker} {left[0]}\n" if left else stop
+        actions = [write_action(crawl.kind, arg) for arg in left]
+        actions.append(STOPS[crawl.kind])
+        return "".join(actions) if rules.granularity == "session" else actions[0]
 
     def draw(self, view: CrawlView, *about: object) -> float:
         """Draw a number in [0, 1) that depends on the seed, the task and ``about`` alone."""

@@ -14,7 +14,7 @@ from .baselines import BASELINES, CrawlView, Expert
 from .build import build_parts, choose_prompt
 from .crawl.actions import ActionExecutor, make_plan
 from .crawl.agenda import Agenda
-from .crawl.grammar import ALL_STOPS, MARKERS, STOPS, Move
+from .crawl.grammar import ALL_STOPS, STOPS, Move, write_action
 from .crawl.rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
 from .crawl.state import Crawl, Record
 from .papers import Request, Selector
@@ -353,7 +353,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         args = self.valid_args() if crawl.here else [self.episode.task.payload.text]
         whole = self.rules.granularity == "session"
         end = STOPS[crawl.kind] if whole else ""
-        actions = [f"{MARKERS[crawl.kind]} {arg}\n{end}" for arg in args if "[" not in arg]
+        actions = [write_action(crawl.kind, arg) + end for arg in args if "[" not in arg]
         return [*actions, STOPS[crawl.kind]]
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:

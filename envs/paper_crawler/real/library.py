@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -15,7 +15,7 @@ from ...index.factory import open_index
 from ...index.manifest import Manifest, read_manifest
 from ...settings import check_settings
 from ..crawl.rules import check_number
-from ..papers import Paper, Search
+from ..papers import Paper, Search, Shared
 from .arxiv import ArxivSearch
 from .arxiv_ids import plain_id
 from .database import PaperDatabase
@@ -24,11 +24,14 @@ from .layout import database_files
 from .queries import RequestFiles, RowRules, open_queries
 from .serper import SerperSearch
 
-Reopen = tuple[Callable[..., "PasaLibrary"], tuple[Any, ...]]
+SEARCHES = ("local", "serper", "arxiv")
+"""The engines by name; only the first one stays on this machine."""
+_PAPER_SETTINGS = ("kept", "look_up")
+Settings = Mapping[str, Any] | None
 _LOOKED_UP = 4096
 
 
-class PasaLibrary:
+class PasaLibrary(Shared):
     """Papers of PaSa's files, found by any engine; shared by copies of the environment.
 
     An engine on the internet also finds papers that the files lack. They are left out, or, with
@@ -38,7 +41,7 @@ class PasaLibrary:
         database: The files.
         engine: What searches.
         look_up: Asks arXiv for papers that the files lack; None to leave them out.
-        reopen: Function and arguments that give this library again, for pickles.
+        opened_with: What :func:`open_library` opened it with, for pickles.
 
     Attributes:
         identity: Text that changes with the papers and with how they are searched.
@@ -51,23 +54,20 @@ class PasaLibrary:
         engine: SearchEngine,
         *,
         look_up: ArxivSearch | None = None,
-        reopen: Reopen | None = None,
+        opened_with: tuple[str, str, dict[str, Any], dict[str, Any]] | None = None,
     ) -> None:
         self.database, self.engine = database, engine
-        self._look_up, self._reopen = look_up, reopen
+        self._look_up, self._opened_with = look_up, opened_with
         asked = "" if look_up is None else f"-{look_up.identity}"
         self.identity = f"pasa-{database.digest}-{engine.identity}{asked}"
         self.blocking = engine.blocking or look_up is not None
         self._known: OrderedDict[str, Paper | None] = OrderedDict()
         self._lock = Lock()
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> PasaLibrary:
-        return self
-
     def __reduce__(self) -> Any:
-        if self._reopen is None:
+        if self._opened_with is None:
             return super().__reduce__()
-        return _same_library, (self.identity, *self._reopen)
+        return _reopen, (self.identity, *self._opened_with)
 
     def find(self, paper_id: str) -> Paper | None:
         """See :meth:`~turngym.envs.paper_crawler.papers.Library.find`.
@@ -106,29 +106,6 @@ class PasaLibrary:
                 while len(self._known) > _LOOKED_UP:
                     self._known.popitem(last=False)
         return {i: paper for i, paper in known.items() if paper is not None}
-
-
-def _same_library(
-    identity: str, reopen: Callable[..., PasaLibrary], arguments: tuple[Any, ...]
-) -> PasaLibrary:
-    """The library of a pickle.
-
-    Raises:
-        DataError: Its files are others than when it was pickled.
-    """
-    library = reopen(*arguments)
-    if library.identity != identity:
-        raise DataError(
-            f"{library.database.titles.path.parent}: the papers or the index have changed since "
-            "this environment was pickled."
-        )
-    return library
-
-
-SEARCHES = ("local", "serper", "arxiv")
-"""The engines by name; only the first one stays on this machine."""
-_PAPER_SETTINGS = ("kept", "look_up")
-Settings = Mapping[str, Any] | None
 
 
 def open_real(
@@ -212,14 +189,24 @@ def _opened(
         database,
         _engine(search, asked, database),
         look_up=None if look_up is None else _client(ArxivSearch, look_up, "look_up"),
-        reopen=(_reopened, (folder, search, asked, kept)),
+        opened_with=(folder, search, asked, kept),
     )
 
 
-def _reopened(
-    folder: str, search: str, asked: Mapping[str, Any], kept: Mapping[str, Any]
+def _reopen(
+    identity: str, folder: str, search: str, asked: Mapping[str, Any], kept: Mapping[str, Any]
 ) -> PasaLibrary:
-    return open_library(folder, search, search_settings=asked, papers_settings=kept)
+    """Return the library of a pickle.
+
+    Raises:
+        DataError: Its files are others than when it was pickled.
+    """
+    library = open_library(folder, search, search_settings=asked, papers_settings=kept)
+    if library.identity != identity:
+        raise DataError(
+            f"{folder}: the papers or the index have changed since this environment was pickled."
+        )
+    return library
 
 
 def _database(folder: str, kept: Any) -> PaperDatabase:

@@ -19,7 +19,7 @@ from ...rows import checked, claim, json_rows, text_of, unreadable
 from ...search_qa.data import called
 from ...tasks import Task
 from ..crawl.rules import check_number
-from ..papers import Request, one_line, title_key
+from ..papers import Request, Shared, one_line, title_key
 from .arxiv_ids import plain_id
 from .layout import query_files
 
@@ -156,7 +156,7 @@ def _day(text: str) -> date | None:
 Stamp = tuple[int, int]
 
 
-class RequestFiles:
+class RequestFiles(Shared):
     """Tasks of query files, a file per split; their ids are the rows' ``qid``.
 
     Copies and forks share it; a pickle carries paths and reads them again.
@@ -192,9 +192,6 @@ class RequestFiles:
             self._places[split] = {row.qid: i for i, row in enumerate(kept)}
             self.left_out[split] = len(rows) - len(kept)
             self.repeated[split] = sum(row.repeated for row in kept)
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> RequestFiles:
-        return self
 
     def __reduce__(self) -> Any:
         return _again, (self._files, self._rules)

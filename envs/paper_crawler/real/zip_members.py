@@ -224,11 +224,6 @@ class Members:
     def __len__(self) -> int:
         return len(self._hashes)
 
-    @property
-    def table_bytes(self) -> int:
-        """Memory of the table."""
-        return sum(column.nbytes for column in self._table.values())
-
     def place(self, name: str) -> int | None:
         """Place of the member called ``name``; None when there is none."""
         wanted = np.uint64(hash_of(name))

@@ -195,17 +195,6 @@ class SearchRaw(_NoSections):
 
 
 @dataclass(frozen=True)
-class SearchPairs(_NoSections):
-    """Searches for every pair of names."""
-
-    names: Names
-
-    def queries(self, request: Request) -> Sequence[str]:
-        """Return all pairs."""
-        return self.names.all_pairs(request)
-
-
-@dataclass(frozen=True)
 class SearchOnly(_NoSections):
     """The scripted queries, and nothing else."""
 

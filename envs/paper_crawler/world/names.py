@@ -194,8 +194,6 @@ class Names:
             names[cut] for names in given.methods[: parameters.methods]
         )
         self.parts = tuple(given.parts[d][f][s] for d, f, s in leaves)
-        self._subtopic_numbers = {names[0]: i for i, names in enumerate(self.subtopics)}
-        self._method_numbers = {names[0]: i for i, names in enumerate(self.methods)}
         self._phrases: dict[tuple[str, ...], tuple[int, int]] = {
             tuple(words(alias)): (kind, number)
             for kind, concepts in enumerate((self.subtopics, self.methods))
@@ -204,14 +202,6 @@ class Names:
         }
         self._longest = max(map(len, self._phrases))
         self._seen: dict[str, Mentions] = {}
-
-    def subtopic(self, name: str) -> int | None:
-        """Number of the subtopic that is usually called so."""
-        return self._subtopic_numbers.get(name)
-
-    def method(self, name: str) -> int | None:
-        """Number of the method that is usually called so."""
-        return self._method_numbers.get(name)
 
     def mentions(self, text: str) -> Mentions:
         """Subtopics and methods that a text names by any of their names, longest first."""

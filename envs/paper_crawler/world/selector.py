@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..crawl.rules import check_number
-from ..papers import Judged, Library, Paper, Request
+from ..papers import Judged, Library, Paper, Request, Shared
 
 HIT, NEAR, FAR = 0.78, 0.06, 0.004
 _MAX_NOISE = 4.0
@@ -22,7 +23,7 @@ class _Wanted(NamedTuple):
     key: bytes
 
 
-class RuleSelector:
+class RuleSelector(Shared):
     """Judges by the request's own labels, with errors that depend on request and paper alone.
 
     A paper that answers is accepted with probability 0.78, one of the same topic or method with
@@ -52,11 +53,8 @@ class RuleSelector:
         self._near, self._far = self.noise * NEAR, self.noise * FAR
         self._known: dict[Request, _Wanted] = {}
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> RuleSelector:
-        return self
-
     def __reduce__(self) -> Any:
-        return _selector, (self.library, self.noise, self.seed)
+        return partial(RuleSelector, noise=self.noise, seed=self.seed), (self.library,)
 
     def probabilities(self, judged: Sequence[Judged]) -> list[float]:
         """Probability that each paper answers its request."""
@@ -94,7 +92,3 @@ class RuleSelector:
             self._known.clear()
         self._known[request] = wanted
         return wanted
-
-
-def _selector(library: Library, noise: float, seed: int) -> RuleSelector:
-    return RuleSelector(library, noise=noise, seed=seed)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...digest import digest_of
 from ...disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
-from ..papers import Paper, Search
+from ..papers import Paper, Search, Shared
 from .engine import DatedBm25
 from .graph import KINDS, NONE, Citations, Columns, draw_citations, draw_columns
 from .names import Names, names_of
@@ -32,7 +32,7 @@ _SOURCES = (
 _TEXTS = ("titles", "abstracts", "headings")
 
 
-class World:
+class World(Shared):
     """Papers and the engine that searches them. Read-only; pickles as its parameters and seed.
 
     Args:
@@ -128,9 +128,6 @@ class World:
                     groups.setdefault((subtopic, method), []).append(row)
         return {cell: np.array(rows, dtype=np.int64) for cell, rows in groups.items()}
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> World:
-        return self
-
     def __reduce__(self) -> Any:
         return load_world, (self.parameters, self.seed)
 
@@ -168,7 +165,7 @@ def _part(kind: type[Any], stored: Mapping[str, np.ndarray], prefix: str) -> Any
     return kind(**{f.name: stored[prefix + f.name] for f in fields(kind)})
 
 
-class GeneratedLibrary:
+class GeneratedLibrary(Shared):
     """The papers of a generated world and their search engine; never waits.
 
     Attributes:
@@ -193,9 +190,6 @@ class GeneratedLibrary:
         world = self.world
         search, ids = world.engine.search, world.ids
         return [[ids[row] for row in search(text, k, day)] for text, k, day in requests]
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> GeneratedLibrary:
-        return self
 
     def __reduce__(self) -> Any:
         return generated_library, (self.world.parameters, self.world.seed)
