@@ -24,7 +24,6 @@ from .outline import OUTLINES
 from .parameters import WorldParameters
 from .texts import write_texts
 
-FORMAT = 1
 _SOURCES = (
     "parameters.py", "vocabulary.py", "names.py", "outline.py", "graph.py",
     "texts.py", "engine.py", "requests.py", "world.py",

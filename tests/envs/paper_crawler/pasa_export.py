@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from turngym.envs.errors import BadValueError
-from turngym.envs.paper_crawler.papers import Paper, title_key
-from turngym.envs.paper_crawler.world.files import write_requests
+from turngym.envs.paper_crawler.papers import Paper, Request, title_key
 from turngym.envs.paper_crawler.world.requests import GeneratedRequests
 from turngym.envs.paper_crawler.world.world import World
 from turngym.envs.tasks import SPLITS
@@ -49,6 +49,28 @@ def export_pasa(source: GeneratedRequests, folder: str | Path) -> Path:
     for split in SPLITS:
         write_requests(source, split, folder / QUERIES / f"{split}.jsonl")
     return folder
+
+
+def request_row(task_id: str, request: Request) -> dict[str, Any]:
+    """A request as a row of AutoScholarQuery, with all answers and the source beside it."""
+    return {
+        "qid": task_id,
+        "question": request.text,
+        "answer": list(request.titles),
+        "answer_arxiv_id": list(request.answers),
+        "source_meta": {"published_time": f"{request.date:08d}"},
+        "oracle_arxiv_id": list(request.oracle),
+        "source_paper": request.source,
+    }
+
+
+def write_requests(source: GeneratedRequests, split: str, path: Path) -> None:
+    """The requests of a split, one row a line."""
+    count = source.sizes()[split] or 0
+    tasks = (source.task(split, index) for index in range(count))
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for task in tasks:
+            file.write(json.dumps(request_row(task.id, task.payload), ensure_ascii=False) + "\n")
 
 
 def _member(world: World, paper: Paper) -> str:
