@@ -67,8 +67,8 @@ class CrawlPolicy:
         crawl, rules = view.crawl, view.rules
         paper = view.executor.library.find(crawl.here) if crawl.here else None
         args = self.queries(view) if paper is None else self.sections(view, paper)
-        left = [a for a in args if a not in crawl.said and "[" not in a]
-        left = left[: rules.cap(crawl.kind) - len(crawl.said)]
+        left = [a for a in args if a not in crawl.args_taken and "[" not in a]
+        left = left[: rules.cap(crawl.kind) - len(crawl.args_taken)]
         actions = [write_action(crawl.kind, arg) for arg in left]
         actions.append(STOPS[crawl.kind])
         return "".join(actions) if rules.granularity == "session" else actions[0]

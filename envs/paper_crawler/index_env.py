@@ -131,13 +131,13 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
         mask[STOP] = 1
         for number, arg in enumerate(args):
             choices[number] = choice_features(request, arg, search=not crawl.here)
-            mask[number + 1] = arg not in crawl.said
+            mask[number + 1] = arg not in crawl.args_taken
         score = crawl.queue[crawl.here].score if crawl.here else 0.0
         state = [
             float(bool(crawl.here)),
             score,
             max(crawl.depth, 0) / max(1, world.rules.layers),
-            len(crawl.said) / world.rules.cap(crawl.kind),
+            len(crawl.args_taken) / world.rules.cap(crawl.kind),
             len(args) / self.n_max,
         ]
         return {"choices": choices, "state": np.asarray(state, dtype=np.float32), "mask": mask}

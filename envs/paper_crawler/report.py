@@ -134,7 +134,7 @@ def crawl_info(
 def list_sections(crawl: Crawl, library: Library) -> list[str]:
     """Return the present paper's sections that were not opened in this session."""
     paper = library.find(crawl.here) if crawl.here else None
-    return [name for name in paper.sections if name not in crawl.said] if paper else []
+    return [name for name in paper.sections if name not in crawl.args_taken] if paper else []
 
 
 class FoundAccount(TypedDict):

@@ -196,7 +196,7 @@ class StepPlan(NamedTuple):
 def make_plan(rules: Rules, crawl: Crawl, action: str) -> StepPlan:
     """Return what ``action`` will do in the present session."""
     moves, stop = _read(rules, crawl.kind, action)
-    room = rules.cap(crawl.kind) - len(crawl.said)
+    room = rules.cap(crawl.kind) - len(crawl.args_taken)
     left = len(moves) if rules.max_actions is None else rules.max_actions - crawl.actions
     taken = tuple(moves[: min(room, left)])
     limit = rules.max_actions is not None and crawl.actions + len(taken) >= rules.max_actions

@@ -44,12 +44,12 @@ class Agenda:
 
     def open(self, crawl: Crawl, paper: str) -> None:
         """Make the session of ``paper`` the present one."""
-        crawl.here, crawl.said = paper, ()
+        crawl.here, crawl.args_taken = paper, ()
         crawl.numbers.setdefault(paper, len(crawl.numbers))
 
     def openable(self, crawl: Crawl) -> list[str]:
         """Papers whose sessions can be opened, in the schedule's order; an untouched one first."""
-        fresh = [crawl.here] if crawl.here and not crawl.said else []
+        fresh = [crawl.here] if crawl.here and not crawl.args_taken else []
         later = crawl.later
         if self._rules.schedule in ("layered", "best_first"):
             later = sorted(later, key=crawl.rank)
@@ -66,7 +66,7 @@ class Agenda:
         """
         if paper not in (known := self.openable(crawl)):
             raise UnknownNameError("session", paper, known, "PaperCrawler")
-        if crawl.here and not crawl.said:
+        if crawl.here and not crawl.args_taken:
             crawl.waiting.insert(0, crawl.here)
         (crawl.waiting if paper in crawl.waiting else crawl.later).remove(paper)
         self.open(crawl, paper)

@@ -51,7 +51,7 @@ class Crawl:
     Attributes:
         queue: Every paper that was found, in order.
         here: The paper whose session it is; empty in the search session.
-        said: Arguments of the actions in this session.
+        args_taken: Arguments of the actions in this session.
         layer: Depth of the papers that the schedule is at; -1 during the search.
         waiting: Papers whose sessions the schedule opens next, the next one first.
         later: Papers that wait for the next layer, in the order found.
@@ -66,7 +66,7 @@ class Crawl:
 
     queue: dict[str, Found] = field(default_factory=dict)
     here: str = ""
-    said: tuple[str, ...] = ()
+    args_taken: tuple[str, ...] = ()
     layer: int = -1
     waiting: list[str] = field(default_factory=list)
     later: list[str] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Crawl:
         return Crawl(
             self.queue.copy(),
             self.here,
-            self.said,
+            self.args_taken,
             self.layer,
             self.waiting.copy(),
             self.later.copy(),
@@ -120,7 +120,7 @@ class Crawl:
             self.queue[paper] = Found(score, depth, number)
             self.later.append(paper)
         if record.move.kind != "stop":
-            self.said += (record.move.arg,)
+            self.args_taken += (record.move.arg,)
             self.actions += 1
             self.useful += record.move.kind == "search" or bool(record.new)
 

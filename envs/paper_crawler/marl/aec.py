@@ -54,7 +54,7 @@ class PaperCrawlAEC(TwoAgentCrawl, AECEnv[str, dict[str, str], str]):
         self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
         self.agent_selection = CRAWLER
         self._skip_agent_selection = None
-        self._tell()
+        self._publish()
 
     def observe(self, agent: str) -> dict[str, str]:
         """What an agent sees now; the selector sees nothing while it is not asked.
@@ -85,13 +85,13 @@ class PaperCrawlAEC(TwoAgentCrawl, AECEnv[str, dict[str, str], str]):
             self._crawl.act(text)
         else:
             self._answer(text)
-        self._tell()
+        self._publish()
         self._accumulate_rewards()
         self.agent_selection = SELECTOR if self._crawl.asked else CRAWLER
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         terminated, truncated = self._ended()
-        self.rewards = self._paid()
+        self.rewards = self._collect_rewards()
         self.terminations = dict.fromkeys(AGENTS, terminated)
         self.truncations = dict.fromkeys(AGENTS, truncated)
-        self.infos = self._told()
+        self.infos = self._collect_infos()

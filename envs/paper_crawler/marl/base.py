@@ -137,8 +137,8 @@ class TwoAgentCrawl:
     def _answer(self, text: str) -> None:
         self._decided = self._crawl.answer(self._text(SELECTOR, text))
 
-    def _paid(self) -> dict[str, float]:
-        paid = self._crawl.paid()
+    def _collect_rewards(self) -> dict[str, float]:
+        paid = self._crawl.collect_rewards()
         self._earned += paid[SELECTOR]
         return paid
 
@@ -160,7 +160,7 @@ class TwoAgentCrawl:
         result = self._crawl.result
         return (False, False) if result is None else (result[2], result[3])
 
-    def _told(self) -> dict[str, dict[str, Any]]:
+    def _collect_infos(self) -> dict[str, dict[str, Any]]:
         """Both agents' infos."""
         result = self._crawl.result
         info: dict[str, Any] = {} if result is None else {**result[4]}

@@ -92,7 +92,7 @@ class PaperCrawlParallel(TwoAgentCrawl, ParallelEnv[str, dict[str, str], str]):
         if not idle and not self._crawl.over:
             self._crawl.act(actions[CRAWLER])
         terminated, truncated = (dict.fromkeys(AGENTS, ended) for ended in self._ended())
-        paid, shown, infos = self._paid(), self._shown(), self._infos()
+        paid, shown, infos = self._collect_rewards(), self._shown(), self._infos()
         if self._crawl.over:
             self.agents = []
         return shown, paid, terminated, truncated, infos
@@ -112,7 +112,7 @@ class PaperCrawlParallel(TwoAgentCrawl, ParallelEnv[str, dict[str, str], str]):
         return {CRAWLER: {"text": crawler}, SELECTOR: {"text": self._crawl.shown(SELECTOR)}}
 
     def _infos(self) -> Infos:
-        infos = self._told()
+        infos = self._collect_infos()
         infos[CRAWLER]["idle"] = self._idle
         infos[SELECTOR]["idle"] = not self._crawl.asked
         return infos

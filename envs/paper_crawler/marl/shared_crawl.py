@@ -179,8 +179,8 @@ class SharedCrawl:
             return self.game.episode.observation
         return question(self.game.prompts, self.asked, batch=self.batch)
 
-    def paid(self) -> dict[str, float]:
-        """What both agents got since this was last called."""
+    def collect_rewards(self) -> dict[str, float]:
+        """Return what both agents got since this was last called."""
         due, self.due = self.due, dict.fromkeys(AGENTS, 0.0)
         return due
 

@@ -88,7 +88,7 @@ class Measured(NamedTuple):
 
     @property
     def inside(self) -> bool | None:
-        """Whether the value lies in its band; None without one."""
+        """Whether the value lies in its range; None without one."""
         if self.low is None or self.high is None:
             return None
         return self.low <= self.value <= self.high
@@ -101,10 +101,10 @@ class Ordering(NamedTuple):
     holds: bool
 
 
-def bands(size: str, preset: str) -> dict[str, tuple[float, float]]:
-    """Bands of the values, a fifth wider on both sides than what was published for this world.
+def expected_ranges(size: str, preset: str) -> dict[str, tuple[float, float]]:
+    """Return the ranges of the values, a fifth wider on both sides than was published.
 
-    Only full worlds have bands.
+    Only full worlds have expected ranges.
     """
     if size != "full":
         return {}
@@ -114,14 +114,14 @@ def bands(size: str, preset: str) -> dict[str, tuple[float, float]]:
     }
 
 
-def compared(values: Mapping[str, float], size: str, preset: str = "default") -> list[Measured]:
-    """Each measured value with its band."""
-    known = bands(size, preset)
+def compare(values: Mapping[str, float], size: str, preset: str = "default") -> list[Measured]:
+    """Return each measured value with its expected range."""
+    known = expected_ranges(size, preset)
     return [Measured(name, v, *known.get(name, (None, None))) for name, v in values.items()]
 
 
-def orderings(values: Mapping[str, float]) -> list[Ordering]:
-    """Which rule earns more and which finds more, as in every world of the default kind."""
+def check_orderings(values: Mapping[str, float]) -> list[Ordering]:
+    """Check which rule earns more and which finds more, as in every world of the default kind."""
 
     def chain(metric: str, *rules: str) -> Ordering:
         numbers = [values[f"{rule}: {metric}"] for rule in rules]
