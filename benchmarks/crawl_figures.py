@@ -11,7 +11,7 @@ from rich.tree import Tree
 
 from ..algos.curve import COLOURS, GREY, INK
 from ..envs.errors import BadValueError
-from ..envs.paper_scores import SELECTED_ABOVE
+from ..envs.paper_crawler.scores import SELECTED_ABOVE
 from .crawl_trace import Deed, Seen, Trace
 
 ANSWER, SELECTED, OTHER = "#2b8a3e", "#1f6feb", "#c9ced6"

@@ -12,8 +12,8 @@ from rich.table import Table
 from ..algos.progress import Bar, Reporter, reporter
 from ..envs.errors import BadValueError, DataError
 from ..envs.index.build import build_index
+from ..envs.index.factory import open_indexes
 from ..envs.index.manifest import Manifest, read_manifest
-from ..envs.index.opening import open_indexes
 from ..envs.index.passages import Passages
 from .arguments import values
 from .index_options import IndexBuild, IndexCommand, IndexInfo, IndexSearch

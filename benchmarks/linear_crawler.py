@@ -17,9 +17,8 @@ import numpy.typing as npt
 from ..algos.credit import SessionCredit
 from ..algos.credit.gae import whitened
 from ..envs.errors import BadValueError
-from ..envs.paper_crawler.baselines import scripted_queries
+from ..envs.paper_crawler.crawl.grammar import MARKERS, STOPS
 from ..envs.paper_crawler.env import PaperCrawler
-from ..envs.paper_crawler.grammar import MARKERS, STOPS
 from ..envs.paper_crawler.index_env import choice_features
 
 Floats = npt.NDArray[np.float64]
@@ -106,7 +105,7 @@ class LinearCrawler:
         """Play an episode; the sessions of papers, in their order."""
         env.reset(seed=seed, options=dict(options))
         request = env.episode.task.payload
-        queries = scripted_queries(env, request)
+        queries = env.parts.names.queries(request)
         text = "".join(f"{MARKERS['search']} {query}\n" for query in queries)
         info = env.step(text + STOPS["search"])[4]
         decided = []

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from ..agents.engine_setup import EngineSettings
 from ..algos.learner_settings import LearnerSettings
 from ..algos.train_settings import TrainSettings
 from .adapter_options import McpCommand, OpenEnvCommand

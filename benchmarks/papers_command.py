@@ -13,9 +13,8 @@ from rich.table import Table
 from ..algos.progress import reporter
 from ..envs.errors import DataError
 from ..envs.paper_crawler.real.check import FoundPapers, FoundRows, PapersReport, check_papers
-from ..envs.paper_crawler.real.database import PaperDatabase
+from ..envs.paper_crawler.real.database import PaperDatabase, write_passages
 from ..envs.paper_crawler.real.layout import database_files
-from ..envs.paper_crawler.real.passages import write_passages
 from .index_command import Stages
 from .papers_crawls import curve, draw
 from .papers_imitation import imitation

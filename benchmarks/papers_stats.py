@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ..algos.progress import reporter
 from ..envs.errors import BadValueError
-from ..envs.paper_crawler.world.bands import Measured, compared, orderings
+from ..envs.paper_crawler.world.expected_ranges import Measured, check_orderings, compare
 from ..envs.paper_crawler.world.parameters import world_parameters
 from ..envs.paper_crawler.world.statistics import mean_statistics, world_statistics
 from ..envs.paper_crawler.world.world import load_world
@@ -37,10 +37,10 @@ def stats(action: PapersStats) -> None:
             bar.update(number / len(action.world_seed), f"seed {seed}")
             measured.append(world_statistics(load_world(parameters, seed), action.n))
     values = mean_statistics(measured)
-    rows = compared(values, action.size, action.preset)
+    rows = compare(values, action.size, action.preset)
     console = table_console()
     console.print(_table(rows))
-    for ordering in orderings(values) if action.preset == "default" else ():
+    for ordering in check_orderings(values) if action.preset == "default" else ():
         mark = "[green]holds[/]" if ordering.holds else "[red]does not hold[/]"
         console.print(f"{ordering.text}: {mark}", highlight=False)
     _verdict(console, rows)

@@ -12,12 +12,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..agents.loading import load_model, load_tokenizer, resolve_device
-from ..agents.selector.chart import draw_calibration
-from ..agents.selector.model import LanguageModelSelector
-from ..agents.selector.opening import open_selector
-from ..agents.selector.pairs import Pair, PairSettings, rows_of, selector_pairs
-from ..agents.selector.rows import SelectorRow, read_rows, write_rows
-from ..agents.selector.scores import SelectorScores, selector_scores
+from ..agents.selector.calibration import SelectorScores, draw_calibration, selector_scores
+from ..agents.selector.examples import (
+    Pair,
+    PairSettings,
+    SelectorRow,
+    read_rows,
+    rows_of,
+    selector_pairs,
+    write_rows,
+)
+from ..agents.selector.model import LanguageModelSelector, open_selector
 from ..agents.selector.settings import SelectorSettings, read_settings
 from ..algos.progress import reporter
 from ..algos.supervised.epochs import TrainingProgress
@@ -168,13 +173,13 @@ def _questions(
     world = PaperCrawler(**made)
     settings = PairSettings(
         n=n if options.n is None else options.n,
-        others=others if world.crawled.size else "met",
+        others=others if world.parts.size else "met",
         seed=options.seed,
     )
     pairs = selector_pairs(world, split, settings)
-    own = world.crawled.size is not None or "selector" in made
-    other = world.crawled.selector if own else None
-    return _Questions((), pairs, other, world.crawled.size == "micro")
+    own = world.parts.size is not None or "selector" in made
+    other = world.parts.selector if own else None
+    return _Questions((), pairs, other, world.parts.size == "micro")
 
 
 def _world_settings(options: PairOptions) -> dict[str, Any]:

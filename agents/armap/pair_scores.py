@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...envs.errors import BadValueError
-from ..selector.scores import Bin, selector_scores
+from ..selector.calibration import Bin, selector_scores
 from .records import Pair
 from .target import Scorer
 

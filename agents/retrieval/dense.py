@@ -62,7 +62,7 @@ class DenseIndex(DiskIndex):
                 "the old one back, or build the index again."
             )
 
-    def _searched(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+    def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         found: list[list[Hit]] = [[] for _ in queries]
         asked = [i for i, query in enumerate(queries) if query.strip()]
         if not asked:

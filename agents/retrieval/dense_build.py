@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...envs.errors import BadValueError, DataError, MissingExtraError, UnknownNameError
-from ...envs.index.build import Plan
+from ...envs.index.build import BuildPlan
 from ...envs.index.files import save_json
 from ...envs.index.passages import OFFSETS
 from ...envs.rows import json_row, row_contents
@@ -77,7 +77,7 @@ def make_encoder(settings: Mapping[str, Any]) -> Encoder:
     return Encoder(settings["encoder"], **{k: settings[k] for k in _COMMON if k != "encoder"})
 
 
-def build_dense(plan: Plan, count: int) -> None:
+def build_dense(plan: BuildPlan, count: int) -> None:
     """Embed all passages and index the vectors in ``plan.out``.
 
     Raises:
@@ -104,7 +104,7 @@ def build_dense(plan: Plan, count: int) -> None:
     plan.progress("indexing", count, count)
 
 
-def _embed(plan: Plan, count: int) -> np.memmap:
+def _embed(plan: BuildPlan, count: int) -> np.memmap:
     """All vectors ``[count, dim]`` in float16; goes on after those that are there."""
     encoder = make_encoder(plan.settings)
     path, state = plan.out / "parts" / EMBEDDINGS, plan.out / "parts" / "embedded.json"
@@ -146,7 +146,7 @@ def _float_blocks(vectors: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield start, np.asarray(vectors[start : start + _ADD], dtype=np.float32)
 
 
-def _hnsw(vectors: np.ndarray, plan: Plan) -> Any:
+def _hnsw(vectors: np.ndarray, plan: BuildPlan) -> Any:
     import faiss
 
     index = faiss.IndexHNSWFlat(
@@ -156,7 +156,7 @@ def _hnsw(vectors: np.ndarray, plan: Plan) -> Any:
     return index
 
 
-def _ivfpq(vectors: np.ndarray, plan: Plan) -> Any:
+def _ivfpq(vectors: np.ndarray, plan: BuildPlan) -> Any:
     import faiss
 
     count, dim = vectors.shape

@@ -1,4 +1,4 @@
-"""A language model as the selector of a crawl."""
+"""A language model as the selector of a crawl, and opening one from its folder."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import hashlib
 import inspect
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from ...envs.digest import digest_of
 from ...envs.errors import BadValueError, EnvFault
-from ...envs.paper_crawler.papers import Judged
+from ...envs.paper_crawler.papers import Judged, Shared
 from ...envs.paper_crawler.prompts import PROMPTS
-from ..loading import check_match, context_limit
+from ..loading import check_match, context_limit, load_model, load_tokenizer
 from ..render import make_renderer
 from .decision import decision_of
-from .settings import TAIL, SelectorSettings
+from .settings import TAIL, SelectorSettings, read_settings
 
 REMEMBERED = 1_000_000
 """Scores that a selector remembers; the oldest are forgotten first."""
 
 
-class LanguageModelSelector:
+class LanguageModelSelector(Shared):
     """Judges a paper by the probability that the model's next token is True.
 
     One forward pass per paper; rows of similar length go through the model together. Every
@@ -62,9 +64,6 @@ class LanguageModelSelector:
         self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._batch = batch
         self._known: dict[bytes, float] = {}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModelSelector:
-        return self
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
@@ -179,3 +178,54 @@ def _fingerprint(model: Any, tokenizer: Any) -> str:
         state.update(flat.numpy().data)
     words = sorted(tokenizer.get_vocab().items())
     return digest_of((type(model).__name__, state.hexdigest(), words))
+
+
+def open_selector(
+    folder: str | Path,
+    settings: SelectorSettings | None = None,
+    *,
+    batch: int = 32,
+    device: str = "auto",
+    dtype: str = "auto",
+) -> LanguageModelSelector:
+    """The selector of a folder.
+
+    Environments of one process that open the same folder share one model and its scores.
+
+    Args:
+        folder: Made by training, or any causal language model (a hub name too).
+        settings: How it is asked; those of the folder when left out.
+        batch: Most papers per forward pass.
+        device: ``"auto"`` takes the first CUDA device where there is one.
+        dtype: Of the weights; ``"auto"`` is bfloat16 where the device computes in it.
+
+    Raises:
+        BadValueError: No model, or one whose tokenizer does not know the verdicts.
+        DataError: The folder's settings cannot be read.
+        MissingExtraError: torch or transformers is not installed.
+    """
+    path = Path(folder).expanduser()
+    where = str(path.resolve()) if path.is_dir() else str(folder)
+    wanted = settings or read_settings(Path(where))
+    return _opened(where, wanted, _stamp(Path(where)), batch, (device, dtype))
+
+
+def _stamp(folder: Path) -> tuple[Any, ...]:
+    """Changes when a file of the folder does."""
+    if not folder.is_dir():
+        return ()
+    files = sorted(folder.iterdir())
+    return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files)
+
+
+@lru_cache(maxsize=4)
+def _opened(
+    where: str,
+    settings: SelectorSettings,
+    stamp: tuple[Any, ...],  # noqa: ARG001 - part of the key
+    batch: int,
+    place: tuple[str, str],
+) -> LanguageModelSelector:
+    model = load_model(where, device=place[0], dtype=place[1])
+    tokenizer = load_tokenizer(where, pad="eos")
+    return LanguageModelSelector(model, tokenizer, settings, batch)

@@ -16,8 +16,8 @@ from ...agents.demonstrations import Demonstration
 from ...agents.imitation import ImitationTrainer
 from ...agents.loading import check_match, context_limit
 from ...agents.selector.decision import Decision, decision_of
+from ...agents.selector.examples import SelectorRow
 from ...agents.selector.model import Questions
-from ...agents.selector.rows import SelectorRow
 from ...agents.selector.settings import SelectorSettings, write_manifest
 from ...agents.tokenizer_training import train_tokenizer
 from ...envs.errors import BadValueError
@@ -140,7 +140,7 @@ def save_selector(
     settings: tuple[SelectorSettings, TrainingSettings],
     report: dict[str, float],
 ) -> None:
-    """Write a folder for :func:`~turngym.agents.selector.opening.open_selector`."""
+    """Write a folder for :func:`~turngym.agents.selector.model.open_selector`."""
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(path)

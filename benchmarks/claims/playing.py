@@ -67,7 +67,7 @@ def start_folder(experiment: Playing | Planning) -> str:
     return start_model(column)[0]
 
 
-def player_of(experiment: Playing) -> Player:
+def player_of(experiment: Playing) -> EpisodeRunner:
     """The model in its world."""
     prepare(small=True)
     folder = start_folder(experiment)

@@ -4,8 +4,8 @@
 install alone; dense kinds live in :mod:`turngym.agents.retrieval` and are found by name.
 """
 
+from .factory import open_index, open_indexes
 from .hybrid import Hybrid
 from .manifest import Manifest, read_manifest
-from .opening import open_index, open_indexes
 
 __all__ = ["Hybrid", "Manifest", "open_index", "open_indexes", "read_manifest"]

@@ -24,7 +24,7 @@ _DENSE_SHARE = 8
 _LONG = 256
 
 
-def _bar(scores: np.ndarray, k: int) -> float:
+def _kth_highest(scores: np.ndarray, k: int) -> float:
     """What at least ``k`` of the scores reach: the k-th highest, or a little less for long arrays.
 
     The best of many equal stretches are so many different scores, found in one cheap pass.
@@ -40,7 +40,7 @@ class _Term(NamedTuple):
     start: int
     end: int
     times: int
-    most: float
+    max_score: float
 
 
 class Bm25Index(DiskIndex):
@@ -63,7 +63,7 @@ class Bm25Index(DiskIndex):
         self._scores = mapped(folder / "scores.npy")
         self._most = mapped(folder / "most.npy")
 
-    def _searched(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+    def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         found: dict[str, list[Hit]] = {}
         for query in queries:
             if query not in found:
@@ -77,12 +77,12 @@ class Bm25Index(DiskIndex):
         terms = self._terms(query)
         if not terms:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
-        docs = self._candidates(sorted(terms, key=lambda t: -t.most), k)
+        docs = self._candidates(sorted(terms, key=lambda t: -t.max_score), k)
         scores = np.zeros(len(docs), dtype=np.float32)
         for term in terms:
-            scores += self._of(term, docs)
+            scores += self._scores_of(term, docs)
         if len(docs) > k:
-            keep = scores >= _bar(scores, k)
+            keep = scores >= _kth_highest(scores, k)
             docs, scores = docs[keep], scores[keep]
         order = np.lexsort((docs, -scores))[:k]
         return docs[order].astype(np.int64), scores[order]
@@ -101,18 +101,18 @@ class Bm25Index(DiskIndex):
 
     def _candidates(self, terms: Sequence[_Term], k: int) -> np.ndarray:
         """Passages among which the best ``k`` are, ascending; ``terms`` by what they can give."""
-        left, had = sum(term.most for term in terms), 0.0
+        left, had = sum(term.max_score for term in terms), 0.0
         docs, scores = np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.float32)
         closed = False
         for term in terms:
-            left, had = left - term.most, had + term.most
+            left, had = left - term.max_score, had + term.max_score
             if closed:
-                scores = scores + self._of(term, docs)
+                scores = scores + self._scores_of(term, docs)
             else:
-                docs, scores = self._joined(docs, scores, term)
+                docs, scores = self._join(docs, scores, term)
             if len(docs) <= k or had <= left:
                 continue
-            bar = _bar(scores, k)
+            bar = _kth_highest(scores, k)
             slack = _SLACK * (bar + left)
             # a passage that none of these words led to has nothing but what is left
             closed = closed or left + slack < bar
@@ -121,7 +121,7 @@ class Bm25Index(DiskIndex):
                 docs, scores = docs[keep], scores[keep]
         return docs
 
-    def _joined(
+    def _join(
         self, docs: np.ndarray, scores: np.ndarray, term: _Term
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add a word's passages to the candidates, and its scores to theirs."""
@@ -141,7 +141,7 @@ class Bm25Index(DiskIndex):
         first = np.flatnonzero(np.concatenate([[True], both[1:] != both[:-1]]))
         return both[first], np.add.reduceat(given, first)
 
-    def _of(self, term: _Term, docs: np.ndarray) -> np.ndarray:
+    def _scores_of(self, term: _Term, docs: np.ndarray) -> np.ndarray:
         """What a word gives to each of the passages ``docs``."""
         listed = self._docs[term.start : term.end]
         at = listed.searchsorted(docs)

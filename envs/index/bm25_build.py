@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..disk_cache import pack_strings, unpack_strings
-from ..errors import DataError
+from ..errors import BadValueError, DataError
 from ..retrieval import words
+from .build import BuildPlan
 from .files import mapped, save_array
-from .progress import Progress
 
 K1, B = 1.5, 0.75
 _CHUNK = 1 << 24  # postings that the merge looks at together
@@ -71,24 +72,35 @@ class PostingBlocks:
         }
 
 
-def merge_postings(parts: Sequence[Path], folder: Path, progress: Progress) -> None:
-    """Score all postings and lay them out by term in ``folder``.
+def check_bm25_settings(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the index; nothing can be set.
 
-    Args:
-        parts: Files of the blocks, in order.
-        folder: Receives ``starts`` [terms + 1], ``docs`` and ``scores`` [postings], ``most``
-            [terms] (the highest score of each) and the word table.
-        progress: Told how many blocks are done.
+    Raises:
+        BadValueError: A setting was given.
+    """
+    if given:
+        raise BadValueError(
+            f"build_index: {kind} has no setting {next(iter(given))!r}; it has none at all."
+        )
+    return {"k1": K1, "b": B}
+
+
+def build_bm25(plan: BuildPlan, passages: int) -> None:
+    """Score all postings and lay them out by term.
+
+    The folder receives ``starts`` [terms + 1], ``docs`` and ``scores`` [postings], ``most`` [terms]
+    (the highest score of each) and the word table.
 
     Raises:
         DataError: No passage holds a word.
     """
-    vocabulary, frequency, total_words, passages = _survey(parts)
+    parts, folder, progress = plan.list_parts(), plan.out, plan.progress
+    vocabulary, frequency, total_words = _survey(parts)
     if not vocabulary:
         raise DataError(f"{folder}: no passage of the corpus holds a word.")
     idf = np.log1p((passages - frequency + 0.5) / (frequency + 0.5))
     starts = np.concatenate([[0], frequency.cumsum()]).astype(np.int64)
-    docs, scores = _room(folder / "docs.npy", starts[-1], np.uint32), _room(
+    docs, scores = _allocate(folder / "docs.npy", starts[-1], np.uint32), _allocate(
         folder / "scores.npy", starts[-1], np.float32
     )  # fmt: skip
     filled, first = starts[:-1].copy(), 0
@@ -104,7 +116,7 @@ def merge_postings(parts: Sequence[Path], folder: Path, progress: Progress) -> N
         scores[at] = np.repeat(idf[terms], counts) * (tfs / (tfs + norm))
         filled[terms] += counts
         first += len(lengths)
-    most = _most(scores, starts)
+    most = _highest_scores(scores, starts)
     del docs, scores
     for name in ("docs", "scores"):
         os.replace(folder / f"{name}.npy.part", folder / f"{name}.npy")
@@ -114,11 +126,11 @@ def merge_postings(parts: Sequence[Path], folder: Path, progress: Progress) -> N
     progress("merging", len(parts), len(parts))
 
 
-def _survey(parts: Iterable[Path]) -> tuple[list[str], np.ndarray, int, int]:
-    """Vocabulary, passages per term, words and passages in all."""
+def _survey(parts: Iterable[Path]) -> tuple[list[str], np.ndarray, int]:
+    """Return the vocabulary, passages per term, and words in all."""
     vocabulary: list[str] = []
     frequency = np.zeros(1 << 16, dtype=np.int64)
-    total_words = passages = 0
+    total_words = 0
     for path in parts:
         with np.load(path) as part:
             vocabulary += unpack_strings(part["words.bytes"], part["words.ends"])
@@ -128,11 +140,10 @@ def _survey(parts: Iterable[Path]) -> tuple[list[str], np.ndarray, int, int]:
                 frequency = grown
             frequency[part["terms"]] += part["counts"]
             total_words += int(part["lengths"].sum(dtype=np.int64))
-            passages += len(part["lengths"])
-    return vocabulary, frequency[: len(vocabulary)], total_words, passages
+    return vocabulary, frequency[: len(vocabulary)], total_words
 
 
-def _room(path: Path, size: int, dtype: type) -> np.ndarray:
+def _allocate(path: Path, size: int, dtype: type) -> np.ndarray:
     """A writable ``.npy`` on the disk whose blocks exist: a full disk is an error, not a crash."""
     scratch = path.with_name(f"{path.name}.part")
     array = np.lib.format.open_memmap(scratch, mode="w+", dtype=dtype, shape=(int(size),))
@@ -141,7 +152,7 @@ def _room(path: Path, size: int, dtype: type) -> np.ndarray:
     return array
 
 
-def _most(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def _highest_scores(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Highest score of each term ``[terms]``."""
     most = np.zeros(len(starts) - 1, dtype=np.float32)
     term = 0

@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,30 +13,23 @@ import numpy as np
 
 from ..errors import BadValueError, DataError, UnknownNameError
 from ..rows import json_row, row_contents, row_id, without_mark
-from .bm25_build import K1, B, PostingBlocks, merge_postings
 from .files import disk_errors, save_array, save_arrays, save_json
+from .kinds import INDEX_KINDS, load_entry
 from .manifest import FILE, FORMAT, Manifest, corpus_digest, read_manifest
 from .passages import ID_HASHES, ID_ORDER, OFFSETS, id_hash
 from .progress import Progress, silent
 
-BUILDERS: dict[str, str | None] = {
-    "bm25": None,
-    "flat": "turngym.agents.retrieval.dense_build:build_dense",
-    "hnsw": "turngym.agents.retrieval.dense_build:build_dense",
-    "ivfpq": "turngym.agents.retrieval.dense_build:build_dense",
-}
-"""Kinds; those with an entry point are finished by a function outside of this folder."""
 BLOCK = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BuildPlan:
     """One build.
 
     Attributes:
         corpus: The passage file.
         out: Folder of the index.
-        kind: One of :data:`BUILDERS`.
+        kind: One of :data:`~turngym.envs.index.kinds.INDEX_KINDS`.
         settings: What the kind is built with.
         progress: Told how far it is.
     """
@@ -47,6 +39,10 @@ class Plan:
     kind: str
     settings: Mapping[str, Any]
     progress: Progress
+
+    def list_parts(self) -> list[Path]:
+        """Return the files of the finished blocks, in order."""
+        return sorted((self.out / "parts").glob("*.npz"), key=lambda path: int(path.stem))
 
 
 def build_index(  # noqa: PLR0913 - what the command line takes
@@ -84,23 +80,14 @@ def build_index(  # noqa: PLR0913 - what the command line takes
         MissingExtraError: A dense kind without its packages.
     """
     corpus, out = Path(corpus).resolve(), Path(out)
-    if kind not in BUILDERS:
-        raise UnknownNameError("kind", kind, BUILDERS, "build_index")
+    if kind not in INDEX_KINDS:
+        raise UnknownNameError("kind", kind, INDEX_KINDS, "build_index")
     if block < 1:
         raise BadValueError(f"build_index: block is {block}; expected at least 1.")
-    given = dict(settings or {})
-    finish = None
-    if (entry := BUILDERS[kind]) is not None:
-        module, _, name = entry.partition(":")
-        finish = getattr(import_module(module), name)
-        given = import_module(module).checked_settings(kind, given)
-    elif given:
-        raise BadValueError(
-            f"build_index: {kind} has no setting {next(iter(given))!r}; it has none at all."
-        )
-    else:
-        given = {"k1": K1, "b": B}
-    plan = Plan(corpus, out, kind, given, progress)
+    entries = INDEX_KINDS[kind]
+    build = load_entry(entries.build)
+    checked = load_entry(entries.check)(kind, dict(settings or {}))
+    plan = BuildPlan(corpus, out, kind, checked, progress)
     key = _key(plan, block)
     if overwrite and (out / FILE).exists() | (out / "build.json").exists():
         shutil.rmtree(out)
@@ -110,10 +97,7 @@ def build_index(  # noqa: PLR0913 - what the command line takes
         _open(out, key)
         parts = _scan(plan, block)
         count = _collect(plan, parts)
-        if finish is None:
-            merge_postings(parts, out, progress)
-        else:
-            finish(plan, count)
+        build(plan, count)
         made = Manifest(
             format=FORMAT,
             kind=kind,
@@ -121,7 +105,7 @@ def build_index(  # noqa: PLR0913 - what the command line takes
             corpus=str(corpus),
             corpus_bytes=key["corpus_bytes"],
             corpus_digest=key["corpus_digest"],
-            settings=given,
+            settings=checked,
         )
         made.save(out)
         shutil.rmtree(out / "parts", ignore_errors=True)
@@ -129,7 +113,7 @@ def build_index(  # noqa: PLR0913 - what the command line takes
     return made
 
 
-def _key(plan: Plan, block: int) -> dict[str, Any]:
+def _key(plan: BuildPlan, block: int) -> dict[str, Any]:
     digest = corpus_digest(plan.corpus)
     if plan.corpus.suffix in (".gz", ".bz2", ".xz", ".zst"):
         raise DataError(
@@ -146,7 +130,7 @@ def _key(plan: Plan, block: int) -> dict[str, Any]:
     }
 
 
-def _finished(plan: Plan) -> Manifest | None:
+def _finished(plan: BuildPlan) -> Manifest | None:
     """The index that is there already, if it is this one."""
     if not (plan.out / FILE).exists():
         return None
@@ -185,14 +169,15 @@ def _open(out: Path, key: Mapping[str, Any]) -> None:
     save_json(path, key)
 
 
-def _scan(plan: Plan, block: int) -> list[Path]:
+def _scan(plan: BuildPlan, block: int) -> list[Path]:
     """One pass over the corpus; every block becomes a file. Finished blocks are not read again."""
-    postings = PostingBlocks() if plan.kind == "bm25" else None
+    entry = INDEX_KINDS[plan.kind].blocks
+    postings = load_entry(entry)() if entry else None
     parts: list[Path] = []
     place, line = 0, 0
     size = plan.corpus.stat().st_size
     folder = plan.out / "parts"
-    while (path := folder / f"{len(parts):05d}.npz").exists():
+    for path in plan.list_parts():
         with np.load(path) as part:
             place, line = int(part["end"]), int(part["line"])
             if postings is not None:
@@ -248,7 +233,7 @@ def _blocks(corpus: Path, place: int, line: int, block: int) -> Iterator[_Rows]:
         yield rows
 
 
-def _collect(plan: Plan, parts: list[Path]) -> int:
+def _collect(plan: BuildPlan, parts: list[Path]) -> int:
     """Write where the passages lie and what they are called; how many there are."""
     if not parts:
         raise DataError(

@@ -1,4 +1,4 @@
-"""What every index on the disk has, however it searches."""
+"""The base of every index on the disk, however it searches."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from ..errors import BadValueError
 from ..retrieval import Hit
+from .factory import open_index
 from .manifest import Manifest
 from .passages import Passages
 
@@ -38,8 +39,6 @@ class DiskIndex(ABC):
         return self
 
     def __reduce__(self) -> Any:
-        from .opening import open_index
-
         return open_index, (str(self.folder.resolve()), self._corpus)
 
     @property
@@ -59,8 +58,8 @@ class DiskIndex(ABC):
         """
         if k < 1:
             raise BadValueError(f"{type(self).__name__}.search: k is {k}; expected at least 1.")
-        return self._searched(queries, k)
+        return self._search(queries, k)
 
     @abstractmethod
-    def _searched(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+    def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """:meth:`search`, with a ``k`` of at least 1."""

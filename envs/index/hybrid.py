@@ -75,9 +75,9 @@ class Hybrid:
             raise BadValueError(f"Hybrid.search: k is {k}; expected at least 1.")
         deep = max(k, self.depth)
         found = [retriever.search(queries, deep) for retriever in self.retrievers]
-        return [self._fused([lists[i] for lists in found], k) for i in range(len(queries))]
+        return [self._fuse([lists[i] for lists in found], k) for i in range(len(queries))]
 
-    def _fused(self, lists: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
+    def _fuse(self, lists: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
         scores: dict[str, float] = {}
         hits: dict[str, Hit] = {}
         for listed in lists:

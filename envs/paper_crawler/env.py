@@ -6,25 +6,24 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..api import TextEnv
-from ..episode import Call, Episode, Opening, Outcome, Policy, SessionSwitch, Verdict
+from ..api import Policy, TextEnv
+from ..episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
 from ..randomness import EpisodeRandom
 from ..tasks import Task
-from .baselines import BASELINES
-from .crawl import Agenda, Crawl, Record
-from .desk import Desk
-from .grammar import ALL_STOPS, MARKERS, STOPS, Move
-from .measures import crawl_measures
+from .baselines import BASELINES, CrawlView
+from .build import build_parts, choose_prompt
+from .crawl.actions import ActionExecutor, make_plan
+from .crawl.agenda import Agenda
+from .crawl.grammar import ALL_STOPS, STOPS, Move, write_action
+from .crawl.rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
+from .crawl.state import Crawl, Record
 from .papers import Request, Selector
-from .plan import make_plan
 from .prompts import PROMPTS, Outlines
-from .report import CrawlInfo, crawl_account, crawl_info
-from .rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
-from .setup import Crawled, chosen_prompt, make_crawled
+from .report import CrawlInfo, crawl_account, crawl_info, crawl_metrics, list_sections
 
 DONE = "DONE"
 """The observation after the end."""
-MANY = 1_000_000
+UNBOUNDED = 1_000_000
 
 
 class PaperCrawler(TextEnv[Crawl, Request]):
@@ -109,7 +108,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     sessions = True
     open_ended = True
 
-    def __init__(  # noqa: PLR0913 - the knobs are what gym.make takes
+    def __init__(  # noqa: PLR0913 - the settings are what gym.make takes
         self,
         *,
         size: str | None = None,
@@ -164,7 +163,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
             feedback=feedback,
             over_cap=over_cap,
         )
-        self.crawled: Crawled = make_crawled(
+        self.parts = build_parts(
             made={"size": size, "preset": preset, "world_seed": world_seed, "answers": answers},
             real={
                 "data": data,
@@ -178,28 +177,28 @@ class PaperCrawler(TextEnv[Crawl, Request]):
             noise=selector_noise,
             label=label,
         )
-        self.prompt = chosen_prompt(prompt, self.crawled.size)
+        self.prompt = choose_prompt(prompt, self.parts.size)
         self.prompts = PROMPTS[self.prompt]
-        self.library = self.crawled.library
+        self.library = self.parts.library
         self.outlines = Outlines(self.prompts.outline, self.library.find)
-        self.desk = Desk(self.rules, self.library, self.crawled.selector)
+        self.executor = ActionExecutor(self.rules, self.library, self.parts.selector)
         self.agenda = Agenda(self.rules, self.library.find)
         turns, low, high = _bounds(self.rules)
         super().__init__(
-            source=self.crawled.source,
+            source=self.parts.source,
             max_turns=turns,
             reward_range=(low, high),
             render_mode=render_mode,
         )
         self.instructions = self.prompts.instructions
         self.stop = ALL_STOPS if granularity == "session" else ("\n", *ALL_STOPS)
-        self.blocking = self.library.blocking or self.crawled.selector.blocking
+        self.blocking = self.library.blocking or self.parts.selector.blocking
 
     # ------------------------------------------------------------------ the game
 
     def begin(self, task: Task[Request], random: EpisodeRandom) -> tuple[Crawl, str]:  # noqa: ARG002
         """The search session."""
-        return Crawl(), self.search_prompt(task.payload)
+        return Crawl(), self.session_prompt(task.payload, "")
 
     def play(self, episode: Episode[Crawl], action: str) -> Generator[Call, Any, Outcome]:
         """Carry out the actions of the text, and open the next session where this one ends."""
@@ -208,12 +207,12 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         crawl.ended, crawl.acting = "", crawl.here
         records: list[Record] = []
         for move in plan.moves:
-            records.append((yield from self.desk.take(crawl, request, move)))
+            records.append((yield from self.executor.execute(crawl, request, move)))
         records += [self._charged(crawl, move) for move in plan.beyond]
         if plan.stop is not None:
-            records.append((yield from self.desk.take(crawl, request, plan.stop)))
+            records.append((yield from self.executor.execute(crawl, request, plan.stop)))
         crawl.last, crawl.ended = tuple(records), plan.ended
-        return self._after(episode, crawl.actions >= (self.rules.max_actions or MANY))
+        return self._after(episode, crawl.actions >= (self.rules.max_actions or UNBOUNDED))
 
     def _charged(self, crawl: Crawl, move: Move) -> Record:
         cost = self.rules.cost(move.kind, crawl.kind)
@@ -259,16 +258,26 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     def _open(self, episode: Episode[Crawl], paper: str) -> tuple[str, SessionSwitch]:
         crawl = episode.state
         self.agenda.open(crawl, paper)
-        text = self.expand_prompt(episode.task.payload, paper)
+        text = self.session_prompt(episode.task.payload, paper)
         return text, SessionSwitch(crawl.number, crawl.parent(paper))
 
-    def search_prompt(self, request: Request) -> str:
-        """With what an episode begins."""
-        return self.prompts.search(request, self.rules.max_search)
-
-    def expand_prompt(self, request: Request, paper_id: str) -> str:
-        """With what the session of a paper begins."""
+    def session_prompt(self, request: Request, paper_id: str) -> str:
+        """Return what the session of a paper begins with; without a paper, the search session."""
+        if not paper_id:
+            return self.prompts.search(request, self.rules.max_search)
         return self.prompts.expand(request, self.outlines[paper_id])
+
+    def view(self) -> CrawlView:
+        """Return what scripted crawlers see."""
+        episode, parts = self.episode, self.parts
+        return CrawlView(
+            episode.state,
+            episode.task.payload,
+            episode.task.id,
+            self.rules,
+            self.executor,
+            parts.names,
+        )
 
     def fork_state(self, state: Crawl) -> Crawl:
         """A copy of the queue and the schedule; papers are shared."""
@@ -300,7 +309,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     def _openings(self, papers: Any) -> list[Opening]:
         crawl, request = self.episode.state, self.episode.task.payload
         return [
-            Opening(p, self.expand_prompt(request, p), found.score, found.depth + 1)
+            Opening(p, self.session_prompt(request, p), found.score, found.depth + 1)
             for p in papers
             if (found := crawl.queue[p])
         ]
@@ -308,29 +317,35 @@ class PaperCrawler(TextEnv[Crawl, Request]):
     # ------------------------------------------------------------------ what is told
 
     def details(self, episode: Episode[Crawl]) -> Mapping[str, CrawlInfo]:
-        """``crawl``: what the last step did, see :class:`CrawlInfo`."""
-        return {"crawl": crawl_info(self, episode)}
+        """Return ``crawl``: what the last step did, see :class:`CrawlInfo`."""
+        info = crawl_info(
+            episode.state,
+            episode.task.payload,
+            self.library,
+            self.agenda,
+            prompt=self.session_prompt,
+            running=episode.status == "running",
+        )
+        return {"crawl": info}
 
     def debug_info(self, episode: Episode[Crawl]) -> Mapping[str, Any]:
-        """``crawl``: papers and scores by title, see :class:`CrawlAccount`."""
-        return {"crawl": crawl_account(self, episode)}
+        """Return ``crawl``: papers and scores by title, see :class:`CrawlAccount`."""
+        return {"crawl": crawl_account(episode.state, episode.task.payload, self.library)}
 
     def metrics(self, episode: Episode[Crawl]) -> Mapping[str, float]:
-        """PaSa's measures, see :func:`~turngym.envs.paper_crawler.measures.crawl_measures`."""
-        return crawl_measures(episode.state, episode.task.payload, self.library.find)
+        """Return PaSa's metrics, see :func:`~turngym.envs.paper_crawler.report.crawl_metrics`."""
+        return crawl_metrics(episode.state, episode.task.payload, self.library.find)
 
     def hidden_answers(self, episode: Episode[Crawl]) -> Sequence[str]:
         """Titles of the answers; none for real requests, some of which name one."""
-        if self.crawled.size is None:
+        if self.parts.size is None:
             return ()
         found = (self.library.find(answer) for answer in episode.task.payload.answers)
         return [paper.title for paper in found if paper]
 
     def valid_args(self) -> list[str]:
         """Names of the present paper's sections that were not opened in this session."""
-        crawl = self.episode.state
-        paper = self.library.find(crawl.here) if crawl.here else None
-        return [name for name in paper.sections if name not in crawl.said] if paper else []
+        return list_sections(self.episode.state, self.library)
 
     def legal_actions(self) -> list[str]:
         """The request itself as a query, or the paper's sections; and to stop."""
@@ -338,7 +353,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         args = self.valid_args() if crawl.here else [self.episode.task.payload.text]
         whole = self.rules.granularity == "session"
         end = STOPS[crawl.kind] if whole else ""
-        actions = [f"{MARKERS[crawl.kind]} {arg}\n{end}" for arg in args if "[" not in arg]
+        actions = [write_action(crawl.kind, arg) + end for arg in args if "[" not in arg]
         return [*actions, STOPS[crawl.kind]]
 
     def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
@@ -348,14 +363,14 @@ class PaperCrawler(TextEnv[Crawl, Request]):
 
 def _bounds(rules: Rules) -> tuple[int, float, float]:
     """Most turns of an episode, and bounds of its return."""
-    sessions = rules.most_sessions
+    sessions = rules.max_sessions
     if sessions is None:
-        turns = actions = MANY
+        turns = actions = UNBOUNDED
     else:
         actions = rules.max_search + (sessions - 1) * rules.max_expand
         turns = sessions if rules.granularity == "session" else actions
     if rules.max_actions is not None:
         actions = min(actions, rules.max_actions)
     dearest = max(rules.cost_search, rules.cost_expand, rules.invalid_cost or 0.0)
-    low = -dearest * actions - rules.cost_stop * (sessions or MANY)
-    return turns, low, rules.alpha * MANY
+    low = -dearest * actions - rules.cost_stop * (sessions or UNBOUNDED)
+    return turns, low, rules.alpha * UNBOUNDED

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from ..errors import BadValueError
-from .baselines import scripted_queries
+from .crawl.grammar import MARKERS, STOPS
+from .crawl.rules import check_number
 from .env import PaperCrawler
-from .grammar import MARKERS, STOPS
 
 STOP = 0
 CHOICE_FEATURES = ("search", "match", "chapter 1", "chapter 2", "chapter 3", "chapter 4", "other")
@@ -59,8 +59,7 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
     metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - gymnasium's own form
 
     def __init__(self, *, n_max: int = 16, **settings: Any) -> None:
-        if isinstance(n_max, bool) or not isinstance(n_max, int) or n_max < 1:
-            raise BadValueError(f"PaperCrawlerIndex: n_max is {n_max!r}; expected 1 or more.")
+        check_number("PaperCrawlerIndex", "n_max", n_max, 1, whole=True)
         if "granularity" in settings:
             raise BadValueError(
                 "PaperCrawlerIndex: granularity was given; its actions are single ones, leave it "
@@ -119,7 +118,7 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
         if world.episode.status != "running":
             return []
         if not crawl.here:
-            return scripted_queries(world, world.episode.task.payload)[: self.n_max]
+            return world.parts.names.queries(world.episode.task.payload)[: self.n_max]
         paper = world.library.find(crawl.here)
         return list(paper.sections)[: self.n_max] if paper else []
 
@@ -132,13 +131,13 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
         mask[STOP] = 1
         for number, arg in enumerate(args):
             choices[number] = choice_features(request, arg, search=not crawl.here)
-            mask[number + 1] = arg not in crawl.said
+            mask[number + 1] = arg not in crawl.args_taken
         score = crawl.queue[crawl.here].score if crawl.here else 0.0
         state = [
             float(bool(crawl.here)),
             score,
             max(crawl.depth, 0) / max(1, world.rules.layers),
-            len(crawl.said) / world.rules.cap(crawl.kind),
+            len(crawl.args_taken) / world.rules.cap(crawl.kind),
             len(args) / self.n_max,
         ]
         return {"choices": choices, "state": np.asarray(state, dtype=np.float32), "mask": mask}

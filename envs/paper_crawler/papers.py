@@ -1,10 +1,10 @@
-"""What a crawl is about: papers, requests, and who searches and judges."""
+"""Papers and requests, the protocols of who searches and who judges, and how titles compare."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,13 @@ class Judged(NamedTuple):
     paper: Paper
 
 
+class Shared:
+    """Read-only data that all copies and forks of an environment share: it is its own copy."""
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
+        return self
+
+
 class Library(Protocol):
     """A body of papers and its search engine; shared by copies of the environment.
 
@@ -115,3 +122,17 @@ class Selector(Protocol):
             EnvFault: The selector is broken.
         """
         ...
+
+
+def title_key(title: str) -> str:
+    """The letters of a title, lower-cased; empty for one without letters.
+
+    PaSa compares papers by this key. Digits count for nothing in it, so "GPT-2" and "GPT-3" have
+    the same one: a match of ids is the stricter rule.
+    """
+    return "".join(filter(str.isalpha, title)).lower()
+
+
+def one_line(text: str) -> str:
+    """Text whose line breaks and runs of blanks are single blanks."""
+    return " ".join(text.split())

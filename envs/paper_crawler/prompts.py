@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from .papers import Paper, Request
+from .papers import Paper, Request, Shared
 
 RULES = (
     "You look for scientific papers. Write each search as [Search] query and each section that you "
@@ -88,7 +88,7 @@ PROMPTS: Mapping[str, Prompts] = {
 words for small models."""
 
 
-class Outlines:
+class Outlines(Shared):
     """The outlines of a library's papers as text, written once; copies and forks share them.
 
     Args:
@@ -115,9 +115,6 @@ class Outlines:
             paper = self._find(paper_id) or Paper(paper_id, "")
             text = self._known[paper_id] = self._write(paper)
         return text
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Outlines:
-        return self
 
     def __reduce__(self) -> Any:
         return Outlines, (self._write, self._find)

@@ -1,17 +1,17 @@
-"""What a crawl reports after every step, beside what all worlds report."""
+"""What a crawl reports: its info after every step, its account for readers, its metrics."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Callable, Mapping
+from typing import TypedDict
 
-from ..episode import Episode, Maybe
+from ..episode import Maybe
 from ..errors import EnvFault
-from ..paper_scores import SELECTED_ABOVE
-from .crawl import Crawl, Record
-from .grammar import SessionKind
-
-if TYPE_CHECKING:
-    from .env import PaperCrawler
+from .crawl.agenda import Agenda
+from .crawl.grammar import SessionKind
+from .crawl.state import Crawl, Record
+from .papers import Library, Paper, Request, title_key
+from .scores import SELECTED_ABOVE, recall_and_precision
 
 
 class SpawnInfo(TypedDict):
@@ -62,9 +62,54 @@ class CrawlInfo(TypedDict):
     layer: int
 
 
-def crawl_info(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlInfo:
-    """The report on the state after the last step."""
-    crawl, request = episode.state, episode.task.payload
+def crawl_info(
+    crawl: Crawl,
+    request: Request,
+    library: Library,
+    agenda: Agenda,
+    *,
+    prompt: Callable[[Request, str], str],
+    running: bool,
+) -> CrawlInfo:
+    """Return the report on the state after the last step.
+
+    Args:
+        crawl: The state.
+        request: What is looked for.
+        library: The papers.
+        agenda: Says which sessions can still come.
+        prompt: Writes what the session of a paper, or the search session, begins with.
+        running: Whether the episode goes on.
+    """
+
+    def describe_spawn(paper: str, score: float) -> SpawnInfo:
+        can = running and agenda.can_open(crawl, paper)
+        return {
+            "paper_id": paper,
+            "prompt": prompt(request, paper) if can else "",
+            "depth": crawl.queue[paper].depth,
+            "expandable": can,
+            "relevance": score,
+        }
+
+    def describe_action(record: Record) -> ActionInfo:
+        move = record.move
+        return {
+            "kind": move.kind,
+            "arg": move.arg,
+            "span": move.span,
+            "valid": move.kind != "invalid" and not record.error,
+            "error": record.error,
+            "cost": record.cost,
+            "n_results": record.results,
+            "n_new": len(record.new),
+            "n_relevant": record.relevant,
+            "reward": record.reward,
+            "new_ids": [paper for paper, _ in record.new],
+            "new_scores": [score for _, score in record.new],
+            "spawned": [describe_spawn(paper, score) for paper, score in record.new],
+        }
+
     paper = crawl.acting
     parent = crawl.parent(paper)
     return {
@@ -73,17 +118,23 @@ def crawl_info(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlInfo:
         "paper_id": paper,
         "depth": crawl.queue[paper].depth if paper else -1,
         "parent_session": None if parent is None else Maybe(parent),
-        "prompt": env.expand_prompt(request, paper) if paper else env.search_prompt(request),
-        "actions": [_action(env, episode, record) for record in crawl.last],
+        "prompt": prompt(request, paper),
+        "actions": [describe_action(record) for record in crawl.last],
         "session_end": bool(crawl.ended),
-        "context_reset": bool(crawl.ended) and episode.status == "running",
+        "context_reset": bool(crawl.ended) and running,
         "end_reason": crawl.ended,
-        "valid_args": env.valid_args(),
+        "valid_args": list_sections(crawl, library),
         "queue_size": len(crawl.queue),
         "frontier_size": len(crawl.waiting) + len(crawl.later),
         "n_actions_total": crawl.actions,
         "layer": crawl.layer,
     }
+
+
+def list_sections(crawl: Crawl, library: Library) -> list[str]:
+    """Return the present paper's sections that were not opened in this session."""
+    paper = library.find(crawl.here) if crawl.here else None
+    return [name for name in paper.sections if name not in crawl.args_taken] if paper else []
 
 
 class FoundAccount(TypedDict):
@@ -110,7 +161,7 @@ class DeedAccount(TypedDict):
 
 
 class CrawlAccount(TypedDict):
-    """What :meth:`PaperCrawler.debug_info` tells of a crawl's last step."""
+    """A crawl's last step, as people want to see it."""
 
     request: str
     answers: int
@@ -123,14 +174,13 @@ class CrawlAccount(TypedDict):
     ended: str  # how the session ended; empty while it goes on
 
 
-def crawl_account(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlAccount:
-    """The last step for a reader: titles, and which papers are answers."""
-    crawl, request = episode.state, episode.task.payload
+def crawl_account(crawl: Crawl, request: Request, library: Library) -> CrawlAccount:
+    """Return the last step for a reader: titles, and which papers are answers."""
     answers = frozenset(request.answers)
 
     def title(paper: str) -> str:
         try:
-            known = env.library.find(paper) if paper else None
+            known = library.find(paper) if paper else None
         except EnvFault:  # an account is no reason to end an episode
             known = None
         return known.title if known else paper
@@ -169,32 +219,53 @@ def crawl_account(env: PaperCrawler, episode: Episode[Crawl]) -> CrawlAccount:
     }
 
 
-def _action(env: PaperCrawler, episode: Episode[Crawl], record: Record) -> ActionInfo:
-    move = record.move
-    return {
-        "kind": move.kind,
-        "arg": move.arg,
-        "span": move.span,
-        "valid": move.kind != "invalid" and not record.error,
-        "error": record.error,
-        "cost": record.cost,
-        "n_results": record.results,
-        "n_new": len(record.new),
-        "n_relevant": record.relevant,
-        "reward": record.reward,
-        "new_ids": [paper for paper, _ in record.new],
-        "new_scores": [score for _, score in record.new],
-        "spawned": [_spawned(env, episode, paper, score) for paper, score in record.new],
-    }
+Find = Callable[[str], Paper | None]
 
 
-def _spawned(env: PaperCrawler, episode: Episode[Crawl], paper: str, score: float) -> SpawnInfo:
-    crawl = episode.state
-    can = episode.status == "running" and env.agenda.can_open(crawl, paper)
-    return {
-        "paper_id": paper,
-        "prompt": env.expand_prompt(episode.task.payload, paper) if can else "",
-        "depth": crawl.queue[paper].depth,
-        "expandable": can,
-        "relevance": score,
-    }
+def crawl_metrics(crawl: Crawl, request: Request, find: Find) -> Mapping[str, float]:
+    """Return the metrics of a crawl against the annotated answers.
+
+    ``crawler_recall``, ``precision``, ``recall``, ``f1``, ``recall_at_20``, ``_50`` and ``_100``;
+    the same with the prefix ``oracle_`` where all relevant papers are known, and with ``title_``
+    where the answers' titles are (PaSa compares letters of titles, ids are stricter). ``actions``
+    counts as PaSa does: searches, and expansions that found something new; ``all_actions`` counts
+    every one; ``sessions`` and ``papers`` (in the queue) say how large the crawl was.
+    """
+    scores = {paper: found.score for paper, found in crawl.queue.items()}
+    metrics = _with_f1(scores, request.answers)
+    if request.oracle:
+        metrics |= _named("oracle_", _with_f1(scores, request.oracle))
+    if request.titles:
+        metrics |= _named("title_", _by_title(scores, request.titles, find))
+    metrics["actions"] = float(crawl.useful)
+    metrics["all_actions"] = float(crawl.actions)
+    metrics["sessions"] = float(len(crawl.numbers))
+    metrics["papers"] = float(len(scores))
+    return metrics
+
+
+def union(first: Crawl, second: Crawl) -> dict[str, float]:
+    """Return an ensemble's scores: the first run's where both found a paper (PaSa, section 5)."""
+    merged = {paper: found.score for paper, found in first.queue.items()}
+    for paper, found in second.queue.items():
+        merged.setdefault(paper, found.score)
+    return merged
+
+
+def _with_f1(scores: Mapping[str, float], wanted: tuple[str, ...]) -> dict[str, float]:
+    metrics = recall_and_precision(scores, frozenset(wanted))
+    both = metrics["precision"] + metrics["recall"]
+    metrics["f1"] = 2 * metrics["precision"] * metrics["recall"] / both if both else 0.0
+    return metrics
+
+
+def _by_title(scores: Mapping[str, float], titles: tuple[str, ...], find: Find) -> dict[str, float]:
+    keyed: dict[str, float] = {}
+    for paper_id, score in scores.items():
+        paper = find(paper_id)
+        keyed.setdefault(title_key(paper.title) if paper else paper_id, score)
+    return _with_f1(keyed, tuple(dict.fromkeys(map(title_key, titles))))
+
+
+def _named(prefix: str, metrics: Mapping[str, float]) -> dict[str, float]:
+    return {f"{prefix}{name}": value for name, value in metrics.items()}

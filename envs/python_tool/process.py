@@ -23,7 +23,7 @@ from .filters import OF_MODES, call_filter
 
 START_S = 60.0
 """How long an interpreter may take until the code starts; this is not the code's time."""
-MOST_OUTPUT = 1 << 20
+MAX_OUTPUT_BYTES = 1 << 20
 """Bytes on one of the two streams after which the process is ended."""
 _END_S = 10.0  # how long a killed process may take to vanish
 _AFTER_S = 0.5  # how long output may trickle in after the end
@@ -68,7 +68,7 @@ class Ended:
     err: bytearray = field(default_factory=bytearray)
 
 
-def run_closed_off(source: str, layers: Sequence[str], limits: Limits) -> Ended:
+def run_sandboxed(source: str, layers: Sequence[str], limits: Limits) -> Ended:
     """Run ``source`` behind ``layers``, and wait for its end.
 
     Raises:
@@ -89,7 +89,7 @@ def run_closed_off(source: str, layers: Sequence[str], limits: Limits) -> Ended:
         finally:
             os.close(reports)
         stack.callback(_end, process, report)
-        return _Watch(process, report).to_its_end(limits.timeout_s)
+        return _Watcher(process, report).wait(limits.timeout_s)
 
 
 def _launch(sent: IO[bytes], reports: int) -> subprocess.Popen[bytes]:
@@ -138,7 +138,7 @@ def _remove(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Watch:
+class _Watcher:
     """Reads both streams and the keeper's report until all are closed or a limit is hit."""
 
     def __init__(self, process: subprocess.Popen[bytes], report: int) -> None:
@@ -153,7 +153,7 @@ class _Watch:
             process.stderr.fileno(): self.ended.err,
         }
 
-    def to_its_end(self, timeout_s: float) -> Ended:
+    def wait(self, timeout_s: float) -> Ended:
         deadline, started, over = time.monotonic() + START_S, False, False
         with selectors.DefaultSelector() as ready:
             for place in self._sinks:
@@ -178,7 +178,7 @@ class _Watch:
             sink += chunk
             if not chunk:
                 ready.unregister(key.fd)
-            if len(sink) > MOST_OUTPUT:
+            if len(sink) > MAX_OUTPUT_BYTES:
                 return False
         return True
 
@@ -201,9 +201,9 @@ class _Watch:
 
 
 @cache
-def _inside() -> bytes:
-    path = Path(__file__).with_name("inside.py")
-    code = compile(path.read_text(encoding="utf-8"), "inside.py", "exec", dont_inherit=True)
+def _compiled_child() -> bytes:
+    path = Path(__file__).with_name("sandbox_child.py")
+    code = compile(path.read_text(encoding="utf-8"), "sandbox_child.py", "exec", dont_inherit=True)
     return marshal.dumps(code)
 
 
@@ -221,7 +221,7 @@ def _payload(source: str, layers: Sequence[str], limits: Limits, report: int, fo
         ),
         **_places(),
     }
-    return _inside() + marshal.dumps(job)
+    return _compiled_child() + marshal.dumps(job)
 
 
 @cache

@@ -8,7 +8,7 @@ from functools import cache
 
 from ..errors import BadValueError, EnvFault
 from .filters import MACHINES
-from .process import Limits, run_closed_off
+from .process import Limits, run_sandboxed
 
 REQUIRED: Mapping[str, str] = {
     "namespaces": (
@@ -23,39 +23,40 @@ SUBSTITUTES: Mapping[str, str] = {"landlock": "namespaces"}
 _TRIAL = Limits(timeout_s=30.0, memory_bytes=1 << 29, disk_bytes=1 << 20)
 
 
-def layers() -> tuple[str, ...]:
-    """The layers to put up on this machine: the required ones that work, or their substitutes."""
-    absent = missing()
+def choose_layers() -> tuple[str, ...]:
+    """Return the layers to put up here: the required ones that work, or their substitutes."""
+    absent = find_missing()
     found = [name for name in REQUIRED if name not in absent]
-    found += [name for name, of in SUBSTITUTES.items() if of in absent and fault_of(name) is None]
+    substitutes = [name for name, of in SUBSTITUTES.items() if of in absent]
+    found += [name for name in substitutes if find_fault(name) is None]
     return tuple(found)
 
 
-def missing() -> dict[str, str]:
-    """The required layers that this machine refuses, and why."""
-    if _fault_of(tuple(REQUIRED)) is None:
+def find_missing() -> dict[str, str]:
+    """Return the required layers that this machine refuses, and why."""
+    if _find_fault(tuple(REQUIRED)) is None:
         return {}
-    faults = {name: fault_of(name) for name in REQUIRED}
+    faults = {name: find_fault(name) for name in REQUIRED}
     return {name: fault for name, fault in faults.items() if fault is not None}
 
 
-def fault_of(layer: str) -> str | None:
-    """Why a layer cannot be put up on this machine; None when it can."""
-    return _fault_of((layer,))
+def find_fault(layer: str) -> str | None:
+    """Return why a layer cannot be put up on this machine; None when it can."""
+    return _find_fault((layer,))
 
 
-def described(absent: Mapping[str, str]) -> str:
-    """Missing layers in words: what each would give, why it is missing, what stands in."""
+def describe_missing(absent: Mapping[str, str]) -> str:
+    """Describe missing layers: what each would give, why it is missing, what stands in."""
     parts = []
     for name, fault in absent.items():
-        stand_in = [s for s, of in SUBSTITUTES.items() if of == name and s in layers()]
+        stand_in = [s for s, of in SUBSTITUTES.items() if of == name and s in choose_layers()]
         closed = f"; {stand_in[0]} closes the files in its place" if stand_in else ""
         parts.append(f"{name} ({REQUIRED[name]}): {fault}{closed}")
     return "; ".join(parts)
 
 
 @cache
-def _fault_of(names: tuple[str, ...]) -> str | None:
+def _find_fault(names: tuple[str, ...]) -> str | None:
     if not sys.platform.startswith("linux"):
         return f"needs Linux, this is {sys.platform}"
     import os
@@ -63,7 +64,7 @@ def _fault_of(names: tuple[str, ...]) -> str | None:
     if "seccomp" in names and (machine := os.uname().machine) not in MACHINES:
         return f"system calls are known for {', '.join(MACHINES)}, this is {machine}"
     try:
-        ended = run_closed_off("print(1)", names, _TRIAL)
+        ended = run_sandboxed("print(1)", names, _TRIAL)
     except (EnvFault, BadValueError) as fault:
         return str(fault)
     if (ended.status, bytes(ended.out)) != (0, b"1\n"):

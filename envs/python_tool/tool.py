@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..errors import BadValueError, EnvFault
 from ..settings import check_integer, check_number
 from . import protections
-from .process import Ended, Limits, run_closed_off
+from .process import Ended, Limits, run_sandboxed
 
 NO_OUTPUT = "The code ran and printed nothing. Print what you want to see."
 _ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,16}\b")
@@ -72,9 +72,9 @@ class PythonTool:
             raise BadValueError(
                 f"PythonTool: allow_weaker is {self.allow_weaker!r}; expected True or False."
             )
-        if not (absent := protections.missing()):
+        if not (absent := protections.find_missing()):
             return
-        lacking = protections.described(absent)
+        lacking = protections.describe_missing(absent)
         if not self.allow_weaker:
             raise BadValueError(
                 f"PythonTool: this machine lacks {lacking}. Run it where the kernel allows this, "
@@ -85,7 +85,7 @@ class PythonTool:
     @property
     def missing(self) -> tuple[str, ...]:
         """Names of the protections that this machine lacks."""
-        return tuple(protections.missing())
+        return tuple(protections.find_missing())
 
     def __call__(self, requests: Sequence[str]) -> list[PythonResult | EnvFault]:
         """One result per snippet; a fault in the place of one whose process failed to start."""
@@ -106,9 +106,9 @@ class PythonTool:
             disk_bytes=self.disk_mb * _MIB,
         )
         # never what a look at the machine gave: a tool that came here in a pickle must fail instead
-        layers = protections.layers() if self.allow_weaker else tuple(protections.REQUIRED)
+        layers = protections.choose_layers() if self.allow_weaker else tuple(protections.REQUIRED)
         try:
-            ended = run_closed_off(code, layers, limits)
+            ended = run_sandboxed(code, layers, limits)
         except EnvFault as fault:
             return fault
         return PythonResult(self._text(ended), ended.why == "itself" and ended.status == 0)

@@ -30,7 +30,7 @@ def test_a_baseline_shows_what_its_headings_tell(papers):
             for _, action in talk:
                 if action.startswith("[Expand]"):
                     heading = action.removeprefix("[Expand]").strip()
-                    assert papers.crawled.names.names_concept(request, heading)
+                    assert papers.parts.names.names_concept(request, heading)
 
 
 def test_the_expert_is_another_teacher(papers):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from turngym.agents.selector.rows import SelectorRow, read_rows, write_rows
+from turngym.agents.selector.examples import SelectorRow, read_rows, write_rows
 from turngym.benchmarks.cli import REFUSED, main
 
 

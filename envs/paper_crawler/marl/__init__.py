@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .decisions import write_decision, write_decisions
-from .pair import AGENTS, CRAWLER, SELECTOR
+from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 
 if TYPE_CHECKING:
     from .aec import PaperCrawlAEC
@@ -26,7 +26,9 @@ __all__ = [
 
 
 def aec_env(**settings: Any) -> PaperCrawlAEC:
-    """The version in turns; settings of :class:`~turngym.envs.paper_crawler.marl.table.Table`.
+    """Return the version in turns.
+
+    Its settings are those of :class:`~turngym.envs.paper_crawler.marl.base.TwoAgentCrawl`.
 
     Raises:
         MissingExtraError: PettingZoo is not installed.
@@ -39,7 +41,7 @@ def aec_env(**settings: Any) -> PaperCrawlAEC:
 
 
 def parallel_env(**settings: Any) -> PaperCrawlParallel:
-    """The version at once; settings as those of :func:`aec_env`, without ``batch``.
+    """Return the version at once; settings as those of :func:`aec_env`, without ``batch``.
 
     Raises:
         MissingExtraError: PettingZoo is not installed.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import EpisodeError, MissingExtraError
-from .pair import AGENTS, CRAWLER, SELECTOR
-from .table import Table
+from .base import TwoAgentCrawl
+from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 
 try:
     from pettingzoo import AECEnv
@@ -15,7 +15,7 @@ except ImportError:
     raise MissingExtraError("PaperCrawler for two agents", "pettingzoo", "marl") from None
 
 
-class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
+class PaperCrawlAEC(TwoAgentCrawl, AECEnv[str, dict[str, str], str]):
     """The crawler acts, the selector decides about every paper it found, the crawler acts again.
 
     With ``batch=False`` the selector decides about one paper per turn: ``True`` or ``False``
@@ -28,9 +28,9 @@ class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
     Rewards:
         crawler: In its own step minus the price of the action; ``alpha`` in the selector's step
             for every paper that counts. The sum is PaperCrawler-v0's reward.
-        selector: By the labels, see :class:`~turngym.envs.paper_crawler.marl.pay.Weights`.
+        selector: By the labels, see :class:`~turngym.envs.paper_crawler.marl.rewards.Weights`.
 
-    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.table.Table`.
+    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.base.TwoAgentCrawl`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - pettingzoo's own form
@@ -54,7 +54,7 @@ class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
         self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
         self.agent_selection = CRAWLER
         self._skip_agent_selection = None
-        self._tell()
+        self._publish()
 
     def observe(self, agent: str) -> dict[str, str]:
         """What an agent sees now; the selector sees nothing while it is not asked.
@@ -62,7 +62,7 @@ class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
         Raises:
             UnknownNameError: There is no such agent.
         """
-        return {"text": self._pair.shown(self._known(agent))}
+        return {"text": self._crawl.shown(self._known(agent))}
 
     def step(self, action: str | None) -> None:
         """The move of :attr:`agent_selection`; None for an agent that has ended.
@@ -82,16 +82,16 @@ class PaperCrawlAEC(Table, AECEnv[str, dict[str, str], str]):
         text = self._text(agent, action)
         self._cumulative_rewards[agent] = 0.0
         if agent == CRAWLER:
-            self._pair.act(text)
+            self._crawl.act(text)
         else:
             self._answer(text)
-        self._tell()
+        self._publish()
         self._accumulate_rewards()
-        self.agent_selection = SELECTOR if self._pair.asked else CRAWLER
+        self.agent_selection = SELECTOR if self._crawl.asked else CRAWLER
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         terminated, truncated = self._ended()
-        self.rewards = self._paid()
+        self.rewards = self._collect_rewards()
         self.terminations = dict.fromkeys(AGENTS, terminated)
         self.truncations = dict.fromkeys(AGENTS, truncated)
-        self.infos = self._told()
+        self.infos = self._collect_infos()

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...paper_scores import SELECTED_ABOVE
 from ..papers import Judged
 from ..prompts import Prompts
+from ..scores import SELECTED_ABOVE
 
 BATCH_RULES = (
     "Answer every numbered question on a line of its own: its number, a colon, then True or "

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import BadValueError, EpisodeError, MissingExtraError
-from .pair import AGENTS, CRAWLER, SELECTOR
-from .table import Table
+from .base import TwoAgentCrawl
+from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 
 try:
     from pettingzoo import ParallelEnv
@@ -20,7 +20,7 @@ Texts = dict[str, dict[str, str]]
 Infos = dict[str, dict[str, Any]]
 
 
-class PaperCrawlParallel(Table, ParallelEnv[str, dict[str, str], str]):
+class PaperCrawlParallel(TwoAgentCrawl, ParallelEnv[str, dict[str, str], str]):
     """In every step the crawler acts and the selector decides about the previous step's papers.
 
     The selector answers for all papers of an action, a line for each: ``1: True 0.93``; what
@@ -35,9 +35,9 @@ class PaperCrawlParallel(Table, ParallelEnv[str, dict[str, str], str]):
     Rewards:
         crawler: Minus the price of this step's action, and ``alpha`` for every paper of the
             previous step's action that counts. The sum is PaperCrawler-v0's return.
-        selector: By the labels, see :class:`~turngym.envs.paper_crawler.marl.pay.Weights`.
+        selector: By the labels, see :class:`~turngym.envs.paper_crawler.marl.rewards.Weights`.
 
-    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.table.Table`, without
+    Args, errors: those of :class:`~turngym.envs.paper_crawler.marl.base.TwoAgentCrawl`, without
     ``batch``.
     """
 
@@ -87,32 +87,32 @@ class PaperCrawlParallel(Table, ParallelEnv[str, dict[str, str], str]):
             self._text(agent, actions[agent])
         idle = self._idle
         self._decided = ()
-        if self._pair.asked:
+        if self._crawl.asked:
             self._answer(actions[SELECTOR])
-        if not idle and not self._pair.over:
-            self._pair.act(actions[CRAWLER])
+        if not idle and not self._crawl.over:
+            self._crawl.act(actions[CRAWLER])
         terminated, truncated = (dict.fromkeys(AGENTS, ended) for ended in self._ended())
-        paid, shown, infos = self._paid(), self._shown(), self._infos()
-        if self._pair.over:
+        paid, shown, infos = self._collect_rewards(), self._shown(), self._infos()
+        if self._crawl.over:
             self.agents = []
         return shown, paid, terminated, truncated, infos
 
     @property
     def _idle(self) -> bool:
         """Whether the crawler has to wait for decisions."""
-        turn = self._pair.turn
+        turn = self._crawl.turn
         return turn is not None and (turn.closes or self.game.rules.feedback != "none")
 
     def _shown(self) -> Texts:
-        crawler = self._pair.shown(CRAWLER)
+        crawler = self._crawl.shown(CRAWLER)
         if self._idle:
             crawler = WAIT
-        elif self._pair.turn is not None:
+        elif self._crawl.turn is not None:
             crawler = ""
-        return {CRAWLER: {"text": crawler}, SELECTOR: {"text": self._pair.shown(SELECTOR)}}
+        return {CRAWLER: {"text": crawler}, SELECTOR: {"text": self._crawl.shown(SELECTOR)}}
 
     def _infos(self) -> Infos:
-        infos = self._told()
+        infos = self._collect_infos()
         infos[CRAWLER]["idle"] = self._idle
-        infos[SELECTOR]["idle"] = not self._pair.asked
+        infos[SELECTOR]["idle"] = not self._crawl.asked
         return infos

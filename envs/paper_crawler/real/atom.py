@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 from ...errors import EnvFault
 from ...utils.http import excerpt
-from ..titles import one_line
+from ..papers import one_line
 from .arxiv_ids import id_in_link
 
 _ATOM = "{http://www.w3.org/2005/Atom}"

@@ -14,7 +14,7 @@ from ...index.progress import Progress, silent
 from ...rows import json_row, lines_of
 from .database import PaperDatabase, read_record
 from .layout import AUTO, DATABASE, LAYOUT, Part, data_folder, zip_in
-from .rows import QueryRow, RowRules, read_row
+from .queries import QueryRow, RowRules, read_row
 
 SAMPLE = 1_000
 _TOLD = 20

@@ -1,4 +1,7 @@
-"""The paper database: titles by id, and each paper's record read from the zip on demand."""
+"""The paper database: titles by id, and each paper's record read from the zip on demand.
+
+:func:`write_passages` writes it as a passage file, of which ``turngym index build`` makes an index.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from ...errors import EnvFault
+from ...errors import DataError, EnvFault
+from ...index.files import disk_errors
+from ...index.progress import Progress, silent
 from ...rows import clean
-from ..papers import Paper
-from ..titles import one_line, title_key
-from .members import Members
+from ..papers import Paper, one_line, title_key
 from .title_table import TitleTable
+from .zip_members import Members
 
 
 class Stored(NamedTuple):
@@ -183,3 +187,50 @@ def _sections(given: Any, where: str) -> dict[str, list[str]]:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"
+
+
+_TICK = 1_000
+
+
+def write_passages(
+    database: PaperDatabase, path: str | Path, progress: Progress = silent
+) -> tuple[int, int]:
+    """Write ``{"id", "title", "text"}`` per paper, the text being its abstract.
+
+    Papers without a member, or with a damaged one, have no text.
+
+    Args:
+        database: The papers.
+        path: The file; it must not exist.
+        progress: Told how far it is.
+
+    Returns:
+        Papers that were written, and those of them with a damaged member.
+
+    Raises:
+        DataError: The file is there, or cannot be written.
+    """
+    out, damaged = Path(path), 0
+    if out.exists():
+        raise DataError(f"{out}: is there; name a new file, or remove it.")
+    scratch = out.with_name(f".{out.name}-unfinished")
+    with disk_errors(out.parent):
+        try:
+            with scratch.open("w", encoding="utf-8") as file:
+                for row, paper_id in enumerate(database.titles.ids):
+                    if row % _TICK == 0:
+                        progress("papers", row, len(database))
+                    title, text = database.titles.titles[row], ""
+                    try:
+                        record = database.record(row)
+                        text = "" if record is None else record.abstract
+                    except EnvFault:
+                        damaged += 1
+                    passage = {"id": paper_id, "title": title, "text": text}
+                    file.write(json.dumps(passage, ensure_ascii=False) + "\n")
+            scratch.replace(out)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
+    progress("papers", len(database), len(database))
+    return len(database), damaged

@@ -1,24 +1,37 @@
-"""PaSa's papers and a search engine, as the library of PaperCrawler-v0."""
+"""PaSa's papers and a search engine as the library of PaperCrawler-v0, opened from settings."""
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from ...errors import DataError
-from ..papers import Paper, Search
+from ...errors import BadValueError, DataError, UnknownNameError
+from ...index.factory import open_index
+from ...index.manifest import Manifest, read_manifest
+from ...settings import check_settings
+from ..crawl.rules import check_number
+from ..papers import Paper, Search, Shared
 from .arxiv import ArxivSearch
 from .arxiv_ids import plain_id
 from .database import PaperDatabase
-from .engines import SearchEngine
+from .engines import LocalSearch, SearchEngine, titles_index
+from .layout import database_files
+from .queries import RequestFiles, RowRules, open_queries
+from .serper import SerperSearch
 
-Reopen = tuple[Callable[..., "PasaLibrary"], tuple[Any, ...]]
+SEARCHES = ("local", "serper", "arxiv")
+"""The engines by name; only the first one stays on this machine."""
+_PAPER_SETTINGS = ("kept", "look_up")
+Settings = Mapping[str, Any] | None
 _LOOKED_UP = 4096
 
 
-class PasaLibrary:
+class PasaLibrary(Shared):
     """Papers of PaSa's files, found by any engine; shared by copies of the environment.
 
     An engine on the internet also finds papers that the files lack. They are left out, or, with
@@ -28,7 +41,7 @@ class PasaLibrary:
         database: The files.
         engine: What searches.
         look_up: Asks arXiv for papers that the files lack; None to leave them out.
-        reopen: Function and arguments that give this library again, for pickles.
+        opened_with: What :func:`open_library` opened it with, for pickles.
 
     Attributes:
         identity: Text that changes with the papers and with how they are searched.
@@ -41,23 +54,20 @@ class PasaLibrary:
         engine: SearchEngine,
         *,
         look_up: ArxivSearch | None = None,
-        reopen: Reopen | None = None,
+        opened_with: tuple[str, str, dict[str, Any], dict[str, Any]] | None = None,
     ) -> None:
         self.database, self.engine = database, engine
-        self._look_up, self._reopen = look_up, reopen
+        self._look_up, self._opened_with = look_up, opened_with
         asked = "" if look_up is None else f"-{look_up.identity}"
         self.identity = f"pasa-{database.digest}-{engine.identity}{asked}"
         self.blocking = engine.blocking or look_up is not None
         self._known: OrderedDict[str, Paper | None] = OrderedDict()
         self._lock = Lock()
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> PasaLibrary:
-        return self
-
     def __reduce__(self) -> Any:
-        if self._reopen is None:
+        if self._opened_with is None:
             return super().__reduce__()
-        return _same_library, (self.identity, *self._reopen)
+        return _reopen, (self.identity, *self._opened_with)
 
     def find(self, paper_id: str) -> Paper | None:
         """See :meth:`~turngym.envs.paper_crawler.papers.Library.find`.
@@ -98,18 +108,179 @@ class PasaLibrary:
         return {i: paper for i, paper in known.items() if paper is not None}
 
 
-def _same_library(
-    identity: str, reopen: Callable[..., PasaLibrary], arguments: tuple[Any, ...]
+def open_real(
+    *,
+    data: Any,
+    papers: str | Path,
+    search: str = "local",
+    search_settings: Settings = None,
+    data_settings: Settings = None,
+    papers_settings: Settings = None,
+) -> tuple[RequestFiles, PasaLibrary]:
+    """The tasks in query files, and the library of a paper database.
+
+    Args:
+        data: Query file, folder, or ``{split: file}``; see :func:`~.layout.query_files`.
+        papers: Folder with ``id2paper.json`` and the zip.
+        search: ``"local"``, ``"serper"`` or ``"arxiv"``.
+        search_settings: Of the engine: ``{"index": folder}`` for the local one (made by ``turngym
+            index build`` over passages whose ids are arXiv ids; left out, titles are searched), or
+            the attributes of :class:`~.serper.SerperSearch` or :class:`~.arxiv.ArxivSearch`.
+        data_settings: The attributes of :class:`~.queries.RowRules`.
+        papers_settings: ``kept``, most papers that stay in memory; ``look_up``, settings of an
+            :class:`~.arxiv.ArxivSearch` that is asked for papers that the files lack ({} for its
+            own settings; left out, such papers are never found).
+
+    Raises:
+        UnknownNameError: A split, an engine or a setting that does not exist.
+        BadValueError: A value out of range.
+        DataError: Files that are missing or do not hold what they should.
+    """
+    rules = _settings(data_settings, "data_settings")
+    check_settings(RowRules, rules)
+    tasks = open_queries(data, RowRules(**rules))
+    library = open_library(
+        papers, search, search_settings=search_settings, papers_settings=papers_settings
+    )
+    return tasks, library
+
+
+def open_library(
+    papers: str | Path,
+    search: str = "local",
+    *,
+    search_settings: Settings = None,
+    papers_settings: Settings = None,
 ) -> PasaLibrary:
-    """The library of a pickle.
+    """The library alone; one per process for the same settings. See :func:`open_real`.
+
+    Raises:
+        UnknownNameError: An engine or a setting that does not exist.
+        BadValueError: A value out of range.
+        DataError: Files that are missing or do not hold what they should.
+    """
+    if search not in SEARCHES:
+        raise UnknownNameError("search engine", search, SEARCHES, "PaperCrawler search")
+    asked = _settings(search_settings, "search_settings")
+    kept = _settings(papers_settings, "papers_settings")
+    for name in kept:
+        if name not in _PAPER_SETTINGS:
+            raise UnknownNameError("setting", name, _PAPER_SETTINGS, "papers_settings")
+    files = database_files(papers)
+    stamps: list[object] = [_stamp(path) for path in (files.titles, files.papers)]
+    if asked.get("index") is not None and search == SEARCHES[0]:
+        stamps.append(_index(asked).identity)
+    folder = str(Path(papers).expanduser().absolute())
+    return _opened(folder, search, _written(asked), _written(kept), tuple(stamps))
+
+
+@lru_cache(maxsize=4)
+def _opened(
+    folder: str,
+    search: str,
+    search_settings: str,
+    papers_settings: str,
+    stamps: tuple[object, ...],  # noqa: ARG001 - part of the key
+) -> PasaLibrary:
+    asked, kept = json.loads(search_settings), json.loads(papers_settings)
+    database = _database(folder, kept.get("kept", 4096))
+    look_up = kept.get("look_up")
+    return PasaLibrary(
+        database,
+        _engine(search, asked, database),
+        look_up=None if look_up is None else _client(ArxivSearch, look_up, "look_up"),
+        opened_with=(folder, search, asked, kept),
+    )
+
+
+def _reopen(
+    identity: str, folder: str, search: str, asked: Mapping[str, Any], kept: Mapping[str, Any]
+) -> PasaLibrary:
+    """Return the library of a pickle.
 
     Raises:
         DataError: Its files are others than when it was pickled.
     """
-    library = reopen(*arguments)
+    library = open_library(folder, search, search_settings=asked, papers_settings=kept)
     if library.identity != identity:
         raise DataError(
-            f"{library.database.titles.path.parent}: the papers or the index have changed since "
-            "this environment was pickled."
+            f"{folder}: the papers or the index have changed since this environment was pickled."
         )
     return library
+
+
+def _database(folder: str, kept: Any) -> PaperDatabase:
+    check_number("papers_settings", "kept", kept, 1, whole=True)
+    files = database_files(folder)
+    return PaperDatabase(files.titles, files.papers, kept=kept)
+
+
+def _engine(search: str, settings: Mapping[str, Any], database: PaperDatabase) -> SearchEngine:
+    if search == "serper":
+        return _client(SerperSearch, settings, "search_settings")
+    if search == "arxiv":
+        return _client(ArxivSearch, settings, "search_settings")
+    for name in settings:
+        if name != "index":
+            raise UnknownNameError("setting", name, ("index",), "search_settings of local")
+    if settings.get("index") is None:
+        made = titles_index(database.titles)
+        return LocalSearch(made, database.titles.date, made.identity)
+    identity = _index(settings).identity
+    return LocalSearch(open_index(settings["index"]), database.titles.date, identity)
+
+
+def _index(settings: Mapping[str, Any]) -> Manifest:
+    """The facts of the index that the local engine searches.
+
+    Raises:
+        BadValueError: Something else than a folder was named.
+        DataError: It is no index.
+    """
+    index = settings["index"]
+    if not isinstance(index, (str, Path)) or not str(index):
+        raise BadValueError(
+            f"search_settings: index is {index!r}; expected the folder of an index, made by "
+            "turngym index build."
+        )
+    return read_manifest(index)
+
+
+def _client(kind: type[Any], settings: Any, where: str) -> Any:
+    given = _settings(settings, where)
+    check_settings(kind, given)
+    return kind(**given)
+
+
+def _settings(given: Any, name: str) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise BadValueError(f"PaperCrawler {name}: is {given!r}; expected {{name: value}}.")
+    return dict(given)
+
+
+def _written(settings: Mapping[str, Any]) -> str:
+    """Settings as text, so that equal ones are one library.
+
+    Raises:
+        BadValueError: They hold something else than plain values.
+    """
+    try:
+        return json.dumps(settings, sort_keys=True, default=_plain)
+    except (TypeError, ValueError):
+        raise BadValueError(
+            f"PaperCrawler settings: {sorted(settings)} hold something else than texts, numbers, "
+            "lists and objects."
+        ) from None
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_mtime_ns, stat.st_size

@@ -12,7 +12,7 @@ import numpy as np
 from ...disk_cache import cached_arrays, pack_strings, source_digest
 from ...errors import DataError
 from ...rows import clean, unreadable
-from ..titles import one_line, title_key
+from ..papers import one_line, title_key
 from .arxiv_ids import UNDATED, date_of, plain_id
 from .packed import Hashes, HashTable, PackedTexts, hash_of, hashes_of
 
@@ -40,7 +40,7 @@ class TitleTable:
         self.path = path
         raw = _raw(path)
         here = Path(__file__).parent
-        code = source_digest(here, "title_table.py", "packed.py", "arxiv_ids.py", "../titles.py")
+        code = source_digest(here, "title_table.py", "packed.py", "arxiv_ids.py", "../papers.py")
         self.digest = hashlib.blake2b(raw, digest_size=12).hexdigest()
         self.name = f"papers-titles-{self.digest}-{code}"
         arrays = cached_arrays(self.name, lambda: _built(raw, path))

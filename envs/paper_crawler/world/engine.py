@@ -15,26 +15,7 @@ K1, B = 1.2, 0.75
 TITLE_WEIGHT = 2
 _FEW = 24
 _UNSEARCHED = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "to",
-        "we",
-        "when",
-        "with",
-    ]
+    "a an and are by for from in is of on or that the to we when with".split()  # noqa: SIM905
 )
 
 

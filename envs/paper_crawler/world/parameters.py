@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ...errors import BadValueError, UnknownNameError
+from ..crawl.rules import check_number
 
 SIZES = ("full", "micro")
 PRESETS = ("default", "easy", "hard", "deep")
@@ -15,7 +16,7 @@ _WHERE = "citation world"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldParameters:
-    """The knobs of a citation world.
+    """The settings of a citation world.
 
     Attributes:
         size: ``"full"`` or ``"micro"``: lexicon, outline of papers and wording.
@@ -98,17 +99,8 @@ class WorldParameters:
     def __post_init__(self) -> None:
         if self.size not in SIZES:
             raise UnknownNameError("size", self.size, SIZES, _WHERE)
-        most = _MOST[self.size]
-        for name, (low, high) in {**_RANGES, **most}.items():
-            value = getattr(self, name)
-            whole = name in _WHOLE
-            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-                wanted = "a whole number" if whole else "a number"
-                raise BadValueError(f"{_WHERE}: {name} is {value!r}; expected {wanted}.")
-            if not low <= value <= high:
-                raise BadValueError(
-                    f"{_WHERE}: {name} is {value!r}; expected a value from {low} to {high}."
-                )
+        for name, (low, high) in {**_RANGES, **_SIZE_RANGES[self.size]}.items():
+            check_number(_WHERE, name, getattr(self, name), low, high, whole=name in _WHOLE)
         for low, high in _ORDERED:
             if getattr(self, low) > getattr(self, high):
                 raise BadValueError(
@@ -157,7 +149,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "train_requests": (1, 200_000),
     "held_out_requests": (1, 20_000),
 }
-_MOST: Mapping[str, Mapping[str, tuple[float, float]]] = {
+_SIZE_RANGES: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "full": {"papers": (200, 16_000), "domains": (1, 6), "methods": (1, 30), "aliases": (1, 12)},
     "micro": {"papers": (100, 1_500), "domains": (1, 2), "methods": (1, 12), "aliases": (1, 9),
               "fields": (1, 3)},

@@ -11,8 +11,8 @@ import numpy as np
 from ...disk_cache import cached_arrays, pack_strings, unpack_strings
 from ...errors import BadValueError, UnknownNameError
 from ...tasks import SPLITS, Task, numbered
-from ..papers import Request
-from .columns import NONE, PAPER
+from ..papers import Request, Shared
+from .graph import NONE, PAPER
 from .outline import OUTLINES, RELATED
 from .parameters import WorldParameters
 from .world import World, load_world
@@ -189,7 +189,7 @@ def _pack(world: World) -> dict[str, np.ndarray]:
     }
 
 
-class GeneratedRequests:
+class GeneratedRequests(Shared):
     """Requests of a world as tasks.
 
     Two requests of different splits share neither the subtopic that they ask for nor the paper
@@ -217,9 +217,6 @@ class GeneratedRequests:
         self._answers = stored["answers"].tolist()
         self._ends = [0, *stored["ends"].tolist()]
         self._texts = unpack_strings(stored["texts.bytes"], stored["texts.ends"])
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> GeneratedRequests:
-        return self
 
     def __reduce__(self) -> Any:
         return generated_requests, (self.world.parameters, self.world.seed, self.labels)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from ...errors import BadValueError
-from ..papers import Judged, Library, Paper, Request
+from ..crawl.rules import check_number
+from ..papers import Judged, Library, Paper, Request, Shared
 
 HIT, NEAR, FAR = 0.78, 0.06, 0.004
-_MOST_NOISE = 4.0
+_MAX_NOISE = 4.0
 _KEPT = 4096
 _ONE = float(1 << 64)
 
@@ -22,7 +23,7 @@ class _Wanted(NamedTuple):
     key: bytes
 
 
-class RuleSelector:
+class RuleSelector(Shared):
     """Judges by the request's own labels, with errors that depend on request and paper alone.
 
     A paper that answers is accepted with probability 0.78, one of the same topic or method with
@@ -45,21 +46,15 @@ class RuleSelector:
     blocking = False
 
     def __init__(self, library: Library, *, noise: float = 1.0, seed: int = 0) -> None:
-        if not 0.0 <= noise <= _MOST_NOISE:
-            raise BadValueError(
-                f"RuleSelector: noise is {noise!r}; expected a number from 0 to {_MOST_NOISE:g}."
-            )
+        check_number("RuleSelector", "noise", noise, 0, _MAX_NOISE)
         self.library, self.noise, self.seed = library, float(noise), int(seed)
         self.identity = f"rule-{self.noise!r}-{self.seed}-{library.identity}"
         self._hit = 1.0 - self.noise * (1.0 - HIT)
         self._near, self._far = self.noise * NEAR, self.noise * FAR
         self._known: dict[Request, _Wanted] = {}
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> RuleSelector:
-        return self
-
     def __reduce__(self) -> Any:
-        return _selector, (self.library, self.noise, self.seed)
+        return partial(RuleSelector, noise=self.noise, seed=self.seed), (self.library,)
 
     def probabilities(self, judged: Sequence[Judged]) -> list[float]:
         """Probability that each paper answers its request."""
@@ -97,7 +92,3 @@ class RuleSelector:
             self._known.clear()
         self._known[request] = wanted
         return wanted
-
-
-def _selector(library: Library, noise: float, seed: int) -> RuleSelector:
-    return RuleSelector(library, noise=noise, seed=seed)

@@ -8,22 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ..papers import Request
-from .crawl import Crawled, Rule, crawl
-from .library import GeneratedLibrary
-from .outline import RELATED
-from .requests import GeneratedRequests
-from .rules import (
+from .crawls import (
+    CrawlResult,
     ExpandAll,
     ExpandRandom,
     NameHeuristic,
+    Rule,
     SearchOnly,
     SearchRaw,
     SectionOracle,
-    names_concept,
+    crawl,
 )
-from .scripted import all_name_pairs, concepts_of, scripted_queries
+from .outline import RELATED
+from .requests import GeneratedRequests
 from .selector import RuleSelector
-from .world import World
+from .world import GeneratedLibrary, World
 
 BREAK_EVEN = 0.1 / 1.5
 """Relevant papers that pay for an action: cost over reward."""
@@ -106,7 +105,7 @@ def search_statistics(world: World, requests: Sequence[Request]) -> dict[str, fl
             sums[f"raw recall@{k}"] += _recall((world.ids[i] for i in found[:k]), request)
         pairs = {
             world.ids[i]
-            for text in all_name_pairs(world.names, request)
+            for text in world.names.all_pairs(request)
             for i in world.engine.search(text, 10, request.date)
         }
         sums["all pairs recall"] += _recall(pairs, request)
@@ -119,7 +118,7 @@ def reach_statistics(world: World, requests: Sequence[Request]) -> dict[str, flo
     for request in requests:
         met = {
             row
-            for text in scripted_queries(world.names, request)
+            for text in world.names.queries(request)
             for row in world.engine.search(text, 10, request.date)
         }
         missing = {world.rows[i] for i in request.answers}
@@ -145,10 +144,10 @@ class Yields:
         self.world = world
         self._brought: defaultdict[str, list[int]] = defaultdict(list)
 
-    def add(self, request: Request, done: Crawled) -> None:
+    def add(self, request: Request, done: CrawlResult) -> None:
         """Count the opened sections of a crawl."""
         world = self.world
-        subtopic, method = concepts_of(world.names, request)
+        subtopic, method = world.names.concepts_of(request)
         wanted = set(request.oracle)
         wanted -= {paper for paper, depth in done.depths.items() if depth == 0}
         for opened in done.opened:
@@ -157,7 +156,7 @@ class Yields:
             on = world.columns.subtopics[row] == subtopic or method in world.columns.methods[row]
             kind = world.section_kinds(row)[opened.heading]
             name = _KINDS[kind] if on else "off the topic"
-            if on and kind in RELATED and names_concept(world.names, request, opened.heading):
+            if on and kind in RELATED and world.names.names_concept(request, opened.heading):
                 name = "related work naming it"
             self._brought[name].append(len(wanted.intersection(paper.sections[opened.heading])))
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import BadValueError
-from .citations import Citations
-from .columns import NONE, PAPER, SURVEY, Columns
-from .lexicon import Lexicon, lexicon
-from .names import Names, names_of
+from ..papers import title_key
+from .graph import NONE, PAPER, SURVEY, Citations, Columns
+from .names import Lexicon, Names, lexicon, names_of
 from .outline import METHOD, OUTLINES, SECOND, SUBTOPIC
 from .parameters import WorldParameters
 
@@ -92,11 +91,6 @@ class Texts:
     abstracts: list[str]
     headings: list[str]
     heading_of: np.ndarray
-
-
-def title_key(title: str) -> str:
-    """What titles are compared by: their letters alone, in lower case."""
-    return "".join(c for c in title if c.isalpha()).lower()
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -1,8 +1,11 @@
-"""A generated citation world, shared by everything in the process that asks for the same one."""
+"""A generated citation world and the library over it.
+
+Everything in a process that asks for the same parameters and seed shares one world.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -13,25 +16,22 @@ import numpy as np
 
 from ...digest import digest_of
 from ...disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
-from ..papers import Paper
-from .citations import Citations, draw_citations
-from .columns import KINDS, NONE, Columns, draw_columns
+from ..papers import Paper, Search, Shared
 from .engine import DatedBm25
+from .graph import KINDS, NONE, Citations, Columns, draw_citations, draw_columns
 from .names import Names, names_of
 from .outline import OUTLINES
 from .parameters import WorldParameters
 from .texts import write_texts
 
-FORMAT = 1
 _SOURCES = (
-    "parameters.py", "topics_machines.py", "topics_world.py", "methods.py", "short_words.py",
-    "long_words.py", "lexicon.py", "names.py", "outline.py", "columns.py", "citations.py",
+    "parameters.py", "vocabulary.py", "names.py", "outline.py", "graph.py",
     "texts.py", "engine.py", "requests.py", "world.py",
 )  # fmt: skip
 _TEXTS = ("titles", "abstracts", "headings")
 
 
-class World:
+class World(Shared):
     """Papers and the engine that searches them. Read-only; pickles as its parameters and seed.
 
     Args:
@@ -127,9 +127,6 @@ class World:
                     groups.setdefault((subtopic, method), []).append(row)
         return {cell: np.array(rows, dtype=np.int64) for cell, rows in groups.items()}
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> World:
-        return self
-
     def __reduce__(self) -> Any:
         return load_world, (self.parameters, self.seed)
 
@@ -165,3 +162,38 @@ def _generate(p: WorldParameters, seed: int) -> dict[str, np.ndarray]:
 
 def _part(kind: type[Any], stored: Mapping[str, np.ndarray], prefix: str) -> Any:
     return kind(**{f.name: stored[prefix + f.name] for f in fields(kind)})
+
+
+class GeneratedLibrary(Shared):
+    """The papers of a generated world and their search engine; never waits.
+
+    Attributes:
+        world: The world.
+        identity: Text that changes with the papers and with how they are searched.
+        blocking: False.
+    """
+
+    blocking = False
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.identity = world.identity
+
+    def find(self, paper_id: str) -> Paper | None:
+        """The paper, None when the world does not have it."""
+        row = self.world.rows.get(paper_id)
+        return None if row is None else self.world.paper(row)
+
+    def search(self, requests: Sequence[Search]) -> list[list[str]]:
+        """Ids of found papers for each request, best first."""
+        world = self.world
+        search, ids = world.engine.search, world.ids
+        return [[ids[row] for row in search(text, k, day)] for text, k, day in requests]
+
+    def __reduce__(self) -> Any:
+        return generated_library, (self.world.parameters, self.world.seed)
+
+
+def generated_library(parameters: WorldParameters, seed: int) -> GeneratedLibrary:
+    """The library of these parameters and seed."""
+    return GeneratedLibrary(load_world(parameters, seed))

@@ -7,7 +7,7 @@ from small_models import CHATML, byte_level
 
 from turngym.agents.blank import word_tokenizer
 from turngym.agents.selector.decision import decision_of
-from turngym.agents.selector.rows import SelectorRow
+from turngym.agents.selector.examples import SelectorRow
 from turngym.algos.supervised.selector import small_model
 from turngym.envs.errors import BadValueError
 

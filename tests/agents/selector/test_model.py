@@ -12,9 +12,8 @@ from bookcase import bookcase
 from small_models import CHATML, byte_level
 from small_models import model as any_model
 
-from turngym.agents.selector.model import LanguageModelSelector
-from turngym.agents.selector.opening import open_selector
-from turngym.agents.selector.pairs import PairSettings, rows_of, selector_pairs
+from turngym.agents.selector.examples import PairSettings, rows_of, selector_pairs
+from turngym.agents.selector.model import LanguageModelSelector, open_selector
 from turngym.agents.selector.settings import SelectorSettings, write_manifest
 from turngym.algos.supervised.selector import MICRO_SHAPE, small_model
 from turngym.envs.errors import BadValueError, DataError, EnvFault, UnknownNameError
@@ -170,7 +169,7 @@ def test_the_environment_takes_a_folder_by_name(made, tmp_path):
     tokenizer.save_pretrained(tmp_path)
     write_manifest(tmp_path, replace(SHORT, probability="renormalised"))
     world = bookcase(selector=f"lm:{tmp_path}", prompt="short")
-    selector = world.crawled.selector
+    selector = world.parts.selector
     assert selector is open_selector(tmp_path)
     assert selector.settings.probability == "renormalised"
     world.reset(seed=0)
@@ -180,7 +179,7 @@ def test_the_environment_takes_a_folder_by_name(made, tmp_path):
     asked = [Judged(world.episode.task.payload, world.library.find(i)) for i in queue]
     assert [found.score for found in queue.values()] == selector.probabilities(asked)
     twin = copy.deepcopy(world)
-    assert twin.crawled.selector is selector
+    assert twin.parts.selector is selector
     write_manifest(tmp_path, SHORT)
     assert open_selector(tmp_path) is not selector
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bookcase import Asked, Bookcase, bookcase
 
-from turngym.agents.selector.pairs import PairSettings, partial_crawl, rows_of, selector_pairs
+from turngym.agents.selector.examples import PairSettings, partial_crawl, rows_of, selector_pairs
 from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.paper_crawler.env import PaperCrawler
 from turngym.envs.paper_crawler.papers import Paper, Request

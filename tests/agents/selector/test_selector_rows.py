@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.agents.selector.rows import SelectorRow, read_rows, write_rows
+from turngym.agents.selector.examples import SelectorRow, read_rows, write_rows
 from turngym.envs.errors import DataError
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)

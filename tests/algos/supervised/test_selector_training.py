@@ -8,12 +8,10 @@ from dataclasses import replace
 import bookcase as shelves
 import pytest
 
+from turngym.agents.selector.calibration import selector_scores
 from turngym.agents.selector.decision import decision_of
-from turngym.agents.selector.model import LanguageModelSelector, Questions
-from turngym.agents.selector.opening import open_selector
-from turngym.agents.selector.pairs import PairSettings, rows_of, selector_pairs
-from turngym.agents.selector.rows import SelectorRow
-from turngym.agents.selector.scores import selector_scores
+from turngym.agents.selector.examples import PairSettings, SelectorRow, rows_of, selector_pairs
+from turngym.agents.selector.model import LanguageModelSelector, Questions, open_selector
 from turngym.agents.selector.settings import SelectorSettings
 from turngym.algos.supervised.selector import (
     MICRO,

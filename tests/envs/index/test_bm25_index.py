@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from turngym.envs.errors import BadValueError, DataError
 from turngym.envs.index import Hybrid, open_index, open_indexes
-from turngym.envs.index.bm25 import Bm25Index, _bar
+from turngym.envs.index.bm25 import Bm25Index, _kth_highest
 from turngym.envs.index.bm25_build import WordTable
 from turngym.envs.index.build import build_index
 from turngym.envs.retrieval import Bm25, Corpus, Hit, words
@@ -108,9 +108,9 @@ def test_any_small_corpus_ranks_as_bm25s_scores(
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 3000), st.integers(0, 99))
-def test_the_bar_is_reached_by_k_scores(k: int, n: int, seed: int) -> None:
+def test_the_kth_highest_is_reached_by_k_scores(k: int, n: int, seed: int) -> None:
     scores = np.random.default_rng(seed).random(n + k).astype(np.float32)
-    assert int((scores >= _bar(scores, k)).sum()) >= k
+    assert int((scores >= _kth_highest(scores, k)).sum()) >= k
 
 
 @pytest.mark.parametrize("block", [1, 2, 5, 1000])

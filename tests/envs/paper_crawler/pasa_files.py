@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from turngym.envs.paper_crawler.titles import title_key
+from turngym.envs.paper_crawler.papers import title_key
 
 PAPERS: dict[str, tuple[str, str, dict[str, list[str]]]] = {
     "2105.90001": (

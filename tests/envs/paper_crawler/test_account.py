@@ -8,7 +8,7 @@ import gymnasium as gym
 import pytest
 
 from turngym.agents.scripted import scripted, text_env
-from turngym.envs.paper_scores import SELECTED_ABOVE
+from turngym.envs.paper_crawler.scores import SELECTED_ABOVE
 
 
 @pytest.mark.parametrize("task", [0, 5])

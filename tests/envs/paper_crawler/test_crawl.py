@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from shelf import Requests, Shelf, Table, example_four, paper, random_shelf
 
 from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.paper_crawler.crawl.grammar import read_action, read_session
 from turngym.envs.paper_crawler.env import PaperCrawler
-from turngym.envs.paper_crawler.grammar import read_action, read_session
 from turngym.envs.paper_crawler.papers import Request
 
 
@@ -197,7 +197,7 @@ def test_pickles_carry_no_remembered_texts():
     twin = pickle.loads(pickle.dumps(env))
     assert len(env.outlines) > 0
     assert len(twin.outlines) == 0
-    assert twin.expand_prompt(request, "p1") == prompt
+    assert twin.session_prompt(request, "p1") == prompt
 
 
 def test_sessions_can_be_opened_out_of_turn():

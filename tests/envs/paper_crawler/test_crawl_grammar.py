@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.envs.paper_crawler.grammar import (
+from turngym.envs.paper_crawler.crawl.grammar import (
     MARKERS,
     STOPS,
     read_action,

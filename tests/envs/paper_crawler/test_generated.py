@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.scripted import run_episode, scripted, scripted_names
 from turngym.envs.errors import BadValueError, UnknownNameError
-from turngym.envs.paper_crawler.crawl import Crawl, Found
-from turngym.envs.paper_crawler.measures import crawl_measures, union
+from turngym.envs.paper_crawler.crawl.state import Crawl, Found
 from turngym.envs.paper_crawler.papers import Paper, Request
-from turngym.envs.paper_crawler.world.crawl import Schedule, crawl
-from turngym.envs.paper_crawler.world.rules import ExpandAll, NameHeuristic, SearchOnly
+from turngym.envs.paper_crawler.report import crawl_metrics, union
+from turngym.envs.paper_crawler.world.crawls import (
+    CrawlLimits,
+    ExpandAll,
+    NameHeuristic,
+    SearchOnly,
+    crawl,
+)
 
 RULES = {"search-only": SearchOnly, "expand-all": ExpandAll, "heuristic": NameHeuristic}
 
@@ -37,13 +42,13 @@ def test_a_crawl_equals_the_independent_one(worlds, size, name, task, granularit
     request = world.episode.task.payload
     rule = RULES[name](world.library.world.names)
     rules = world.rules
-    schedule = Schedule(
+    schedule = CrawlLimits(
         expansions=rules.max_expand,
         searches=rules.max_search,
         results=rules.top_k,
         layer_cap=rules.layer_cap,
     )
-    done = crawl(world.library, world.desk.selector, rule, request, schedule)
+    done = crawl(world.library, world.executor.selector, rule, request, schedule)
     queue = world.episode.state.queue
     assert {p: f.score for p, f in queue.items()} == done.scores
     assert {p: f.depth for p, f in queue.items()} == done.depths
@@ -62,7 +67,7 @@ def test_measures_of_example_eleven():
         }
     )
     request = Request("q", 20230101, tuple("abcd"), oracle=tuple("abcdxy"))
-    got = crawl_measures(crawled, request, lambda _: None)
+    got = crawl_metrics(crawled, request, lambda _: None)
     assert got["crawler_recall"] == 0.75
     assert (got["precision"], got["recall"], got["f1"]) == (0.5, 0.5, 0.5)
     assert got["oracle_precision"] == 1.0
@@ -73,7 +78,7 @@ def test_titles_are_matched_by_letters():
     papers = {"1": Paper("1", "GPT-2"), "2": Paper("2", "A Study")}
     crawled = Crawl(queue={"1": Found(0.9, 0, 0), "2": Found(0.2, 0, 0)})
     request = Request("q", 20230101, ("9",), titles=("gpt 3",))
-    got = crawl_measures(crawled, request, papers.get)
+    got = crawl_metrics(crawled, request, papers.get)
     assert (got["crawler_recall"], got["title_crawler_recall"]) == (0.0, 1.0)
     assert got["title_precision"] == 1.0
 

@@ -26,7 +26,7 @@ def test_gymnasiums_check_passes():
 def test_numbers_play_the_text_game(seed, actions):
     env = made(seed)
     text = PaperCrawler(
-        data=env.inner.source, papers=env.inner.library, selector=env.inner.desk.selector
+        data=env.inner.source, papers=env.inner.library, selector=env.inner.executor.selector
     )
     state, _ = env.reset(seed=seed)
     text.reset(seed=seed)

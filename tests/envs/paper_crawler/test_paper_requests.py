@@ -6,16 +6,10 @@ import pytest
 
 from turngym.envs.errors import BadValueError, UnknownNameError
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request
-from turngym.envs.paper_crawler.world.library import GeneratedLibrary
 from turngym.envs.paper_crawler.world.parameters import world_parameters
 from turngym.envs.paper_crawler.world.requests import GeneratedRequests, generated_requests
-from turngym.envs.paper_crawler.world.scripted import (
-    all_name_pairs,
-    concepts_of,
-    scripted_queries,
-)
 from turngym.envs.paper_crawler.world.selector import RuleSelector
-from turngym.envs.paper_crawler.world.world import World, load_world
+from turngym.envs.paper_crawler.world.world import GeneratedLibrary, World, load_world
 from turngym.envs.tasks import SPLITS, draw_task, find_task
 
 FULL, MICRO = world_parameters("full"), world_parameters("micro")
@@ -78,7 +72,7 @@ def test_answers(source: GeneratedRequests) -> None:
             assert all(method in p.methods for p in papers)
             titles = [world.paper(world.rows[i]).title for i in request.answers]
             assert list(request.titles) == titles
-            assert concepts_of(world.names, request) == (drawn.subtopic, drawn.method)
+            assert world.names.concepts_of(request) == (drawn.subtopic, drawn.method)
 
 
 def test_no_paper_that_answers_is_left_out(micro: World) -> None:
@@ -136,17 +130,17 @@ def test_a_world_without_requests() -> None:
 def test_scripted_queries(source: GeneratedRequests) -> None:
     names = source.world.names
     request = source.task("dev", 3).payload
-    queries = scripted_queries(names, request)
-    assert queries == scripted_queries(names, request)
+    queries = names.queries(request)
+    assert queries == names.queries(request)
     assert len(queries) == 5
     assert queries[0] == request.text
     assert queries[4].startswith("survey ")
-    wanted = concepts_of(names, request)
+    wanted = names.concepts_of(request)
     for query in queries[1:4]:
-        assert concepts_of(names, Request(query, 0, ())) == wanted
-    pairs = all_name_pairs(names, request)
+        assert names.concepts_of(Request(query, 0, ())) == wanted
+    pairs = names.all_pairs(request)
     assert len(set(pairs)) == source.world.parameters.aliases**2
-    assert scripted_queries(names, Request("nothing known", 20200101, ())) == ["nothing known"]
+    assert names.queries(Request("nothing known", 20200101, ())) == ["nothing known"]
 
 
 def test_selector_without_noise_is_the_label(source: GeneratedRequests) -> None:

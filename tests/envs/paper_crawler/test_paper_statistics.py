@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request, Search
-from turngym.envs.paper_crawler.world.bands import compared, orderings
-from turngym.envs.paper_crawler.world.crawl import Schedule, crawl
+from turngym.envs.paper_crawler.world.crawls import CrawlLimits, crawl
+from turngym.envs.paper_crawler.world.expected_ranges import check_orderings, compare
 from turngym.envs.paper_crawler.world.parameters import world_parameters
 from turngym.envs.paper_crawler.world.requests import generated_requests
 from turngym.envs.paper_crawler.world.statistics import (
@@ -87,14 +87,14 @@ def test_a_crawl_by_hand() -> None:
 @pytest.mark.parametrize(
     ("schedule", "found"),
     [
-        (Schedule(layers=0), {"a", "b"}),
-        (Schedule(layers=1), {"a", "b", "c", "d"}),
-        (Schedule(layer_cap=1), {"a", "b", "c", "d"}),  # d is liked best, and has no section
-        (Schedule(expansions=1), {"a", "b", "c", "e"}),
-        (Schedule(results=1, searches=1), {"a", "b", "c", "d", "e"}),
+        (CrawlLimits(layers=0), {"a", "b"}),
+        (CrawlLimits(layers=1), {"a", "b", "c", "d"}),
+        (CrawlLimits(layer_cap=1), {"a", "b", "c", "d"}),  # d is liked best, and has no section
+        (CrawlLimits(expansions=1), {"a", "b", "c", "e"}),
+        (CrawlLimits(results=1, searches=1), {"a", "b", "c", "d", "e"}),
     ],
 )
-def test_schedules(schedule: Schedule, found: set[str]) -> None:
+def test_schedules(schedule: CrawlLimits, found: set[str]) -> None:
     assert set(crawl(Shelf(), Liked(), Everything(), REQUEST, schedule).scores) == found
 
 
@@ -108,16 +108,16 @@ def test_the_full_world_lies_in_its_bands() -> None:
         **search_statistics(world, requests),
         **reach_statistics(world, requests),
     }
-    outside = [m for m in compared(values, "full") if m.inside is False]
+    outside = [m for m in compare(values, "full") if m.inside is False]
     assert not outside
-    assert all(m.inside is not None for m in compared(values, "full"))
+    assert all(m.inside is not None for m in compare(values, "full"))
 
 
 def test_rules_earn_in_the_right_order() -> None:
     world = load_world(world_parameters("full"), 0)
     requests = sample_requests(generated_requests(world.parameters, 0), 60)
     values = rule_statistics(world, requests)
-    assert all(ordering.holds for ordering in orderings(values))
+    assert all(ordering.holds for ordering in check_orderings(values))
     assert values["expand all: return"] < 0 < values["expand random: return"]
     assert 0.3 < values["sections that pay"] < 0.5
 
@@ -125,8 +125,8 @@ def test_rules_earn_in_the_right_order() -> None:
 def test_rules_earn_in_the_right_order_in_the_micro_world() -> None:
     world = load_world(world_parameters("micro"), 0)
     values = rule_statistics(world, sample_requests(generated_requests(world.parameters, 0), 60))
-    assert all(ordering.holds for ordering in orderings(values))
-    assert compared(values, "micro")[0].inside is None
+    assert all(ordering.holds for ordering in check_orderings(values))
+    assert compare(values, "micro")[0].inside is None
 
 
 def test_means() -> None:
@@ -137,10 +137,10 @@ def test_means() -> None:
 def test_three_full_worlds_lie_in_all_bands() -> None:
     measured = [world_statistics(load_world(world_parameters("full"), s)) for s in (0, 1, 2)]
     values = mean_statistics(measured)
-    outside = [m for m in compared(values, "full") if m.inside is False]
+    outside = [m for m in compare(values, "full") if m.inside is False]
     assert not outside
     for one in measured:
-        assert all(ordering.holds for ordering in orderings(one))
+        assert all(ordering.holds for ordering in check_orderings(one))
 
 
 @pytest.mark.slow
@@ -148,6 +148,6 @@ def test_three_full_worlds_lie_in_all_bands() -> None:
 def test_difficulties_lie_in_their_bands(preset: str) -> None:
     worlds = [load_world(world_parameters("full", preset), s) for s in (0, 1)]
     values = mean_statistics([world_statistics(world, 150) for world in worlds])
-    known = [m for m in compared(values, "full", preset) if m.inside is not None]
+    known = [m for m in compare(values, "full", preset) if m.inside is not None]
     assert known
     assert np.all([m.inside for m in known]), known

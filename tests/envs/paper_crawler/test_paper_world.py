@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 from troubled_library import TroubledLibrary
 
 from turngym.envs.errors import BadValueError, EnvFault, UnknownNameError
-from turngym.envs.paper_crawler.papers import Search
-from turngym.envs.paper_crawler.world.columns import NONE, PAPER, SURVEY
+from turngym.envs.paper_crawler.papers import Search, title_key
 from turngym.envs.paper_crawler.world.engine import searched_words
-from turngym.envs.paper_crawler.world.library import GeneratedLibrary, generated_library
+from turngym.envs.paper_crawler.world.graph import NONE, PAPER, SURVEY
 from turngym.envs.paper_crawler.world.names import names_of
 from turngym.envs.paper_crawler.world.parameters import PRESETS, SIZES, world_parameters
-from turngym.envs.paper_crawler.world.texts import title_key
-from turngym.envs.paper_crawler.world.world import World, load_world
+from turngym.envs.paper_crawler.world.world import (
+    GeneratedLibrary,
+    World,
+    generated_library,
+    load_world,
+)
 from turngym.envs.retrieval import words
 
 MICRO = world_parameters("micro")
@@ -46,8 +49,8 @@ def fingerprint(world: World) -> str:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"papers": 3}, "papers is 3; expected a value from"),
-        ({"papers": 9.5}, "expected a whole number"),
+        ({"papers": 3}, "papers is 3; expected an integer from"),
+        ({"papers": 9.5}, "expected an integer"),
         ({"invisible": 1.5}, "invisible is 1.5"),
         ({"canonical": True}, "expected a number"),
         ({"references_low": 50, "references_high": 40}, "at most references_high"),

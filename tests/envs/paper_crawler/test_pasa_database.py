@@ -13,12 +13,11 @@ import pytest
 from pasa_files import PAPERS, UNZIPPED, members, record, write_database, write_zip
 
 from turngym.envs.errors import DataError, EnvFault
-from turngym.envs.paper_crawler.real import members as members_module
+from turngym.envs.paper_crawler.papers import title_key
+from turngym.envs.paper_crawler.real import zip_members as members_module
 from turngym.envs.paper_crawler.real.arxiv_ids import UNDATED
 from turngym.envs.paper_crawler.real.database import PaperDatabase
-from turngym.envs.paper_crawler.real.members import Members
-from turngym.envs.paper_crawler.real.zip_directory import zip_table
-from turngym.envs.paper_crawler.titles import title_key
+from turngym.envs.paper_crawler.real.zip_members import Members, zip_table
 
 GRIP, SLIP = "2105.90001", "2203.90417"
 KEY = title_key(PAPERS[GRIP][0])
@@ -287,7 +286,7 @@ def test_tables_come_from_the_cache_the_second_time(
     assert len(list((tmp_path / "cache").glob("*.arrays"))) == 2
     monkeypatch.setattr(members_module, "zip_table", zip_table)
     monkeypatch.setattr(
-        "turngym.envs.paper_crawler.real.zip_directory._entries",
+        "turngym.envs.paper_crawler.real.zip_members._entries",
         lambda *_: pytest.fail("the directory was read again"),
     )
     after = opened(folder)

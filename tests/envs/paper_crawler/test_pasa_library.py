@@ -17,10 +17,9 @@ from turngym.envs.errors import BadValueError, DataError, EnvFault, UnknownNameE
 from turngym.envs.index.build import build_index
 from turngym.envs.paper_crawler.papers import Search
 from turngym.envs.paper_crawler.real import open_real
+from turngym.envs.paper_crawler.real.database import write_passages
 from turngym.envs.paper_crawler.real.engines import LocalSearch
-from turngym.envs.paper_crawler.real.library import PasaLibrary
-from turngym.envs.paper_crawler.real.opening import open_library
-from turngym.envs.paper_crawler.real.passages import write_passages
+from turngym.envs.paper_crawler.real.library import PasaLibrary, open_library
 from turngym.envs.retrieval import Hit
 
 GRIP, SLIP, SURVEY = "2105.90001", "2203.90417", "2306.00002"

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from pasa_files import row, write_layout, write_rows
 
 from turngym.envs.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.paper_crawler.papers import title_key
 from turngym.envs.paper_crawler.real.arxiv_ids import UNDATED, date_of, id_in_link, plain_id
-from turngym.envs.paper_crawler.real.queries import open_queries
-from turngym.envs.paper_crawler.real.rows import RowRules
-from turngym.envs.paper_crawler.titles import title_key
+from turngym.envs.paper_crawler.real.queries import RowRules, open_queries
 from turngym.envs.tasks import find_task
 
 

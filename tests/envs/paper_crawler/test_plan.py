@@ -2,15 +2,15 @@
 
 import pytest
 
-from turngym.envs.paper_crawler.crawl import Crawl
-from turngym.envs.paper_crawler.plan import make_plan
-from turngym.envs.paper_crawler.rules import Rules
+from turngym.envs.paper_crawler.crawl.actions import make_plan
+from turngym.envs.paper_crawler.crawl.rules import Rules
+from turngym.envs.paper_crawler.crawl.state import Crawl
 
 THREE = "[Search] a [Search] b [Search] c [Stop]"
 
 
-def plan(text, said=(), actions=0, **rules):
-    made = make_plan(Rules(**rules), Crawl(said=said, actions=actions), text)
+def plan(text, taken=(), actions=0, **rules):
+    made = make_plan(Rules(**rules), Crawl(args_taken=taken, actions=actions), text)
     moves = "".join(m.arg for m in made.moves), "".join(m.arg for m in made.beyond)
     return *moves, made.stop is not None, made.ended
 
@@ -27,7 +27,7 @@ def plan(text, said=(), actions=0, **rules):
         ({"max_actions": 3}, ("abc", "", False, "limit")),
         ({"max_actions": 4}, ("abc", "", True, "stop")),
         ({"max_actions": 4, "actions": 3}, ("a", "", False, "limit")),
-        ({"max_search": 3, "said": ("x",)}, ("ab", "", False, "cap")),
+        ({"max_search": 3, "taken": ("x",)}, ("ab", "", False, "cap")),
     ],
 )
 def test_a_sessions_text_ends_at_its_stop_its_cap_or_the_limit(rules, expected):

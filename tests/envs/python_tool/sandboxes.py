@@ -18,7 +18,7 @@ QUICK = Limits(timeout_s=20.0, memory_bytes=256 << 20, disk_bytes=4 << 20)
 def need(layers: Sequence[str]) -> None:
     """Skip, with the machine's own reason, where a layer cannot be put up."""
     for layer in layers:
-        if fault := protections.fault_of(layer):
+        if fault := protections.find_fault(layer):
             pytest.skip(f"{layer}: {fault}")
 
 
@@ -38,7 +38,7 @@ class Sandbox:
         patch.setattr(process, "_launch", noted)
 
     def __call__(self, code: str, **limits: float) -> Ended:
-        return process.run_closed_off(code, self.layers, Limits(**{**vars(QUICK), **limits}))
+        return process.run_sandboxed(code, self.layers, Limits(**{**vars(QUICK), **limits}))
 
     def out(self, code: str, **limits: float) -> str:
         """Stdout of code that ends well."""

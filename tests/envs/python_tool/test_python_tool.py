@@ -90,7 +90,7 @@ def test_code_that_fails(tool: PythonTool, code: str, last: str) -> None:
     text, ok = run(tool, code)
     assert text.splitlines()[-1] == last
     assert not ok
-    assert "inside.py" not in text
+    assert "sandbox_child.py" not in text
 
 
 def test_a_lone_surrogate_is_an_error_of_the_code(tool: PythonTool) -> None:
@@ -204,13 +204,13 @@ def test_a_request_that_is_not_text_is_refused(tool: PythonTool) -> None:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes this a machine that refuses some layers."""
-    real = protections._fault_of
+    real = protections._find_fault
 
     def lacks(*names: str) -> None:
-        def fault_of(asked: tuple[str, ...]) -> str | None:
+        def find_fault(asked: tuple[str, ...]) -> str | None:
             return "no such thing" if set(asked) & set(names) else real(asked)
 
-        monkeypatch.setattr(protections, "_fault_of", fault_of)
+        monkeypatch.setattr(protections, "_find_fault", find_fault)
 
     return lacks
 
@@ -233,7 +233,7 @@ def test_a_tool_that_moves_to_a_weaker_machine_fails(
         used.append(layers)
         raise EnvFault("no namespaces here")
 
-    monkeypatch.setattr("turngym.envs.python_tool.tool.run_closed_off", refused)
+    monkeypatch.setattr("turngym.envs.python_tool.tool.run_sandboxed", refused)
     assert isinstance(pickle.loads(pickle.dumps(tool))(["1"])[0], EnvFault)
     assert used == [FULL]
 
@@ -244,7 +244,7 @@ def test_weaker_protection_on_request(machine: Callable[..., None]) -> None:
     with pytest.warns(RuntimeWarning, match=r"without namespaces \(.*landlock closes the files"):
         weaker = PythonTool(allow_weaker=True)
     assert weaker.missing == ("namespaces",)
-    assert protections.layers() == ("seccomp", "landlock")
+    assert protections.choose_layers() == ("seccomp", "landlock")
     assert run(weaker, "1 + 1") == ("2", True)
     assert not run(weaker, "open('/etc/passwd')").ok
 
@@ -261,13 +261,13 @@ def test_no_protection_at_all_on_request(machine: Callable[..., None]) -> None:
 
 
 def test_other_systems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    protections._fault_of.cache_clear()
+    protections._find_fault.cache_clear()
     monkeypatch.setattr(sys, "platform", "darwin")
     try:
         with pytest.raises(BadValueError, match="needs Linux, this is darwin"):
             PythonTool()
     finally:
-        protections._fault_of.cache_clear()
+        protections._find_fault.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from turngym.envs.search_qa.rewards import Piece, well_formed
 from turngym.envs.search_qa.text import BOTH_INVALID, INVALID, PROMPTS, code_in, result
 
 BOTH = ("search", "python")
-LACKING = "; ".join(f"{name}: {why}" for name, why in protections.missing().items())
+LACKING = "; ".join(f"{name}: {why}" for name, why in protections.find_missing().items())
 pytestmark = pytest.mark.skipif(bool(LACKING), reason=LACKING or "nothing is missing")
 
 
@@ -243,7 +243,7 @@ def test_a_tool_may_be_given_ready_made() -> None:
 
 
 def test_a_machine_without_protection_refuses_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protections, "_fault_of", lambda names: "no such thing")
+    monkeypatch.setattr(protections, "_find_fault", lambda names: "no such thing")
     with pytest.raises(BadValueError, match="this machine lacks namespaces"):
         make()
     with pytest.warns(RuntimeWarning, match="runs without namespaces"):

@@ -215,10 +215,10 @@ def test_a_copy_asks_the_world_nothing_again():
     env = four()
     env.step("[Expand] A")
     env.step("True")
-    calls = len(env.game.crawled.selector.calls)
+    calls = len(env.game.parts.selector.calls)
     twin = env.fork()
     twin.step("True")
-    assert len(env.game.crawled.selector.calls) == calls
+    assert len(env.game.parts.selector.calls) == calls
     assert (twin.infos["selector"]["pending"], env.infos["selector"]["pending"]) == (1, 2)
 
 

@@ -1,0 +1,215 @@
+"""From settings to what a crawl runs on: requests, a library of papers, and a selector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from ..errors import BadValueError, UnknownNameError
+from ..tasks import TaskSource
+from .crawl.rules import check_number
+from .papers import Judged, Library, Request, Selector
+from .prompts import PROMPTS
+from .world.parameters import world_parameters
+from .world.requests import generated_requests
+from .world.selector import RuleSelector
+from .world.world import generated_library
+
+_LEAST_WORD = 4
+_REAL_SETTINGS = ("search_settings", "data_settings", "papers_settings")
+
+
+SELECTORS = {"lm": "turngym.agents.selector.model:open_selector"}
+"""Selectors by name: what stands before the colon, and the entry point that opens the rest."""
+
+
+class WordKnowledge(Protocol):
+    """What is known about the words of requests and headings."""
+
+    def queries(self, request: Request) -> list[str]:
+        """Return queries for a request that need no model: the request itself first."""
+        ...
+
+    def names_concept(self, request: Request, heading: str) -> bool:
+        """Return whether a heading names a concept of the request."""
+        ...
+
+
+class SharedWords:
+    """What can be said about real papers: which words a heading shares with the request."""
+
+    def queries(self, request: Request) -> list[str]:
+        """Return the request, and a search for surveys of it."""
+        return [request.text, f"survey of {request.text}"]
+
+    def names_concept(self, request: Request, heading: str) -> bool:
+        """Return whether they share a word of four letters or more."""
+        return bool(_long_words(request.text) & _long_words(heading))
+
+
+class LabelSelector:
+    """Probability 1 for an annotated answer, 0 for any other paper.
+
+    With it ``label="annotated_or_selector"`` is ``"annotated"``; the frontier's order is not
+    informed by it beyond the labels.
+    """
+
+    identity = "labels"
+    blocking = False
+
+    def probabilities(self, judged: Sequence[Judged]) -> list[float]:
+        """Return 1 or 0 for each paper."""
+        return [float(paper.id in request.answers) for request, paper in judged]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrawlParts:
+    """What a crawl runs on.
+
+    Attributes:
+        size: Of the generated world; None for real papers.
+        source: The requests.
+        library: The papers.
+        selector: Judges them.
+        names: What is known about words.
+    """
+
+    size: str | None
+    source: TaskSource[Request]
+    library: Library
+    selector: Selector
+    names: WordKnowledge
+
+
+def build_parts(
+    *,
+    made: Mapping[str, Any],
+    real: Mapping[str, Any],
+    selector: Selector | str | None,
+    noise: float | None,
+    label: str,
+) -> CrawlParts:
+    """Build what the settings describe.
+
+    Args:
+        made: Settings of the generated world.
+        real: Settings of real papers.
+        selector: One that the caller brings, or its name.
+        noise: Of the simulated selector.
+        label: What is relevant.
+
+    Raises:
+        UnknownNameError: An unknown size, preset or search engine.
+        BadValueError: Settings that exclude each other.
+        DataError: A file that does not hold what it should.
+    """
+    if selector is not None and noise is not None:
+        raise BadValueError(
+            "PaperCrawler: selector and selector_noise were both given; the noise is that of the "
+            "simulated selector. Leave one out."
+        )
+    if noise is not None:
+        check_number("PaperCrawler", "selector_noise", noise)
+    if isinstance(selector, str):
+        selector = open_named_selector(selector)
+    if all(value is None for value in real.values()):
+        return _generated(made, selector, 1.0 if noise is None else noise)
+    for name, value in made.items():
+        if value is not None:
+            raise BadValueError(
+                f"PaperCrawler: {name}={value!r} describes the generated world, but data or papers "
+                f"were given; leave {name} out, or leave data and papers out."
+            )
+    return _real(real, selector, noise, label)
+
+
+def choose_prompt(prompt: str | None, size: str | None) -> str:
+    """Return the name of the prompts: as asked for, else by the size.
+
+    Raises:
+        UnknownNameError: There are no such prompts.
+    """
+    if prompt is None:
+        return "short" if size == "micro" else "rules"
+    if prompt not in PROMPTS:
+        raise UnknownNameError("prompt", prompt, PROMPTS, "PaperCrawler")
+    return prompt
+
+
+def _real(
+    real: Mapping[str, Any], selector: Selector | None, noise: float | None, label: str
+) -> CrawlParts:
+    data, papers = real["data"], real["papers"]
+    for name, value in (("data", data), ("papers", papers)):
+        if value is None:
+            raise BadValueError(
+                f"PaperCrawler: {name} is missing; real papers need data (request files) and "
+                "papers (the folder of the paper database)."
+            )
+    if label == "oracle":
+        raise BadValueError(
+            "PaperCrawler: label='oracle' needs all relevant papers, which real requests do not "
+            "tell; expected 'annotated' or 'annotated_or_selector'."
+        )
+    if noise is not None:
+        raise BadValueError(
+            "PaperCrawler: selector_noise is that of the generated world's selector; for real "
+            "papers leave it out, or bring a selector."
+        )
+    if hasattr(data, "task") and hasattr(papers, "find"):
+        source, library = data, papers
+    else:
+        from .real import open_real
+
+        settings = {name: real[name] for name in _REAL_SETTINGS}
+        search = real["search"] or "local"
+        source, library = open_real(data=data, papers=papers, search=search, **settings)
+    return CrawlParts(
+        size=None,
+        source=source,
+        library=library,
+        selector=selector or LabelSelector(),
+        names=SharedWords(),
+    )
+
+
+def _generated(made: Mapping[str, Any], selector: Selector | None, noise: float) -> CrawlParts:
+    seed = 0 if made["world_seed"] is None else made["world_seed"]
+    check_number("PaperCrawler", "world_seed", seed, whole=True)
+    size = made["size"] or "full"
+    parameters = world_parameters(size, made["preset"] or "default")
+    library = generated_library(parameters, seed)
+    return CrawlParts(
+        size=size,
+        source=generated_requests(parameters, seed, made["answers"] or "annotated"),
+        library=library,
+        selector=selector or RuleSelector(library, noise=noise),
+        names=library.world.names,
+    )
+
+
+def _long_words(text: str) -> set[str]:
+    words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
+    return {word for word in words if len(word) >= _LEAST_WORD}
+
+
+def open_named_selector(name: str) -> Selector:
+    """Open the selector that ``"lm:FOLDER"`` names: a language model that was trained to judge.
+
+    Raises:
+        UnknownNameError: No such kind of selector.
+        BadValueError: No folder, or not one of a model.
+        MissingExtraError: The packages that it needs are not installed.
+    """
+    kind, colon, rest = name.partition(":")
+    if kind not in SELECTORS:
+        raise UnknownNameError("selector", kind, SELECTORS, "PaperCrawler")
+    if not (colon and rest):
+        raise BadValueError(
+            f"PaperCrawler: selector is {name!r}; expected {kind}:FOLDER, as 'turngym selector "
+            "train' makes it."
+        )
+    module, _, opener = SELECTORS[kind].partition(":")
+    return getattr(import_module(module), opener)(rest)
