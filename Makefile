@@ -22,7 +22,7 @@ test: $(STAMP)  ## lint, types and the test suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-vllm: $(VLLM)/.installed  ## tests of the engine over vLLM, on its CPU build
-	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/test_vllm_engine.py
+	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/engines/vllm/test_vllm_engine.py
 
 test-adapters: $(OTHERS)/.installed  ## the adapters against the real packages of other trainers
 	PATH="$(CURDIR)/$(OTHERS)/bin:$$PATH" $(OTHERS)/bin/python -m pytest -m "slow or not slow" \

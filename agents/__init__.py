@@ -3,7 +3,7 @@
 Nothing here imports torch or transformers until an engine or a model is asked for.
 """
 
-from .engine import Completion, Engine, Request, Sampling
+from .engines.base import Completion, Engine, Request, Sampling
 from .scripted import (
     EpisodeResult,
     ExpertPolicy,

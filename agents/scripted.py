@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import gymnasium as gym
 import numpy as np
 
-from ..envs.api import Policy, TextEnv
-from ..envs.erring import checked_mistakes
-from ..envs.errors import BadValueError, EpisodeError, UnknownNameError
+from ..envs.core.env import Policy, TextEnv
+from ..envs.core.errors import BadValueError, EpisodeError, UnknownNameError
+from ..envs.core.noisy_expert import checked_mistakes
 
 LINE = "\n"
 T = TypeVar("T")
@@ -205,7 +205,7 @@ def closed(action: str, stop: Sequence[str]) -> str:
 
 
 def text_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
-    """The :class:`~turngym.envs.api.TextEnv` inside all wrappers.
+    """The :class:`~turngym.envs.core.env.TextEnv` inside all wrappers.
 
     Raises:
         BadValueError: There is none.

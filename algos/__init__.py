@@ -35,28 +35,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .config import Budget, EnvConfig, EvalConfig, TrainConfig
-    from .evaluate import EvalSet, Evaluation, evaluate_model, evaluate_policy
-    from .learner import Learner
-    from .learner_settings import LearnerSettings
-    from .recipe import Optim, Recipe
+    from .api import train_on
+    from .core.recipe import Optim, Recipe
+    from .evaluation.evaluate import EvalSet, Evaluation, evaluate_model, evaluate_policy
+    from .evaluation.lm_agent import TokenAgent
+    from .evaluation.result import RunResult
+    from .learner.learner import Learner
+    from .learner.settings import LearnerSettings
     from .recipes import make_recipe
-    from .result import RunResult
-    from .simple import train_on
-    from .token_agent import TokenAgent
-    from .trainer import Trainer, train
+    from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
+    from .training.trainer import Trainer, train
 
 _HOMES = {
-    "config": ("Budget", "EnvConfig", "EvalConfig", "TrainConfig"),
-    "evaluate": ("EvalSet", "Evaluation", "evaluate_model", "evaluate_policy"),
-    "learner": ("Learner",),
-    "learner_settings": ("LearnerSettings",),
-    "recipe": ("Optim", "Recipe"),
+    "training.config": ("Budget", "EnvConfig", "EvalConfig", "TrainConfig"),
+    "evaluation.evaluate": ("EvalSet", "Evaluation", "evaluate_model", "evaluate_policy"),
+    "learner.learner": ("Learner",),
+    "learner.settings": ("LearnerSettings",),
+    "core.recipe": ("Optim", "Recipe"),
     "recipes": ("make_recipe",),
-    "result": ("RunResult",),
-    "simple": ("train_on",),
-    "token_agent": ("TokenAgent",),
-    "trainer": ("Trainer", "train"),
+    "evaluation.result": ("RunResult",),
+    "api": ("train_on",),
+    "evaluation.lm_agent": ("TokenAgent",),
+    "training.trainer": ("Trainer", "train"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

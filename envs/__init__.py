@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, Any
 from .registry import World, all_ids, find_world, register_world
 
 if TYPE_CHECKING:
-    from .api import TextEnv
-    from .conformance import ConformanceError, Report, check_text_env
-    from .episode import Call, Episode, Info, Outcome, Policy, SessionSwitch
-    from .errors import EnvFault, TurngymError
-    from .forking import fork
-    from .record import RecordEpisodes, Transcript, read_transcripts
-    from .replaying import ReplayReport, replay
-    from .spaces import Utf8Text
-    from .tasks import Task, TaskSource
-    from .vector import TextVectorEnv
+    from .core.env import TextEnv
+    from .core.episode import Call, Episode, Info, Outcome, Policy, SessionSwitch
+    from .core.errors import EnvFault, TurngymError
+    from .core.fork import fork
+    from .core.spaces import Utf8Text
+    from .core.tasks import Task, TaskSource
+    from .testing.check import ConformanceError, Report, check_text_env
+    from .wrappers.record import RecordEpisodes, Transcript, read_transcripts
+    from .wrappers.replay import ReplayReport, replay
+    from .wrappers.vector import TextVectorEnv
 
 _HOMES = {
-    "api": ("TextEnv",),
-    "conformance": ("ConformanceError", "Report", "check_text_env"),
+    "core.env": ("TextEnv",),
+    "testing.check": ("ConformanceError", "Report", "check_text_env"),
     "episode": ("Call", "Episode", "Info", "Outcome", "Policy", "SessionSwitch"),
-    "errors": ("EnvFault", "TurngymError"),
-    "forking": ("fork",),
-    "record": ("RecordEpisodes", "Transcript", "read_transcripts"),
-    "replaying": ("ReplayReport", "replay"),
-    "spaces": ("Utf8Text",),
-    "tasks": ("Task", "TaskSource"),
-    "vector": ("TextVectorEnv",),
+    "core.errors": ("EnvFault", "TurngymError"),
+    "core.fork": ("fork",),
+    "wrappers.record": ("RecordEpisodes", "Transcript", "read_transcripts"),
+    "wrappers.replay": ("ReplayReport", "replay"),
+    "core.spaces": ("Utf8Text",),
+    "core.tasks": ("Task", "TaskSource"),
+    "wrappers.vector": ("TextVectorEnv",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -10,8 +10,8 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
 
-from .errors import BadValueError, UnknownNameError
-from .tasks import SPLITS
+from .core.errors import BadValueError, UnknownNameError
+from .core.tasks import SPLITS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class World:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
 
-REMOTE = "turngym.envs.remote:remote_env"
+REMOTE = "turngym.envs.wrappers.season_env:remote_env"
 """What makes the environments of a sealed season."""
 _WORLDS: dict[str, World] = {}
 
@@ -67,7 +67,7 @@ def register_world(world: World) -> None:
             order_enforce=False,
             disable_env_checker=True,
             kwargs=dict(world.kwargs),
-            vector_entry_point=f"turngym.envs.vector:{world.id}",
+            vector_entry_point=f"turngym.envs.wrappers.vector:{world.id}",
         )
     elif (spec.entry_point, spec.kwargs) != (entry_point, dict(world.kwargs)):
         raise BadValueError(
@@ -89,7 +89,7 @@ def make_env(entry_point: str, **settings: Any) -> gym.Env[Any, Any]:
     """Make an environment of the class that ``entry_point`` names.
 
     With the setting ``server`` it is one of a sealed season, which that server steps
-    (:class:`turngym.envs.remote.RemoteEnv`).
+    (:class:`turngym.envs.wrappers.season_env.RemoteEnv`).
 
     Raises:
         UnknownNameError: A setting that the environment does not take.
@@ -182,7 +182,7 @@ register_world(
 register_world(
     World(
         id="MixedTasks-v0",
-        entry_point="turngym.envs.mixed:MixedTasks",
+        entry_point="turngym.envs.mixed_tasks.env:MixedTasks",
         splits=(*SPLITS, "hard"),
         summary="tasks of several worlds in one stream, in given shares (members)",
     )

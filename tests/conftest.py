@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import letters_world
 import pytest
+from helpers import letters_world
 from hypothesis import HealthCheck, settings
 
 assert letters_world.Letters

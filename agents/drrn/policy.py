@@ -13,8 +13,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from ...envs.api import TextEnv
-from ...envs.errors import BadValueError, DataError
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError, DataError
 from ..scripted import text_env
 from .network import DrrnNetwork
 from .reading import Phrasebook, Situation

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...envs.errors import BadValueError, DataError, UnknownNameError
+from ...envs.core.errors import BadValueError, DataError, UnknownNameError
 
 MANIFEST = "drrn.json"
 ENCODERS = ("bag", "gru")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ...envs.errors import UnknownNameError
+from ...envs.core.errors import UnknownNameError
 from .cot import Cot
 from .direct import Direct
 from .engine_model import EngineModel
-from .game import DIALECTS, Agent, Dialect, Game, Limits, Usage
+from .episode import DIALECTS, Agent, Dialect, Game, Limits, Usage
 from .ircot import Ircot
 from .openai_model import OpenAIModel
 from .rag import Rag

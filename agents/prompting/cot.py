@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .episode import Dialect, Game
 from .examples import ANSWER_FORM, COT, shown
-from .game import Dialect, Game
-from .reading import short_answer, spoken
+from .parsing import short_answer, spoken
 from .tags import forced, thought
 
 INTRO = (
@@ -26,7 +26,7 @@ class Cot:
     ``<think>`` block is opened and, after it, the answer.
 
     Attributes:
-        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+        dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
     """
 
     dialect: Dialect = "chat"

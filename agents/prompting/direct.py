@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .episode import Dialect, Game
 from .examples import ANSWER_FORM, DIRECT, shown
-from .game import Dialect, Game
-from .reading import short_answer, spoken
+from .parsing import short_answer, spoken
 from .tags import finish
 
 INTRO = f"Answer the question at once. {ANSWER_FORM} Write nothing else."
@@ -19,7 +19,7 @@ class Direct:
     The baseline that the others are measured against: one model call, no search.
 
     Attributes:
-        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+        dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
     """
 
     dialect: Dialect = "chat"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...envs.errors import BadValueError
-from ..engine import Engine, Request, Sampling
-from ..render import PlainRenderer, Renderer, Style, make_renderer
+from ...envs.core.errors import BadValueError
+from ..engines.base import Engine, Request, Sampling
+from ..rendering.factory import PlainRenderer, Renderer, Style, make_renderer
 from .text_model import Completed, Ending, Prompt, flat
 
 _ENDINGS: dict[str, Ending] = {"stop": "stop", "eos": "end", "length": "length"}
@@ -23,7 +23,7 @@ class EngineModel:
     Args:
         engine: Samples.
         tokenizer: The engine's tokenizer.
-        style: As for :func:`~turngym.agents.render.make_renderer`.
+        style: As for :func:`~turngym.agents.rendering.factory.make_renderer`.
     """
 
     continues = True

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...envs.errors import BadValueError
+from ...envs.core.errors import BadValueError
 from . import tags
+from .episode import Dialect, Game, each_passage
 from .examples import ANTHEM, MARROWICK, VINT, shown
-from .game import Dialect, Game, each_passage
+from .parsing import concludes, first_sentence, spoken
 from .rag import read_and_answer
-from .reading import concludes, first_sentence, spoken
 
 INTRO = (
     "You reason about a question, one sentence at a time, with the help of passages. Write the "
@@ -40,7 +40,7 @@ class Ircot:
     searched, and its own ``<answer>`` ends the rounds.
 
     Attributes:
-        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+        dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
         rounds: Most searches; the world's turn limit may allow fewer.
         keep: Most distinct passages that the prompts show, the first ones found.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from ...envs.errors import BadValueError, UnknownNameError
-from ..endpoint import Endpoint
+from ...envs.core.errors import BadValueError, UnknownNameError
+from ..engines.openai_client import Endpoint
 from .text_model import Completed, Ending, Prompt, flat, restored
 
 Api = Literal["chat", "completions"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .episode import Dialect, Game
 from .examples import ANSWER_FORM, ANTHEM, DUN, LIGHT, MARROWICK, SKERRY, VINT, shown
-from .game import Dialect, Game
-from .reading import short_answer, spoken
+from .parsing import short_answer, spoken
 from .tags import finish
 
 INTRO = (
@@ -26,7 +26,7 @@ class Rag:
     BM25 with 3 passages).
 
     Attributes:
-        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+        dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
     """
 
     dialect: Dialect = "chat"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from . import tags
+from .episode import Dialect, Game
 from .examples import FORM, REACT, shown
-from .game import Dialect, Game
-from .reading import short_answer, spoken
+from .parsing import short_answer, spoken
 from .text_model import Message
 
 STOPS = ("Observation:",)
@@ -51,7 +51,7 @@ class React:
     ``<answer>``; a broken one is answered by the world and costs a turn.
 
     Attributes:
-        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+        dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
     """
 
     dialect: Dialect = "chat"

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from . import tags
+from .episode import Dialect, Game, each_passage, passages
 from .examples import ANTHEM, DUN, FORM, VINT, shown
-from .game import Dialect, Game, each_passage, passages
-from .reading import boxed, short_answer, spoken, tagged_answer
+from .parsing import boxed, short_answer, spoken, tagged_answer
 from .text_model import Message
 
 ASK, ASKED = "<|begin_search_query|>", "<|end_search_query|>"
@@ -88,7 +88,7 @@ class SearchO1:
     says (a forced ``<answer>``): only the passages of the titles that say so go into its context.
 
     Attributes:
-        dialect: See :class:`~turngym.agents.prompting.game.Agent`.
+        dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
     """
 
     dialect: Dialect = "chat"

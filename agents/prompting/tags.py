@@ -6,9 +6,9 @@ instructions. What an agent wants of it is put before it as the beginning of its
 
 from __future__ import annotations
 
-from ...envs.grammar import Tagged
 from ...envs.search_qa.text import GRAMMAR, STOP
-from .game import TAG, Game
+from ...envs.tools.action_parsing import Tagged
+from .episode import TAG, Game
 
 THOUGHT_STOPS = ("</think>", "<search>", "<answer>", "<information>")
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from ...envs.errors import BadValueError, DataError
-from ...envs.retrieval import Hit, Retriever
+from ...envs.core.errors import BadValueError, DataError
+from ...envs.tools.retrieval.base import Hit, Retriever
 
 Found = list[list[Hit]]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...envs.errors import DataError, MissingExtraError
-from ...envs.index.disk_index import DiskIndex
-from ...envs.index.files import mapped
-from ...envs.index.manifest import Manifest
-from ...envs.retrieval import Hit
+from ...envs.core.errors import DataError, MissingExtraError
+from ...envs.tools.retrieval.base import Hit
+from ...envs.tools.retrieval.index.disk_index import DiskIndex
+from ...envs.tools.retrieval.index.files import mapped
+from ...envs.tools.retrieval.index.manifest import Manifest
 from .dense_build import EMBEDDINGS, FAISS, make_encoder
 from .encoder import encoder_digest
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ...envs.errors import BadValueError, DataError, MissingExtraError, UnknownNameError
-from ...envs.index.build import BuildPlan
-from ...envs.index.files import save_json
-from ...envs.index.passages import OFFSETS
-from ...envs.rows import json_row, row_contents
+from ...envs.core.errors import BadValueError, DataError, MissingExtraError, UnknownNameError
+from ...envs.tools.retrieval.index.build import BuildPlan
+from ...envs.tools.retrieval.index.files import save_json
+from ...envs.tools.retrieval.index.passages import OFFSETS
+from ...envs.utils.file_rows import json_row, row_contents
 from .encoder import Encoder, encoder_digest
 
 EMBEDDINGS, FAISS = "embeddings.npy", "vectors.faiss"

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...envs.errors import DataError, MissingExtraError
-from ...envs.index.manifest import corpus_digest
+from ...envs.core.errors import DataError, MissingExtraError
+from ...envs.tools.retrieval.index.manifest import corpus_digest
 
 _PREFIXES = {"query": "query: ", "passage": "passage: "}
 _WEIGHTS = ("*.safetensors", "*.bin")

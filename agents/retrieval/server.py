@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, StrictBool, StrictInt, StrictStr
 
-from ...envs.errors import BadValueError, MissingExtraError
-from ...envs.retrieval import Hit, Retriever
+from ...envs.core.errors import BadValueError, MissingExtraError
+from ...envs.tools.retrieval.base import Hit, Retriever
 from .batching import Batcher, Found
 
 if TYPE_CHECKING:

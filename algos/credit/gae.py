@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...envs.errors import BadValueError
-from ..checks import check_choices, check_shares, check_weights
-from ..contracts import Annotations, Credit, Credits, Floats
-from ..forest import Forest
+from ...envs.core.errors import BadValueError
+from ..core.checks import check_choices, check_shares, check_weights
+from ..core.forest import Forest
+from ..core.protocols import Annotations, Credit, Credits, Floats
 from .penalty import KlKind, kl_price
 
 Doubles = npt.NDArray[np.float64]

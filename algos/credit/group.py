@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...envs.errors import BadValueError
-from ..checks import check_above_zero, check_choices, check_weights
-from ..contracts import Annotations, Credit, Credits, Floats
-from ..forest import Forest
+from ...envs.core.errors import BadValueError
+from ..core.checks import check_above_zero, check_choices, check_weights
+from ..core.forest import Forest
+from ..core.protocols import Annotations, Credit, Credits, Floats
 from .penalty import KlKind, kl_price
 
 Returns = npt.NDArray[np.float64]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contracts import Annotations, Credit, Credits
-from ..forest import Forest
+from ..core.forest import Forest
+from ..core.protocols import Annotations, Credit, Credits
 from .group import on_every_token
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contracts import Annotations, Credit, Credits
-from ..forest import ROOT, Edge, Forest, Tree
+from ..core.forest import ROOT, Edge, Forest, Tree
+from ..core.protocols import Annotations, Credit, Credits
 
 Place = tuple[int, int, int]
 Mark = tuple[int, float]

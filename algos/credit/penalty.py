@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..contracts import Annotations
+from ..core.protocols import Annotations
 
 KlKind = Literal["k1", "k2", "k3"]
 

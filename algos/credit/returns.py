@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from ..checks import check_choices, check_shares, check_weights
-from ..contracts import Annotations, Credit, Credits
-from ..forest import Forest
+from ..core.checks import check_choices, check_shares, check_weights
+from ..core.forest import Forest
+from ..core.protocols import Annotations, Credit, Credits
 from .gae import Doubles, whitened
 from .group import GroupCredit, by_prompt
 from .penalty import KlKind, kl_price

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...envs.errors import BadValueError
-from ..checks import check_choices, check_shares, check_weights
-from ..contracts import Annotations, Credit, Credits
-from ..forest import Forest, Turn
+from ...envs.core.errors import BadValueError
+from ..core.checks import check_choices, check_shares, check_weights
+from ..core.forest import Forest, Turn
+from ..core.protocols import Annotations, Credit, Credits
 from .gae import Doubles, check_values, fit_of, whitened
 
 KlMode = Literal["in_sum", "current", "v1_literal"]

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ...envs.errors import BadValueError
-from ..checks import check_choices
-from ..contracts import Annotations, Credit, Credits
-from ..forest import Forest
+from ...envs.core.errors import BadValueError
+from ..core.checks import check_choices
+from ..core.forest import Forest
+from ..core.protocols import Annotations, Credit, Credits
 from .group import GroupCredit
 from .tree import TreeCredit
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..checks import check_above_zero
-from ..contracts import Annotations, Credit, Credits
-from ..forest import Forest
+from ..core.checks import check_above_zero
+from ..core.forest import Forest
+from ..core.protocols import Annotations, Credit, Credits
 from .group import Returns, on_every_token
 
 

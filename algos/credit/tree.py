@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..checks import check_choices
-from ..contracts import Annotations, Credit, Credits
-from ..forest import Forest
+from ..core.checks import check_choices
+from ..core.forest import Forest
+from ..core.protocols import Annotations, Credit, Credits
 from .group import GroupCredit, by_prompt, by_tree, on_every_token
 
 Terms = Literal["both", "inter", "intra"]

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..checks import check_choices
-from ..contracts import Annotations, Credit, Credits
-from ..forest import Forest, Turn
+from ..core.checks import check_choices
+from ..core.forest import Forest, Turn
+from ..core.protocols import Annotations, Credit, Credits
 from .gae import Doubles
 from .group import GroupCredit, by_prompt
 from .returns import returns_to_go

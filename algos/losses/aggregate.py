@@ -1,6 +1,6 @@
 """From a loss per token to one number: who is averaged over what.
 
-Each divides by counts of the whole mini batch (:class:`~turngym.algos.contracts.Norm`), so the
+Each divides by counts of the whole mini batch (:class:`~turngym.algos.core.protocols.Norm`), so the
 results of micro batches add up to that of the mini batch exactly; averaging micro batches would
 not (two rows of different length, each a micro batch, give 1.5 where the token mean is 1.25).
 A path without a trained token counts nowhere.
@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from ..checks import check_minimum
-from ..contracts import Norm
+from ..core.checks import check_minimum
+from ..core.protocols import Norm
 
 if TYPE_CHECKING:
     import torch

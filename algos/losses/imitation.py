@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..contracts import Loss, LossBatch, LossOut
+from ..core.protocols import Loss, LossBatch, LossOut
 from .aggregate import Aggregate, TokenMean
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ...envs.errors import BadValueError
-from ..checks import check_choices, check_weights
+from ...envs.core.errors import BadValueError
+from ..core.checks import check_choices, check_weights
 
 if TYPE_CHECKING:
     import torch

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ...envs.errors import BadValueError
-from ..checks import check_choices, check_weights
-from ..contracts import Loss, LossBatch, LossOut
+from ...envs.core.errors import BadValueError
+from ..core.checks import check_choices, check_weights
+from ..core.protocols import Loss, LossBatch, LossOut
 from .aggregate import Aggregate, TokenMean
 from .kl import Kl
 from .ratio import Level, ratio_at

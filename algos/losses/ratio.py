@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 
-from ..contracts import LossBatch
+from ..core.protocols import LossBatch
 
 Level = Literal["token", "turn", "sequence", "sequence-sum"]
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch.nn.functional import softplus
 
-from ..checks import check_above_zero
-from ..contracts import Loss, LossBatch, LossOut
+from ..core.checks import check_above_zero
+from ..core.protocols import Loss, LossBatch, LossOut
 
 
 @dataclass(frozen=True, kw_only=True)

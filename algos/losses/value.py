@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ...envs.errors import BadValueError
-from ..checks import check_above_zero
-from ..contracts import Loss, LossBatch, LossOut
+from ...envs.core.errors import BadValueError
+from ..core.checks import check_above_zero
+from ..core.protocols import Loss, LossBatch, LossOut
 from .policy import PolicyLoss
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ..core.recipe import Optim, Recipe
 from ..credit import GroupCredit, SharedMean
 from ..losses import Clip, PolicyLoss, TokenMean
-from ..recipe import Optim, Recipe
+from ..rewards.shaping import MultiToolBonus
 from ..rollouts import Branch
-from ..shapers import MultiToolBonus
 from .registry import SMALL_STEP, recipe
 
 
@@ -29,7 +29,7 @@ def arpo() -> Recipe:
         - the probability is drawn (the code); ``rollout.threshold`` is the paper's fixed rule;
         - H_initial is each chain's own and starts anew with every batch;
         - the format term of -1 is the environment's business (or a
-          :class:`~turngym.algos.shapers.FormatGate` before the bonus).
+          :class:`~turngym.algos.rewards.shaping.FormatGate` before the bonus).
 
     Degenerate cases: ``rollout.budget=rollout.initial`` never branches, which is GRPO.
     """

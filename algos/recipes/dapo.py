@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from ..core.filters import DynamicSampling
+from ..core.recipe import Optim, Recipe
 from ..credit import GroupCredit
-from ..filters import DynamicSampling
 from ..losses import Clip, PolicyLoss, TokenMean
-from ..recipe import Optim, Recipe
+from ..rewards.shaping import Overlong
 from ..rollouts import Chains
-from ..shapers import Overlong
 from .registry import SMALL_CHAINS, recipe
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..core.recipe import Optim, Recipe
 from ..credit import GroupCredit
 from ..losses import Clip, PathMeanConstant, PolicyLoss
-from ..recipe import Optim, Recipe
 from ..rollouts import Chains
 from .registry import SMALL_CHAINS, recipe
 

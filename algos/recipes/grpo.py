@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..annotate import RefLogprobs
+from ..core.annotators import RefLogprobs
+from ..core.recipe import Optim, Recipe
+from ..core.schedule import warmup_steps
 from ..credit import GroupCredit
 from ..losses import Clip, Kl, PolicyLoss, TokenMean
-from ..recipe import Optim, Recipe
 from ..rollouts import Chains
-from ..schedule import warmup_steps
 from .registry import SMALL_CHAINS, recipe
 
 

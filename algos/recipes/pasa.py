@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..annotate import CriticValues, OldLogprobs, RefLogprobs, SpawnedValues
+from ..core.annotators import CriticValues, OldLogprobs, RefLogprobs, SpawnedValues
+from ..core.recipe import Optim, Recipe
 from ..credit import SessionCredit
 from ..losses import ActorCriticLoss, Clip, PolicyLoss, TokenMean, ValueLoss
-from ..recipe import Optim, Recipe
 from ..rollouts import Sessions
 from .registry import SMALL_CRITIC, SMALL_SINGLE, recipe
 

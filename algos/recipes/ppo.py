@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..annotate import CriticValues, OldLogprobs, RefLogprobs
+from ..core.annotators import CriticValues, OldLogprobs, RefLogprobs
+from ..core.recipe import Optim, Recipe
+from ..core.schedule import warmup_steps
 from ..credit import Gae
 from ..losses import ActorCriticLoss, Clip, PolicyLoss, TokenMean, ValueLoss
-from ..recipe import Optim, Recipe
 from ..rollouts import Chains
-from ..schedule import warmup_steps
 from .registry import SMALL_CRITIC, SMALL_SINGLE, recipe
 
 

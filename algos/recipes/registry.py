@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...envs.errors import BadValueError, UnknownNameError
-from ..recipe import Recipe
+from ...envs.core.errors import BadValueError, UnknownNameError
+from ..core.recipe import Recipe
 from .settings import with_settings
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..annotate import OldLogprobs, RefLogprobs
+from ..core.annotators import OldLogprobs, RefLogprobs
+from ..core.recipe import Optim, Recipe
 from ..credit import GroupCredit
 from ..losses import Clip, PathMeanTokenMean, PolicyLoss
-from ..recipe import Optim, Recipe
 from ..rollouts import Chains
 from .registry import SMALL_CHAINS, recipe
 

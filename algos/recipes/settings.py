@@ -10,8 +10,8 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from ...envs.errors import BadValueError, UnknownNameError
-from ..recipe import Recipe
+from ...envs.core.errors import BadValueError, UnknownNameError
+from ..core.recipe import Recipe
 
 FIXED = frozenset({"name", "paper"})
 LISTS = frozenset({"annotators", "shapers"})

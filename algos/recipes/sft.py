@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..core.recipe import Optim, Recipe
 from ..credit import Imitation
 from ..losses import ImitationLoss, TokenMean
-from ..recipe import Optim, Recipe
 from ..rollouts import Demonstrations
 from .registry import recipe
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ..core.recipe import Optim, Recipe
 from ..credit import TrackedCredit
 from ..losses import Clip, PolicyLoss, TokenMean
-from ..recipe import Optim, Recipe
 from ..rollouts import Chains
-from ..tracker import BetaTracker
+from ..rollouts.value_tracker import BetaTracker
 from .registry import SMALL_SINGLE, recipe
 
 

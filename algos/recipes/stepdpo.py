@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..annotate import RefLogprobs
+from ..core.annotators import RefLogprobs
+from ..core.recipe import Optim, Recipe
 from ..credit import StepPairs
 from ..losses import StepDpoLoss
-from ..recipe import Optim, Recipe
 from ..rollouts import Expand
 from .registry import SMALL_STEP, recipe
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..annotate import CriticValues, OldLogprobs, RefLogprobs
+from ..core.annotators import CriticValues, OldLogprobs, RefLogprobs
+from ..core.recipe import Optim, Recipe
+from ..core.schedule import warmup_steps
 from ..credit import Gae, GroupCredit, TurnReturns
-from ..judges import RuleJudge
 from ..losses import ActorCriticLoss, Clip, Kl, PolicyLoss, TokenMean, ValueLoss
-from ..recipe import Optim, Recipe
+from ..rewards.judges import RuleJudge
+from ..rewards.shaping import VerdictRewards
 from ..rollouts import Chains
-from ..schedule import warmup_steps
-from ..shapers import VerdictRewards
 from .registry import SMALL_CHAINS, SMALL_CRITIC, SMALL_SINGLE, recipe
 
 _PAPER = "TARL, arXiv 2509.14480; settings of Search-R1, arXiv 2503.09516"
@@ -28,7 +28,7 @@ def tarl() -> Recipe:
     without a critic: :func:`tarl_turns`.
 
     Differs from the paper:
-        - the judge is the world's own rules; an :class:`~turngym.algos.judges.LlmJudge` takes its
+        - the judge is the world's own rules; an :class:`~turngym.algos.rewards.judges.LlmJudge` takes its
           place in ``shapers``;
         - a +1 is worth 5 / turns; 1 / turns is the other reading of the paper's scale
           (``shapers.verdict_rewards.turn_budget=1``);

@@ -3,8 +3,8 @@
 from .branch import Branch
 from .chains import Chains, play_out
 from .demonstrations import Demonstrations
+from .episode_runner import EpisodeHandle, EpisodeRunner
 from .expand import Expand
-from .player import EpisodeHandle, EpisodeRunner
 from .seeds import seed_at
 from .sessions import Sessions
 

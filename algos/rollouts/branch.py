@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...envs.errors import BadValueError, EnvFault
-from ..checks import check_minimum
-from ..contracts import Rollout, Start
-from ..forest import Group, Tree
-from .meter import GroupBudget, Line, finished, kept
-from .player import EpisodeHandle, EpisodeRunner, StepResult
+from ...envs.core.errors import BadValueError, EnvFault
+from ..core.checks import check_minimum
+from ..core.forest import Group, Tree
+from ..core.protocols import Rollout, Start
+from .budget import GroupBudget, Line, finished, kept
+from .episode_runner import EpisodeHandle, EpisodeRunner, StepResult
 from .seeds import seed_at
 
 _SNAPSHOT, _CHANCE = -1, -2

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from ...envs.errors import EnvFault
-from ..checks import check_minimum
-from ..contracts import Rollout, Start
-from ..forest import Group, Tree
-from .meter import GroupBudget, Line, finished, kept, play_lines
-from .player import EpisodeHandle, EpisodeRunner
+from ...envs.core.errors import EnvFault
+from ..core.checks import check_minimum
+from ..core.forest import Group, Tree
+from ..core.protocols import Rollout, Start
+from .budget import GroupBudget, Line, finished, kept, play_lines
+from .episode_runner import EpisodeHandle, EpisodeRunner
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...agents.engine import Completion
+from ...agents.engines.base import Completion
 from ...agents.scripted import text_env
-from ...envs.api import TextEnv
-from ...envs.errors import BadValueError, EnvFault
-from ..contracts import Rollout, Start
-from ..forest import Group, Tree
-from .player import EpisodeRunner
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError, EnvFault
+from ..core.forest import Group, Tree
+from ..core.protocols import Rollout, Start
+from .episode_runner import EpisodeRunner
 from .seeds import seed_at
 
 

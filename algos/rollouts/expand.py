@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from ...envs.errors import BadValueError, EnvFault
-from ..checks import check_choices, check_minimum
-from ..contracts import Rollout, Start
-from ..forest import Edge, Group, Tree, Turn
-from .meter import GroupBudget, Line, finished, kept, play_lines
-from .player import EpisodeHandle, EpisodeRunner, StepResult
+from ...envs.core.errors import BadValueError, EnvFault
+from ..core.checks import check_choices, check_minimum
+from ..core.forest import Edge, Group, Tree, Turn
+from ..core.protocols import Rollout, Start
+from .budget import GroupBudget, Line, finished, kept, play_lines
+from .episode_runner import EpisodeHandle, EpisodeRunner, StepResult
 from .seeds import seed_at
 
 _SNAPSHOT, _DRAW, _KEEP = -1, -2, -3

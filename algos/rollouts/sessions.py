@@ -11,13 +11,13 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from ...envs.as_sessions import AsSessions
-from ...envs.errors import EnvFault, UnknownNameError
-from ..checks import check_minimum
-from ..contracts import Rollout, Start
-from ..forest import Edge, Group, Tree
-from .meter import GroupBudget, only
-from .player import EpisodeHandle, EpisodeRunner
+from ...envs.core.errors import EnvFault, UnknownNameError
+from ...envs.wrappers.session_window import AsSessions
+from ..core.checks import check_minimum
+from ..core.forest import Edge, Group, Tree
+from ..core.protocols import Rollout, Start
+from .budget import GroupBudget, only
+from .episode_runner import EpisodeHandle, EpisodeRunner
 from .seeds import seed_at
 
 T = TypeVar("T")

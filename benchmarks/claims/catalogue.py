@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...envs.errors import UnknownNameError
+from ...envs.core.errors import UnknownNameError
 from .armap_claims import ARMAP_CLAIMS
 from .arpo_claims import ARPO_CLAIMS, TARL_CLAIMS
 from .claim import Claim

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ...envs.digest import digest_of
+from ...envs.core.digest import digest_of
 from ...leaderboard.schema.base import Form
 from .experiments import Crawling, Planning, Playing, Training
 

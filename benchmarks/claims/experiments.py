@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ...envs.digest import digest_of
+from ...envs.core.digest import digest_of
 from ...leaderboard.schema.base import Form
 from ..matrix.suite import Start, Suite, SuiteEnv, SuiteRecipe
 
@@ -125,7 +125,7 @@ class CrawledArm(Form):
     Attributes:
         name: Short name.
         world: Settings of the world that it is trained in; it is scored in the usual one.
-        settings: Changes to :class:`~turngym.benchmarks.linear_crawler.LinearSettings`.
+        settings: Changes to :class:`~turngym.benchmarks.papers.linear_crawler.LinearSettings`.
     """
 
     name: str
@@ -180,7 +180,7 @@ class Planning(Untrained):
         token_budget: Most tokens that planning a task may sample.
         pair_tasks: Tasks of the train split that pairs are made from.
         pair_tries: Attempts per task.
-        reward: Changes to :class:`~turngym.agents.armap.settings.RewardTraining`.
+        reward: Changes to :class:`~turngym.agents.planning.settings.RewardTraining`.
     """
 
     kind: Literal["planning"] = "planning"

@@ -8,23 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...agents.armap.actors import EngineActor
-from ...agents.armap.budget import Budget
-from ...agents.armap.generation import Maker, PairSettings, planner_player
-from ...agents.armap.mcts import Mcts
-from ...agents.armap.planners import BestOfN, Greedy, Reflexion, Sampling
-from ...agents.armap.reward_model import RewardModel
-from ...agents.armap.search import Tools
-from ...agents.armap.settings import ReadingSettings, RewardTraining
-from ...agents.engine_setup import EngineSettings, build_engine
-from ...agents.loading import load_model, load_tokenizer
-from ...agents.render import make_renderer
+from ...agents.engines.factory import EngineSettings, build_engine
+from ...agents.models.loading import load_model, load_tokenizer
+from ...agents.planning.actors import EngineActor
+from ...agents.planning.budget import Budget
+from ...agents.planning.generation import Maker, PairSettings, planner_player
+from ...agents.planning.mcts import Mcts
+from ...agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
+from ...agents.planning.reward_model import RewardModel
+from ...agents.planning.search import Tools
+from ...agents.planning.settings import ReadingSettings, RewardTraining
+from ...agents.rendering.factory import make_renderer
 from ...agents.scripted import text_env
-from ...algos.config import EnvConfig
-from ...algos.evaluate import UNSCORED, EvalSet
-from ...algos.evaluate_planning import Planning as Planned
-from ...algos.supervised.reward_model import train_reward_model
-from ..machine import prepare
+from ...algos.evaluation.evaluate import UNSCORED, EvalSet
+from ...algos.evaluation.planning import Planning as Planned
+from ...algos.training.config import EnvConfig
+from ...algos.training.supervised.reward_model import train_reward_model
+from ..runtime.threads import prepare
 from .cached_arms import Tell, Values, run_arms
 from .experiments import PlannedArm, Planning
 from .outcome import ArmRuns

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from ...agents.engine import Sampling
-from ...agents.engine_setup import EngineSettings, build_engine
-from ...agents.loading import load_tokenizer
-from ...agents.render import make_renderer
-from ...algos.config import EnvConfig
-from ...algos.contracts import Rollout, Start
-from ...algos.forest import Forest, Group
-from ...algos.rollout_stats import tokens_sampled, turns_taken
+from ...agents.engines.base import Sampling
+from ...agents.engines.factory import EngineSettings, build_engine
+from ...agents.models.loading import load_tokenizer
+from ...agents.rendering.factory import make_renderer
+from ...algos.core.forest import Forest, Group
+from ...algos.core.protocols import Rollout, Start
 from ...algos.rollouts import Branch, Chains, EpisodeRunner, Expand, seed_at
-from ..linear_crawler import LinearCrawler, LinearSettings, linear_world, train_linear
-from ..machine import prepare
+from ...algos.rollouts.stats import tokens_sampled, turns_taken
+from ...algos.training.config import EnvConfig
 from ..matrix.references import start_model
 from ..matrix.suite import Limits, SuiteEnv
+from ..papers.linear_crawler import LinearCrawler, LinearSettings, linear_world, train_linear
+from ..runtime.threads import prepare
 from .cached_arms import Tell, Values, run_arms
 from .experiments import CrawledArm, Crawling, Planning, PlayedArm, Playing
 from .outcome import ArmRuns

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...envs.errors import DataError
+from ...envs.core.errors import DataError
 from ..matrix.plots import Tick, nice_ticks, short
 from ..matrix.report import one_line, write_pages
 from .catalogue import CLAIMS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ...algos.interrupts import terminate_as_interrupt
-from ...envs.errors import BadValueError, TurngymError
+from ...algos.runs.interrupts import terminate_as_interrupt
+from ...envs.core.errors import BadValueError, TurngymError
 from ..matrix.executors import Executor
 from ..matrix.machine_info import this_machine
 from ..matrix.progress_view import View

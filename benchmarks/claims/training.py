@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...algos.run_dir import read_metrics
+from ...algos.runs.run_dir import read_metrics
 from ..matrix.cell import Cell, CellResult
 from ..matrix.curves import area_under
 from ..matrix.executors import Ended, Executor

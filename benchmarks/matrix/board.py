@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ...algos.run_dir import read_metrics
-from ...envs.errors import DataError
+from ...algos.runs.run_dir import read_metrics
+from ...envs.core.errors import DataError
 from .cell import Cell, CellResult, EnvResult, State
 from .jobs import Job, left
 from .layout import Layout

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ...algos.result import SetScore
+from ...algos.evaluation.result import SetScore
 from ...leaderboard.schema.base import Form
 
 State = Literal["waiting", "running", "finished", "failed", "refused", "interrupted"]

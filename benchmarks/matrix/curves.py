@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...envs.errors import BadValueError
+from ...envs.core.errors import BadValueError
 from .cell import CellResult
 from .results import Results
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
-from ...algos.run_dir import read_metrics
-from ...envs.errors import BadValueError, DataError, UnknownNameError
+from ...algos.runs.run_dir import read_metrics
+from ...envs.core.errors import BadValueError, DataError, UnknownNameError
 from ...leaderboard.schema.base import Form
 from .cell import Cell, CellResult, EnvResult, State
 from .layout import Layout

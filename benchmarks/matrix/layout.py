@@ -16,7 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
-from ...envs.errors import BadValueError
+from ...envs.core.errors import BadValueError
 from .cell import Cell, CellResult, EnvResult
 from .suite import Suite
 

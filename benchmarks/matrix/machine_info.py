@@ -7,8 +7,8 @@ import platform
 import time
 from pathlib import Path
 
-from ...algos.versions import versions
-from ...envs.errors import BadValueError
+from ...algos.runs.provenance import versions
+from ...envs.core.errors import BadValueError
 from .cell import Machine
 from .suite import Suite
 

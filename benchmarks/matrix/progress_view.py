@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from ...algos.progress import clock
+from ...algos.runs.progress import clock
 from .board import Board
 from .cell import Cell, CellResult
 

@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from ...envs.errors import MissingExtraError
+from ...envs.core.errors import MissingExtraError
 from .executors import GRACE_S, Ended
 from .jobs import Job, perform
 
@@ -80,7 +80,7 @@ class RayExecutor:
 
 def _perform(job: str) -> str:
     """In a Ray worker: one job."""
-    from ..machine import prepare
+    from ..runtime.threads import prepare
 
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     prepare(small=True)

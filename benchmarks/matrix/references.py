@@ -6,16 +6,16 @@ import dataclasses
 import time
 from typing import Any
 
-from ...agents.blank import BlankSettings
+from ...agents.models.random_init import BlankSettings
 from ...agents.scripted import scripted, text_env
-from ...agents.starter import MANIFEST, ensure_starter
-from ...agents.starter_settings import STARTER_PRESETS, StarterSettings
-from ...algos.config import EnvConfig, EvalConfig, model_digest
-from ...algos.evaluate import UNSCORED, EvalSet, Evaluation, evaluate_policy
-from ...algos.progress import Silent
-from ...algos.run_dir import read_json
-from ...envs.errors import BadValueError
-from ..fit import fitted
+from ...agents.warm_start.cache import MANIFEST, ensure_starter
+from ...agents.warm_start.settings import STARTER_PRESETS, StarterSettings
+from ...algos.evaluation.evaluate import UNSCORED, EvalSet, Evaluation, evaluate_policy
+from ...algos.runs.progress import Silent
+from ...algos.runs.run_dir import read_json
+from ...algos.training.config import EnvConfig, EvalConfig, model_digest
+from ...envs.core.errors import BadValueError
+from ..runtime.observation_budget import fitted
 from .cell import EnvResult, Tries
 from .machine_info import this_machine
 from .suite import BlankStart, NamedStart, Suite, SuiteEnv, TaughtStart

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...envs.errors import MissingExtraError
+from ...envs.core.errors import MissingExtraError
 from ...envs.utils.statistics import Estimate
 from .cell import CellResult, Machine
 from .curves import Unit, budget_lines, env_lines

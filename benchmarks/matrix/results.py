@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...envs.errors import DataError
+from ...envs.core.errors import DataError
 from ...envs.utils.statistics import Estimate, two_stage
 from .cell import Cell, CellResult, EnvResult, State
 from .layout import Layout

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...algos.interrupts import terminate_as_interrupt
-from ...algos.run_dir import RunLockedError
+from ...algos.runs.interrupts import terminate_as_interrupt
+from ...algos.runs.run_dir import RunLockedError
 from .board import Board
 from .cell import Cell
 from .executors import Executor

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from ...envs.digest import digest_of
-from ...envs.errors import BadValueError, UnknownNameError
+from ...envs.core.digest import digest_of
+from ...envs.core.errors import BadValueError, UnknownNameError
 from ...leaderboard.schema.base import Form
 from .cell import Cell
 
@@ -33,7 +33,7 @@ class TaughtStart(Form):
     """A small model, made here, that imitates the world's expert for a while.
 
     Attributes:
-        settings: Changes to :class:`~turngym.agents.starter_settings.StarterSettings`, or to those
+        settings: Changes to :class:`~turngym.agents.warm_start.settings.StarterSettings`, or to those
             that the world has in ``STARTER_PRESETS``.
         world: Settings of the world that it is taught in; None for the column's.
     """
@@ -47,7 +47,7 @@ class BlankStart(Form):
     """A small model with random weights.
 
     Attributes:
-        settings: Changes to :class:`~turngym.agents.blank.BlankSettings`.
+        settings: Changes to :class:`~turngym.agents.models.random_init.BlankSettings`.
     """
 
     kind: Literal["blank"] = "blank"

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...agents.engine import Sampling
-from ...algos.config import Budget, EnvConfig, TrainConfig
-from ...algos.evaluate import evaluate_model
-from ...algos.learner_settings import LearnerSettings
+from ...agents.engines.base import Sampling
+from ...algos.evaluation.evaluate import evaluate_model
+from ...algos.evaluation.result import RunResult
+from ...algos.learner.settings import LearnerSettings
 from ...algos.recipes import make_recipe
-from ...algos.result import RunResult
 from ...algos.rollouts import EpisodeRunner
-from ...algos.run_dir import read_metrics
-from ...algos.trainer import Trainer
-from ...envs.errors import BadValueError, UnknownNameError
+from ...algos.runs.run_dir import read_metrics
+from ...algos.training.config import Budget, EnvConfig, TrainConfig
+from ...algos.training.trainer import Trainer
+from ...envs.core.errors import BadValueError, UnknownNameError
 from .cell import Cell, CellResult, EnvResult, Point, Tries, Used
 from .layout import Layout
 from .machine_info import this_machine

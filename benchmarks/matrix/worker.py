@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 from typing import IO
 
-from ...algos.interrupts import terminate_as_interrupt
-from ..machine import prepare
+from ...algos.runs.interrupts import terminate_as_interrupt
+from ..runtime.threads import prepare
 from .jobs import Job, perform
 
 

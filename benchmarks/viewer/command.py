@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ...envs.errors import BadValueError
+from ...envs.core.errors import BadValueError
 from .options import ViewCommand
 from .packing import page_data
 from .page import render_page

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from ...algos.forest import Edge, Path, Tree, Turn
-from ...algos.kept import Pieces, RolloutDump
-from ...envs.errors import BadValueError
+from ...algos.core.forest import Edge, Path, Tree, Turn
+from ...algos.training.rollout_dump import Pieces, RolloutDump
+from ...envs.core.errors import BadValueError
 from .sources import Source
 
 DIGITS = 4

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...envs.errors import MissingExtraError
+from ...envs.core.errors import MissingExtraError
 
 HERE = Path(__file__).parent
 SCRIPTS = ("model", "colour", "tokens", "inspector", "turns", "tree", "crawl", "find", "main")

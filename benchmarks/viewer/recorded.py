@@ -9,11 +9,11 @@ import gymnasium as gym
 import numpy as np
 
 from ...agents.scripted import text_env
-from ...algos.forest import ROOT, Edge, Forest, Group, Tree, Turn
-from ...algos.kept import Pieces, RolloutDump
-from ...envs.api import Status
-from ...envs.errors import DataError, TurngymError
-from ...envs.record import Transcript, read_transcripts
+from ...algos.core.forest import ROOT, Edge, Forest, Group, Tree, Turn
+from ...algos.training.rollout_dump import Pieces, RolloutDump
+from ...envs.core.env import Status
+from ...envs.core.errors import DataError, TurngymError
+from ...envs.wrappers.record import Transcript, read_transcripts
 
 ACCOUNTS = ("PaperCrawler-v0",)
 """Worlds that are played again to learn what each action found."""

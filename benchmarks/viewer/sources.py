@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...algos.forest import Forest
-from ...algos.forest_io import load_forest
-from ...algos.kept import KIND, SUFFIX, Pieces, RolloutDump, read_dump, turn_pieces
-from ...algos.run_dir import read_json, read_metrics
-from ...envs.errors import BadValueError, DataError
+from ...algos.core.forest import Forest
+from ...algos.core.forest_io import load_forest
+from ...algos.runs.run_dir import read_json, read_metrics
+from ...algos.training.rollout_dump import KIND, SUFFIX, Pieces, RolloutDump, read_dump, turn_pieces
+from ...envs.core.errors import BadValueError, DataError
 from .recorded import recorded_episodes
 
 _STEP = re.compile(r"step-(\d+)-train")
@@ -214,8 +214,8 @@ def _splitter(
     folders += [Path(str(config["model"]))] if "model" in config else []
     for folder in folders:
         if (folder / "tokenizer.json").exists():
-            from ...agents.loading import load_tokenizer
-            from ...agents.token_text import TokenText
+            from ...agents.models.loading import load_tokenizer
+            from ...agents.rendering.token_text import TokenText
 
             text = TokenText(load_tokenizer(str(folder)))
             return lambda turn: turn_pieces(text, turn)

@@ -10,10 +10,10 @@ from typing import Any
 
 import gymnasium as gym
 
-from ..api import TextEnv
-from ..episode import Info
-from ..errors import BadValueError, EnvFault, EpisodeError
-from ..tasks import first_split, split_size
+from ..core.env import TextEnv
+from ..core.episode import Info
+from ..core.errors import BadValueError, EnvFault, EpisodeError
+from ..core.tasks import first_split, split_size
 
 Settings = Mapping[str, Any] | str | None
 """Settings of a world, or the same as JSON text, which every table format holds."""
@@ -27,7 +27,7 @@ class Reply:
         text: Its observation.
         reward: Of this action.
         done: True when the episode is over.
-        info: See :class:`~turngym.envs.episode.Info`.
+        info: See :class:`~turngym.envs.core.episode.Info`.
     """
 
     text: str

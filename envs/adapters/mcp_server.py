@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import BadValueError, EnvFault, MissingExtraError, TurngymError
+from ..core.errors import BadValueError, EnvFault, MissingExtraError, TurngymError
 from .conversation import Settings
 from .openai_tools import ToolConversation
 

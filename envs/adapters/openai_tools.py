@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import UnknownNameError
+from ..core.errors import UnknownNameError
 from .conversation import Conversation, Reply, Settings, make_world
 from .tool_view import NOTE, action_tools
 

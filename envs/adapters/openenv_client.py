@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import MissingExtraError
+from ..core.errors import MissingExtraError
 from .openenv_server import TextAction, TextObservation
 
 try:

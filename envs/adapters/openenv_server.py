@@ -17,8 +17,8 @@ from typing import Any
 
 from pydantic import Field
 
-from ..episode import Info
-from ..errors import MissingExtraError
+from ..core.episode import Info
+from ..core.errors import MissingExtraError
 from .conversation import Settings, make_world, until_stop
 
 try:
@@ -45,7 +45,7 @@ class TextAction(Action):
 
 
 class TextObservation(Observation):
-    """What the world said, and what it reports beside; see :class:`~turngym.envs.episode.Info`."""
+    """What the world said, and what it reports beside; see :class:`~turngym.envs.core.episode.Info`."""
 
     text: str
     instructions: str = Field("", description="The rules of the world; only after a reset.")

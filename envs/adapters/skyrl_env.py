@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import BadValueError, MissingExtraError
+from ..core.errors import BadValueError, MissingExtraError
 from .conversation import Conversation, task_rows
 
 try:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..api import TextEnv
-from ..errors import BadValueError
-from ..mixed import MixedTasks
+from ..core.env import TextEnv
+from ..core.errors import BadValueError
+from ..mixed_tasks.env import MixedTasks
 
 NOTE = "Act only by calling the tools; a tag or call that the rules name is written by them.\n"
 """Ends the rules of a world that is played by tools."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, Union, cast
 
-from ..errors import BadValueError, EnvFault
+from ..core.errors import BadValueError, EnvFault
 from .conversation import Settings, settings_text, task_rows
 from .openai_tools import ToolConversation
 from .tool_view import ActionTool

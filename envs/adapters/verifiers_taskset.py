@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ..errors import MissingExtraError
+from ..core.errors import MissingExtraError
 from .conversation import Conversation, task_rows
 
 try:

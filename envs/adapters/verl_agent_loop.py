@@ -23,7 +23,7 @@ from time import perf_counter
 from typing import Any
 from uuid import uuid4
 
-from ..errors import MissingExtraError
+from ..core.errors import MissingExtraError
 from .conversation import Conversation, Reply
 from .verl_rows import WHERE
 

@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 import gymnasium as gym
 import numpy as np
 
-from ..errors import UnknownNameError
-from ..tasks import SPLITS, Task
+from ..core.errors import UnknownNameError
+from ..core.tasks import SPLITS, Task
 
 P = TypeVar("P")
 

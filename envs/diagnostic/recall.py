@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ..api import Episode, Outcome, Policy, TextEnv
-from ..randomness import EpisodeRandom
-from ..settings import check_integer
-from ..tasks import Task
+from ..core.env import Episode, Outcome, Policy, TextEnv
+from ..core.randomness import EpisodeRandom
+from ..core.settings import check_integer
+from ..core.tasks import Task
 from .common import LetterExpert, Listed, check_size, chosen, expected
 
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
-from ..api import Episode, Opening, Outcome, Policy, SessionSwitch, TextEnv
-from ..randomness import EpisodeRandom
-from ..tasks import Task
+from ..core.env import Episode, Opening, Outcome, Policy, SessionSwitch, TextEnv
+from ..core.randomness import EpisodeRandom
+from ..core.tasks import Task
 from .common import LetterExpert, Listed, check_size, chosen, expected
 
 Inside = tuple[tuple[str, str], ...]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from ..api import TextEnv
-from ..episode import NO_TERMS, Episode, Outcome
-from ..errors import BadValueError
-from ..randomness import EpisodeRandom
-from ..tasks import Task
+from ..core.env import TextEnv
+from ..core.episode import NO_TERMS, Episode, Outcome
+from ..core.errors import BadValueError
+from ..core.randomness import EpisodeRandom
+from ..core.tasks import Task
 from .arithmetic import (
     TARGET,
     Move,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 import numpy as np
 
-from ..erring import Erring
-from ..errors import UnknownNameError
+from ..core.errors import UnknownNameError
+from ..core.noisy_expert import Erring
 from .arithmetic import Move, Numbers, expression_of, moves, numbers_of, solution
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..disk_cache import cached_arrays, source_digest
-from ..errors import BadValueError, DataError, UnknownNameError
-from ..forking import Shared
-from ..tasks import SPLITS, Task
+from ..core.errors import BadValueError, DataError, UnknownNameError
+from ..core.fork import Shared
+from ..core.tasks import SPLITS, Task
+from ..utils.disk_cache import cached_arrays, source_digest
 from .arithmetic import numbers_of, plainly, reachable
 
 SIZES = ("full", "micro")

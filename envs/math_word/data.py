@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadValueError, DataError, UnknownNameError
-from ..forking import Shared
-from ..rows import (
+from ..core.errors import BadValueError, DataError, UnknownNameError
+from ..core.fork import Shared
+from ..core.tasks import SPLITS, Task
+from ..utils.file_rows import (
     Rows,
     as_object,
     checked,
@@ -31,7 +32,6 @@ from ..rows import (
     text_of,
     without_mark,
 )
-from ..tasks import SPLITS, Task
 from .grading import Grader
 from .problem import Problem
 

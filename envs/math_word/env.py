@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..api import TextEnv
-from ..episode import Episode, Outcome, Verdict
-from ..errors import BadValueError, UnknownNameError
-from ..grammar import Tagged, TagGrammar
-from ..randomness import EpisodeRandom
-from ..self_corrections import response_measures
-from ..settings import check_integer
-from ..tasks import Task
+from ..core.env import TextEnv
+from ..core.episode import Episode, Outcome, Verdict
+from ..core.errors import BadValueError, UnknownNameError
+from ..core.randomness import EpisodeRandom
+from ..core.settings import check_integer
+from ..core.tasks import Task
+from ..tools.action_parsing import Tagged, TagGrammar
+from ..utils.response_stats import response_measures
 from .arithmetic import equations
 from .data import Data, GivenProblems, load_problems
 from .generator import (

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..drawn_tasks import DrawnTasks
-from ..errors import BadValueError
+from ..core.errors import BadValueError
+from ..core.generated_tasks import DrawnTasks
 from .links import FULL, KINDS, MICRO, Dice, Draw, Link, Scale, Topic
 from .problem import Problem, SolvingStep
 from .quantities import show

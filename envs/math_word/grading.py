@@ -6,7 +6,7 @@ import threading
 from functools import lru_cache
 from typing import Any, Protocol
 
-from ..errors import MissingExtraError, UnknownNameError
+from ..core.errors import MissingExtraError, UnknownNameError
 from .quantities import MOST_CHARS, read_quantity
 
 GRADERS = ("numbers", "math-verify")

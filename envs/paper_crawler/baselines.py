@@ -8,9 +8,9 @@ from typing import Any
 
 import gymnasium as gym
 
-from ..api import Policy
-from ..digest import digest_of
-from ..erring import checked_mistakes
+from ..core.digest import digest_of
+from ..core.env import Policy
+from ..core.noisy_expert import checked_mistakes
 from .build import WordKnowledge
 from .crawl.actions import ActionExecutor
 from .crawl.grammar import STOPS, write_action

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from ..errors import BadValueError, UnknownNameError
-from ..tasks import TaskSource
+from ..core.errors import BadValueError, UnknownNameError
+from ..core.tasks import TaskSource
 from .crawl.rules import check_number
 from .papers import Judged, Library, Request, Selector
 from .prompts import PROMPTS
@@ -21,7 +21,7 @@ _LEAST_WORD = 4
 _REAL_SETTINGS = ("search_settings", "data_settings", "papers_settings")
 
 
-SELECTORS = {"lm": "turngym.agents.selector.model:open_selector"}
+SELECTORS = {"lm": "turngym.agents.paper_selector.model:open_selector"}
 """Selectors by name: what stands before the colon, and the entry point that opens the rest."""
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..api import Policy, TextEnv
-from ..episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
-from ..randomness import EpisodeRandom
-from ..tasks import Task
+from ..core.env import Policy, TextEnv
+from ..core.episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
+from ..core.randomness import EpisodeRandom
+from ..core.tasks import Task
 from .baselines import BASELINES, CrawlView
 from .build import build_parts, choose_prompt
 from .crawl.actions import ActionExecutor, make_plan

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from ..errors import BadValueError
+from ..core.errors import BadValueError
 from .crawl.grammar import MARKERS, STOPS
 from .crawl.rules import check_number
 from .env import PaperCrawler

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypedDict
 
-from ..episode import Maybe
-from ..errors import EnvFault
+from ..core.episode import Maybe
+from ..core.errors import EnvFault
 from .crawl.agenda import Agenda
 from .crawl.grammar import SessionKind
 from .crawl.state import Crawl, Record

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..episode import Episode, Verdict
-from ..grammar import ToolCall
+from ..core.episode import Episode, Verdict
+from ..tools.action_parsing import ToolCall
 from .customer.interface import Event
 from .customer.parser import parse_message, strip_thoughts
 from .customer.scenario import build_call

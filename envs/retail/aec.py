@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EpisodeError, MissingExtraError
-from ..spaces import Utf8Text
-from ..tasks import draw_task
+from ..core.errors import EpisodeError, MissingExtraError
+from ..core.spaces import Utf8Text
+from ..core.tasks import draw_task
 from .customer.interface import END_OF_TOKEN, Event, Mind, UserTurn
 from .customer.parser import strip_thoughts
 from .customer.scenario import Scenario

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadValueError, UnknownNameError
+from ..core.errors import BadValueError, UnknownNameError
 from .customer.interface import Customer
 from .customer.proposals import STRICTNESS
 from .customer.scripted import Listener, RuleCustomer

@@ -6,12 +6,12 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..api import TextEnv
-from ..episode import Call, Episode, Outcome, Play, Verdict
-from ..errors import BadValueError
-from ..grammar import Unreadable
-from ..randomness import EpisodeRandom
-from ..tasks import Task
+from ..core.env import TextEnv
+from ..core.episode import Call, Episode, Outcome, Play, Verdict
+from ..core.errors import BadValueError
+from ..core.randomness import EpisodeRandom
+from ..core.tasks import Task
+from ..tools.action_parsing import Unreadable
 from .action_handlers import check_message, collect_messages, handle_call
 from .build import build_customer, build_knowledge
 from .customer.channels import Channel, Waveform, build_channel

@@ -9,8 +9,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ..episode import Episode
-from ..erring import Erring
+from ..core.episode import Episode
+from ..core.noisy_expert import Erring
 from . import expert_utterances as utterances
 from .customer.scenario import Goal, Identity, build_call
 from .customer.scripted import active_goal

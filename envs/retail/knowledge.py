@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..errors import DataError
-from ..tasks import TaskSource
+from ..core.errors import DataError
+from ..core.tasks import TaskSource
 from .shop.overlay import Changes, Overlay
 from .shop.tables import Shared, Shop
 from .shop.toolset import Toolset

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..episode import Verdict
+from ..core.episode import Verdict
 from .customer.parser import parse_message
 from .customer.proposals import states_amount
 from .customer.scenario import Goal, Scenario

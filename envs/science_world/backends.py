@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import UnknownNameError
+from ..core.errors import UnknownNameError
 from .actions.looking import inventory, look_around
 from .engine.action_lists import list_legal_actions, list_original_actions
 from .engine.step import Reply, digest_house, step

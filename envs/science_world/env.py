@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..api import Policy, TextEnv
-from ..episode import Episode, Outcome
-from ..errors import UnknownNameError
-from ..randomness import EpisodeRandom
-from ..tasks import Task
+from ..core.env import Policy, TextEnv
+from ..core.episode import Episode, Outcome
+from ..core.errors import UnknownNameError
+from ..core.randomness import EpisodeRandom
+from ..core.tasks import Task
 from .backends import HOUSES, Backend, find_backend
 from .house.state import HouseState
 from .tasks.build import parse_simplifications

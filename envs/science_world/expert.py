@@ -7,8 +7,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from ..api import TextEnv
-from ..erring import Erring
+from ..core.env import TextEnv
+from ..core.noisy_expert import Erring
 from .engine.action_lists import list_legal_actions
 from .house.state import HouseState
 from .tasks.solvers.solve import LOST, plan_action

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ..digest import digest_of
-from ..errors import BadValueError, EnvFault, MissingExtraError
+from ..core.digest import digest_of
+from ..core.errors import BadValueError, EnvFault, MissingExtraError
 from .engine.parser import UNKNOWN
 from .engine.step import Reply
 from .tasks.catalogue import WHERE, TaskKind

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadValueError, UnknownNameError
-from ..grammar import TagGrammar
-from ..python_tool.tool import PythonTool
-from ..retrieval import Retriever
-from ..settings import check_integer, check_number, check_settings
-from ..tasks import TaskSource
+from ..core.errors import BadValueError, UnknownNameError
+from ..core.settings import check_integer, check_number, check_settings
+from ..core.tasks import TaskSource
+from ..tools.action_parsing import TagGrammar
+from ..tools.python.tool import PythonTool
+from ..tools.retrieval.base import Retriever
 from .questions import KINDS, MAX_HOPS, Question, possible_kinds
 from .source import GivenQuestions, generated_questions
 from .text import BOTH_GRAMMAR, BOTH_INVALID, GRAMMAR, INVALID, PROMPTS
@@ -56,7 +56,7 @@ def chosen(
     """
     if retriever is None and settings is None:
         return None
-    from ..retriever_client import as_retriever  # it brings the network along
+    from ..tools.retrieval.http import as_retriever  # it brings the network along
 
     try:
         return as_retriever(retriever, settings)
@@ -153,7 +153,7 @@ def _over(corpus: str | Path | Sequence[str | Path]) -> Retriever:
     several = not isinstance(corpus, (str, Path))
     folders = list(corpus) if several else [corpus]
     if several or Path(folders[0]).is_dir():
-        from ..index import open_indexes
+        from ..tools.retrieval.index import open_indexes
 
         return open_indexes(folders)
     from .data import load_corpus_index

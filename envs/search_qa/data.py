@@ -17,7 +17,7 @@ folder (its file of that split), several of these in a list, or ``{data set: fil
 
     data={"train": {"nq": "nq.parquet", "hotpotqa": "hotpotqa"}, "test": "bamboogle/test.jsonl"}
 
-The data sets of a split are mixed, see :mod:`turngym.envs.search_qa.mixture`: in proportion to
+The data sets of a split are mixed, see :mod:`turngym.envs.core.interleave`: in proportion to
 their sizes, or in train by ``weights``. The task ids of a mixture are ``data set/id``; what a
 weighted mixture asks again is ``data set/id#2``, ``#3`` and so on. Several data sets at once:
 a file without ``data_source`` is called like itself, or like its folder if its own name is that of
@@ -38,9 +38,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadValueError, DataError, MissingExtraError, UnknownNameError
-from ..retrieval import Bm25, Corpus
-from ..rows import (
+from ..core.errors import BadValueError, DataError, MissingExtraError, UnknownNameError
+from ..core.interleave import checked_weights
+from ..core.tasks import SPLITS
+from ..tools.retrieval.base import Bm25, Corpus
+from ..utils.file_rows import (
     Rows,
     as_object,
     checked,
@@ -55,8 +57,6 @@ from ..rows import (
     unreadable,
     without_mark,
 )
-from ..tasks import SPLITS
-from .mixture import checked_weights
 from .questions import Question
 from .source import QuestionSets
 from .text import as_question

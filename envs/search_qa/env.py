@@ -6,14 +6,14 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import TextEnv
-from ..episode import Call, Episode, Outcome, Play
-from ..grammar import Tagged
-from ..python_tool.tool import PythonResult, PythonTool
-from ..randomness import EpisodeRandom
-from ..retrieval import Batched, Hit, Query, Retriever
-from ..settings import check_integer
-from ..tasks import Task
+from ..core.env import TextEnv
+from ..core.episode import Call, Episode, Outcome, Play
+from ..core.randomness import EpisodeRandom
+from ..core.settings import check_integer
+from ..core.tasks import Task
+from ..tools.action_parsing import Tagged
+from ..tools.python.tool import PythonResult, PythonTool
+from ..tools.retrieval.base import Batched, Hit, Query, Retriever
 from .build import Knowledge, chosen, generated, given, make_toolbox
 from .questions import Question
 from .rewards import Piece, Rewards, evidence, graded, measures, pieces, well_formed
@@ -66,7 +66,7 @@ class SearchQA(TextEnv[SearchState, Question]):
             are about Search-R1's 500 tokens.
         tools: ``"search"``, or ``("search", "python")`` for ARPO's pair of tools.
         python_tool: Settings of the python tool, ``{"timeout_s": 5}``, or a
-            :class:`~turngym.envs.python_tool.tool.PythonTool`.
+            :class:`~turngym.envs.tools.python.tool.PythonTool`.
         prompt: ``"search-r1"`` (its published prompt), ``"search-python"`` (the default with the
             python tool) or ``"none"`` (micro's default).
         outcome: ``"em"`` or ``"f1"``.
@@ -77,13 +77,13 @@ class SearchQA(TextEnv[SearchState, Question]):
             split; a folder with a file per split; or ``{split: file}``, with several files as
             ``{split: {name: file}}``. See :mod:`turngym.envs.search_qa.data`.
         weights: Shares of the data sets of train, ``{"nq": 1, "hotpotqa": 3}``; by their sizes
-            unless given. See :mod:`turngym.envs.search_qa.mixture`.
+            unless given. See :mod:`turngym.envs.core.interleave`.
         corpus: Passage file (``.jsonl``) that goes with ``data``, or the folder of an index over
             one (``turngym index build``), or several folders, searched as a hybrid.
         retriever: Searches in place of BM25 over the passages: the address of a server that
             speaks Search-R1's ``/retrieve``, as ``"http://localhost:8000"``, or an object.
         retriever_settings: Settings of the server's client, ``{"timeout_s": 5}``; see
-            :class:`~turngym.envs.retriever_client.HttpRetriever`.
+            :class:`~turngym.envs.tools.retrieval.http.HttpRetriever`.
         render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
 
     Raises:

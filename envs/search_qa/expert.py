@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
 
-from ..erring import Erring
+from ..core.noisy_expert import Erring
 from .queries import Probe
 from .questions import Question
 from .text import GRAMMAR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import BadValueError
+from ..core.errors import BadValueError
 from .schema import Kind, Relation, Schema, Style
 
 # A name is one word of the left list and one of the right list of its category, so 176 words name

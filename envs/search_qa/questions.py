@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..errors import BadValueError
-from ..text_metrics import normalise_answer
+from ..core.errors import BadValueError
+from .answer_metrics import normalise_answer
 from .graph import NONE
 from .queries import (
     Count,

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
-from ..episode import Episode, Outcome
-from ..errors import UnknownNameError
-from ..settings import check_number
-from ..text_metrics import exact_match, f1, sub_em
+from ..core.episode import Episode, Outcome
+from ..core.errors import UnknownNameError
+from ..core.settings import check_number
+from .answer_metrics import exact_match, f1, sub_em
 from .questions import Question
 from .text import last_answer
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..drawn_tasks import DrawnTasks
-from ..errors import DataError
-from ..forking import Shared
-from ..tasks import Task
-from .mixture import Mixture
+from ..core.errors import DataError
+from ..core.fork import Shared
+from ..core.generated_tasks import DrawnTasks
+from ..core.interleave import Mixture
+from ..core.tasks import Task
 from .questions import Drawer, Question
 from .world import World, load_world
 
@@ -139,5 +139,5 @@ class GivenQuestions(Shared):
         return self._splits[split].index_of(task_id)
 
     def blocks(self, split: str) -> npt.NDArray[np.int64] | None:
-        """A number per task of a mixture, see :func:`turngym.envs.tasks.split_blocks`."""
+        """A number per task of a mixture, see :func:`turngym.envs.core.tasks.split_blocks`."""
         return self._splits[split].blocks()

@@ -9,8 +9,8 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from ..grammar import TagGrammar
-from ..retrieval import Hit
+from ..tools.action_parsing import TagGrammar
+from ..tools.retrieval.base import Hit
 
 GRAMMAR = TagGrammar({"search": "query", "answer": "answer"})
 STOP = ("</search>", "</answer>")

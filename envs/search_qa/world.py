@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
-from ..forking import Shared
-from ..retrieval import Bm25, Corpus
+from ..core.fork import Shared
+from ..tools.retrieval.base import Bm25, Corpus
+from ..utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
 from .articles import Articles, write_articles
 from .full import FULL
 from .graph import NONE, Graph, build_graph

@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from ..errors import BadValueError, EnvFault
+from ..core.errors import BadValueError, EnvFault
 
 T = TypeVar("T")
 MAX_PAUSE_S = 30.0

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
-from ..errors import BadValueError
+from ..core.errors import BadValueError
 
 RESAMPLES = 2000
 """Samples of every bootstrap."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadValueError, UnknownNameError
+from ..core.errors import BadValueError, UnknownNameError
+from ..core.settings import check_integer, check_number
+from ..core.tasks import TaskSource
 from ..search_qa.build import generated
 from ..search_qa.questions import Question
 from ..search_qa.source import GivenQuestions
-from ..settings import check_integer, check_number
-from ..tasks import TaskSource
 from .generated import SNIPPETS, GeneratedSite, generated_site
 from .pages import Site
 

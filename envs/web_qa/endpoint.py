@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
-from ..errors import BadValueError, EnvFault
-from ..forking import Shared
-from ..retrieval import Hit
+from ..core.errors import BadValueError, EnvFault
+from ..core.fork import Shared
+from ..tools.retrieval.base import Hit
 from .fetch import Fetched, Fetcher, Unreachable
 from .html_text import decoded, encodable, html_text, plain_text, web_join
 from .pages import NoPage, Page, clipped

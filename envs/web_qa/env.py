@@ -7,12 +7,12 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api import TextEnv
-from ..episode import Call, Episode, Outcome, Play
-from ..errors import UnknownNameError
-from ..grammar import Tagged
-from ..randomness import EpisodeRandom
-from ..retrieval import Hit, Query
+from ..core.env import TextEnv
+from ..core.episode import Call, Episode, Outcome, Play
+from ..core.errors import UnknownNameError
+from ..core.randomness import EpisodeRandom
+from ..core.settings import check_integer
+from ..core.tasks import Task
 from ..search_qa.questions import Question
 from ..search_qa.rewards import (
     Piece,
@@ -24,8 +24,8 @@ from ..search_qa.rewards import (
     well_formed,
 )
 from ..search_qa.text import first_observation
-from ..settings import check_integer
-from ..tasks import Task
+from ..tools.action_parsing import Tagged
+from ..tools.retrieval.base import Hit, Query
 from .build import Net, Web, find_web
 from .pages import NoPage, Page, Served, Site, Visit, overlapping
 from .state import WebState

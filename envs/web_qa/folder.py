@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..errors import BadValueError, DataError
-from ..forking import Shared
-from ..retrieval import Bm25, Corpus, Hit
+from ..core.errors import BadValueError, DataError
+from ..core.fork import Shared
+from ..tools.retrieval.base import Bm25, Corpus, Hit
 from .html_text import Join, Text, decoded, html_text, markdown_text, plain_text, web_join
 from .pages import NoPage, Page, clipped, fitting, plain
 from .text import harmless

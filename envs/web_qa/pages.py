@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from ..errors import EnvFault
-from ..retrieval import Hit, Query, words
+from ..core.errors import EnvFault
+from ..tools.retrieval.base import Hit, Query, words
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\s]*\)")
@@ -62,7 +62,7 @@ class Site(Protocol):
 
 @dataclass(frozen=True)
 class Served:
-    """A site as the ``serve`` of a :class:`turngym.envs.api.Call`.
+    """A site as the ``serve`` of a :class:`turngym.envs.core.env.Call`.
 
     Two of them are equal when they ask the same site, so that the batched vector environment
     serves the requests of all its copies in one call.

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..grammar import TagGrammar
-from ..retrieval import Hit
+from ..tools.action_parsing import TagGrammar
+from ..tools.retrieval.base import Hit
 from .pages import NoPage, Page, cut
 
 GRAMMAR = TagGrammar({"search": "query", "open": "address or number [page N]", "answer": "answer"})

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..disk_cache import source_digest
+from ..utils.disk_cache import source_digest
 from .items import Item, Options, Shop
 from .words import LANGUAGES, Department, Language
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from ..api import Call, Episode, Outcome, Play, TextEnv
-from ..episode import Verdict
-from ..errors import BadValueError, UnknownNameError
-from ..randomness import EpisodeRandom
-from ..retrieval import Batched, Hit, Query
-from ..settings import check_integer
-from ..tasks import Task
+from ..core.env import Call, Episode, Outcome, Play, TextEnv
+from ..core.episode import Verdict
+from ..core.errors import BadValueError, UnknownNameError
+from ..core.randomness import EpisodeRandom
+from ..core.settings import check_integer
+from ..core.tasks import Task
+from ..tools.retrieval.base import Batched, Hit, Query
 from .goals import load_goals
 from .items import Shop
 from .pages import BUY, NEXT, Pages, price_text, read_action

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
 
-from ..erring import Erring
+from ..core.noisy_expert import Erring
 from .pages import BACK, BUY, NEXT, PREVIOUS
 from .reward import Goal, best_choice
 from .state import Visit

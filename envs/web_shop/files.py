@@ -33,10 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from ..digest import digest_of
-from ..errors import BadValueError, DataError
-from ..forking import Shared
-from ..tasks import Task, numbered
+from ..core.digest import digest_of
+from ..core.errors import BadValueError, DataError
+from ..core.fork import Shared
+from ..core.tasks import Task, numbered
 from .goals import price_limit
 from .items import Item, Options, Shop
 from .reward import NO_LIMIT, Goal

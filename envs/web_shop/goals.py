@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..forking import Shared
-from ..tasks import SPLITS, Task, numbered
+from ..core.fork import Shared
+from ..core.tasks import SPLITS, Task, numbered
 from .catalogue import load_shop
 from .items import Item, Shop
 from .reward import NO_LIMIT, Goal

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DataError
-from ..forking import Shared
-from ..retrieval import Bm25, Corpus
+from ..core.errors import DataError
+from ..core.fork import Shared
+from ..tools.retrieval.base import Bm25, Corpus
 
 Options = tuple[tuple[str, tuple[str, ...]], ...]
 """Names of what can be chosen, each with its values, all in lower case."""

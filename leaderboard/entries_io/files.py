@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from ...envs.errors import BadValueError, DataError
+from ...envs.core.errors import BadValueError, DataError
 from ..schema.base import F, parse_form
 from ..schema.entry import EPISODES, MANIFEST, SIGNATURE, Episode, Manifest
 from ..schema.limits import ReadLimits

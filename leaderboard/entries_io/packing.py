@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...envs.errors import DataError
-from ...envs.record import Transcript, versions
+from ...envs.core.errors import DataError
+from ...envs.wrappers.record import Transcript, versions
 from ..schema.base import make_form
 from ..schema.entry import Episode, Manifest, PlayedEnv, SuiteRef
 from ..schema.suite import Cell, Slot, Suite

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ...envs.api import Policy, TextEnv
-from ...envs.errors import ContextFullError, DataError, TurngymError
-from ...envs.record import RecordEpisodes, Transcript
+from ...envs.core.env import Policy, TextEnv
+from ...envs.core.errors import ContextFullError, DataError, TurngymError
+from ...envs.wrappers.record import RecordEpisodes, Transcript
 from ..schema.entry import Episode, ErrorKind
 from ..schema.suite import Cell, Slot, Suite
 from ..suites.digests import make_world

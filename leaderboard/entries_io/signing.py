@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ...envs.errors import BadValueError, DataError, MissingExtraError
+from ...envs.core.errors import BadValueError, DataError, MissingExtraError
 from ..schema.base import Form
 from ..schema.entry import SIGNATURE
 

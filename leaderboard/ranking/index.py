@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...envs.disk_cache import cache_dir
-from ...envs.errors import DataError
-from ...envs.record import versions
+from ...envs.core.errors import DataError
+from ...envs.utils.disk_cache import cache_dir
+from ...envs.wrappers.record import versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest
 from ..schema.base import parse_form

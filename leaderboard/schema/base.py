@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ...envs.errors import BadValueError, DataError
+from ...envs.core.errors import BadValueError, DataError
 
 F = TypeVar("F", bound="Form")
 

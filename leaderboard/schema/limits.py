@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...envs.errors import BadValueError
+from ...envs.core.errors import BadValueError
 
 MIB = 2**20
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from ...envs.digest import digest_of
-from ...envs.errors import UnknownNameError
+from ...envs.core.digest import digest_of
+from ...envs.core.errors import UnknownNameError
 from .base import Form
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]

@@ -7,7 +7,7 @@ import re
 import secrets
 import time
 
-from ...envs.errors import BadValueError
+from ...envs.core.errors import BadValueError
 from .settings import ServerSettings
 from .store import open_database
 

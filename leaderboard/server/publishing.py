@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ...envs.errors import DataError
+from ...envs.core.errors import DataError
 from ..entries_io.archive import unpack
 from ..ranking.index import Indexed, entries_folder, entry_folders, rebuild
 from ..schema.result import Verdict

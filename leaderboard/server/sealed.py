@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...envs.record import RecordEpisodes
+from ...envs.wrappers.record import RecordEpisodes
 from ..entries_io.play import start_slot, storable
 from ..schema.suite import Cell, Slot
 from .seasons import PlayedSeason, Seasons

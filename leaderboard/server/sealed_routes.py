@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from pydantic import Field
 
-from ...envs.errors import UnknownNameError
+from ...envs.core.errors import UnknownNameError
 from ..schema.base import Form
 from ..site.rendering import Renderer
 from ..suites.sealed import REVEALED, SECRET, is_revealed, read_season, season_names

@@ -7,9 +7,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from ...envs.api import TextEnv
-from ...envs.errors import UnknownNameError
-from ...envs.record import RecordEpisodes
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import UnknownNameError
+from ...envs.wrappers.record import RecordEpisodes
 from ..schema.base import parse_form
 from ..schema.suite import Cell, Suite
 from ..suites.digests import make_world

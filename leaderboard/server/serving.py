@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...envs.errors import MissingExtraError
+from ...envs.core.errors import MissingExtraError
 from ..ranking.index import rebuild
 from ..schema.result import Verdict
 from ..suites.sealed import read_season, reveal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from ...envs.errors import BadValueError
+from ...envs.core.errors import BadValueError
 from ..schema.limits import ReadLimits, ReplayLimits
 
 

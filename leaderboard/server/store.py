@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...envs.errors import DataError
+from ...envs.core.errors import DataError
 
 _VERSION = 1
 _SCHEMA = """

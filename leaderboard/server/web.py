@@ -13,7 +13,7 @@ from typing import TypeVar
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
-from ...envs.errors import DataError
+from ...envs.core.errors import DataError
 from ..schema.base import Form, parse_form
 from ..schema.limits import ReadLimits
 from ..schema.result import Refused

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...envs.digest import digest_of
-from ...envs.record import RecordEpisodes, Transcript
+from ...envs.core.digest import digest_of
+from ...envs.wrappers.record import RecordEpisodes, Transcript
 from ..entries_io.files import EntryFiles
 from ..ranking.board import reference_of
 from ..ranking.index import Indexed

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...envs.api import TextEnv
+from ...envs.core.env import TextEnv
 from ...envs.registry import find_world
 from ..ranking.board import reference_of
 from ..ranking.index import Indexed

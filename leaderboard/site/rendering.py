@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ...envs.errors import MissingExtraError
+from ...envs.core.errors import MissingExtraError
 from . import formatting
 
 HERE = Path(__file__).parent

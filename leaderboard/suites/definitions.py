@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import gymnasium as gym
 
-from ...envs.api import TextEnv
-from ...envs.errors import BadValueError, UnknownNameError
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError, UnknownNameError
 from ..schema.suite import Cell, Suite
 
 WORLDS = (

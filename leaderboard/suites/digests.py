@@ -8,9 +8,9 @@ from typing import Any
 
 import gymnasium as gym
 
-from ...envs.api import TextEnv
-from ...envs.digest import digest_of
-from ...envs.errors import BadValueError
+from ...envs.core.digest import digest_of
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError
 from ...envs.registry import find_world
 from ..schema.suite import Cell, Slot, Suite
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...envs.errors import DataError, UnknownNameError
+from ...envs.core.errors import DataError, UnknownNameError
 from ..schema.base import parse_form
 from ..schema.suite import Suite
 

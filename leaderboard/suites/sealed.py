@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from ...envs.errors import BadValueError, DataError, UnknownNameError
+from ...envs.core.errors import BadValueError, DataError, UnknownNameError
 from ..schema.base import Form, make_form, parse_form
 from ..schema.suite import Cell, Digest, Slug, Suite
 from .digests import Tick, make_world, with_digests

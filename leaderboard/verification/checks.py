@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...envs.errors import UnknownNameError
+from ...envs.core.errors import UnknownNameError
 from ..schema.entry import Episode, Manifest, PlayedEnv
 from ..schema.result import refused, refused_episode
 from ..schema.suite import Cell, Slot, Suite

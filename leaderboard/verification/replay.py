@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...envs.api import TextEnv
-from ...envs.errors import BadValueError
-from ...envs.record import link
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError
+from ...envs.wrappers.record import link
 from ..schema.entry import Episode
 from ..schema.result import EpisodeResult, refused_episode
 from ..schema.suite import Cell

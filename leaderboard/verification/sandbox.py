@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ...envs.errors import DataError
+from ...envs.core.errors import DataError
 from ..schema.base import parse_form
 from ..schema.limits import ReadLimits, ReplayLimits
 from ..schema.result import Reason, Refusal, Verdict

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...envs.record import versions
+from ...envs.wrappers.record import versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest, is_valid
 from ..ranking.scoring import entry_scores

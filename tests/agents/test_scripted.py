@@ -18,9 +18,9 @@ from turngym.agents import (
     scripted,
 )
 from turngym.agents.scripted import scripted_names
-from turngym.envs.api import Episode, Outcome, TextEnv
-from turngym.envs.errors import BadValueError, EpisodeError, UnknownNameError
-from turngym.envs.tasks import Task
+from turngym.envs.core.env import Episode, Outcome, TextEnv
+from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
+from turngym.envs.core.tasks import Task
 
 
 @dataclass

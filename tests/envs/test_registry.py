@@ -8,14 +8,16 @@ import sys
 
 import gymnasium as gym
 import pytest
-from guess_worlds import Guess
+from helpers.guess_worlds import Guess
 
 import turngym.envs
-from turngym.envs.api import TextEnv
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.env import TextEnv
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.registry import World, all_ids, find_world, register_world
 
-WORLD = World(id="TestRegistry-v0", entry_point="guess_worlds:Guess", summary="test", hidden=True)
+WORLD = World(
+    id="TestRegistry-v0", entry_point="helpers.guess_worlds:Guess", summary="test", hidden=True
+)
 register_world(WORLD)
 
 
@@ -101,7 +103,7 @@ def test_importing_loads_no_world_and_no_pydantic() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stdout))
     assert not any(m.startswith(("turngym.envs.search_qa", "pydantic")) for m in loaded)
-    assert "turngym.envs.vector" not in loaded
+    assert "turngym.envs.wrappers.vector" not in loaded
 
 
 def test_a_module_prefix_registers() -> None:

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from board_helpers import make_entry, tiny_suite
+from helpers.board_helpers import make_entry, tiny_suite
 
 from turngym.leaderboard.schema.suite import Suite
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from turngym.benchmarks.cli import main
-from turngym.envs.errors import TurngymError
+from turngym.benchmarks.cli.main import main
+from turngym.envs.core.errors import TurngymError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adapters.md").read_text(encoding="utf-8")
 

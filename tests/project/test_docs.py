@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from turngym.algos.recipes import RECIPES
-from turngym.benchmarks.cli import main
+from turngym.benchmarks.cli.main import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-credit-rule.md"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from turngym.algos.result import RunResult
-from turngym.benchmarks.cli import main
+from turngym.algos.evaluation.result import RunResult
+from turngym.benchmarks.cli.main import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "real-data.md").read_text(encoding="utf-8")
 PLACES = ("Aral", "Brno", "Cork")
@@ -93,7 +93,7 @@ def test_the_python(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_epoch_that_the_page_names() -> None:
-    from turngym.envs.search_qa.mixture import Mixture
+    from turngym.envs.core.interleave import Mixture
 
     text = PAGE.replace("\n", " ")
     ((nq, hotpotqa, said),) = re.findall(

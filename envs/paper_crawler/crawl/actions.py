@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...episode import Call
+from ...core.episode import Call
 from ..papers import Judged, Library, Paper, Request, Search, Selector, title_key
 from ..scores import select_rewarded
 from .grammar import Move, SessionKind, read_action, read_session
@@ -30,7 +30,7 @@ class Ruling(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgePapers:
-    """A selector as the ``serve`` of a :class:`~turngym.envs.api.Call`.
+    """A selector as the ``serve`` of a :class:`~turngym.envs.core.env.Call`.
 
     A request is a list of papers to judge; those of all callers go to the selector at once. Two
     are equal when they ask the same selector, so that a batched environment asks once.
@@ -47,7 +47,7 @@ class JudgePapers:
 
 @dataclass(frozen=True)
 class SearchLibrary:
-    """A library's search engine as the ``serve`` of a :class:`~turngym.envs.api.Call`."""
+    """A library's search engine as the ``serve`` of a :class:`~turngym.envs.core.env.Call`."""
 
     library: Library
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...errors import UnknownNameError
-from ...randomness import EpisodeRandom
+from ...core.errors import UnknownNameError
+from ...core.randomness import EpisodeRandom
 from ..papers import Paper
 from .rules import Rules
 from .state import Crawl

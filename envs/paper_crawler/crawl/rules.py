@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, get_args, get_type_hints
 
-from ...errors import BadValueError, UnknownNameError
+from ...core.errors import BadValueError, UnknownNameError
 from .grammar import MoveKind, SessionKind
 
 Granularity = Literal["action", "session"]

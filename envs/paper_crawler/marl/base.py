@@ -9,8 +9,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from ...errors import BadValueError, UnknownNameError
-from ...spaces import Utf8Text
+from ...core.errors import BadValueError, UnknownNameError
+from ...core.spaces import Utf8Text
 from ..env import PaperCrawler
 from ..papers import Judged
 from .decisions import BATCH_RULES, Decision

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import BadValueError, EpisodeError, MissingExtraError
+from ...core.errors import BadValueError, EpisodeError, MissingExtraError
 from .base import TwoAgentCrawl
 from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from ...errors import BadValueError, EnvFault, UnknownNameError
+from ...core.errors import BadValueError, EnvFault, UnknownNameError
 from ..crawl.rules import Label, check_number
 from ..papers import Judged, Request, Selector
 from .decisions import Decision

@@ -6,10 +6,10 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
-from ...api import FiveTuple
-from ...calls import serve
-from ...episode import Call
-from ...errors import EnvFault, EpisodeError
+from ...core.batched_calls import serve
+from ...core.env import FiveTuple
+from ...core.episode import Call
+from ...core.errors import EnvFault, EpisodeError
 from ..crawl.actions import ActionExecutor, JudgePapers, Ruling, make_plan
 from ..crawl.grammar import Move
 from ..crawl.state import Crawl, Record

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 from urllib.parse import urlencode
 
-from ...errors import UnknownNameError
-from ...retrieval import words
+from ...core.errors import UnknownNameError
+from ...tools.retrieval.base import words
 from ...utils.http import HttpClient, check_url
 from ..papers import Paper, Search
 from .arxiv_ids import date_of

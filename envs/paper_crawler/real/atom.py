@@ -7,7 +7,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from ...errors import EnvFault
+from ...core.errors import EnvFault
 from ...utils.http import excerpt
 from ..papers import one_line
 from .arxiv_ids import id_in_link

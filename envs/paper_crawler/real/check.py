@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import BadValueError, DataError, EnvFault
-from ...index.progress import Progress, silent
-from ...rows import json_row, lines_of
+from ...core.errors import BadValueError, DataError, EnvFault
+from ...tools.retrieval.index.progress import Progress, silent
+from ...utils.file_rows import json_row, lines_of
 from .database import PaperDatabase, read_record
 from .layout import AUTO, DATABASE, LAYOUT, Part, data_folder, zip_in
 from .queries import QueryRow, RowRules, read_row

@@ -12,10 +12,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from ...errors import DataError, EnvFault
-from ...index.files import disk_errors
-from ...index.progress import Progress, silent
-from ...rows import clean
+from ...core.errors import DataError, EnvFault
+from ...tools.retrieval.index.files import disk_errors
+from ...tools.retrieval.index.progress import Progress, silent
+from ...utils.file_rows import clean
 from ..papers import Paper, one_line, title_key
 from .title_table import TitleTable
 from .zip_members import Members

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
-from ...errors import BadValueError, EnvFault
-from ...retrieval import Bm25, Corpus, Hit, Retriever
-from ...retriever_cache import FoundCache
+from ...core.errors import BadValueError, EnvFault
+from ...tools.retrieval.base import Bm25, Corpus, Hit, Retriever
+from ...tools.retrieval.http_cache import FoundCache
 from ..papers import Search
 from .arxiv_ids import plain_id
 from .packed import Blank

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import BadValueError, DataError, UnknownNameError
-from ...tasks import SPLITS
+from ...core.errors import BadValueError, DataError, UnknownNameError
+from ...core.tasks import SPLITS
 
 ID_TO_PAPER = "id2paper.json"
 PAPER_ZIP = "cs_paper_2nd.zip"

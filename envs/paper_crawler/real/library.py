@@ -10,10 +10,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from ...errors import BadValueError, DataError, UnknownNameError
-from ...index.factory import open_index
-from ...index.manifest import Manifest, read_manifest
-from ...settings import check_settings
+from ...core.errors import BadValueError, DataError, UnknownNameError
+from ...core.settings import check_settings
+from ...tools.retrieval.index.factory import open_index
+from ...tools.retrieval.index.manifest import Manifest, read_manifest
 from ..crawl.rules import check_number
 from ..papers import Paper, Search, Shared
 from .arxiv import ArxivSearch

@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import DataError, UnknownNameError
-from ...rows import checked, claim, json_rows, text_of, unreadable
+from ...core.errors import DataError, UnknownNameError
+from ...core.tasks import Task
 from ...search_qa.data import called
-from ...tasks import Task
+from ...utils.file_rows import checked, claim, json_rows, text_of, unreadable
 from ..crawl.rules import check_number
 from ..papers import Request, Shared, one_line, title_key
 from .arxiv_ids import plain_id

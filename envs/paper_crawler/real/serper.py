@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...errors import BadValueError, EnvFault
+from ...core.errors import BadValueError, EnvFault
 from ...utils.http import HttpClient, check_url, excerpt, parse_json
 from ..papers import Search
 from .arxiv_ids import date_of, id_in_link

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...disk_cache import cached_arrays, pack_strings, source_digest
-from ...errors import DataError
-from ...rows import clean, unreadable
+from ...core.errors import DataError
+from ...utils.disk_cache import cached_arrays, pack_strings, source_digest
+from ...utils.file_rows import clean, unreadable
 from ..papers import one_line, title_key
 from .arxiv_ids import UNDATED, date_of, plain_id
 from .packed import Hashes, HashTable, PackedTexts, hash_of, hashes_of

@@ -17,9 +17,9 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from ...disk_cache import cached_arrays, source_digest
-from ...errors import DataError, EnvFault
-from ...rows import unreadable
+from ...core.errors import DataError, EnvFault
+from ...utils.disk_cache import cached_arrays, source_digest
+from ...utils.file_rows import unreadable
 from .packed import Hashes, hash_of
 
 _END = struct.Struct("<4s4H2LH")

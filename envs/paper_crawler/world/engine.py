@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...disk_cache import cached_arrays, pack_strings, unpack_strings
-from ...errors import BadValueError
-from ...retrieval import words
+from ...core.errors import BadValueError
+from ...tools.retrieval.base import words
+from ...utils.disk_cache import cached_arrays, pack_strings, unpack_strings
 
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 2

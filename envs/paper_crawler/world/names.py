@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...digest import digest_of
-from ...retrieval import words
+from ...core.digest import digest_of
+from ...tools.retrieval.base import words
 from ..papers import Request
 from . import vocabulary
 from .parameters import WorldParameters

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from ...errors import BadValueError, UnknownNameError
+from ...core.errors import BadValueError, UnknownNameError
 from ..crawl.rules import check_number
 
 SIZES = ("full", "micro")

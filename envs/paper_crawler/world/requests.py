@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...disk_cache import cached_arrays, pack_strings, unpack_strings
-from ...errors import BadValueError, UnknownNameError
-from ...tasks import SPLITS, Task, numbered
+from ...core.errors import BadValueError, UnknownNameError
+from ...core.tasks import SPLITS, Task, numbered
+from ...utils.disk_cache import cached_arrays, pack_strings, unpack_strings
 from ..papers import Request, Shared
 from .graph import NONE, PAPER
 from .outline import OUTLINES, RELATED

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import BadValueError
+from ...core.errors import BadValueError
 from ..papers import title_key
 from .graph import NONE, PAPER, SURVEY, Citations, Columns
 from .names import Lexicon, Names, lexicon, names_of

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...digest import digest_of
-from ...disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
+from ...core.digest import digest_of
+from ...utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
 from ..papers import Paper, Search, Shared
 from .engine import DatedBm25
 from .graph import KINDS, NONE, Citations, Columns, draw_citations, draw_columns

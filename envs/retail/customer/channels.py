@@ -13,7 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from ...errors import BadValueError, EnvFault, UnknownNameError
+from ...core.errors import BadValueError, EnvFault, UnknownNameError
 
 _DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _SIGNS = {"@": "at", ".": "dot", "_": "underscore", "#": "hash", "-": "dash"}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...disk_cache import cached_text
-from ...errors import BadValueError, EnvFault
+from ...core.errors import BadValueError, EnvFault
+from ...utils.disk_cache import cached_text
 from ...utils.http import HttpClient, HttpError, bearer_headers, check_url, parse_json
 
 _gates: dict[tuple[str, int], threading.BoundedSemaphore] = {}

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from ...errors import EnvFault
+from ...core.errors import EnvFault
 from .scenario import Scenario
 
 STOP, TRANSFERRED, OUT_OF_SCOPE = "###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"

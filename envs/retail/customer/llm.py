@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...errors import EnvFault
+from ...core.errors import EnvFault
 from .interface import END_OF_TOKEN, OUT_OF_SCOPE, STOP, TRANSFERRED, Event, Mind, UserTurn
 from .parser import strip_thoughts
 from .scenario import Scenario

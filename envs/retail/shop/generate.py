@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import UnknownNameError
+from ...core.errors import UnknownNameError
 from . import goods, people
 from .tables import Record, Shop, Table, show_all
 

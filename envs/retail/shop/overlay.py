@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...digest import digest_of
+from ...core.digest import digest_of
 from .tables import Record, Shop
 
 Changes = Mapping[tuple[str, str], Record]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...errors import UnknownNameError
+from ...core.errors import UnknownNameError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

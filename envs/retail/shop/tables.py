@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
-from ...digest import digest_of
+from ...core.digest import digest_of
 
 Record = dict[str, Any]
 Table = dict[str, Record]

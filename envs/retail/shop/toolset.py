@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ...grammar import ToolCall, ToolGrammar, Unreadable
-from ...tools import Tool, make_tool
+from ...tools.action_parsing import ToolCall, ToolGrammar, Unreadable
+from ...tools.schema import Tool, make_tool
 from . import read_tools, write_tools
 from .overlay import Overlay
 from .refusals import Refused

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import DataError
+from ...core.errors import DataError
 
 _FOLDER = Path("tau_bench/envs/retail")
 _TABLES = ("users.json", "orders.json", "products.json")

@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ...disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
-from ...errors import DataError
-from ...tasks import Task, numbered
+from ...core.errors import DataError
+from ...core.tasks import Task, numbered
+from ...utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
 from ..shop.generate import SPLITS, make_shop
 from ..shop.tables import Shared, Shop
 from .make import COUNTS, BuildProof, make_tasks, task_id, tasks_digest

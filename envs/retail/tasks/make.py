@@ -14,7 +14,7 @@ from itertools import islice, product
 
 import numpy as np
 
-from ...digest import digest_of
+from ...core.digest import digest_of
 from ..customer.scenario import Goal, Scenario, Want, build_call
 from ..customer.scenario_text import write_brief
 from ..shop.generate import SPLITS, make_shop

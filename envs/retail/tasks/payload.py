@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ...digest import digest_of
+from ...core.digest import digest_of
 from ..customer.scenario import Scenario, read_scenario, scenario_json
 from ..shop.overlay import Overlay
 from ..shop.refusals import Refused

@@ -16,8 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ...errors import DataError
-from ...tasks import SPLITS, Task
+from ...core.errors import DataError
+from ...core.tasks import SPLITS, Task
 from ..shop.tables import Shared, Shop, Table
 from ..shop.toolset import WRITES
 from .payload import Call, RetailTask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...tasks import Task
+from ...core.tasks import Task
 from ..shop.tables import Shop
 from .payload import RetailTask
 

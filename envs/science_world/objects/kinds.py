@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import UnknownNameError
+from ...core.errors import UnknownNameError
 from .materials import PAINT_COLORS, Material, get_material
 
 OPEN, CLOSABLE, NO_BOX = "open", "closable", "no box"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...errors import UnknownNameError
+from ...core.errors import UnknownNameError
 
 NEVER = 100_000.0
 """A temperature in degrees Celsius that nothing in the house reaches."""

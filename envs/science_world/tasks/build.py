@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...errors import UnknownNameError
+from ...core.errors import UnknownNameError
 from ..actions.table import NO_ELECTRICITY, TELEPORT
 from ..house.build import add_book, build_house
 from ..house.java_random import JavaRandom

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ...errors import BadValueError, UnknownNameError
-from ...tasks import SPLITS
+from ...core.errors import BadValueError, UnknownNameError
+from ...core.tasks import SPLITS
 from . import descriptions as texts
 from . import variations
 from .params import Params

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ...digest import digest_of
+from ...core.digest import digest_of
 from ..house.state import NONE, TERMINALS, HouseState
 from ..text.names import full_name
 

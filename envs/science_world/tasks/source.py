@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
-from ...errors import UnknownNameError
-from ...tasks import SPLITS, Task
+from ...core.errors import UnknownNameError
+from ...core.tasks import SPLITS, Task
 from .catalogue import TASKS, TaskKind, find_kind
 from .params import Mix
 

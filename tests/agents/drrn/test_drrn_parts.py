@@ -15,8 +15,8 @@ from turngym.agents.drrn.policy import DrrnPolicy, choose, load_drrn, save_drrn
 from turngym.agents.drrn.reading import MOST_WORDS, Phrasebook, Situation
 from turngym.agents.drrn.settings import DrrnSettings, DrrnTraining
 from turngym.agents.scripted import run_episode
-from turngym.algos.supervised.drrn import _learn, train_drrn
-from turngym.envs.errors import BadValueError, DataError, UnknownNameError
+from turngym.algos.training.supervised.drrn import _learn, train_drrn
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 
 SMALL = DrrnSettings(buckets=64, embedding=8, hidden=8)
 

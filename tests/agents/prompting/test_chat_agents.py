@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prompting_help import QUESTION, FakeModel, actions, make_world, play
+from helpers.prompting_help import QUESTION, FakeModel, actions, make_world, play
 
 from turngym.agents.prompting import PROMPTING, Cot, Direct, Ircot, Rag, React, SearchO1, prompting
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 FOUND = "The town of Cork lies by the river R2."
 

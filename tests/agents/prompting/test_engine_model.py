@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_models import CHATML, LLAMA3, NO_END, THINKING, byte_level
+from helpers.small_models import CHATML, LLAMA3, NO_END, THINKING, byte_level
 
-from turngym.agents.engine import Completion, Request
-from turngym.agents.loading import load_model, load_tokenizer
+from turngym.agents.engines.base import Completion, Request
+from turngym.agents.engines.local.engine import TransformersEngine
+from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.prompting import EngineModel, Message
-from turngym.agents.transformers_engine import TransformersEngine
-from turngym.envs.errors import BadValueError
+from turngym.envs.core.errors import BadValueError
 
 TALK = [Message("user", "first"), Message("assistant", "reply"), Message("user", "second")]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from prompting_help import FakeModel, make_world, play
+from helpers.prompting_help import FakeModel, make_world, play
 
 from turngym.agents.prompting import Completed, Direct, Game, Limits, React, Usage
-from turngym.agents.prompting.game import LONGEST_QUERY, check_dialect, each_passage
-from turngym.envs.errors import BadValueError, EpisodeError
+from turngym.agents.prompting.episode import LONGEST_QUERY, check_dialect, each_passage
+from turngym.envs.core.errors import BadValueError, EpisodeError
 
 
 async def opened(env: Any, model: Any = None) -> Game:

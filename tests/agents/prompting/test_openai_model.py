@@ -7,11 +7,11 @@ import json
 from typing import Any
 
 import pytest
-from model_server import ModelServer, completion, serving
+from helpers.model_server import ModelServer, completion, serving
 
-from turngym.agents.endpoint import Endpoint, EndpointContextError, EndpointError
+from turngym.agents.engines.openai_client import Endpoint, EndpointContextError, EndpointError
 from turngym.agents.prompting import Completed, Message, OpenAIModel, Prompt
-from turngym.envs.errors import BadValueError, ContextFullError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, ContextFullError, UnknownNameError
 
 TALK = [Message("user", "hi")]
 

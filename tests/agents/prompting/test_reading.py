@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from turngym.agents.prompting.game import passages, plain
-from turngym.agents.prompting.react import read_step
-from turngym.agents.prompting.reading import (
+from turngym.agents.prompting.episode import passages, plain
+from turngym.agents.prompting.parsing import (
     boxed,
     concludes,
     first_sentence,
@@ -14,6 +13,7 @@ from turngym.agents.prompting.reading import (
     spoken,
     tagged_answer,
 )
+from turngym.agents.prompting.react import read_step
 from turngym.agents.prompting.search_o1 import condensed, query_in
 from turngym.agents.prompting.text_model import Message, flat, restored
 

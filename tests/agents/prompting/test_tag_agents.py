@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prompting_help import QUESTION, FakeModel, actions, make_world, play
+from helpers.prompting_help import QUESTION, FakeModel, actions, make_world, play
 
 from turngym.agents.prompting import Cot, Direct, Ircot, Rag, React, SearchO1
 

@@ -17,9 +17,9 @@ pytest.importorskip("sentence_transformers")
 from turngym.agents.retrieval import dense_build
 from turngym.agents.retrieval.dense import DenseIndex
 from turngym.agents.retrieval.encoder import Encoder, encoder_digest
-from turngym.envs.errors import BadValueError, DataError, UnknownNameError
-from turngym.envs.index import open_index, open_indexes
-from turngym.envs.index.build import build_index
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.tools.retrieval.index import open_index, open_indexes
+from turngym.envs.tools.retrieval.index.build import build_index
 
 PASSAGES = [
     ("Marie Curie", "She discovered radium and polonium and won two Nobel prizes."),

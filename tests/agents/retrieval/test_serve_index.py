@@ -16,9 +16,9 @@ pytest.importorskip("fastapi")
 from fastapi.testclient import TestClient
 
 from turngym.agents.retrieval.server import make_app
-from turngym.envs.index import open_index
-from turngym.envs.index.build import build_index
 from turngym.envs.search_qa.env import SearchQA
+from turngym.envs.tools.retrieval.index import open_index
+from turngym.envs.tools.retrieval.index.build import build_index
 
 
 def test_the_command_serves_an_index(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_the_command_serves_an_index(tmp_path: Path) -> None:
     build_index(corpus, tmp_path / "index")
     words = ["retriever", "serve", "--index", str(tmp_path / "index"), "--port", "0"]
     server = subprocess.Popen(
-        [sys.executable, "-m", "turngym.benchmarks.cli", *words],
+        [sys.executable, "-m", "turngym.benchmarks.cli.main", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

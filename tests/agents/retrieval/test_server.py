@@ -20,8 +20,8 @@ from fastapi.testclient import TestClient
 
 from turngym.agents.retrieval.batching import Batcher
 from turngym.agents.retrieval.server import make_app
-from turngym.envs.errors import BadValueError, MissingExtraError
-from turngym.envs.retrieval import Hit, Retriever
+from turngym.envs.core.errors import BadValueError, MissingExtraError
+from turngym.envs.tools.retrieval.base import Hit, Retriever
 
 
 class Shelf:

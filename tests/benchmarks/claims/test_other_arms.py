@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from made_claims import BLANK
+from helpers.made_claims import BLANK
 
 from turngym.benchmarks.claims.experiments import (
     CrawledArm,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from made_claims import above, tiny_claim
+from helpers.made_claims import above, tiny_claim
 
 from turngym.benchmarks.claims.catalogue import CLAIMS, find_claims
 from turngym.benchmarks.claims.outcome import Outcome
 from turngym.benchmarks.claims.report import write_report
 from turngym.benchmarks.claims.run import run_claims
 from turngym.benchmarks.claims.training import Lasting, fall
-from turngym.benchmarks.cli import REFUSED, main
+from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.executors import Ended
 from turngym.benchmarks.matrix.jobs import Job, perform
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 
 class Here:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from helpers.made_claims import above, by_run, by_task, named
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_claims import above, by_run, by_task, named
 
 from turngym.benchmarks.claims.verdicts import decide, overall
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.tiny_matrix import filled, tiny
 from rich.console import Console
-from tiny_matrix import filled, tiny
 
-from turngym.benchmarks.cli import REFUSED, main
-from turngym.benchmarks.matrix import speed
+from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.progress_view import footer, table
 from turngym.benchmarks.matrix.train_cell import empty
-from turngym.envs.errors import DataError, UnknownNameError
+from turngym.benchmarks.speed import table as speed
+from turngym.envs.core.errors import DataError, UnknownNameError
 
 FAST = """
 def test_fork(benchmark):

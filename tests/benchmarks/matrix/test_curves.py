@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.benchmarks.matrix.curves import area_under, value_at
-from turngym.envs.errors import BadValueError
+from turngym.envs.core.errors import BadValueError
 
 NUMBER = st.floats(-100, 100)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_matrix import Quiet, tiny
+from helpers.tiny_matrix import Quiet, tiny
 
-from turngym.algos.run_dir import read_metrics
-from turngym.algos.trainer import Trainer
+from turngym.algos.runs.run_dir import read_metrics
+from turngym.algos.training.trainer import Trainer
 from turngym.benchmarks.matrix.cell import CellResult
 from turngym.benchmarks.matrix.executors import ProcessExecutor
 from turngym.benchmarks.matrix.jobs import Job, perform

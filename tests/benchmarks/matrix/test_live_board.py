@@ -6,13 +6,13 @@ import fcntl
 from pathlib import Path
 
 import pytest
-from tiny_matrix import Pretender, Quiet, column, filled, tiny
+from helpers.tiny_matrix import Pretender, Quiet, column, filled, tiny
 
-from turngym.algos.run_dir import RunLockedError
+from turngym.algos.runs.run_dir import RunLockedError
 from turngym.benchmarks.matrix.jobs import Job
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.run import run_matrix
-from turngym.envs.errors import BadValueError, DataError
+from turngym.envs.core.errors import BadValueError, DataError
 
 
 def test_columns_come_first_and_every_cell_once(tmp_path: Path) -> None:

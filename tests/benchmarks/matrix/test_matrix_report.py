@@ -7,12 +7,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tiny_matrix import filled, tiny
+from helpers.tiny_matrix import filled, tiny
 
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.report import one_line, words, write_report
 from turngym.benchmarks.matrix.train_cell import empty
-from turngym.envs.errors import DataError
+from turngym.envs.core.errors import DataError
 
 EVIL = '<script>alert("x")</script> | `a` [b](http://evil)'
 VOID = {"meta", "input", "br", "wbr", "link", "img", "hr"}
@@ -100,7 +100,7 @@ def test_numbers_stand_in_both(pages: tuple[str, str]) -> None:
 
 
 def test_gains_may_be_negative(tmp_path: Path) -> None:
-    from tiny_matrix import finished
+    from helpers.tiny_matrix import finished
 
     suite = tiny()
     filled(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.tiny_matrix import tiny
 from pydantic import ValidationError
-from tiny_matrix import tiny
 
-from turngym.algos.config import EnvConfig
 from turngym.algos.recipes import RECIPES, make_recipe
+from turngym.algos.training.config import EnvConfig
 from turngym.benchmarks.matrix.suite import Suite
 from turngym.benchmarks.matrix.suites import SUITES
-from turngym.envs.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.registry import all_ids, find_world
 
 DIGESTS = {

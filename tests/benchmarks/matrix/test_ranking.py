@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tiny_matrix import filled, tiny
+from helpers.tiny_matrix import filled, tiny
 
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.curves import budget_lines, env_lines
@@ -13,7 +13,7 @@ from turngym.benchmarks.matrix.plots import label, nice_ticks, short
 from turngym.benchmarks.matrix.ranking import costs, ranking
 from turngym.benchmarks.matrix.results import Results
 from turngym.benchmarks.matrix.train_cell import empty
-from turngym.envs.errors import DataError
+from turngym.envs.core.errors import DataError
 
 GOOD, POOR = [[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]], [[0.0] * 4, [1.0, 0.0, 0.0, 0.0]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from adapter_play import MICRO, SESSIONS, TALKING, a_row, broken_world, played
+from helpers.adapter_play import MICRO, SESSIONS, TALKING, a_row, broken_world, played
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +16,7 @@ from turngym.envs.adapters.conversation import (
     task_rows,
     until_stop,
 )
-from turngym.envs.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 
 
 @pytest.mark.parametrize("env_id", TALKING)

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 import pytest
-from adapter_play import (
+from helpers.adapter_play import (
     MICRO,
     SEARCH,
     SESSIONS,
@@ -23,7 +23,7 @@ from adapter_play import (
 )
 
 from turngym.envs.adapters.tool_view import NOTE
-from turngym.envs.errors import BadValueError, MissingExtraError
+from turngym.envs.core.errors import BadValueError, MissingExtraError
 
 needs_mcp = pytest.mark.skipif(
     importlib.util.find_spec("mcp") is None,
@@ -117,7 +117,9 @@ def test_the_command_serves_over_standard_input_and_output() -> None:
     from mcp import Client, StdioServerParameters, stdio_client
 
     words = ["mcp", "MathWord-v0", "--env.size", "micro"]
-    program = "import sys; from turngym.benchmarks.cli import main; sys.exit(main(sys.argv[1:]))"
+    program = (
+        "import sys; from turngym.benchmarks.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
     server = StdioServerParameters(
         command=sys.executable, args=["-c", program, *words], env=dict(os.environ)
     )

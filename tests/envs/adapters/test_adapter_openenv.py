@@ -13,9 +13,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from adapter_play import MICRO, SEARCH, SESSIONS, TALKING, broken_world, played, without
+from helpers.adapter_play import MICRO, SEARCH, SESSIONS, TALKING, broken_world, played, without
 
-from turngym.envs.errors import BadValueError, EpisodeError, MissingExtraError, UnknownNameError
+from turngym.envs.core.errors import (
+    BadValueError,
+    EpisodeError,
+    MissingExtraError,
+    UnknownNameError,
+)
 
 needs_openenv = pytest.mark.skipif(
     importlib.util.find_spec("openenv") is None,

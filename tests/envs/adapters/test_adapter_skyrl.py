@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from adapter_play import (
+from helpers.adapter_play import (
     MICRO,
     SEARCH,
     SESSIONS,
@@ -20,7 +20,7 @@ from adapter_play import (
     worlds_for,
 )
 
-from turngym.envs.errors import BadValueError, EnvFault, MissingExtraError
+from turngym.envs.core.errors import BadValueError, EnvFault, MissingExtraError
 
 
 def stub() -> dict[str, ModuleType]:

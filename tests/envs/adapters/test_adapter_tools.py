@@ -7,13 +7,13 @@ import json
 from typing import Any, Literal
 
 import pytest
-from adapter_play import MICRO, TALKING, a_row, as_call, played
+from helpers.adapter_play import MICRO, TALKING, a_row, as_call, played
 
 from turngym.envs.adapters.openai_tools import ToolConversation, tool_schemas
 from turngym.envs.adapters.tool_view import NOTE, action_tools
 from turngym.envs.adapters.trl_environment import python_type, tool_method
-from turngym.envs.errors import BadValueError, EpisodeError, UnknownNameError
-from turngym.envs.tools import tool_schema
+from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
+from turngym.envs.tools.schema import tool_schema
 
 NAMES = {
     "SearchQA-v0": ["search", "answer"],

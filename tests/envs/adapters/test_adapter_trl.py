@@ -8,7 +8,16 @@ import pickle
 from typing import Any
 
 import pytest
-from adapter_play import MICRO, SEARCH, SESSIONS, TALKING, a_row, as_call, broken_world, played
+from helpers.adapter_play import (
+    MICRO,
+    SEARCH,
+    SESSIONS,
+    TALKING,
+    a_row,
+    as_call,
+    broken_world,
+    played,
+)
 
 from turngym.envs.adapters import trl_environment
 from turngym.envs.adapters.openai_tools import tool_schemas
@@ -19,7 +28,7 @@ from turngym.envs.adapters.trl_environment import (
     term_reward,
     trl_rows,
 )
-from turngym.envs.errors import BadValueError, EnvFault, EpisodeError
+from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError
 
 
 def tools_of(environment: Any) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapter_play import as_call, played
+from helpers.adapter_play import as_call, played
 
 from turngym.envs.adapters.trl_environment import EnvironmentFactory, episode_info, trl_rows
 

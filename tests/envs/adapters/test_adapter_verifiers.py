@@ -18,7 +18,7 @@ from typing import Any
 
 import pydantic
 import pytest
-from adapter_play import (
+from helpers.adapter_play import (
     MICRO,
     SESSIONS,
     broken_world,
@@ -30,7 +30,7 @@ from adapter_play import (
 )
 
 from turngym.envs.adapters import conversation
-from turngym.envs.errors import BadValueError, EnvFault, MissingExtraError
+from turngym.envs.core.errors import BadValueError, EnvFault, MissingExtraError
 
 
 def stub() -> dict[str, ModuleType]:

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from adapter_play import (
+from helpers.adapter_play import (
     MICRO,
     SEARCH,
     SESSIONS,
@@ -22,7 +22,7 @@ from adapter_play import (
 
 from turngym.envs.adapters import conversation
 from turngym.envs.adapters.verl_rows import verl_rows
-from turngym.envs.errors import BadValueError, EnvFault, MissingExtraError
+from turngym.envs.core.errors import BadValueError, EnvFault, MissingExtraError
 
 END = "<|im_end|>"
 TEMPLATE = (

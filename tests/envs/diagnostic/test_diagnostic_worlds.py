@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.envs import all_ids, check_text_env
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.diagnostic.common import Listed, chosen
-from turngym.envs.errors import BadValueError, UnknownNameError
 
 IDS = ("Bandit-v0", "Fork-v0", "Password-v0", "Recall-v0", "Spawn-v0")
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.envs import check_text_env, fork
-from turngym.envs.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.game24.arithmetic import numbers_of, reachable
 from turngym.envs.game24.env import Game24
 from turngym.envs.game24.expert import KINDS, mistake

@@ -10,7 +10,7 @@ import gymnasium as gym
 import pytest
 
 from turngym.envs import check_text_env
-from turngym.envs.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.math_word.env import MathWord
 
 ROWS = [

@@ -11,12 +11,12 @@ import gymnasium as gym
 import pytest
 
 from turngym.envs import check_text_env
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.core.tasks import Task
 from turngym.envs.math_word.arithmetic import value_of
 from turngym.envs.math_word.env import GO_ON, MathWord
 from turngym.envs.math_word.generator import TOPICS, TRAPS
 from turngym.envs.math_word.problem import Problem, SolvingStep
-from turngym.envs.tasks import Task
 
 
 def world(**settings: Any) -> MathWord:

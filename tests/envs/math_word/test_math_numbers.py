@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.envs.errors import MissingExtraError, UnknownNameError
+from turngym.envs.core.errors import MissingExtraError, UnknownNameError
 from turngym.envs.math_word import grading
 from turngym.envs.math_word.arithmetic import equations, value_of
 from turngym.envs.math_word.grading import Numbers, make_grader

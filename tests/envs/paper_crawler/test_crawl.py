@@ -4,11 +4,11 @@ import pickle
 
 import gymnasium as gym
 import pytest
+from helpers.shelf import Requests, Shelf, Table, example_four, paper, random_shelf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shelf import Requests, Shelf, Table, example_four, paper, random_shelf
 
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.paper_crawler.crawl.grammar import read_action, read_session
 from turngym.envs.paper_crawler.env import PaperCrawler
 from turngym.envs.paper_crawler.papers import Request

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.scripted import run_episode, scripted, scripted_names
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.paper_crawler.crawl.state import Crawl, Found
 from turngym.envs.paper_crawler.papers import Paper, Request
 from turngym.envs.paper_crawler.report import crawl_metrics, union

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from helpers.shelf import example_four, random_shelf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shelf import example_four, random_shelf
 
-from turngym.envs.errors import BadValueError
+from turngym.envs.core.errors import BadValueError
 from turngym.envs.paper_crawler.env import PaperCrawler
 from turngym.envs.paper_crawler.index_env import PaperCrawlerIndex, choice_features
 
@@ -44,7 +44,7 @@ def test_features_of_a_section():
     shelf, table, request = example_four()
     shelf.papers["p1"].sections.clear()
     shelf.papers["p1"].sections.update({"2.1 start here": ("p3",), "Appendix": ()})
-    from shelf import Requests
+    from helpers.shelf import Requests
 
     env = PaperCrawlerIndex(data=Requests(request), papers=shelf, selector=table, n_max=3)
     env.reset(seed=0)

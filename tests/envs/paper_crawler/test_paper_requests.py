@@ -4,13 +4,13 @@ import pickle
 import numpy as np
 import pytest
 
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.core.tasks import SPLITS, draw_task, find_task
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request
 from turngym.envs.paper_crawler.world.parameters import world_parameters
 from turngym.envs.paper_crawler.world.requests import GeneratedRequests, generated_requests
 from turngym.envs.paper_crawler.world.selector import RuleSelector
 from turngym.envs.paper_crawler.world.world import GeneratedLibrary, World, load_world
-from turngym.envs.tasks import SPLITS, draw_task, find_task
 
 FULL, MICRO = world_parameters("full"), world_parameters("micro")
 

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from paper_servers import Service, feed, service
+from helpers.paper_servers import Service, feed, service
 
-from turngym.envs.errors import BadValueError, EnvFault, UnknownNameError
+from turngym.envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from turngym.envs.paper_crawler.papers import Search
 from turngym.envs.paper_crawler.real.arxiv import ArxivSearch
 from turngym.envs.paper_crawler.real.serper import SerperSearch

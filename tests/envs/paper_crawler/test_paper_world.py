@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.troubled_library import TroubledLibrary
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from troubled_library import TroubledLibrary
 
-from turngym.envs.errors import BadValueError, EnvFault, UnknownNameError
+from turngym.envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from turngym.envs.paper_crawler.papers import Search, title_key
 from turngym.envs.paper_crawler.world.engine import searched_words
 from turngym.envs.paper_crawler.world.graph import NONE, PAPER, SURVEY
@@ -26,7 +26,7 @@ from turngym.envs.paper_crawler.world.world import (
     generated_library,
     load_world,
 )
-from turngym.envs.retrieval import words
+from turngym.envs.tools.retrieval.base import words
 
 MICRO = world_parameters("micro")
 

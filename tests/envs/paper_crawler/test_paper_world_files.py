@@ -3,9 +3,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from pasa_export import export_pasa
+from helpers.pasa_export import export_pasa
 
-from turngym.envs.errors import BadValueError
+from turngym.envs.core.errors import BadValueError
 from turngym.envs.paper_crawler.papers import title_key
 from turngym.envs.paper_crawler.world.parameters import world_parameters
 from turngym.envs.paper_crawler.world.requests import GeneratedRequests, generated_requests

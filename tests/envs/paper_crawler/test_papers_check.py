@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pasa_files import members, row, write_database, write_layout, write_rows, write_zip
+from helpers.pasa_files import members, row, write_database, write_layout, write_rows, write_zip
 
-from turngym.envs.errors import BadValueError, DataError
+from turngym.envs.core.errors import BadValueError, DataError
 from turngym.envs.paper_crawler.real.check import check_papers
 
 

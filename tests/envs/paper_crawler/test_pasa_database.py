@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pasa_files import PAPERS, UNZIPPED, members, record, write_database, write_zip
+from helpers.pasa_files import PAPERS, UNZIPPED, members, record, write_database, write_zip
 
-from turngym.envs.errors import DataError, EnvFault
+from turngym.envs.core.errors import DataError, EnvFault
 from turngym.envs.paper_crawler.papers import title_key
 from turngym.envs.paper_crawler.real import zip_members as members_module
 from turngym.envs.paper_crawler.real.arxiv_ids import UNDATED

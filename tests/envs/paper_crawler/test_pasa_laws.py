@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.pasa_files import row, write_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pasa_files import row, write_rows
 
-from turngym.envs.disk_cache import pack_strings
 from turngym.envs.paper_crawler.papers import one_line, title_key
 from turngym.envs.paper_crawler.real.packed import Blank, HashTable, PackedTexts, hashes_of
 from turngym.envs.paper_crawler.real.queries import open_queries
 from turngym.envs.paper_crawler.real.zip_members import Members
+from turngym.envs.utils.disk_cache import pack_strings
 
 LETTERS = st.text(st.characters(categories=["L"]), min_size=1, max_size=8)
 

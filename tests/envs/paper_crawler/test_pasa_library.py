@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paper_servers import Service, feed, service
-from pasa_files import PAPERS, UNZIPPED, write_layout, write_zip
+from helpers.paper_servers import Service, feed, service
+from helpers.pasa_files import PAPERS, UNZIPPED, write_layout, write_zip
 
-from turngym.envs.errors import BadValueError, DataError, EnvFault, UnknownNameError
-from turngym.envs.index.build import build_index
+from turngym.envs.core.errors import BadValueError, DataError, EnvFault, UnknownNameError
 from turngym.envs.paper_crawler.papers import Search
 from turngym.envs.paper_crawler.real import open_real
 from turngym.envs.paper_crawler.real.database import write_passages
 from turngym.envs.paper_crawler.real.engines import LocalSearch
 from turngym.envs.paper_crawler.real.library import PasaLibrary, open_library
-from turngym.envs.retrieval import Hit
+from turngym.envs.tools.retrieval.base import Hit
+from turngym.envs.tools.retrieval.index.build import build_index
 
 GRIP, SLIP, SURVEY = "2105.90001", "2203.90417", "2306.00002"
 LATE = 20241001

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.pasa_files import row, write_layout, write_rows
 from hypothesis import given
 from hypothesis import strategies as st
-from pasa_files import row, write_layout, write_rows
 
-from turngym.envs.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.core.tasks import find_task
 from turngym.envs.paper_crawler.papers import title_key
 from turngym.envs.paper_crawler.real.arxiv_ids import UNDATED, date_of, id_in_link, plain_id
 from turngym.envs.paper_crawler.real.queries import RowRules, open_queries
-from turngym.envs.tasks import find_task
 
 
 def test_a_folder_of_pasa_is_its_auto_scholar_queries(tmp_path: Path) -> None:

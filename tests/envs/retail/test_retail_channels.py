@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from turngym.envs.errors import BadValueError, EnvFault
+from turngym.envs.core.errors import BadValueError, EnvFault
 from turngym.envs.retail.customer.channels import (
     Espeak,
     Speech,

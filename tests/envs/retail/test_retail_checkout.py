@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_shop import tiny
+from helpers.tiny_shop import tiny
 
-from turngym.envs.errors import DataError
+from turngym.envs.core.errors import DataError
 from turngym.envs.retail.env import Retail
 from turngym.envs.retail.tasks.checkout import export_checkout
 

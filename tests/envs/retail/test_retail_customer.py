@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from utterances import HELD_OUT
+from helpers.utterances import HELD_OUT
 
 from turngym.envs.retail.customer.interface import STOP, TRANSFERRED, Event
 from turngym.envs.retail.customer.parser import parse_message

@@ -8,14 +8,14 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from bad_policies import BAD, Bad, applies, plays
+from helpers.bad_policies import BAD, Bad, applies, plays
 
 from turngym.envs import all_ids, check_text_env, fork
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.retail.env import Retail
 from turngym.envs.retail.shop.policy import RULES, write_policy
 from turngym.envs.retail.shop.toolset import WRITES
-from turngym.envs.vector import TextVectorEnv
+from turngym.envs.wrappers.vector import TextVectorEnv
 
 FULL, MICRO = Retail(), Retail(size="micro")
 

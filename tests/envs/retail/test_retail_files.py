@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_shop import tiny
+from helpers.tiny_shop import tiny
 
-from turngym.envs.errors import BadValueError, DataError
+from turngym.envs.core.errors import BadValueError, DataError
 from turngym.envs.retail.env import Retail
 
 REAL1 = os.environ.get("TURNGYM_TAU1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from bad_policies import BAD
+from helpers.bad_policies import BAD
 
 from turngym.envs.retail.env import Retail
 from turngym.envs.retail.shop.toolset import TRANSFER, WRITES
@@ -106,7 +106,7 @@ def _runs() -> bool:
 def test_the_bands_of_the_scalar_do_not_meet() -> None:
     """P17."""
     pytest.importorskip("torch")
-    from turngym.algos.shapers import VerdictRewards
+    from turngym.algos.rewards.shaping import VerdictRewards
 
     for task in range(0, 200, 25):
         for policy in (expert, *BAD.values()):

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from turngym.envs.errors import BadValueError, EnvFault
+from turngym.envs.core.errors import BadValueError, EnvFault
 from turngym.envs.retail.customer.chat import ChatEndpoint
 from turngym.envs.retail.customer.llm import LlmCustomer
 from turngym.envs.retail.env import Retail
-from turngym.envs.vector import TextVectorEnv
+from turngym.envs.wrappers.vector import TextVectorEnv
 
 
 class Server:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.tiny_shop import ADDRESS, REFUSALS, SHOP
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_shop import ADDRESS, REFUSALS, SHOP
 
-from turngym.envs.errors import UnknownNameError
+from turngym.envs.core.errors import UnknownNameError
 from turngym.envs.retail.shop.generate import SPLITS, make_shop
 from turngym.envs.retail.shop.overlay import Overlay
 from turngym.envs.retail.shop.payments import original_method

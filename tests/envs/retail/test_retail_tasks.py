@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from bad_policies import plays
+from helpers.bad_policies import plays
 
-from turngym.envs.errors import DataError
+from turngym.envs.core.errors import DataError
 from turngym.envs.retail.customer.scenario import Scenario
 from turngym.envs.retail.env import Retail, prove_solvable
 from turngym.envs.retail.shop.generate import SPLITS, make_shop

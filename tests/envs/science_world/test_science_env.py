@@ -8,8 +8,8 @@ import gymnasium as gym
 import pytest
 
 from turngym.envs import check_text_env, fork
-from turngym.envs.api import TextEnv
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.env import TextEnv
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.science_world.engine.step import digest_house
 from turngym.envs.science_world.env import ScienceWorld
 from turngym.envs.science_world.tasks.source import (

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import gymnasium as gym
 import pytest
-from science_stand_in import StandIn
+from helpers.science_stand_in import StandIn
 
 from turngym.envs import fork
-from turngym.envs.errors import BadValueError, MissingExtraError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
 from turngym.envs.science_world import jvm
 
 

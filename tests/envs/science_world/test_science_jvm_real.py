@@ -11,11 +11,11 @@ import gymnasium as gym
 import pytest
 
 from turngym.envs import fork
-from turngym.envs.conformance import check_text_env
-from turngym.envs.errors import BadValueError
+from turngym.envs.core.errors import BadValueError
 from turngym.envs.science_world.env import ScienceWorld
 from turngym.envs.science_world.jvm import start_engine
 from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind
+from turngym.envs.testing.check import check_text_env
 
 pytestmark = [
     pytest.mark.jvm,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from turngym.envs.errors import DataError
+from turngym.envs.core.errors import DataError
 from turngym.envs.search_qa.data import load_questions
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from turngym.envs.errors import DataError, UnknownNameError
+from turngym.envs.core.errors import DataError, UnknownNameError
 from turngym.envs.search_qa.data import load_corpus_index, load_questions
 from turngym.envs.search_qa.env import SearchQA
 
@@ -64,7 +64,7 @@ def test_passages_may_have_a_title_of_their_own(tmp_path: Path, corpus: Path) ->
 
 
 def test_an_index_on_the_disk_in_place_of_passages(tmp_path: Path, corpus: Path) -> None:
-    from turngym.envs.index.build import build_index
+    from turngym.envs.tools.retrieval.index.build import build_index
 
     build_index(corpus, tmp_path / "index")
     questions = write(tmp_path / "q.jsonl", ROWS)

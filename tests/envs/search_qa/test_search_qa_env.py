@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turngym.envs
-from turngym.envs.errors import BadValueError, UnknownNameError
-from turngym.envs.retrieval import Hit
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.search_qa.env import SearchQA
 from turngym.envs.search_qa.text import INVALID, PROMPTS
+from turngym.envs.tools.retrieval.base import Hit
 
 
 def play(env: SearchQA, policy, split: str, task: int) -> dict:

@@ -8,16 +8,16 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from computing_world import CODE, ComputingQA
+from helpers.computing_world import CODE, ComputingQA
 
 from turngym.envs import RecordEpisodes, check_text_env, read_transcripts, replay
-from turngym.envs.conformance import LAWS
-from turngym.envs.errors import BadValueError, EnvFault, UnknownNameError
-from turngym.envs.python_tool import protections
-from turngym.envs.python_tool.tool import PythonTool
+from turngym.envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from turngym.envs.search_qa.env import SearchQA
 from turngym.envs.search_qa.rewards import Piece, well_formed
 from turngym.envs.search_qa.text import BOTH_INVALID, INVALID, PROMPTS, code_in, result
+from turngym.envs.testing.check import LAWS
+from turngym.envs.tools.python import protections
+from turngym.envs.tools.python.tool import PythonTool
 
 BOTH = ("search", "python")
 LACKING = "; ".join(f"{name}: {why}" for name, why in protections.find_missing().items())

@@ -1,11 +1,11 @@
 import pytest
 
-from turngym.envs.errors import BadValueError, UnknownNameError
-from turngym.envs.grammar import Tagged, Unreadable
-from turngym.envs.retrieval import Hit
+from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.search_qa.answer_metrics import exact_match
 from turngym.envs.search_qa.rewards import Piece, Rewards, holds_answer, well_formed
 from turngym.envs.search_qa.text import GRAMMAR, as_question, information, last_answer
-from turngym.envs.text_metrics import exact_match
+from turngym.envs.tools.action_parsing import Tagged, Unreadable
+from turngym.envs.tools.retrieval.base import Hit
 
 GOLD = ["Lum Tor"]
 LADDER = Rewards(structure_score=0.2, format_score=0.1)

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from turngym.envs.search_qa.answer_metrics import normalise_answer
 from turngym.envs.search_qa.graph import NONE
 from turngym.envs.search_qa.queries import Extreme, Follow, Named, Only, answers, hops, resolve
 from turngym.envs.search_qa.questions import FEWEST_HOPS, KINDS, MAX_HOPS, Drawer
 from turngym.envs.search_qa.source import generated_questions
 from turngym.envs.search_qa.world import World, load_world
-from turngym.envs.text_metrics import normalise_answer
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turngym.envs.disk_cache import cache_dir, cached_arrays, pack_strings, unpack_strings
-from turngym.envs.errors import BadValueError, EnvFault
-from turngym.envs.retrieval import Batched, Bm25, Corpus, Hit, Query, words
+from turngym.envs.core.errors import BadValueError, EnvFault
+from turngym.envs.tools.retrieval.base import Batched, Bm25, Corpus, Hit, Query, words
+from turngym.envs.utils.disk_cache import cache_dir, cached_arrays, pack_strings, unpack_strings
 
 
 @pytest.fixture(autouse=True)

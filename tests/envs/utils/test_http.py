@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from turngym.envs.errors import BadValueError, EnvFault
+from turngym.envs.core.errors import BadValueError, EnvFault
 from turngym.envs.utils import http
 from turngym.envs.utils.http import (
     HttpClient,
@@ -358,7 +358,7 @@ def test_excerpts() -> None:
 
 def test_httpx_is_imported_when_something_is_sent() -> None:
     code = (
-        "import sys, json, turngym.envs.retriever_client, turngym.envs.remote_client;"
+        "import sys, json, turngym.envs.tools.retrieval.http, turngym.envs.wrappers.season_client;"
         "print(json.dumps('httpx' in sys.modules))"
     )
     done = subprocess.run(

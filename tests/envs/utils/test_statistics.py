@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import trim_mean
 
-from turngym.envs.errors import BadValueError
+from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.statistics import (
     bootstrap_mean,
     holm,

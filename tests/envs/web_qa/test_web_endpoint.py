@@ -11,9 +11,9 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from web_server import Web, move, say, served
+from helpers.web_server import Web, move, say, served
 
-from turngym.envs.errors import BadValueError, EnvFault
+from turngym.envs.core.errors import BadValueError, EnvFault
 from turngym.envs.web_qa.endpoint import EndpointSite
 from turngym.envs.web_qa.env import WebQA
 from turngym.envs.web_qa.fetch import Fetcher

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turngym.envs
-from turngym.envs.api import TextEnv
-from turngym.envs.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.core.env import TextEnv
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.web_qa.env import WebQA
 from turngym.envs.web_qa.text import INVALID, PROMPTS
 

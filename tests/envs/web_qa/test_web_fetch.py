@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from web_server import Web, move, served
+from helpers.web_server import Web, move, served
 
 from turngym.envs.web_qa.fetch import Fetcher, Unreachable, resolve
 from turngym.envs.web_qa.rules import Rules, Unread

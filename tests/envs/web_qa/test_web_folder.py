@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from turngym.envs.errors import DataError
+from turngym.envs.core.errors import DataError
 from turngym.envs.web_qa.env import WebQA
 from turngym.envs.web_qa.folder import folder_site
 from turngym.envs.web_qa.pages import NoPage, Page

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.envs.episode import Call
-from turngym.envs.errors import EnvFault
-from turngym.envs.retrieval import Hit, Query
+from turngym.envs.core.episode import Call
+from turngym.envs.core.errors import EnvFault
+from turngym.envs.tools.retrieval.base import Hit, Query
 from turngym.envs.web_qa.pages import (
     NoPage,
     Page,

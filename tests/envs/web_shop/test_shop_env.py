@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.envs import check_text_env, fork
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.web_shop.env import WebShop
 from turngym.envs.web_shop.pages import BUY, NEXT, Action, read_action
 from turngym.envs.web_shop.reward import best_choice

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from turngym.envs.errors import DataError
+from turngym.envs.core.errors import DataError
 from turngym.envs.web_shop.env import WebShop
 from turngym.envs.web_shop.files import load_files
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from board_helpers import fields, verdict_of
+from helpers.board_helpers import fields, verdict_of
 
 from turngym.agents.scripted import scripted
-from turngym.envs.errors import BadValueError, ContextFullError, DataError
-from turngym.envs.record import RecordEpisodes, Transcript, read_transcripts
+from turngym.envs.core.errors import BadValueError, ContextFullError, DataError
+from turngym.envs.wrappers.record import RecordEpisodes, Transcript, read_transcripts
 from turngym.leaderboard.entries_io.files import write_entry
 from turngym.leaderboard.entries_io.packing import episodes_from, manifest_for
 from turngym.leaderboard.entries_io.play import AgentStopped, play_suite, storable

@@ -7,9 +7,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from board_helpers import edit_episodes, edit_manifest, make_entry, refusal_of, verdict_of
+from helpers.board_helpers import edit_episodes, edit_manifest, make_entry, refusal_of, verdict_of
 
-from turngym.envs.errors import DataError
+from turngym.envs.core.errors import DataError
 from turngym.leaderboard.ranking.board import boards
 from turngym.leaderboard.ranking.index import Indexed, read_index, rebuild
 from turngym.leaderboard.schema.board import Board

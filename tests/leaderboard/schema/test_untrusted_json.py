@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from board_helpers import edit_episodes, refusal_of
+from helpers.board_helpers import edit_episodes, refusal_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -148,7 +148,7 @@ def test_a_missing_file(entry: Path, suite: Suite, name: str) -> None:
 
 def test_markup_stays_text(entry: Path, suite: Suite) -> None:
     """Texts of strangers come through unchanged; whoever shows them escapes them."""
-    from board_helpers import edit_manifest, verdict_of
+    from helpers.board_helpers import edit_manifest, verdict_of
 
     edit_manifest(entry, lambda data: data.update(name="<script>alert(1)</script> [red]"))
     verdict = verdict_of(entry, suite)
@@ -161,7 +161,7 @@ def test_markup_stays_text(entry: Path, suite: Suite) -> None:
     "link", ["javascript:alert(1)", "data:text/html,x", 'https://a"onload=', "ftp://a"]
 )
 def test_links_that_run_something(entry: Path, suite: Suite, link: str) -> None:
-    from board_helpers import edit_manifest
+    from helpers.board_helpers import edit_manifest
 
     edit_manifest(entry, lambda data: data["card"].update(links=[link]))
     assert refusal_of(entry, suite).reason == "format"

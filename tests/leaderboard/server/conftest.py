@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("jinja2")
 
-from board_helpers import tiny_suite
 from fastapi.testclient import TestClient
-from server_helpers import Place, sealed_base
+from helpers.board_helpers import tiny_suite
+from helpers.server_helpers import Place, sealed_base
 
 from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.server import ServerSettings, new_token

@@ -14,12 +14,12 @@ from typing import Any
 import gymnasium as gym
 import pytest
 import uvicorn
-from server_helpers import Place, wait_for
+from helpers.server_helpers import Place, wait_for
 
 from turngym.agents.scripted import scripted
-from turngym.envs.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
-from turngym.envs.remote import RemoteEnv
-from turngym.envs.remote_client import SeasonClient
+from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
+from turngym.envs.wrappers.season_client import SeasonClient
+from turngym.envs.wrappers.season_env import RemoteEnv
 from turngym.leaderboard.ranking.index import read_index
 from turngym.leaderboard.schema.suite import Slot, Suite
 from turngym.leaderboard.server import ServerSettings, new_token, reveal_and_replay
@@ -254,7 +254,7 @@ def test_expired_and_unplayed_episodes_count_as_errors(
 
 
 def test_open_episodes_and_steps_are_limited(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("turngym.envs.remote_client._BUSY_WAIT_S", 0.0)
+    monkeypatch.setattr("turngym.envs.wrappers.season_client._BUSY_WAIT_S", 0.0)
     narrow = place.changed(open_episodes=1, steps_per_minute=3)
     with served(narrow.settings) as address:
         env = remote(address, place)
@@ -293,7 +293,7 @@ def test_rewards_are_told_when_the_season_says_so(place: Place, season_files: Pa
 def test_a_lost_server_is_an_environment_error(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turngym.envs.remote_client._WAIT_S", 0.0)
+    monkeypatch.setattr("turngym.envs.wrappers.season_client._WAIT_S", 0.0)
     with served(place.settings) as address:
         env = remote(address, place)
         env.reset()

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board_helpers import edit_episodes
-from server_helpers import Place, wait_for, zipped
+from helpers.board_helpers import edit_episodes
+from helpers.server_helpers import Place, wait_for, zipped
 
 from turngym.leaderboard.entries_io.archive import unpack
 from turngym.leaderboard.schema.limits import ReadLimits, ReplayLimits

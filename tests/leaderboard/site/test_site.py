@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from board_helpers import verdict_of
-from site_helpers import EVIL, index_of, make_demo
+from helpers.board_helpers import verdict_of
+from helpers.site_helpers import EVIL, index_of, make_demo
 
 from turngym.envs.utils.statistics import Estimate
 from turngym.leaderboard.schema.board import Board

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from board_helpers import tiny_draft, tiny_suite
+from helpers.board_helpers import tiny_draft, tiny_suite
 from pydantic import ValidationError
 
-from turngym.envs.errors import DataError, UnknownNameError
+from turngym.envs.core.errors import DataError, UnknownNameError
 from turngym.envs.registry import all_ids, find_world
 from turngym.leaderboard.schema.suite import Cell, Slot, Suite
 from turngym.leaderboard.suites.definitions import DRAFTS, draft

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from board_helpers import (
+from helpers.board_helpers import (
     edit_episodes,
     edit_manifest,
     make_entry,

@@ -8,9 +8,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from board_helpers import edit_episodes
+from helpers.board_helpers import edit_episodes
 
-from turngym.envs.errors import BadValueError, DataError
+from turngym.envs.core.errors import BadValueError, DataError
 from turngym.leaderboard.ranking.index import entries_folder
 from turngym.leaderboard.schema.limits import ReplayLimits
 from turngym.leaderboard.schema.result import Verdict

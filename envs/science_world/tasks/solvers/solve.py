@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....errors import EpisodeError
+from ....core.errors import EpisodeError
 from ...house.state import NONE, HouseState
 from ...physics.ticking import settle
 from ..catalogue import find_kind

@@ -5,13 +5,13 @@ import pickle
 import warnings
 
 import pytest
+from helpers.shelf import Requests, Shelf, Table, example_four, paper
+from helpers.two_agents import TEXTS, decided, four, ground, play_alone, play_turns, sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, seed_test
-from shelf import Requests, Shelf, Table, example_four, paper
-from two_agents import TEXTS, decided, four, ground, play_alone, play_turns, sample
 
-from turngym.envs.errors import EnvFault, EpisodeError, UnknownNameError
+from turngym.envs.core.errors import EnvFault, EpisodeError, UnknownNameError
 from turngym.envs.paper_crawler.marl import aec_env
 from turngym.envs.paper_crawler.papers import Request
 

@@ -1,9 +1,9 @@
 """What a selector may write, and how it is read."""
 
 import pytest
+from helpers.shelf import example_four
 from hypothesis import given
 from hypothesis import strategies as st
-from shelf import example_four
 
 from turngym.envs.paper_crawler.marl import write_decision, write_decisions
 from turngym.envs.paper_crawler.marl.decisions import (

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from shelf import example_four
-from two_agents import ground
+from helpers.shelf import example_four
+from helpers.two_agents import ground
 
 from turngym.envs.paper_crawler.marl import aec_env
 

@@ -3,13 +3,13 @@
 import warnings
 
 import pytest
+from helpers.shelf import example_four
+from helpers.two_agents import TEXTS, decided, ground, play_alone, play_at_once, sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test, parallel_seed_test
-from shelf import example_four
-from two_agents import TEXTS, decided, ground, play_alone, play_at_once, sample
 
-from turngym.envs.errors import BadValueError, EpisodeError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
 from turngym.envs.paper_crawler.marl import parallel_env
 
 

@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
-from shelf import Table, example_four
-from two_agents import four, ground
+from helpers.shelf import Table, example_four
+from helpers.two_agents import four, ground
 
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.paper_crawler.marl import aec_env
 from turngym.envs.paper_crawler.papers import Request
 
@@ -116,7 +116,7 @@ def test_only_making_one_needs_pettingzoo():
     code = (
         "import sys; sys.modules['pettingzoo'] = None\n"
         "import turngym.envs, turngym.envs.paper_crawler.env\n"
-        "from turngym.envs.errors import MissingExtraError\n"
+        "from turngym.envs.core.errors import MissingExtraError\n"
         "from turngym.envs.paper_crawler.marl import aec_env, parallel_env\n"
         "for make in (aec_env, parallel_env):\n"
         "    try: make()\n"

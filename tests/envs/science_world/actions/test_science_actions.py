@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from science_house import make_house, say, thing
+from helpers.science_house import make_house, say, thing
 
 from turngym.envs.science_world.engine.step import NOTHING_SAID
 from turngym.envs.science_world.house.state import NONE, HouseState

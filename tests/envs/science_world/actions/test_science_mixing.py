@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from science_house import make_house, say
+from helpers.science_house import make_house, say
 
 from turngym.envs.science_world.actions.mixing import RULES, Rule
 from turngym.envs.science_world.house.state import HouseState

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from helpers.science_house import MOVES, make_house, say
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from science_house import MOVES, make_house, say
 
 from turngym.envs.science_world.engine.action_lists import list_legal_actions, list_original_actions
 from turngym.envs.science_world.engine.parser import UNKNOWN, parse

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from science_house import make_house, say, thing
+from helpers.science_house import make_house, say, thing
 
 from turngym.envs.science_world.engine.parser import parse
 from turngym.envs.science_world.engine.step import NOTHING_SAID, list_possible_actions

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from helpers.science_house import MOVES, make_house, say, thing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from science_house import MOVES, make_house, say, thing
 
-from turngym.envs.errors import UnknownNameError
+from turngym.envs.core.errors import UnknownNameError
 from turngym.envs.science_world.engine.step import digest_house
 from turngym.envs.science_world.house.state import (
     NONE,

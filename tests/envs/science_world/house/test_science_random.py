@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.envs.digest import digest_of
+from turngym.envs.core.digest import digest_of
 from turngym.envs.science_world.house.java_random import JavaRandom
 
 SEEDS = st.integers(min_value=-(2**47), max_value=2**48)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.science_world.tasks.catalogue import TASKS, find_kind, split_ranges
 
 COUNTS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turngym.envs.digest import digest_of
+from turngym.envs.core.digest import digest_of
 from turngym.envs.science_world.house.state import NONE, HouseState, terminal
 from turngym.envs.science_world.tasks.build import start_episode
 from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind

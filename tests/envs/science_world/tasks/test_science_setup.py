@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turngym.envs.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.science_world.house.java_random import JavaRandom
 from turngym.envs.science_world.house.state import NONE, HouseState
 from turngym.envs.science_world.tasks.build import EASY, parse_simplifications, start_episode

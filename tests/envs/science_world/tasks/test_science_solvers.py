@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turngym.envs.errors import EpisodeError
+from turngym.envs.core.errors import EpisodeError
 from turngym.envs.science_world.engine.parser import parse
 from turngym.envs.science_world.engine.step import step
 from turngym.envs.science_world.house.build import build_house

@@ -1,0 +1,1 @@
+"""Engines: prompts as tokens in, sampled tokens out."""

@@ -1,0 +1,419 @@
+"""Engines: token ids in, token ids out. What was sampled comes back as it was sampled."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ...envs.core.errors import (
+    BadValueError,
+    ContextFullError,
+    EngineFault,
+    MissingExtraError,
+    TurngymError,
+)
+from ..models.out_of_memory import memory_full
+from .stopping import StopRules
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+StopReason = Literal["stop", "eos", "length"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sampling:
+    """How an action is drawn.
+
+    Attributes:
+        max_tokens: Most tokens of one action.
+        temperature: 0 is greedy; log-probabilities are those of the tempered distribution.
+        top_p: Nucleus mass in (0, 1]; log-probabilities stay those of the full distribution.
+        top_k: Keep the k likeliest tokens; 0 keeps all.
+        stop: Strings that end an action; the stop string stays in the action.
+        top_logprobs: How many of the likeliest tokens to report the log-probabilities of, at each
+            place; 0 reports none.
+    """
+
+    max_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    stop: tuple[str, ...] = ()
+    top_logprobs: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise BadValueError(f"Sampling.max_tokens is {self.max_tokens}; expected at least 1.")
+        if self.temperature < 0:
+            raise BadValueError(f"Sampling.temperature is {self.temperature}; expected 0 or more.")
+        if not 0 < self.top_p <= 1:
+            raise BadValueError(f"Sampling.top_p is {self.top_p}; expected a value in (0, 1].")
+        if self.top_k < 0:
+            raise BadValueError(f"Sampling.top_k is {self.top_k}; expected 0 (off) or more.")
+        if self.top_logprobs < 0:
+            raise BadValueError(
+                f"Sampling.top_logprobs is {self.top_logprobs}; expected 0 (none) or more."
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """One action to sample.
+
+    Attributes:
+        ids: The whole context, ``[n]``.
+        sampling: How to draw.
+        seed: Seeds this request alone: the same request gives the same action whatever else is in
+            the batch (up to the rounding of batched arithmetic).
+        cache: ``Completion.cache`` of an earlier request whose context and action are a prefix of
+            ``ids``: its key-value cache is continued. Several requests may name the same one
+            (a fork). None starts from nothing; a handle that was evicted costs time, never truth.
+    """
+
+    ids: Sequence[int] | Ids
+    sampling: Sampling
+    seed: int
+    cache: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """What was sampled.
+
+    Attributes:
+        ids: Sampled token ids ``[n]``, end of text and stop string included.
+        logprobs: Log-probability in nats of each sampled token ``[n]``, as sampled.
+        entropies: Entropy in nats of each token's distribution ``[n]``, at least 0.
+        stop: Why it ended: a stop string, the end-of-text token, or the length limit.
+        cache: Handle for :attr:`Request.cache`; None when the engine keeps none.
+        top_logprobs: The likeliest tokens' log-probabilities ``[n, top_logprobs]``, falling; None
+            when none were asked for.
+    """
+
+    # asyncio prints the results of tasks; arrays would take longer than the sampling
+    ids: Ids = field(repr=False)
+    logprobs: Floats = field(repr=False)
+    entropies: Floats = field(repr=False)
+    stop: StopReason
+    cache: int | None = None
+    top_logprobs: Floats | None = field(default=None, repr=False)
+
+
+class Engine(Protocol):
+    """Samples actions; awaits inside, so that many trajectories run as one batch."""
+
+    @property
+    def version(self) -> int:
+        """Number of weight updates so far; stamped on every turn."""
+        ...
+
+    @property
+    def max_context(self) -> int:
+        """Most tokens that context and action may have together."""
+        ...
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of token ids that it samples from."""
+        ...
+
+    async def generate(self, request: Request) -> Completion:
+        """Sample one action.
+
+        Raises:
+            BadValueError: The context leaves no room for a single token.
+        """
+        ...
+
+    def release(self, cache: int | None) -> None:
+        """The handle will not be used again."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineStats:
+    """What an engine counted since it was made; differences say what one rollout cost.
+
+    Attributes:
+        prompt_tokens: Context tokens of all requests.
+        cached_tokens: Those of them whose keys and values were there already.
+        sampled_tokens: Tokens sampled.
+    """
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    sampled_tokens: int = 0
+
+    def __sub__(self, earlier: EngineStats) -> EngineStats:
+        """What was counted since ``earlier``."""
+        return EngineStats(
+            prompt_tokens=self.prompt_tokens - earlier.prompt_tokens,
+            cached_tokens=self.cached_tokens - earlier.cached_tokens,
+            sampled_tokens=self.sampled_tokens - earlier.sampled_tokens,
+        )
+
+    @property
+    def prefix_hit_frac(self) -> float:
+        """Share of the context tokens that were cached; 0 before any request."""
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
+
+
+class TrainingEngine(Engine, Protocol):
+    """An engine that follows a learner's weights."""
+
+    @property
+    def stats(self) -> EngineStats:
+        """What was counted so far."""
+        ...
+
+    @property
+    def shares_weights(self) -> bool:
+        """True where training the learner's model changes what is sampled before a sync."""
+        ...
+
+    def sync(self, model: Any, version: int | None = None) -> None:
+        """Take the learner's present weights; every cache handle dies.
+
+        Args:
+            model: Same architecture as the engine's.
+            version: New :attr:`version`; None counts on.
+
+        Raises:
+            EpisodeError: Requests are being sampled.
+        """
+        ...
+
+    def rest(self) -> None:
+        """Nothing will be asked until the next sync or request: give back what can be spared."""
+        ...
+
+
+class Requirement(NamedTuple):
+    """A package that an engine needs.
+
+    Attributes:
+        module: What is imported.
+        package: What is installed, as the error names it.
+        extra: The extra of turngym that installs it.
+    """
+
+    module: str
+    package: str
+    extra: str
+
+    def check(self, user: str) -> None:
+        """Refuse to go on without the package.
+
+        Args:
+            user: Who needs it, for the message.
+
+        Raises:
+            MissingExtraError: It is not installed.
+        """
+        if find_spec(self.module) is None:
+            raise MissingExtraError(user, self.package, self.extra)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSource:
+    """What an engine is built from.
+
+    Attributes:
+        model: Folder or hub name.
+        tokenizer: Its tokenizer.
+        learner: The model whose weights the engine will follow; None where nothing is trained.
+        dtype: Number format of sampling.
+        max_batch: Most requests that are sampled at a time.
+        max_context: Most tokens of context and action together; None is the model's own limit.
+        device: Where the model is put.
+        own: The settings of this engine alone; None where it has none.
+    """
+
+    model: str
+    tokenizer: Any
+    learner: Any = None
+    dtype: str = "auto"
+    max_batch: int = 64
+    max_context: int | None = None
+    device: str = "auto"
+    own: Any = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class PendingRequest:
+    """A request on its way.
+
+    Attributes:
+        completion: The answer once it is done.
+        fault: Why there will be none.
+        signal: Wakes the coroutine that waits for it.
+    """
+
+    completion: Completion | None = None
+    fault: BaseException | None = None
+    signal: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        """Let its coroutine look again."""
+        if self.signal is not None and not self.signal.done():
+            self.signal.set_result(None)
+
+
+class CopiedEngine(ABC):
+    """What engines share that sample from a copy of the learner's weights.
+
+    It states the facts of an engine, counts its tokens, checks its requests, and has one of the
+    coroutines that wait take the engine's steps for all of them.
+
+    Args:
+        stops: What ends an action.
+        vocabulary: Number of token ids that it samples from.
+        max_context: Most tokens that context and action may have together.
+        when_full: What to change when memory runs out, a sentence.
+    """
+
+    def __init__(self, stops: StopRules, vocabulary: int, max_context: int, when_full: str) -> None:
+        self._when_full = when_full
+        self._driver: PendingRequest | None = None
+        self._stops, self._vocabulary, self._max_context = stops, vocabulary, max_context
+        self._version = 0
+        self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
+
+    @property
+    def version(self) -> int:
+        """Number of weight updates so far."""
+        return self._version
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of token ids that it samples from."""
+        return self._vocabulary
+
+    @property
+    def max_context(self) -> int:
+        """Most tokens that context and action may have together."""
+        return self._max_context
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        """Ids that end every action."""
+        return self._stops.eos_ids
+
+    @property
+    def stats(self) -> EngineStats:
+        """What was counted so far."""
+        prompt, cached, sampled = (int(n) for n in self._counts)
+        return EngineStats(prompt_tokens=prompt, cached_tokens=cached, sampled_tokens=sampled)
+
+    @property
+    def shares_weights(self) -> bool:
+        """False: the engine samples from a copy."""
+        return False
+
+    @abstractmethod
+    def _pending(self) -> Iterable[PendingRequest]:
+        """Return the requests that are not answered yet, those that are sampled first."""
+
+    @abstractmethod
+    def _step(self) -> None:
+        """Sample one token for every request that has a place; answer those that end."""
+
+    @abstractmethod
+    def _drop_all(self) -> None:
+        """Forget all requests: half-sampled ones cannot be trusted after a failure."""
+
+    @abstractmethod
+    def _leave(self, request: PendingRequest) -> None:
+        """Forget a request whose coroutine is done with it, answered or not."""
+
+    async def _answer(self, request: PendingRequest) -> Completion:
+        """Wait for the completion of a request, and drive the engine while nobody else does."""
+        loop = asyncio.get_running_loop()
+        try:
+            while request.completion is None:
+                if request.fault is not None:
+                    raise request.fault
+                if self._driver is None:
+                    await self._drive(request)
+                else:
+                    request.signal = loop.create_future()
+                    await request.signal
+        finally:
+            self._leave(request)
+            self._hand_over()
+        return request.completion
+
+    async def _drive(self, own: PendingRequest) -> None:
+        self._driver = own
+        try:
+            while own.completion is None and own.fault is None:
+                # whoever is ready runs first, so that freed places are filled before the step
+                await asyncio.sleep(0)
+                try:
+                    self._step()
+                except Exception as fault:
+                    others = [request for request in self._pending() if request is not own]
+                    self._drop_all()
+                    for request in others:
+                        request.fault = step_failure(fault, self._when_full)
+                        request.wake()
+                    if isinstance(fault, TurngymError):
+                        raise
+                    raise step_failure(fault, self._when_full) from fault
+        finally:
+            self._driver = None
+
+    def _hand_over(self) -> None:
+        """Wake one of those that wait, who must drive now."""
+        if self._driver is None:
+            for request in self._pending():
+                if request.signal is not None:
+                    request.wake()
+                    return
+
+    def _check_request(self, request: Request) -> tuple[Ids, int]:
+        """Return the context of a request, and how many tokens its action may have.
+
+        Raises:
+            BadValueError: No context, or an id that the model does not have.
+            ContextFullError: No room for a single token.
+        """
+        ids = np.asarray(request.ids, dtype=np.int64)
+        if ids.ndim != 1 or not len(ids):
+            raise BadValueError(
+                f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
+            )
+        if ids.min() < 0 or ids.max() >= self._vocabulary:
+            bad = ids[(ids < 0) | (ids >= self._vocabulary)][0]
+            raise BadValueError(
+                f"engine: the context holds id {bad}; expected 0 to {self._vocabulary - 1}."
+            )
+        room = self._max_context - len(ids)
+        if room < 1:
+            raise ContextFullError(
+                f"engine: the context has {len(ids)} tokens and max_context is "
+                f"{self._max_context}: no room for a single token. Shorten the context."
+            )
+        return ids, min(request.sampling.max_tokens, room)
+
+
+def step_failure(fault: BaseException, settings: str) -> TurngymError:
+    """Return the error for all requests of a batch whose step failed.
+
+    Args:
+        fault: What went wrong.
+        settings: What to change when memory ran out, a sentence.
+    """
+    if (full := memory_full(fault, "sampling", settings)) is not None:
+        return full
+    if isinstance(fault, TurngymError):
+        return EngineFault(f"engine: the step of the whole batch failed. {fault}")
+    reason = f"{type(fault).__name__}: {str(fault).strip()[:500]}"
+    return EngineFault(f"engine: the step of the whole batch failed: {reason}")

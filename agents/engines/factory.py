@@ -1,0 +1,131 @@
+"""The engines by name: their settings as one value, and the one place that builds them.
+
+Reading this imports neither torch nor an engine. A new engine is its own module, a row in
+:data:`ENGINES`, its name in :data:`EngineName` and, where it has settings of its own, a field of
+:class:`EngineSettings` under that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal
+
+from ...envs.core.errors import BadValueError, UnknownNameError
+from .base import EngineSource, Requirement, TrainingEngine
+from .vllm.settings import PACKAGE, VllmSettings
+
+EngineName = Literal["transformers", "vllm"]
+Ability = Literal["weight_sync", "top_logprobs", "cache_handles"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineRow:
+    """What the rest of the library knows about an engine.
+
+    Attributes:
+        about: One line on it.
+        module: Module beside this one whose ``build`` makes it from an
+            :class:`~turngym.agents.engines.base.EngineSource`.
+        needs: The package that it samples through.
+        settings: Class of the settings that it alone has; None for none.
+        can: ``weight_sync`` (it follows a learner), ``top_logprobs`` (it reports the likeliest
+            tokens), ``cache_handles`` (a request names the keys and values that it continues; an
+            engine without finds shared prefixes by itself, or computes them anew).
+    """
+
+    about: str
+    module: str
+    needs: Requirement
+    settings: type[Any] | None = None
+    can: frozenset[Ability] = frozenset()
+
+
+ENGINES: Mapping[EngineName, EngineRow] = {
+    "transformers": EngineRow(
+        about="samples in this process from a copy of the weights",
+        module="local.engine",
+        needs=Requirement("transformers", "transformers", "train"),
+        can=frozenset({"weight_sync", "top_logprobs", "cache_handles"}),
+    ),
+    "vllm": EngineRow(
+        about="samples through vLLM",
+        module="vllm.engine",
+        needs=PACKAGE,
+        settings=VllmSettings,
+        can=frozenset({"weight_sync", "top_logprobs"}),
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSettings:
+    """Which engine samples a model's actions, and how.
+
+    Attributes:
+        engine: What samples: transformers in this process from a copy of the weights, or vllm
+            (extra vllm).
+        engine_dtype: Number format of sampling.
+        max_batch: Most actions that are sampled at a time.
+        max_context: Most tokens of context and action together; left out: the model's own limit.
+        device: Where the model runs: auto, cpu or cuda.
+        vllm: Settings of the engine vllm.
+    """
+
+    engine: EngineName = "transformers"
+    engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    max_batch: int = 64
+    max_context: int | None = None
+    device: str = "auto"
+    vllm: VllmSettings = field(default_factory=VllmSettings)
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise UnknownNameError("engine", self.engine, ENGINES)
+        if self.max_batch < 1:
+            raise BadValueError(f"engine: max_batch is {self.max_batch}; expected at least 1.")
+        for name, row in ENGINES.items():
+            if name != self.engine and row.settings and getattr(self, name) != row.settings():
+                raise BadValueError(
+                    f"engine: settings of {name} were given, but the engine is {self.engine!r}; "
+                    f"choose engine={name!r} (--engine {name}) or leave them out."
+                )
+
+
+def build_engine(
+    model: str, tokenizer: Any, settings: EngineSettings, *, learner: Any = None
+) -> TrainingEngine:
+    """Build the engine that samples from a model.
+
+    Args:
+        model: Folder or hub name.
+        tokenizer: Its tokenizer.
+        settings: Which engine, and how it samples.
+        learner: The model in training whose weights the engine follows; None where nothing is
+            trained, and the engine loads what it needs.
+
+    Raises:
+        BadValueError: A model that the engine cannot sample from, or an engine that cannot follow
+            a learner.
+        MissingExtraError: The engine's package is not installed.
+    """
+    row = ENGINES[settings.engine]
+    row.needs.check(f"the engine {settings.engine!r}")
+    if learner is not None and "weight_sync" not in row.can:
+        able = [name for name, other in ENGINES.items() if "weight_sync" in other.can]
+        raise BadValueError(
+            f"engine: {settings.engine!r} cannot take a learner's weights. Train with one of: "
+            f"{', '.join(able)}."
+        )
+    source = EngineSource(
+        model=model,
+        tokenizer=tokenizer,
+        learner=learner,
+        dtype=settings.engine_dtype,
+        max_batch=settings.max_batch,
+        max_context=settings.max_context,
+        device=settings.device,
+        own=None if row.settings is None else getattr(settings, settings.engine),
+    )
+    return import_module(f".{row.module}", __package__).build(source)

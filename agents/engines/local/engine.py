@@ -1,0 +1,353 @@
+"""The engine in this process: continuous batching over a kept key-value cache.
+
+Coroutines await :meth:`TransformersEngine.generate` in one event loop; one of those that wait
+drives: it lets every coroutine that is ready hand in its request, then takes a step for all. A row
+that ends frees its place at once, and there is no barrier between turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ....envs.core.errors import BadValueError, EpisodeError
+from ...models.loading import check_context, check_match, context_limit, load_model, resolve_dtype
+from ...models.lora import merged
+from ...rendering.token_text import TokenText
+from ..base import Completion, CopiedEngine, EngineSource, PendingRequest, Request, StopReason
+from ..sampling import compiled_loops, draw
+from ..stopping import StopRules, end_ids
+from .forward import Forward, Piece
+from .kv_cache import Ids, KvPool
+from .packed_decoder import FastDecoder, why_not_fast
+from .scheduler import Batch, Job
+
+_UNBOUNDED_CONTEXT = 32_768
+
+
+class TransformersEngine(CopiedEngine):
+    """Samples from a transformers model on a CPU or a CUDA device.
+
+    The engine holds a copy of the weights: training the model changes nothing here until
+    :meth:`sync`. Models of the Llama and Qwen family run through a packed decoder, all others
+    through their own forward.
+
+    Args:
+        model: A causal language model; its device is the engine's.
+        tokenizer: Its tokenizer, for stop strings and end-of-text ids.
+        max_batch: Most requests that are sampled at a time; further ones wait.
+        dtype: Number format of the copy, ``"auto"`` for bfloat16 where the device has it;
+            log-probabilities are then about 1e-2 from those of float32.
+        max_context: Most tokens of context and action together; None is the model's own limit.
+        cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
+
+    Raises:
+        BadValueError: A bad setting, or a model that this engine cannot sample from.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        max_batch: int = 64,
+        dtype: str | torch.dtype | None = "auto",
+        max_context: int | None = None,
+        cache_gib: float | None = None,
+    ) -> None:
+        if max_batch < 1:
+            raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
+        if cache_gib is not None and not cache_gib > 0:
+            raise BadValueError(f"engine: cache_gib is {cache_gib}; expected more than 0.")
+        model = merged(model)
+        check_match(model, tokenizer)
+        if max_context is not None:
+            check_context(model, max_context)
+        most = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
+        device = next(model.parameters()).device
+        self._forward = choose_forward(model, resolve_dtype(dtype, device), most)
+        self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
+        vocabulary = self._forward.vocabulary
+        stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
+        when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
+        super().__init__(stops, vocabulary, most, when_full)
+        self._chunk = 1024 if device.type == "cpu" else 16_384
+        self._max_batch = max_batch
+        self._waiting: list[Job] = []
+        self._batch = Batch()
+
+    def release(self, cache: int | None) -> None:
+        """The handle will not be used again."""
+        self._pool.release(cache)
+
+    def rest(self) -> None:
+        """The memory stays: handles of unfinished episodes live in it."""
+
+    def sync(self, model: Any, version: int | None = None) -> None:
+        """Take the learner's present weights; every cache handle dies.
+
+        Args:
+            model: Same architecture as the engine's.
+            version: New :attr:`version`; None counts on.
+
+        Raises:
+            EpisodeError: Requests are being sampled.
+        """
+        if self._waiting or len(self._batch):
+            raise EpisodeError(
+                f"engine: sync while {len(self._waiting) + len(self._batch)} requests are being "
+                "sampled; await them first."
+            )
+        self._forward.load(merged(model))
+        self._pool.clear()
+        self._version = self._version + 1 if version is None else version
+
+    async def generate(self, request: Request) -> Completion:
+        """Sample one action, see :class:`~turngym.agents.engines.base.Engine`.
+
+        Raises:
+            BadValueError: The context is empty, holds unknown ids, leaves no room for a token, or
+                does not fit into the cache's memory.
+        """
+        job = self._accept(request)
+        self._waiting.append(job)
+        return await self._answer(job)
+
+    # ------------------------------------------------------------------ requests and steps
+
+    def _pending(self) -> tuple[Job, ...]:
+        return (*self._batch.jobs, *self._waiting)
+
+    def _drop_all(self) -> None:
+        for job in self._pending():
+            job.row = None
+        self._batch, self._waiting = Batch(), []
+        self._pool.clear()
+
+    def _leave(self, request: PendingRequest) -> None:
+        if request.completion is not None:
+            return
+        self._waiting = [job for job in self._waiting if job is not request]
+        gone = np.array([job is request for job in self._batch.jobs], dtype=bool)
+        if gone.any():
+            row = self._batch.jobs[int(gone.argmax())].row
+            if row is not None:
+                self._pool.drop(row)
+            self._batch.remove(gone)
+
+    @torch.inference_mode()
+    def _step(self) -> None:
+        """Admit what waits, then one token for every running row."""
+        if self._waiting and len(self._batch) < self._max_batch:
+            self._admit()
+        if not len(self._batch):
+            return
+        batch, pool = self._batch, self._pool
+        if self._forward.wants_front and pool.compact(slack=max(4, len(batch) // 4)):
+            batch.locate()
+        rows, tokens = batch.rows, batch.last_tokens()
+        pool.tokens[rows, pool.lengths[rows]] = tokens
+        logits = self._forward.decode(pool, rows, tokens)
+        pool.lengths[rows] += 1
+        self._sample(np.arange(len(batch)), logits)
+
+    # ------------------------------------------------------------------ admission
+
+    def _accept(self, request: Request) -> Job:
+        ids, limit = self._check_request(request)
+        job = Job(request, ids, limit, self._stops.index(request.sampling.stop))
+        if not self._pool.fits(job.most_cached):
+            raise BadValueError(
+                f"engine: {job.most_cached} tokens do not fit into the cache's memory; raise "
+                "cache_gib or lower max_tokens."
+            )
+        return job
+
+    def _admit(self) -> None:
+        """Give waiting requests rows, first come first served, and run their new tokens."""
+        admitted: list[Job] = []
+        feeds: list[tuple[Job, int]] = []  # job, first token to feed
+        twins: dict[int, list[Job]] = {}  # jobs with the same context as an admitted one
+        seen: dict[bytes, int] = {}
+        while self._waiting and len(self._batch) + len(admitted) < self._max_batch:
+            job = self._waiting[0]
+            key = job.ids.tobytes()
+            first = seen.get(key)
+            cut = self._place(job) if first is None else self._place_twin(job)
+            if cut is None:
+                break
+            self._waiting.pop(0)
+            self._counts[:2] += len(job.ids), cut if first is None else len(job.ids)
+            if first is None:
+                seen[key] = len(feeds)
+                feeds.append((job, cut))
+            else:
+                twins.setdefault(first, []).append(job)
+            admitted.append(job)
+        if not admitted:
+            return
+        logits = self._prefill(feeds)
+        source = {id(job): i for i, (job, _) in enumerate(feeds)}
+        for i, jobs in twins.items():
+            lead = feeds[i][0]
+            assert lead.row is not None
+            self._pool.copy(lead.row, [j.row for j in jobs if j.row is not None], len(lead.ids))
+            source.update({id(job): i for job in jobs})
+        order = [source[id(job)] for job in admitted]
+        if order != list(range(len(feeds))):
+            logits = logits[torch.tensor(order, device=logits.device)]
+        old = len(self._batch)
+        self._batch.add(admitted)
+        self._sample(np.arange(old, old + len(admitted)), logits)
+
+    def _place(self, job: Job) -> int | None:
+        """Give a job a row; how many of its tokens are cached there, None if it must wait."""
+        row, cut = self._pool.reusable(job.request.cache, job.ids)
+        if row is not None and self._pool.extendable(row, cut):
+            if not self._pool.extend(row, job.most_cached, cut):
+                return None
+            job.row = row
+        else:
+            job.row = self._pool.acquire(job.most_cached, keep=row)
+            if job.row is None and row is not None:
+                # no room for the branch beside its trunk: better from nothing than not at all
+                row, cut = None, 0
+                job.row = self._pool.acquire(job.most_cached)
+            if job.row is None:
+                return None
+            if row is not None:
+                self._pool.copy(row, [job.row], cut)
+        self._pool.tokens[job.row.index, cut : len(job.ids)] = job.ids[cut:]
+        return cut
+
+    def _place_twin(self, job: Job) -> int | None:
+        job.row = self._pool.acquire(job.most_cached)
+        return None if job.row is None else 0
+
+    def _prefill(self, feeds: Sequence[tuple[Job, int]]) -> torch.Tensor:
+        """Run new tokens in chunks of similar lengths; logits in the order of ``feeds``."""
+        todo = sorted(range(len(feeds)), key=lambda i: len(feeds[i][0].ids) - feeds[i][1])
+        logits: list[torch.Tensor] = []
+        order: list[int] = []
+        while todo:
+            chunk = [todo.pop()]
+            job, cut = feeds[chunk[0]]
+            while len(job.ids) - cut > self._chunk:
+                self._run([(job, cut, cut + self._chunk)])
+                cut += self._chunk
+            width = len(job.ids) - cut
+            while todo and (len(chunk) + 1) * width <= self._chunk:
+                chunk.append(todo.pop())
+            starts = [cut, *(feeds[i][1] for i in chunk[1:])]
+            spans = [
+                (feeds[i][0], c, len(feeds[i][0].ids)) for i, c in zip(chunk, starts, strict=True)
+            ]
+            logits.append(self._run(spans))
+            order += chunk
+        joined = torch.cat(logits) if len(logits) > 1 else logits[0]
+        return joined[torch.from_numpy(np.argsort(order)).to(joined.device)]
+
+    def _run(self, spans: Sequence[tuple[Job, int, int]]) -> torch.Tensor:
+        pieces = [
+            Piece(job.row.index, start, job.ids[start:stop])
+            for job, start, stop in spans
+            if job.row is not None
+        ]
+        logits = self._forward.feed(self._pool, pieces)
+        for piece in pieces:
+            self._pool.lengths[piece.row] = piece.start + len(piece.ids)
+        return logits
+
+    # ------------------------------------------------------------------ sampling and ending
+
+    def _sample(self, which: Ids, logits: torch.Tensor) -> None:
+        batch = self._batch
+        everyone = len(which) == len(batch)
+        settings = batch.settings if everyone else batch.settings.at(which)
+        drawn = draw(logits, settings, batch.uniform(which))
+        drawn.check_finite()
+        batch.record_likeliest(which, logits)
+        full = batch.record(which, drawn)
+        suspect = self._stops.suspects(batch.stop_sets[which], drawn.tokens) | full
+        if not suspect.any():
+            return
+        gone = np.zeros(len(batch), dtype=bool)
+        for at in np.flatnonzero(suspect):
+            i = int(which[at])
+            reason = self._why_stop(i, bool(full[at]))
+            if reason is not None:
+                self._finish(i, reason)
+                gone[i] = True
+        if gone.any():
+            batch.remove(gone)
+
+    def _why_stop(self, i: int, full: bool) -> StopReason | None:
+        action = self._batch.action(i)
+        if int(action[-1]) in self._stops.eos_ids:
+            return "eos"
+        if self._stops.hit(int(self._batch.stop_sets[i]), action):
+            return "stop"
+        return "length" if full else None
+
+    def _finish(self, i: int, reason: StopReason) -> None:
+        job = self._batch.jobs[i]
+        assert job.row is not None
+        logprobs, entropies = self._batch.measures(i)
+        self._counts[2] += len(logprobs)
+        job.completion = Completion(
+            ids=self._batch.action(i).copy(),
+            logprobs=logprobs,
+            entropies=entropies,
+            stop=reason,
+            cache=self._pool.park(job.row),
+            top_logprobs=np.stack(job.likeliest) if job.likeliest else None,
+        )
+        job.wake()
+
+
+def build(source: EngineSource) -> TransformersEngine:
+    """Build the engine from the learner's model, or from one that is loaded for it alone.
+
+    Raises:
+        BadValueError: No model, or one that cannot be sampled from.
+    """
+    model = source.learner
+    return TransformersEngine(
+        load_model(source.model, device=source.device) if model is None else model,
+        source.tokenizer,
+        max_batch=source.max_batch,
+        dtype=source.dtype,
+        max_context=source.max_context,
+    )
+
+
+def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
+    """The packed decoder where it knows the model, else the model's own forward.
+
+    With numba on few cores the packed decoder's own loops are compiled.
+
+    Raises:
+        BadValueError: Neither can sample from it; the message says why.
+    """
+    if why_not_fast(model, max_context) is None:
+        if compiled_loops() is not None:
+            from .numba_decoder import NativeDecoder, why_not_native  # needs numba
+
+            if why_not_native(model, dtype) is None:
+                return NativeDecoder(model, dtype, max_context)
+        return FastDecoder(model, dtype, max_context)
+    from .hf_forward import HfForward  # transformers is slow to import
+
+    return HfForward(model, dtype, max_context)
+
+
+def cache_bytes(gib: float | None, device: torch.device) -> int:
+    """Memory for keys and values: 2 GiB on a CPU, half of what is free on CUDA, or as asked."""
+    if gib is not None:
+        return int(gib * 2**30)
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0] // 2
+    return 2 * 2**30

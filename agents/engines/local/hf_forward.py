@@ -1,0 +1,267 @@
+"""Any causal language model of transformers behind the engine's own key-value pool."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+from ....envs.core.errors import BadValueError
+from .forward import Front, Ids, Piece, Ragged, visible
+from .kv_cache import CacheShape, KvPool
+
+_TOLERANCE = {torch.float32: 2e-3, torch.float16: 0.05, torch.bfloat16: 0.25}
+_EVERY = "every"
+
+
+class _PoolLayer(CacheLayerMixin):
+    """One layer's window onto the pool, for one forward pass."""
+
+    is_compileable = False
+    is_sliding = False
+
+    def __init__(self, layer: int, window: _Window) -> None:
+        super().__init__()
+        self._layer = layer
+        self._window = window
+        self.is_initialized = True
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        """The pool is there already."""
+
+    def update(
+        self,
+        key_states: torch.Tensor,
+        value_states: torch.Tensor,
+        *args: Any,  # noqa: ARG002 - the base class's signature
+        **kwargs: Any,  # noqa: ARG002
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write new keys and values ``[rows, heads, width, head_dim]``; return all of the rows."""
+        w = self._window
+        found = []
+        for i, new in enumerate((key_states, value_states)):
+            flat = new.transpose(1, 2).reshape(-1, new.shape[1], new.shape[3])
+            w.pool.data[self._layer, i, w.row, :, w.position] = flat[w.places]
+            data = w.pool.data[self._layer, i]
+            picked = data[: len(w.rows)] if w.prefix else data[w.rows]
+            found.append(picked[:, :, : w.end])
+        return found[0], found[1]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:  # noqa: ARG002
+        """Keys that a mask has to cover, and the first one's offset."""
+        return self._window.end, 0
+
+    def get_seq_length(self) -> int:
+        """Unknown to a ragged batch; positions are always given."""
+        return 0
+
+    def get_max_length(self) -> int:
+        """Positions of the pool."""
+        return self._window.pool.positions
+
+
+class _Window:
+    """Which places of the pool one forward pass writes and reads."""
+
+    def __init__(self, pool: KvPool, ragged: Ragged, *, prefix: bool) -> None:
+        device = pool.shape.device
+        self.pool = pool
+        self.row = torch.from_numpy(ragged.rows).to(device)
+        self.position = torch.from_numpy(ragged.positions).to(device)
+        self.places = torch.from_numpy(ragged.places).to(device)
+        self.rows = torch.from_numpy(ragged.rows[ragged.last]).to(device)
+        self.end = ragged.end
+        self.prefix = prefix
+
+
+class HfForward:
+    """Runs the model's own forward with a cache that lives in the pool.
+
+    Args:
+        model: Any decoder-only causal language model with ordinary attention.
+        dtype: Of the copy that samples.
+        max_context: Longest sequence that will be fed.
+
+    Raises:
+        BadValueError: The model keeps state that is not keys and values of all past tokens, or
+            its forward does not follow position ids and masks; the message says which.
+    """
+
+    wants_front = True
+
+    def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
+        _refuse_unfit(model)
+        self._model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
+        if getattr(self._model, "_supports_sdpa", False):
+            self._model.set_attn_implementation("sdpa")
+        else:
+            self._model.set_attn_implementation("eager")
+        self._dtype = dtype
+        self._device = next(self._model.parameters()).device
+        self._windows = _windows(model, max_context)
+        self._picks_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._shape, self._n_logits = self._probe()
+        self._prove()
+
+    @property
+    def shape(self) -> CacheShape:
+        """What one cached token costs."""
+        return self._shape
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of logits."""
+        return self._n_logits
+
+    def load(self, model: Any) -> None:
+        """Take new weights of the same architecture from ``model``."""
+        self._model.load_state_dict(model.state_dict())
+
+    def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
+        """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
+        return self._forward(pool, Ragged.of(pieces), prefix=False)
+
+    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+        """Feed one token to each of some rows of the pool, see :class:`Forward`."""
+        front = Front.of(pool, rows, tokens)
+        count = len(front.tokens)
+        lengths, one = pool.lengths[:count], np.arange(count)
+        ragged = Ragged(
+            ids=front.tokens,
+            positions=lengths,
+            rows=one,
+            square=one[:, None],
+            places=one,
+            last=one,
+            starts=lengths,
+            end=front.end,
+        )
+        return front.pick(self._forward(pool, ragged, prefix=True))
+
+    def _forward(self, pool: KvPool, ragged: Ragged, *, prefix: bool) -> torch.Tensor:
+        device = self._device
+        window = _Window(pool, ragged, prefix=prefix)
+        k, width = ragged.square.shape
+        at = torch.from_numpy(ragged.starts).to(device)[:, None]
+        at = at + torch.arange(width, device=device)
+        masks = self._masks(at.clamp(max=ragged.end - 1), ragged.end)
+        layers: list[Any] = [_PoolLayer(i, window) for i in range(self._shape.layers)]
+        sizes = np.diff(np.concatenate([[-1], ragged.last]))
+        keep = np.unique(sizes - 1)
+        more: dict[str, Any] = {}
+        if self._picks_logits:
+            more["logits_to_keep"] = torch.from_numpy(keep).to(device)
+        logits = self._model(
+            input_ids=torch.from_numpy(ragged.ids[ragged.square]).to(device),
+            attention_mask=masks,
+            position_ids=at.clamp(max=pool.positions),
+            past_key_values=Cache(layers=layers),
+            use_cache=True,
+            **more,
+        ).logits
+        column = np.searchsorted(keep, sizes - 1) if self._picks_logits else sizes - 1
+        rows = torch.arange(k, device=device)
+        return logits[rows, torch.from_numpy(column).to(device)].float()
+
+    def _masks(self, at: torch.Tensor, end: int) -> Any:
+        """What each position sees, ``[rows, 1, width, end]``; by kind where kinds differ."""
+
+        def mask(window: int | None) -> torch.Tensor:
+            seen = visible(at, end)
+            if window is not None:
+                seen &= torch.arange(end, device=at.device) > at[..., None] - window
+            shown = torch.zeros(seen.shape, dtype=self._dtype, device=at.device)
+            return shown.masked_fill_(~seen, torch.finfo(self._dtype).min)[:, None]
+
+        made = {kind: mask(window) for kind, window in self._windows.items()}
+        return made.get(_EVERY, made)
+
+    def _plain_forward(self, ids: torch.Tensor) -> Any:
+        return self._model(input_ids=ids, use_cache=True)
+
+    @torch.inference_mode()
+    def _probe(self) -> tuple[CacheShape, int]:
+        """Learn the cache's shape from the model itself rather than from its configuration."""
+        out = self._plain_forward(torch.tensor([[0, 1]], device=self._device))
+        cache = getattr(out, "past_key_values", None)
+        layers = getattr(cache, "layers", None)
+        if not layers or not all(
+            isinstance(getattr(x, "keys", None), torch.Tensor) for x in layers
+        ):
+            raise BadValueError(
+                f"engine: {type(self._model).__name__} keeps no plain keys and values in its "
+                "cache (recurrent states?); this engine cannot sample from it."
+            )
+        shapes = {tuple(x.keys.shape[i] for i in (1, 3)) for x in layers} | {
+            tuple(x.values.shape[i] for i in (1, 3)) for x in layers
+        }
+        if len(shapes) != 1:
+            raise BadValueError(
+                f"engine: the layers of {type(self._model).__name__} have caches of unequal "
+                f"shapes {sorted(shapes)}; this engine needs equal ones."
+            )
+        heads, dim = shapes.pop()
+        shape = CacheShape(len(layers), heads, dim, layers[0].keys.dtype, self._device)
+        return shape, out.logits.shape[-1]
+
+    @torch.inference_mode()
+    def _prove(self) -> None:
+        """Two ragged rows fed in two parts must give the logits of plain forward passes."""
+        pool = KvPool(self._shape, 2, 2**62)
+        n = 7 + max((w for w in self._windows.values() if w is not None), default=0)
+        texts = [np.arange(n) % self._n_logits, np.arange(3, n + 1) % self._n_logits]
+        rows = [pool.acquire(n + 2), pool.acquire(n + 2)]
+        try:
+            for cut in (slice(0, 3), slice(3, None)):
+                pieces = [
+                    Piece(row.index, cut.start, t[cut])
+                    for row, t in zip(rows, texts, strict=True)
+                    if row is not None
+                ]
+                got = self.feed(pool, pieces)
+        except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as fault:
+            raise BadValueError(
+                f"engine: {type(self._model).__name__} does not take positions, a 4-D mask and a "
+                f"given cache: {fault}"
+            ) from fault
+        for i, text in enumerate(texts):
+            want = self._plain_forward(torch.from_numpy(text)[None].to(self._device)).logits[0, -1]
+            off = (got[i] - want.float()).abs().max().item()
+            if not off <= _TOLERANCE.get(self._dtype, 0.25) * max(1.0, want.abs().max().item()):
+                raise BadValueError(
+                    f"engine: {type(self._model).__name__} gives other logits with a kept cache "
+                    f"than without (largest difference {off:.3g}); it does not follow positions "
+                    "and masks, so this engine cannot sample from it."
+                )
+
+
+def _windows(model: Any, max_context: int) -> dict[str, int | None]:
+    """How far back layers look, by kind; one entry for all where they are alike."""
+    config = model.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ())
+    window = getattr(config, "sliding_window", None)
+    sliding = "sliding_attention" in kinds or (not kinds and window is not None)
+    if not sliding or window is None or window >= max_context:
+        return {_EVERY: None}
+    if not kinds:
+        return {_EVERY: window}
+    return {kind: window if kind == "sliding_attention" else None for kind in sorted(kinds)}
+
+
+def _refuse_unfit(model: Any) -> None:
+    config = model.config.get_text_config()
+    name = type(model).__name__
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise BadValueError(f"engine: {name} is an encoder-decoder; expected a causal model.")
+    kinds = set(getattr(config, "layer_types", None) or ())
+    odd = kinds - {"full_attention", "sliding_attention"}
+    if odd or getattr(model, "_is_stateful", False):
+        raise BadValueError(
+            f"engine: {name} has layers that keep other state than keys and values "
+            f"({', '.join(sorted(odd)) or 'recurrent'}); this engine cannot sample from it."
+        )

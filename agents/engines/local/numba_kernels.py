@@ -1,0 +1,364 @@
+"""Loops of a decode step on a CPU, compiled by numba: one call where torch needs twenty.
+
+A small model's step is bound by the number of operations and by what each of them writes down for
+the next. These kernels hold a head's scores, or a row's probabilities, in the processor's cache
+from beginning to end. They run on one thread and are for few of them.
+
+Arrays are float32 or the bits of bfloat16 in uint16 (numpy has no such format); arithmetic is
+float32 throughout. The cache holds blocks of positions, ``[2, rows, heads, blocks, BLOCK * dim]``:
+one block after the other in memory, and in a block the keys as ``[dim, BLOCK]``, over whose last
+axis a loop makes scores, the values as ``[BLOCK, dim]``, over whose last axis a loop adds them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+import torch
+from numba.extending import overload
+
+from ..sampling import BELOW_ONE
+
+BLOCK = 64
+"""Positions that lie together in the cache."""
+_FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
+_BELOW_ONE = np.float32(BELOW_ONE)
+_LOG2_E = np.float32(1.4426950408889634)
+_LOG_2 = np.float32(0.6931471805599453)
+_LOWEST = np.float32(-87.0)  # exp of less is below the normal numbers: 0 here
+
+_compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
+
+
+def widen(x: Any) -> Any:
+    """A stored number as float32; for use in compiled code."""
+    raise NotImplementedError(x)
+
+
+def narrow(x: Any, like: Any) -> Any:
+    """A float32 as it is stored in the array that holds ``like``, rounded to nearest even."""
+    raise NotImplementedError(x, like)
+
+
+@overload(widen, strict=False)
+def _widen(x: Any) -> Any:
+    if isinstance(x, nb.types.Integer):
+        return lambda x: np.uint32(np.uint32(x) << np.uint32(16)).view(np.float32)
+    return lambda x: x
+
+
+@overload(narrow, strict=False)
+def _narrow(x: Any, like: Any) -> Any:  # noqa: ARG001 - types alone decide
+    if isinstance(like, nb.types.Integer):
+
+        def rounded(x: Any, like: Any) -> Any:  # noqa: ARG001
+            bits = np.float32(x).view(np.uint32)
+            odd = (bits >> np.uint32(16)) & np.uint32(1)
+            near = np.uint16((bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
+            return near if x == x else np.uint16(0x7FC0)  # NaN differs from itself
+
+        return rounded
+    return lambda x, like: x  # noqa: ARG005
+
+
+@nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+def _exp(x: Any) -> Any:
+    """``exp(x)`` for x up to 0 to 1e-7, without a branch; NaN stays NaN."""
+    held = _LOWEST if x < _LOWEST else x
+    z = held * _LOG2_E
+    k = np.floor(z + np.float32(0.5))
+    r = (z - k) * _LOG_2
+    p = np.float32(1 / 5040)
+    p = p * r + np.float32(1 / 720)
+    p = p * r + np.float32(1 / 120)
+    p = p * r + np.float32(1 / 24)
+    p = p * r + np.float32(1 / 6)
+    p = p * r + np.float32(0.5)
+    p = p * r + np.float32(1)
+    p = p * r + np.float32(1)
+    power = np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return np.float32(0) if x < _LOWEST else p * power
+
+
+@nb.njit(error_model="numpy")
+def _highest(row: Any, n: int) -> Any:
+    """The greatest of the first ``n``, by whole numbers in the same order: those vectorise."""
+    numbers = row.view(np.int32)
+    top = numbers[0] ^ ((numbers[0] >> np.int32(31)) & np.int32(0x7FFFFFFF))
+    for i in range(n):
+        key = numbers[i] ^ ((numbers[i] >> np.int32(31)) & np.int32(0x7FFFFFFF))
+        top = key if key > top else top
+    return np.int32(top ^ ((top >> np.int32(31)) & np.int32(0x7FFFFFFF))).view(np.float32)
+
+
+@_compiled
+def add_unit(hidden: Any, delta: Any, floor: Any, out: Any) -> None:
+    """``hidden += delta``, then ``out = hidden / hypot(|hidden|, floor)``, row by row.
+
+    Args:
+        hidden: float32 ``[rows, width]``, changed in place.
+        delta: ``[rows, width]``, or no rows for nothing.
+        floor: ``sqrt(width * eps)`` of the norm.
+        out: ``[rows, width]``.
+    """
+    width = hidden.shape[1]
+    for r in range(hidden.shape[0]):
+        if delta.shape[0]:
+            for i in range(width):
+                hidden[r, i] += widen(delta[r, i])
+        total = floor * floor
+        for i in range(width):
+            total += hidden[r, i] * hidden[r, i]
+        scale = np.float32(1) / np.sqrt(total)
+        for i in range(width):
+            out[r, i] = narrow(hidden[r, i] * scale, out[r, i])
+
+
+@_compiled
+def sample(logits: Any, knobs: Any, columns: int, tokens: Any, measures: Any) -> None:
+    """Draw a token per row, see :func:`~turngym.agents.engines.sampling.draw`; greedy where it is 0.
+
+    Args:
+        logits: float32 ``[rows, vocabulary]``.
+        knobs: float32 ``[2, rows]``: temperatures, uniform numbers in [0, 1).
+        columns: A divisor of the vocabulary.
+        tokens: int64 ``[rows]``, written.
+        measures: float32 ``[2, rows]``, written: log-probabilities, entropies.
+    """
+    heat, uniform = knobs
+    size = logits.shape[1]
+    lines = size // columns
+    mass = np.empty(size, np.float32)
+    sums = np.empty(columns, np.float32)
+    for r in range(logits.shape[0]):
+        row = logits[r]
+        inverse = np.float32(1) if heat[r] == 0 else np.float32(1) / heat[r]
+        top = _highest(row, size)
+        total, expected = np.float32(0), np.float32(0)
+        for i in range(size):
+            x = (row[i] - top) * inverse
+            e = _exp(x)
+            mass[i] = e
+            total += e
+            expected += e * (x if x > _LOWEST else _LOWEST)
+        log_total = np.log(total)
+        measures[1, r] = max(log_total - expected / total, np.float32(0))
+        if heat[r] == 0:
+            token = 0
+            while token < size - 1 and row[token] != top:
+                token += 1
+        else:
+            sums[:] = 0
+            for line in range(lines):
+                for c in range(columns):
+                    sums[c] += mass[line * columns + c]
+            column, rest = _first_above(sums, 0, 1, columns, uniform[r])
+            line, _ = _first_above(mass, column, columns, lines, rest)
+            token = line * columns + column
+        tokens[r] = token
+        measures[0, r] = (row[token] - top) * inverse - log_total
+
+
+@nb.njit(error_model="numpy")
+def _first_above(masses: Any, start: int, step: int, n: int, u: Any) -> Any:
+    """First of ``n`` masses, ``step`` apart, at which their sum so far exceeds ``u`` of all."""
+    total = np.float32(0)
+    for i in range(n):
+        total += masses[start + i * step]
+    goal = u * total
+    above, index = masses[start], 0
+    while index < n - 1 and not above > goal:
+        index += 1
+        above += masses[start + index * step]
+    mass = masses[start + index * step]
+    rest = (goal - above + mass) / mass
+    return index, min(max(rest, np.float32(0)), _BELOW_ONE)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadKernels:
+    """What is compiled for one size of head."""
+
+    enter: Callable[..., None]
+    look: Callable[..., None]
+    fetch: Callable[..., None]
+
+
+@lru_cache
+def head_kernels(dim: int, eps: float) -> HeadKernels:
+    """Compiled for heads of ``dim`` numbers, a multiple of 4: fixed lengths unroll.
+
+    Args:
+        dim: Size of a head.
+        eps: Of the norms of queries and keys.
+    """
+    return HeadKernels(_make_enter(dim, eps), _make_look(dim), _make_fetch(dim))
+
+
+@nb.njit(fastmath=_FAST, error_model="numpy")
+def _norm(x: Any, weight: Any, eps: Any) -> None:
+    total = np.float32(0)
+    for d in range(len(x)):
+        total += x[d] * x[d]
+    scale = np.float32(1) / np.sqrt(total / np.float32(len(x)) + eps)
+    for d in range(len(x)):
+        x[d] *= scale * weight[d]
+
+
+@nb.njit(fastmath=_FAST, error_model="numpy")
+def _turn(x: Any, angles: Any) -> None:
+    for i in range(len(angles)):
+        a, b = x[2 * i], x[2 * i + 1]
+        c, s = angles[i, 0], angles[i, 1]
+        x[2 * i], x[2 * i + 1] = a * c - b * s, a * s + b * c
+
+
+def _make_enter(dim: int, epsilon: float) -> Callable[..., None]:
+    eps = np.float32(epsilon)
+
+    @_compiled
+    def enter(qkv: Any, turns: Any, slots: Any, norms: Any, cache: Any, q: Any) -> None:
+        """Norm and turn queries and keys, put keys and values into the cache.
+
+        Args:
+            qkv: ``[tokens, (heads of q + 2 heads) * dim]``; pairs turn together.
+            turns: float32 ``[positions, dim / 2, 2]``, cosine and sine.
+            slots: int64 ``[2, tokens]``: rows in the cache, positions.
+            norms: float32 ``[2, dim]``, weights for queries and keys, or ``[2, 0]``.
+            cache: One layer.
+            q: ``[tokens, heads of q, dim]``, written.
+        """
+        heads, queries = cache.shape[2], q.shape[1]
+        x = np.empty(dim, np.float32)
+        for t in range(qkv.shape[0]):
+            row, at = slots[0, t], slots[1, t]
+            for h in range(queries + 2 * heads):
+                for d in range(dim):
+                    x[d] = widen(qkv[t, h * dim + d])
+                if h < queries + heads:
+                    if norms.shape[1]:
+                        _norm(x, norms[0 if h < queries else 1], eps)
+                    _turn(x, turns[at])
+                if h < queries:
+                    for d in range(dim):
+                        q[t, h, d] = narrow(x[d], q[t, h, d])
+                else:
+                    which, head = (h - queries) // heads, (h - queries) % heads
+                    block, inside = cache[which, row, head, at // BLOCK], at % BLOCK
+                    first, apart = (inside * dim, 1) if which else (inside, BLOCK)
+                    for d in range(dim):
+                        block[first + d * apart] = narrow(x[d], block[d])
+
+    return enter
+
+
+def _make_look(dim: int) -> Callable[..., None]:
+    @_compiled
+    def look(q: Any, cache: Any, slots: Any, scale: Any, out: Any) -> None:
+        """Attention of one query per row over its own and all earlier positions.
+
+        Args:
+            q: ``[rows, heads of q, dim]``.
+            cache: One layer.
+            slots: int64 ``[2, rows]``: rows in the cache, positions of the queries.
+            scale: float32, of the scores.
+            out: ``[rows, heads of q * dim]``, written.
+        """
+        group = q.shape[1] // cache.shape[2]
+        score = np.empty(cache.shape[3] * BLOCK, np.float32)
+        seen = np.empty(dim, np.float32)
+        for r in range(q.shape[0]):
+            row, n = slots[0, r], slots[1, r] + 1
+            blocks = (n + BLOCK - 1) // BLOCK
+            for head in range(q.shape[1]):
+                keys, values = cache[0, row, head // group], cache[1, row, head // group]
+                for block in range(blocks):
+                    _scores(q[r, head], scale, keys[block], score[block * BLOCK :], dim)
+                share = np.float32(1) / _softmax(score, n, blocks * BLOCK)
+                seen[:] = 0
+                for block in range(blocks):
+                    _add_up(score[block * BLOCK :], values[block], seen, dim)
+                for d in range(dim):
+                    out[r, head * dim + d] = narrow(seen[d] * share, out[r, head * dim + d])
+
+    return look
+
+
+@nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+def _scores(q: Any, scale: Any, keys: Any, score: Any, dim: int) -> None:
+    """Products of a query with the keys of a block, ``[BLOCK]``."""
+    for t in range(BLOCK):
+        score[t] = 0
+    for d in range(0, dim, 4):
+        a = widen(q[d]) * scale
+        b = widen(q[d + 1]) * scale
+        c = widen(q[d + 2]) * scale
+        e = widen(q[d + 3]) * scale
+        for t in range(BLOCK):
+            score[t] += (
+                a * widen(keys[d * BLOCK + t])
+                + b * widen(keys[(d + 1) * BLOCK + t])
+                + c * widen(keys[(d + 2) * BLOCK + t])
+                + e * widen(keys[(d + 3) * BLOCK + t])
+            )
+
+
+@nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+def _add_up(share: Any, values: Any, seen: Any, dim: int) -> None:
+    """Add the values of a block, each times its share, to ``seen`` ``[dim]``."""
+    for t in range(0, BLOCK, 4):
+        a, b, c, e = share[t], share[t + 1], share[t + 2], share[t + 3]
+        for d in range(dim):
+            seen[d] += (
+                a * widen(values[t * dim + d])
+                + b * widen(values[(t + 1) * dim + d])
+                + c * widen(values[(t + 2) * dim + d])
+                + e * widen(values[(t + 3) * dim + d])
+            )
+
+
+@nb.njit(fastmath=_FAST, error_model="numpy")
+def _softmax(score: Any, n: int, padded: int) -> Any:
+    """Exponentials of the first ``n`` scores in place, 0 behind them; returns their sum."""
+    top = _highest(score, n)
+    total = np.float32(0)
+    for t in range(padded):
+        score[t] = _exp(score[t] - top) if t < n else np.float32(0)
+        total += score[t]
+    return total
+
+
+def _make_fetch(dim: int) -> Callable[..., None]:
+    @_compiled
+    def fetch(cache: Any, rows: Any, out: Any) -> None:
+        """Copy rows of one layer's cache.
+
+        Args:
+            cache: One layer.
+            rows: int64 ``[n]``.
+            out: ``[2, n, heads, end, dim]``, written.
+        """
+        for which in range(2):
+            for i in range(out.shape[1]):
+                for head in range(out.shape[2]):
+                    source, target = cache[which, rows[i], head], out[which, i, head]
+                    for t in range(target.shape[0]):
+                        block, at = source[t // BLOCK], t % BLOCK
+                        for d in range(dim):
+                            place = at * dim + d if which else d * BLOCK + at
+                            target[t, d] = block[place]
+
+    return fetch
+
+
+def bits(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    """The memory of a CPU tensor, float32 or bfloat16, as the kernels take it."""
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(np.uint16)
+    return tensor.numpy()

@@ -1,0 +1,344 @@
+"""A minimal decoder for pure-attention models of the Llama family: few, large operations.
+
+Small batches on a CPU are bound by the number of operations and by memory, so q, k and v are one
+product, the norms' weights are folded into the products behind them, and activations run inside
+them. Products and the cache are in the asked number format; what flows between the blocks, rotary
+angles and softmax are float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from .forward import Front, Ids, Piece, Ragged, visible
+from .kv_cache import CacheShape, KvPool
+
+_ROWS_HINT = 64  # batch size that the prepacked layout is chosen for
+FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
+_STATIC_ROPE = ("default", "linear", "llama3", "yarn")
+Attend = Callable[[torch.Tensor, int], torch.Tensor]
+"""Queries ``[total, heads, dim]`` and a layer to what they see, ``[total, heads * dim]``."""
+
+
+def why_not_fast(model: Any, max_context: int) -> str | None:
+    """The reason why this decoder does not know a model, None if it does."""
+    config = model.config
+    name = type(model).__name__
+    if name not in FAMILIES:
+        return f"{name} is none of {', '.join(FAMILIES)}"
+    if config.hidden_act != "silu":
+        return f"activation {config.hidden_act!r}"
+    if model.model.rotary_emb.rope_type not in _STATIC_ROPE:
+        return f"rotary embedding of type {model.model.rotary_emb.rope_type!r}"
+    window = getattr(config, "sliding_window", None)
+    sliding = any(k != "full_attention" for k in getattr(config, "layer_types", None) or ())
+    if (sliding or name == "MistralForCausalLM") and window is not None and window < max_context:
+        return f"sliding window of {window} tokens, shorter than the context of {max_context}"
+    if any(
+        type(m).__name__ == "Linear" and not isinstance(m.weight, torch.nn.Parameter)
+        for m in model.modules()
+    ):
+        return "weights that are not plain parameters"
+    if any(
+        "Linear" in type(m).__name__ and type(m) is not torch.nn.Linear for m in model.modules()
+    ):
+        return "linear layers of another kind (adapters or quantised weights)"
+    return None
+
+
+class PackedLinear:
+    """A linear layer whose weight is laid out once for the device that multiplies with it.
+
+    It computes ``x @ weight.T + bias`` in the weight's number format, alone or with what follows.
+
+    On a CPU with oneDNN the weight is reordered ahead of time and the activation runs inside the
+    product: small batches are bound by the number of operations.
+
+    Args:
+        weight: ``[out, in]``.
+        bias: ``[out]`` or None.
+    """
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
+        self.out_features = weight.shape[0]
+        self._weight, self._bias = weight, bias
+        self._packed = weight.device.type == "cpu" and can_prepack(weight.dtype)
+        if self._packed:
+            self._weight = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS_HINT)
+            self._run = torch.ops.mkldnn._linear_pointwise.default
+            self._run_binary = torch.ops.mkldnn._linear_pointwise.binary
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """``[rows, in] -> [rows, out]``."""
+        if self._packed:
+            return self._run(x, self._weight, self._bias, "none", [], "")
+        return F.linear(x, self._weight, self._bias)
+
+    def silu(self, x: torch.Tensor) -> torch.Tensor:
+        """``silu(self(x))``."""
+        if self._packed:
+            return self._run(x, self._weight, self._bias, "swish", [], "")
+        return F.silu(F.linear(x, self._weight, self._bias))
+
+    def times(self, x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        """``self(x) * other``, ``other`` is ``[rows, out]``."""
+        if self._packed:
+            return self._run_binary(x, other, self._weight, self._bias, "mul")
+        return F.linear(x, self._weight, self._bias) * other
+
+
+def can_prepack(dtype: torch.dtype) -> bool:
+    """True where oneDNN's prepacked product exists in this build of torch."""
+    return (
+        dtype in (torch.float32, torch.bfloat16)
+        and torch.backends.mkldnn.is_available()
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+        and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+    )
+
+
+@dataclass(slots=True)
+class _Layer:
+    """Weights of one block, packed; the norms in front of it are folded in."""
+
+    qkv: PackedLinear
+    norm_q: torch.Tensor | None
+    norm_k: torch.Tensor | None
+    out: PackedLinear
+    gate: PackedLinear
+    up: PackedLinear
+    down: PackedLinear
+
+
+class FastDecoder:
+    """See the module's text.
+
+    Args:
+        model: One of :data:`FAMILIES` for which :func:`why_not_fast` has no objection.
+        dtype: Of the matrix products and of the cached keys and values.
+        max_context: Positions for which rotary angles are tabled.
+    """
+
+    wants_front = True
+
+    def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
+        config = model.config
+        self._device = next(model.parameters()).device
+        self._dtype = dtype
+        self._n_q = config.num_attention_heads
+        self._n_kv = config.num_key_value_heads
+        self._dim = getattr(config, "head_dim", None) or config.hidden_size // self._n_q
+        self._grouped = self._n_q != self._n_kv
+        self._eps = config.rms_norm_eps
+        # x / sqrt(mean(x^2) + eps) = sqrt(n) * x / hypot(|x|, sqrt(n eps)); the factor is folded
+        self._width = config.hidden_size
+        self._floor = torch.tensor((self._width * self._eps) ** 0.5, device=self._device)
+        self._scale = self._dim**-0.5
+        self._max_context = max_context
+        self.load(model)
+
+    @property
+    def shape(self) -> CacheShape:
+        """What one cached token costs."""
+        return CacheShape(len(self._layers), self._n_kv, self._dim, self._dtype, self._device)
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of logits."""
+        return self._head.out_features
+
+    @torch.no_grad()
+    def load(self, model: Any) -> None:
+        """Pack the weights of ``model``; later changes of the model do not reach this copy."""
+        body = model.model
+        self._embed = body.embed_tokens.weight.detach().to(self._device, torch.float32, copy=True)
+        self._layers = [self._pack(block) for block in body.layers]
+        self._head = self._linear(model.lm_head, norm=body.norm)
+        at = torch.arange(self._max_context + 1, device=self._device)[None]
+        cos, sin = body.rotary_emb(torch.zeros(1, device=self._device), at)
+        half = self._dim // 2
+        self._turns = torch.complex(cos[0, :, :half].float(), sin[0, :, :half].float())
+
+    def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
+        """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
+        ragged = Ragged.of(pieces)
+        move = self._move
+        positions, square, places = (
+            move(ragged.positions),
+            move(ragged.square),
+            move(ragged.places),
+        )
+        slots = torch.stack([move(ragged.rows), positions])
+        width = ragged.square.shape[1]
+        at = move(ragged.starts)[:, None] + torch.arange(width, device=self._device)
+        mask = visible(at, ragged.end)[:, None]
+        rows, last = move(ragged.rows[ragged.last]), move(ragged.last)
+        mask_last = visible(positions[last][:, None], ragged.end)[:, None]
+
+        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+            keys, values = self._past(pool, layer, rows, ragged.end)
+            if layer == len(self._layers) - 1:
+                return self._sdpa(q, keys, values, mask_last)
+            seen = F.scaled_dot_product_attention(
+                q[square].transpose(1, 2), keys, values, attn_mask=mask, enable_gqa=self._grouped
+            )
+            return seen.transpose(1, 2).reshape(-1, self._n_q * self._dim)[places]
+
+        return self._run(pool, move(ragged.ids), slots, attend, last)
+
+    def _past(
+        self, pool: KvPool, layer: int, rows: torch.Tensor, end: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of some rows, each a copy ``[rows, heads, end, dim]``."""
+        return pool.data[layer, 0, rows, :, :end], pool.data[layer, 1, rows, :, :end]
+
+    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+        """Feed one token to each of some rows of the pool, see :class:`Forward`."""
+        front = Front.of(pool, rows, tokens)
+        count, n = len(front.tokens), front.end
+        positions = self._move(pool.lengths[:count])
+        slots = torch.stack([torch.arange(count, device=self._device), positions])
+        seen = visible(positions.clamp(max=n - 1), n)
+        window = pool.data[:, :, :count, :, :n]
+        attend = self._one_query(window, seen) if seen.is_cpu else self._one_sdpa(window, seen)
+        return front.pick(self._run(pool, self._move(front.tokens), slots, attend))
+
+    def _one_query(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
+        """One query per row as two batched products: half the time of the fused kernel here."""
+        bias = torch.where(seen, 0.0, float("-inf")).repeat_interleave(self._n_kv, 0)[:, None]
+        by_layer = [layer.unbind(0) for layer in window.flatten(2, 3).unbind(0)]
+        # oneDNN, which multiplies bfloat16, is slow on keys with gaps between the rows
+        dense = self._dtype != torch.float32
+
+        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+            k, v = by_layer[layer]
+            grouped = q.reshape(k.shape[0], -1, self._dim)
+            if dense:
+                scores = torch.bmm(grouped, k.contiguous().transpose(1, 2))
+                scores = torch.add(bias, scores, alpha=self._scale)
+            else:
+                scores = torch.baddbmm(bias, grouped, k.transpose(1, 2), alpha=self._scale)
+            return torch.bmm(scores.softmax(-1).to(v.dtype), v).view(-1, self._n_q * self._dim)
+
+        return attend
+
+    def _one_sdpa(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
+        mask = seen[:, None, None]
+        return lambda q, layer: self._sdpa(q, window[layer, 0], window[layer, 1], mask)
+
+    def _sdpa(
+        self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """One query per row ``[rows, heads, dim]`` by the fused kernel."""
+        seen = F.scaled_dot_product_attention(
+            q[:, :, None], keys, values, attn_mask=mask, enable_gqa=self._grouped
+        )
+        return seen.reshape(-1, self._n_q * self._dim)
+
+    def _run(
+        self,
+        pool: KvPool,
+        ids: torch.Tensor,
+        slots: torch.Tensor,
+        attend: Attend,
+        last: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """All blocks over flat tokens ``[total]``, which write keys and values, then attend.
+
+        ``slots`` ``[2, total]`` are their rows in the pool and their positions. With ``last``, the
+        final block goes on with those tokens alone: nobody needs the others.
+
+        Returns:
+            Float32 logits ``[total or last, vocabulary]``.
+        """
+        total, kv = len(ids), self._n_q + self._n_kv
+        where = self._addresses(pool, *slots)
+        flat = pool.data.view(len(self._layers), -1, self._dim).unbind(0)
+        turns = self._turns.index_select(0, slots[1])[:, None]
+        hidden = F.embedding(ids, self._embed)
+        for number, layer in enumerate(self._layers):
+            y = layer.qkv(self._unit(hidden)).float().view(total, -1, self._dim)
+            if layer.norm_q is not None and layer.norm_k is not None:
+                y[:, : self._n_q] = self._rms(y[:, : self._n_q], layer.norm_q)
+                y[:, self._n_q : kv] = self._rms(y[:, self._n_q : kv], layer.norm_k)
+            self._turn(y[:, :kv], turns)
+            y = y.to(self._dtype)
+            flat[number].index_copy_(0, where, y[:, self._n_q :].reshape(-1, self._dim))
+            if last is not None and number == len(flat) - 1:
+                y, hidden = y[last], hidden[last]
+            hidden.add_(layer.out(attend(y[:, : self._n_q], number)))
+            normed = self._unit(hidden)
+            hidden.add_(layer.down(layer.up.times(normed, layer.gate.silu(normed))))
+        return self._head(self._unit(hidden)).float()
+
+    def _addresses(self, pool: KvPool, row: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        """Where the vectors ``[total, keys then values of all heads]`` lie in one layer, flat."""
+        _, two, rows, heads, length, _ = pool.data.shape
+        block = torch.arange(two, device=row.device)[:, None] * rows * heads
+        block = block + torch.arange(heads, device=row.device)
+        first = (row * heads)[:, None] + block.view(-1)
+        return (first * length + position[:, None]).view(-1)
+
+    @staticmethod
+    def _turn(x: torch.Tensor, turns: torch.Tensor) -> None:
+        """Rotary embedding in place: a complex product, as the weights hold pairs side by side."""
+        torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(turns)
+
+    def _unit(self, x: torch.Tensor) -> torch.Tensor:
+        """RMS norm without its weight and a factor, which are in the product that follows."""
+        length = torch.hypot(torch.linalg.vector_norm(x, dim=-1, keepdim=True), self._floor)
+        return (x / length).to(self._dtype)
+
+    def _rms(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return F.rms_norm(x, (x.shape[-1],), weight, self._eps)
+
+    def _pack(self, block: Any) -> _Layer:
+        a, m = block.self_attn, block.mlp
+        before, behind = block.input_layernorm, block.post_attention_layernorm
+        return _Layer(
+            qkv=self._linear(a.q_proj, a.k_proj, a.v_proj, norm=before, arrange=self._paired),
+            norm_q=self._head_norm(a.q_norm.weight) if hasattr(a, "q_norm") else None,
+            norm_k=self._head_norm(a.k_norm.weight) if hasattr(a, "k_norm") else None,
+            out=self._linear(a.o_proj),
+            gate=self._linear(m.gate_proj, norm=behind),
+            up=self._linear(m.up_proj, norm=behind),
+            down=self._linear(m.down_proj),
+        )
+
+    def _linear(
+        self,
+        *linears: Any,
+        norm: Any | None = None,
+        arrange: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.detach,
+    ) -> PackedLinear:
+        """Several layers over one input as one, behind ``norm``; ``arrange`` reorders outputs."""
+        weight = torch.cat([x.weight.detach().float() for x in linears])
+        if norm is not None:
+            weight = weight * (norm.weight.detach().float() * self._width**0.5)
+        bias = None
+        if any(x.bias is not None for x in linears):
+            zeros = (x.weight.new_zeros(x.weight.shape[0]) for x in linears)
+            parts = [
+                z if x.bias is None else x.bias.detach()
+                for x, z in zip(linears, zeros, strict=True)
+            ]
+            bias = arrange(torch.cat(parts)).to(self._device, self._dtype)
+        return PackedLinear(arrange(weight).to(self._device, self._dtype), bias)
+
+    def _paired(self, weight: torch.Tensor) -> torch.Tensor:
+        """Reorder q and k so that what rotates together lies together; scores stay the same."""
+        turned = (self._n_q + self._n_kv) * self._dim
+        heads = weight[:turned].unflatten(0, (-1, 2, self._dim // 2)).transpose(1, 2)
+        return torch.cat([heads.flatten(0, 2), weight[turned:]])
+
+    def _head_norm(self, weight: torch.Tensor) -> torch.Tensor:
+        pairs = weight.detach().view(2, -1).T.reshape(-1)
+        return pairs.to(self._device, torch.float32)
+
+    def _move(self, array: Ids) -> torch.Tensor:
+        return torch.from_numpy(array).to(self._device)

@@ -1,0 +1,129 @@
+"""The rows that are being sampled now: one array entry per row, so that a step has no row loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ..base import PendingRequest, Request
+from ..sampling import Drawn, DrawSettings, likeliest, uniforms
+from .kv_cache import Ids, Row
+
+
+@dataclass(slots=True, eq=False)
+class Job(PendingRequest):
+    """A request on its way, and its row.
+
+    Attributes:
+        request: What was asked.
+        ids: Its context ``[n]``.
+        limit: Most tokens to sample: the request's own limit or what the context leaves.
+        stop_set: Number of its stop strings.
+        row: Its row in the pool once it is admitted.
+        likeliest: Log-probabilities of the likeliest tokens ``[k]`` of each place, where asked for.
+    """
+
+    request: Request
+    ids: Ids
+    limit: int
+    stop_set: int
+    row: Row | None = None
+    likeliest: list[npt.NDArray[np.float32]] = field(default_factory=list)
+
+    @property
+    def most_cached(self) -> int:
+        """Tokens that its row may have to hold; the last sampled one is never fed."""
+        return len(self.ids) + self.limit - 1
+
+
+class Batch:
+    """Running jobs as arrays in one order ``[running]``; ``rows`` are their places in the pool."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.rows: Ids = np.zeros(0, dtype=np.int64)
+        self.stop_sets: Ids = np.zeros(0, dtype=np.int64)
+        self._limits: Ids = np.zeros(0, dtype=np.int64)
+        self.counts: Ids = np.zeros(0, dtype=np.int64)
+        self.tokens: Ids = np.zeros((0, 0), dtype=np.int64)
+        self._floats: npt.NDArray[np.float32] = np.zeros((3, 0, 0), dtype=np.float32)
+        self.settings = DrawSettings.of([])
+        self._likeliest = False
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def add(self, jobs: list[Job]) -> None:
+        """Admit jobs; nothing of them is sampled yet."""
+        old = len(self.jobs)
+        self.jobs = self.jobs + jobs
+        width = max(self.tokens.shape[1], max(job.limit for job in jobs))
+        shape = (len(self.jobs), width)
+        tokens, floats = np.zeros(shape, np.int64), np.zeros((3, *shape), np.float32)
+        tokens[:old, : self.tokens.shape[1]] = self.tokens
+        floats[:, :old, : self.tokens.shape[1]] = self._floats
+        for i, job in enumerate(jobs, start=old):
+            floats[2, i, : job.limit] = uniforms(job.request.seed, job.limit)
+        self.tokens, self._floats = tokens, floats
+        self._limits = np.array([job.limit for job in self.jobs])
+        self.stop_sets = np.array([job.stop_set for job in self.jobs])
+        self.counts = np.concatenate([self.counts, np.zeros(len(jobs), np.int64)])
+        self._describe()
+
+    def remove(self, gone: npt.NDArray[np.bool_]) -> None:
+        """Take rows out, ``gone`` is ``[running]``."""
+        stay = ~gone
+        self.jobs = [job for job, kept in zip(self.jobs, stay, strict=True) if kept]
+        self.tokens, self._floats = self.tokens[stay], self._floats[:, stay]
+        self._limits, self.stop_sets = self._limits[stay], self.stop_sets[stay]
+        self.counts = self.counts[stay]
+        self._describe()
+
+    def _describe(self) -> None:
+        """Gather what the present jobs ask for."""
+        self.settings = DrawSettings.of([job.request.sampling for job in self.jobs])
+        self._likeliest = any(job.request.sampling.top_logprobs for job in self.jobs)
+        self.locate()
+
+    def locate(self) -> None:
+        """Ask the jobs where their rows are; to be called after the pool moved rows."""
+        self.rows = np.array([job.row.index for job in self.jobs if job.row], dtype=np.int64)
+
+    def uniform(self, which: Ids) -> npt.NDArray[np.float32]:
+        """The next uniform number of the jobs ``which``."""
+        return self._floats[2, which, self.counts[which]]
+
+    def last_tokens(self) -> Ids:
+        """The token that each job sampled last."""
+        return self.tokens[np.arange(len(self)), self.counts - 1]
+
+    def record(self, which: Ids, drawn: Drawn) -> npt.NDArray[np.bool_]:
+        """Append what the jobs ``which`` drew; returns which of them are at their limit."""
+        at = self.counts[which]
+        self.tokens[which, at] = drawn.tokens
+        self._floats[0, which, at] = drawn.logprobs
+        self._floats[1, which, at] = drawn.entropies
+        self.counts[which] += 1
+        return self.counts[which] >= self._limits[which]
+
+    def record_likeliest(self, which: Ids, logits: torch.Tensor) -> None:
+        """Note the likeliest tokens' log-probabilities for the jobs ``which`` that want them."""
+        if not self._likeliest:
+            return
+        for at, i in enumerate(which):
+            job = self.jobs[i]
+            if k := job.request.sampling.top_logprobs:
+                heat = float(self.settings.temperature[i]) or 1.0
+                job.likeliest.append(likeliest(logits[at], heat, k))
+
+    def action(self, i: int) -> Ids:
+        """What job ``i`` sampled so far."""
+        return self.tokens[i, : self.counts[i]]
+
+    def measures(self, i: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Log-probabilities and entropies of :meth:`action`."""
+        n = self.counts[i]
+        return self._floats[0, i, :n].copy(), self._floats[1, i, :n].copy()

@@ -1,0 +1,206 @@
+"""Drawing tokens: one uniform number per token, so that a batch-mate never changes a draw."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ...envs.core.errors import BadValueError
+from .base import Sampling
+
+_STEP = np.float32(2.0**-24)
+BELOW_ONE = 1 - 2.0**-24
+"""The greatest number that is drawn from [0, 1)."""
+_MOST_THREADS = 4  # the compiled loops run on one of them
+_COLUMNS = 64  # a vocabulary is drawn from as a table of at most so many columns
+
+
+def compiled_loops() -> ModuleType | None:
+    """:mod:`turngym.agents.engines.local.numba_kernels`, None where torch does it: without numba, on many threads."""
+    return _kernels() if torch.get_num_threads() <= _MOST_THREADS else None
+
+
+@cache
+def _kernels() -> ModuleType | None:
+    try:
+        return importlib.import_module("turngym.agents.engines.local.numba_kernels")
+    except ImportError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class DrawSettings:
+    """How each row of a batch is drawn, every array ``[rows]``.
+
+    Attributes:
+        temperature: 0 is greedy.
+        top_p: Nucleus mass; 1 is off.
+        top_k: Number of likeliest tokens kept; 0 is off.
+    """
+
+    temperature: npt.NDArray[np.float32]
+    top_p: npt.NDArray[np.float32]
+    top_k: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, drawn: Sequence[Sampling]) -> DrawSettings:
+        """Gather the settings of these rows."""
+        return cls(
+            temperature=np.array([s.temperature for s in drawn], dtype=np.float32),
+            top_p=np.array([s.top_p for s in drawn], dtype=np.float32),
+            top_k=np.array([s.top_k for s in drawn], dtype=np.int64),
+        )
+
+    def at(self, which: npt.NDArray[np.int64]) -> DrawSettings:
+        """Those of the rows ``which``."""
+        return DrawSettings(self.temperature[which], self.top_p[which], self.top_k[which])
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Sampled tokens ``[rows]``, log-probability and entropy of the full distribution in nats."""
+
+    tokens: npt.NDArray[np.int64]
+    logprobs: npt.NDArray[np.float32]
+    entropies: npt.NDArray[np.float32]
+
+    def check_finite(self) -> None:
+        """Refuse what came from broken weights.
+
+        Raises:
+            BadValueError: A log-probability is nan or infinite.
+        """
+        if not np.isfinite(self.logprobs).all():
+            raise BadValueError(
+                "engine: the model's logits are not finite (NaN or infinite weights?); nothing can "
+                "be sampled from them."
+            )
+
+
+def uniforms(seed: int, n: int) -> npt.NDArray[np.float32]:
+    """The first ``n`` numbers of a request's own stream, in [0, 1) on a grid of 2**-24.
+
+    A counter-based generator keyed by the seed: number t depends on nothing but (seed, t).
+    """
+    stream = np.random.Philox(key=seed % 2**128)
+    return (stream.random_raw(n) >> np.uint64(40)).astype(np.float32) * _STEP
+
+
+def draw(logits: torch.Tensor, settings: DrawSettings, uniform: npt.NDArray[np.float32]) -> Drawn:
+    """Sample one token per row by inverting the cumulative distribution.
+
+    Log-probabilities and entropies are those of the tempered distribution over the whole
+    vocabulary, top-p and top-k left out; greedy rows report the model's own (temperature 1).
+
+    Args:
+        logits: ``[rows, vocabulary]`` in float32.
+        settings: Temperatures and cuts.
+        uniform: One number in [0, 1) per row.
+    """
+    device = logits.device
+    cut = (settings.top_p < 1) | (settings.top_k > 0)
+    if device.type == "cpu" and not cut.any() and (kernels := compiled_loops()) is not None:
+        return _draw_native(kernels, logits, settings.temperature, uniform)
+    greedy = settings.temperature == 0
+    heat = np.where(greedy, np.float32(1), settings.temperature)
+    if (heat != 1).any():
+        logits = logits / torch.from_numpy(heat).to(device)[:, None]
+    probs = logits.softmax(-1)
+    # log-sum-exp from the two maxima is one cheap pass each instead of a second exponential
+    log_total = logits.amax(-1) - probs.amax(-1).log()
+    expected = torch.linalg.vecdot(probs, logits)
+    if not expected.isfinite().all():  # tokens that the model rules out: 0 * -inf counts as 0
+        expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
+    entropies = (log_total - expected).clamp_(0.0)
+    masses = _cut(probs, settings, cut) if cut.any() else probs
+    tokens = _invert(masses, torch.from_numpy(uniform).to(device))
+    if greedy.any():
+        tokens = torch.where(torch.from_numpy(greedy).to(device), logits.argmax(-1), tokens)
+    logprobs = logits.gather(-1, tokens[:, None])[:, 0] - log_total
+    if device.type != "cpu":
+        packed = torch.stack([tokens.double(), logprobs.double(), entropies.double()]).cpu()
+        tokens, logprobs, entropies = packed[0].long(), packed[1].float(), packed[2].float()
+    return Drawn(tokens.numpy(), logprobs.numpy(), entropies.numpy())
+
+
+def _draw_native(
+    kernels: ModuleType,
+    logits: torch.Tensor,
+    temperature: npt.NDArray[np.float32],
+    uniform: npt.NDArray[np.float32],
+) -> Drawn:
+    rows, size = logits.shape
+    tokens, measures = np.empty(rows, np.int64), np.empty((2, rows), np.float32)
+    numbers = np.ascontiguousarray(logits.numpy())
+    columns = math.gcd(size, _COLUMNS)
+    kernels.sample(numbers, np.stack([temperature, uniform]), columns, tokens, measures)
+    return Drawn(tokens, *measures)
+
+
+def likeliest(logits: torch.Tensor, temperature: float, k: int) -> npt.NDArray[np.float32]:
+    """Log-probabilities ``[k]`` in nats of one row's likeliest tokens, falling.
+
+    Args:
+        logits: ``[vocabulary]`` in float32.
+        temperature: Of the distribution, above 0.
+        k: How many; all of them where the vocabulary is smaller.
+    """
+    tempered = (logits / temperature).log_softmax(-1)
+    return tempered.topk(min(k, len(tempered))).values.cpu().numpy()
+
+
+def _invert(masses: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+    """A token by inverse CDF: first its column, then its line, in the vocabulary as a table.
+
+    Two short sums instead of one over the whole vocabulary. A token without mass is never drawn.
+    """
+    columns = math.gcd(masses.shape[-1], _COLUMNS)
+    table = masses.unflatten(-1, (-1, columns))
+    column, rest = _first_above(table.sum(1), uniform)
+    line, _ = _first_above(table[torch.arange(len(table), device=table.device), :, column], rest)
+    return line * columns + column
+
+
+def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """First index whose cumulative mass exceeds ``uniform`` times the total, ``[rows]``.
+
+    The number is at most 1 - 2**-24, so its product with the total rounds to less than the total:
+    an index without mass is never found.
+
+    Returns:
+        The indices, and how far into the mass of its index each number falls, again in [0, 1).
+    """
+    cumulative = masses.cumsum(-1)
+    goal = uniform[:, None] * cumulative[:, -1:]
+    index = torch.searchsorted(cumulative, goal, right=True).clamp_(max=masses.shape[-1] - 1)
+    mass = masses.gather(-1, index)
+    rest = (goal - cumulative.gather(-1, index) + mass) / mass
+    return index[:, 0], rest[:, 0].clamp_(0.0, BELOW_ONE)
+
+
+def _cut(probs: torch.Tensor, settings: DrawSettings, cut: npt.NDArray[np.bool_]) -> torch.Tensor:
+    """Zero the mass outside top-k and the nucleus in the rows that ask for it."""
+    rows = torch.from_numpy(np.flatnonzero(cut)).to(probs.device)
+    sub = probs[rows]
+    size = sub.shape[-1]
+    top_k = np.where(settings.top_k[cut] > 0, settings.top_k[cut], size)
+    keep_k = torch.from_numpy(np.minimum(top_k, size)).to(probs.device)
+    top_p = torch.from_numpy(settings.top_p[cut]).to(probs.device)
+    ordered, order = sub.sort(dim=-1, descending=True, stable=True)
+    rank = torch.arange(size, device=probs.device)
+    ordered = ordered.masked_fill(rank >= keep_k[:, None], 0.0)
+    mass = ordered.sum(-1, keepdim=True)
+    before = ordered.cumsum(-1) - ordered
+    outside = (before >= top_p[:, None] * mass) & (rank > 0) & (top_p[:, None] < 1)
+    kept = torch.zeros_like(sub).scatter_(-1, order, ordered.masked_fill(outside, 0.0))
+    masses = probs.clone()
+    masses[rows] = kept
+    return masses

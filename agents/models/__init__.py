@@ -1,0 +1,1 @@
+"""Loading, adapting and saving causal language models."""

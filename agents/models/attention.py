@@ -1,0 +1,88 @@
+"""Which implementation of attention a model runs with, and why not another."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any, Literal, NamedTuple
+
+from ...envs.core.errors import UnknownNameError
+
+Attention = Literal["auto", "flash_attention_2", "flex_attention", "sdpa", "eager"]
+ATTENTIONS = ("auto", "flash_attention_2", "flex_attention", "sdpa", "eager")
+_SUPPORT = {
+    "flash_attention_2": ("_supports_flash_attn", "_supports_flash_attn_2"),
+    "flex_attention": ("_supports_flex_attn",),
+    "sdpa": ("_supports_sdpa",),
+}
+
+
+class Chosen(NamedTuple):
+    """An implementation, and why it is not the one that was asked for (empty when it is)."""
+
+    name: str
+    reason: str = ""
+
+
+def choose_attention(model: Any, wanted: Attention, device: Any) -> Chosen:
+    """The implementation for a model on a device.
+
+    ``"auto"`` takes FlashAttention where it is installed and the device can run it, else torch's
+    own (sdpa), else the plain products (eager). What was asked for and cannot be had falls back in
+    the same order.
+
+    Args:
+        model: A transformers model.
+        wanted: What was asked for.
+        device: The torch device.
+
+    Raises:
+        UnknownNameError: No such implementation.
+    """
+    if wanted not in ATTENTIONS:
+        raise UnknownNameError("attention", wanted, ATTENTIONS)
+    order = ("flash_attention_2", "sdpa", "eager")
+    asked = "flash_attention_2" if wanted == "auto" else wanted
+    reasons = []
+    for name in (asked, *(n for n in order if n != asked and not _faster(n, asked))):
+        reason = _why_not(model, name, device)
+        if reason is None:
+            told = "" if wanted == "auto" and name != "eager" else "; ".join(reasons)
+            return Chosen(name, f"attention is {name}: {told}" if told else "")
+        reasons.append(f"{name} cannot be used, as {reason}")
+    return Chosen("eager", f"attention is eager: {'; '.join(reasons)}")
+
+
+def set_attention(model: Any, wanted: Attention, device: Any) -> str:
+    """Switch a model to the chosen implementation; returns the reason of a fall-back, or ``""``."""
+    chosen = choose_attention(model, wanted, device)
+    if model.config._attn_implementation != chosen.name:
+        model.set_attn_implementation(chosen.name)
+    return chosen.reason
+
+
+def _faster(name: str, asked: str) -> bool:
+    """Whether ``name`` is more than what was asked for: nobody who wants eager wants flash."""
+    order = ("eager", "sdpa", "flex_attention", "flash_attention_2")
+    return order.index(name) > order.index(asked)
+
+
+def _why_not(model: Any, name: str, device: Any) -> str | None:
+    """The reason why an implementation cannot be used, None when it can."""
+    if name == "eager":
+        return None
+    if not any(getattr(model, flag, False) for flag in _SUPPORT[name]):
+        return f"{type(model).__name__} does not support it"
+    if name == "sdpa":
+        return None
+    if device.type != "cuda":
+        return f"the device is {device.type} and it needs CUDA"
+    if name == "flash_attention_2":
+        if importlib.util.find_spec("flash_attn") is None:
+            return "the package flash-attn is not installed"
+        import torch
+
+        if next(model.parameters()).dtype == torch.float32:
+            return "the weights are float32 and it computes in half precision (--weights bfloat16)"
+        if torch.cuda.get_device_capability(device)[0] < 8:
+            return "it needs a GPU of the Ampere generation or later"
+    return None

@@ -1,0 +1,46 @@
+"""Checkpoints with adapters as ordinary model folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...envs.core.errors import BadValueError
+from .loading import load_model, load_tokenizer
+from .lora import merged
+
+
+def export_merged(folder: Path | str, out: Path | str, device: str = "cpu") -> Path:
+    """Write a checkpoint with adapters as an ordinary model folder.
+
+    Args:
+        folder: A checkpoint whose ``adapter_config.json`` names its base model.
+        out: New folder; its model and tokenizer load by path.
+        device: Where to merge.
+
+    Raises:
+        BadValueError: No checkpoint with adapters, or ``out`` holds something.
+    """
+    folder, out = Path(folder), Path(out)
+    if not (folder / "adapter_config.json").is_file():
+        raise BadValueError(
+            f"{folder}: holds no adapter_config.json, so there is nothing to merge; a checkpoint "
+            "without adapters is a model folder already."
+        )
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadValueError(f"{out}: exists and is not an empty folder; choose a new one.")
+    model = merged(load_model(folder, dtype="float32", device=device))
+    model = model.to(_saved_dtype(folder))
+    model.save_pretrained(out)
+    load_tokenizer(folder, pad="eos").save_pretrained(out)
+    return out
+
+
+def _saved_dtype(folder: Path) -> Any:
+    """The number format that the run's own weights had."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return getattr(torch, config.get("dtype") or "float32")

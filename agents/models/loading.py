@@ -1,0 +1,241 @@
+"""Models and tokenizers from a name or a folder, with errors that say what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
+from .lora import base_of, load_adapters, merged
+
+if TYPE_CHECKING:
+    import torch
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json")
+_WEIGHT_FILES = ("*.safetensors", "*.safetensors.index.json", "pytorch_model*.bin")
+
+
+def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "own") -> Any:
+    """A tokenizer from a folder or a hub name.
+
+    Args:
+        name_or_path: Folder with tokenizer files, or a name on the Hugging Face hub.
+        pad: ``"own"`` demands a pad token; ``"eos"`` lets the end-of-text token pad where there is
+            none (padding is masked everywhere, so this is safe here).
+
+    Raises:
+        BadValueError: Not a tokenizer; no end-of-text token; no pad token.
+    """
+    transformers = _transformers()
+    where = str(name_or_path)
+    _check_folder(where, _TOKENIZER_FILES, "tokenizer")
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where)
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as fault:
+        raise BadValueError(f"{where}: no tokenizer could be loaded. {_first(fault)}") from fault
+    if tokenizer.eos_token_id is None:
+        raise BadValueError(
+            f"{where}: the tokenizer has no end-of-text token, so an action could not end by "
+            "itself. Set eos_token in its tokenizer_config.json."
+        )
+    if tokenizer.pad_token_id is None:
+        if pad == "own":
+            raise BadValueError(
+                f"{where}: the tokenizer has no pad token. Set pad_token in its "
+                "tokenizer_config.json, or pass pad='eos' to pad with the end-of-text token "
+                f"{tokenizer.eos_token!r}."
+            )
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def load_model(
+    name_or_path: str | Path,
+    *,
+    dtype: str | torch.dtype = "float32",
+    device: str | torch.device = "auto",
+) -> Any:
+    """A causal language model from a folder or a hub name, in evaluation mode.
+
+    Args:
+        name_or_path: Folder with config.json and weights, or a name on the Hugging Face hub. A
+            folder with adapters (adapter_config.json) gives its base model with these merged in.
+        dtype: Of the weights; ``"auto"`` see :func:`resolve_dtype`.
+        device: ``"auto"`` takes the first CUDA device where there is one.
+
+    Raises:
+        BadValueError: Not a model folder, weights missing or not those of a causal language model.
+    """
+    transformers = _transformers()
+    where = str(name_or_path)
+    if (Path(where) / "adapter_config.json").is_file():
+        return _with_adapters(Path(where), dtype, device)
+    _check_folder(where, ("config.json",), "model")
+    if Path(where).is_dir() and not any(any(Path(where).glob(p)) for p in _WEIGHT_FILES):
+        raise BadValueError(
+            f"{where}: config.json is there, but no weights ({', '.join(_WEIGHT_FILES)}). "
+            f"Found: {_listing(Path(where))}."
+        )
+    place = resolve_device(device)
+    from safetensors import SafetensorError  # comes with transformers
+
+    try:
+        model, report = transformers.AutoModelForCausalLM.from_pretrained(
+            where, dtype=resolve_dtype(dtype, place), output_loading_info=True
+        )
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RuntimeError,
+        ImportError,
+        SafetensorError,
+    ) as fault:
+        raise BadValueError(
+            f"{where}: no causal language model could be loaded. {_first(fault)}"
+        ) from fault
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise BadValueError(
+            f"{where}: the weights lack {len(missing)} tensors of {type(model).__name__} "
+            f"({', '.join(missing[:3])}, …); is this the folder of a causal language model?"
+        )
+    return model.to(place).eval()
+
+
+def _with_adapters(folder: Path, dtype: str | torch.dtype, device: str | torch.device) -> Any:
+    base = load_model(base_of(folder), dtype=dtype, device=device)
+    return merged(load_adapters(base, folder)).eval()
+
+
+def check_match(model: Any, tokenizer: Any) -> None:
+    """Refuse a tokenizer whose ids the model does not know.
+
+    Raises:
+        BadValueError: The model's vocabulary is smaller than the tokenizer's.
+    """
+    rows = int(model.get_input_embeddings().num_embeddings)
+    top = max(tokenizer.get_vocab().values(), default=-1)
+    if top >= rows:
+        raise BadValueError(
+            f"the tokenizer has ids up to {top}, the model's vocabulary only {rows} rows: they do "
+            f"not belong together. Load both from one folder, or call "
+            f"model.resize_token_embeddings({top + 1}) and train the new rows."
+        )
+
+
+def context_limit(model: Any) -> int | None:
+    """Most tokens that the model can see, None when its configuration names no limit."""
+    config = model.config.get_text_config()
+    for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
+        value = getattr(config, name, None)
+        if isinstance(value, int) and value > 0:
+            return value
+    return None
+
+
+def check_context(model: Any, tokens: int) -> None:
+    """Refuse a context longer than the model's.
+
+    Raises:
+        BadValueError: ``tokens`` is below 2 or above the model's limit.
+    """
+    limit = context_limit(model)
+    if tokens < 2 or (limit is not None and tokens > limit):
+        top = "" if limit is None else f" and at most {limit}, the context of this model"
+        raise BadValueError(f"max_context is {tokens}; expected at least 2{top}.")
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """``"auto"`` is the first CUDA device, else the CPU.
+
+    Raises:
+        BadValueError: No such device here.
+    """
+    torch = _torch()
+    if str(device) == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        place = torch.device(device)
+    except RuntimeError as fault:
+        raise BadValueError(f"device {device!r}: {_first(fault)}") from fault
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise BadValueError(f"device is {device!r}, but torch sees no CUDA device; use 'cpu'.")
+    return place
+
+
+def resolve_dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:
+    """A number format by name.
+
+    ``"auto"`` (or None) is bfloat16 where the device computes in it, else float32.
+
+    Raises:
+        UnknownNameError: No such name.
+    """
+    torch = _torch()
+    if dtype is None or isinstance(dtype, str):
+        name = dtype or "auto"
+        if name not in DTYPES:
+            raise UnknownNameError("dtype", name, DTYPES)
+        if name == "auto":
+            return torch.bfloat16 if has_bfloat16(device) else torch.float32
+        return getattr(torch, name)
+    return dtype
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """True where the device multiplies bfloat16 in hardware."""
+    torch = _torch()
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported() and _cpu_bf16()
+
+
+def _cpu_bf16() -> bool:
+    """Emulated bf16 is slower than float32, so the instruction itself is asked for."""
+    torch = _torch()
+    caps = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return bool(caps.get("avx512_bf16") or caps.get("amx_bf16") or caps.get("bf16"))
+
+
+def _check_folder(where: str, wanted: tuple[str, ...], what: str) -> None:
+    """A path that exists, or that only a path can look like, must be a folder of the right kind."""
+    path = Path(where)
+    if path.is_file():
+        raise BadValueError(f"{where}: is a file; expected the {what}'s folder or a hub name.")
+    if not path.is_dir():
+        if path.is_absolute() or where.startswith(("./", "../", "~")) or where.count("/") > 1:
+            raise BadValueError(f"{where}: no such folder; expected a {what}'s folder.")
+        return
+    if not any((path / name).is_file() for name in wanted):
+        raise BadValueError(
+            f"{where}: not a {what} folder: expected {' or '.join(wanted)}; "
+            f"found: {_listing(path)}."
+        )
+
+
+def _listing(path: Path) -> str:
+    names = sorted(p.name for p in path.iterdir())
+    return (", ".join(names[:8]) + (", …" if len(names) > 8 else "")) or "nothing"
+
+
+def _first(fault: BaseException) -> str:
+    return (str(fault).strip().splitlines() or [type(fault).__name__])[0][:300]
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError as fault:
+        raise MissingExtraError("a language model", "torch", "train") from fault
+    return torch
+
+
+def _transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as fault:
+        raise MissingExtraError("a language model", "transformers", "train") from fault
+    return transformers

@@ -1,0 +1,154 @@
+"""Adapters (LoRA through peft): put on, and seen as one model with merged weights."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...envs.core.errors import BadValueError, MissingExtraError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoraSettings:
+    """Low-rank adapters (LoRA, arXiv 2106.09685): the model's own weights stay as they are.
+
+    Attributes:
+        rank: Rank of each adapter.
+        alpha: Its output is scaled by ``alpha / rank``.
+        targets: Names of the layers that get one; ``"all-linear"`` for all linear layers but the
+            output layer.
+        rslora: Scale by ``alpha / sqrt(rank)`` instead.
+    """
+
+    rank: int = 16
+    alpha: float = 32.0
+    targets: tuple[str, ...] = ("all-linear",)
+    rslora: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise BadValueError(f"LoraSettings.rank is {self.rank}; expected at least 1.")
+        if not self.alpha > 0:
+            raise BadValueError(f"LoraSettings.alpha is {self.alpha}; expected above 0.")
+        if not self.targets or not all(self.targets):
+            raise BadValueError(
+                f"LoraSettings.targets are {self.targets}; expected names of layers as "
+                "('q_proj', 'v_proj'), or ('all-linear',)."
+            )
+
+
+def with_lora(
+    model: Any,
+    settings: LoraSettings,
+    seed: int = 0,
+    *,
+    dropout: float = 0.0,
+    task: str | None = "CAUSAL_LM",
+) -> Any:
+    """``model`` with fresh adapters, which start as no change; only they learn.
+
+    Args:
+        model: A causal language model, or its backbone; it is changed in place.
+        settings: Of the adapters.
+        seed: Of their first weights.
+        dropout: Before the adapters. In reinforcement learning it must stay 0: the ratio of new to
+            old log-probabilities would be noise.
+        task: What peft takes the model for; None for a backbone.
+
+    Raises:
+        MissingExtraError: peft is not installed.
+        BadValueError: The model has no layers of these names.
+    """
+    peft = _peft("LoRA")
+    import torch
+
+    targets = "all-linear" if settings.targets == ("all-linear",) else list(settings.targets)
+    config = peft.LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,
+        lora_dropout=dropout,
+        target_modules=targets,
+        use_rslora=settings.rslora,
+        task_type=task,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        try:
+            made = peft.get_peft_model(model, config)
+        except ValueError as fault:
+            raise BadValueError(f"LoRA on {type(model).__name__}: {fault}") from fault
+    for weight in made.parameters():
+        if weight.requires_grad:  # small steps vanish in half precision
+            weight.data = weight.data.float()
+    return made.eval()
+
+
+def has_adapters(model: Any) -> bool:
+    """True for a peft model."""
+    return hasattr(model, "peft_config") and hasattr(model, "get_base_model")
+
+
+def merged(model: Any) -> Any:
+    """A model of the plain architecture that computes what ``model`` does; for engines.
+
+    Weights without an adapter are shared with ``model``, those with one are new; ``model`` itself
+    is not changed. A model without adapters is returned as it is.
+    """
+    if not has_adapters(model):
+        return model
+    return _detached(model).merge_and_unload(safe_merge=True)
+
+
+def load_adapters(model: Any, folder: Path | str) -> Any:
+    """``model`` with the adapters of a folder.
+
+    Raises:
+        MissingExtraError: peft is not installed.
+        BadValueError: The adapters do not fit the model.
+    """
+    peft = _peft("a checkpoint with adapters")
+    try:
+        return peft.PeftModel.from_pretrained(model, str(folder), is_trainable=True)
+    except (OSError, ValueError, RuntimeError, KeyError) as fault:
+        first = (str(fault).strip().splitlines() or [type(fault).__name__])[0]
+        raise BadValueError(f"{folder}: the adapters do not fit: {first[:300]}") from fault
+
+
+def base_of(folder: Path) -> str:
+    """Name of the base model of a folder with adapters.
+
+    Raises:
+        BadValueError: The folder does not say.
+    """
+    import json
+
+    path = folder / "adapter_config.json"
+    try:
+        base = json.loads(path.read_text(encoding="utf-8"))["base_model_name_or_path"]
+    except (OSError, ValueError, KeyError) as fault:
+        raise BadValueError(f"{path}: not readable as the settings of adapters: {fault}") from fault
+    if not base:
+        raise BadValueError(
+            f"{path}: base_model_name_or_path is empty; write the base model there."
+        )
+    return str(base)
+
+
+def _detached(model: Any) -> Any:
+    """A copy of the modules whose parameters share their memory with the model's."""
+    from torch import nn
+
+    memo: dict[int, Any] = {id(b): b for b in model.buffers()}
+    for weight in model.parameters():
+        memo[id(weight)] = nn.Parameter(weight.data, requires_grad=False)
+    return copy.deepcopy(model, memo)
+
+
+def _peft(what: str) -> Any:
+    try:
+        import peft
+    except ImportError as fault:
+        raise MissingExtraError(what, "peft", "train") from fault
+    return peft

@@ -1,0 +1,50 @@
+"""Running out of memory: an error that names the knob to turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...envs.core.errors import TurngymError
+
+_OF_THE_CPU = ("can't allocate memory", "DefaultCPUAllocator", "not enough memory")
+
+
+class MemoryFullError(TurngymError, MemoryError):
+    """The device has no memory left; the message names the setting that needs less."""
+
+
+@contextmanager
+def knobs_when_full(doing: str, knobs: str) -> Iterator[None]:
+    """Within, running out of memory raises :class:`MemoryFullError`.
+
+    Args:
+        doing: What is done, for the message ("training on a micro batch").
+        knobs: What to change, a sentence.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as fault:
+        full = memory_full(fault, doing, knobs)
+        if full is None:
+            raise
+        raise full from fault
+
+
+def memory_full(fault: BaseException, doing: str, knobs: str) -> MemoryFullError | None:
+    """The error that names what to change when ``fault`` says that memory ran out, else None."""
+    import torch
+
+    if isinstance(fault, TurngymError) or not _is_memory(fault, torch.OutOfMemoryError):
+        return None
+    first = (str(fault).strip().splitlines() or [type(fault).__name__])[0][:200]
+    return MemoryFullError(
+        f"out of memory while {doing}: {knobs} Nothing that was saved is lost: a run goes on "
+        f"from its last checkpoint with the changed setting. ({first})"
+    )
+
+
+def _is_memory(fault: BaseException, on_device: type[BaseException]) -> bool:
+    if isinstance(fault, (on_device, MemoryError)):
+        return True
+    return any(words in str(fault) for words in _OF_THE_CPU)

@@ -1,0 +1,269 @@
+"""Monte Carlo tree search over whole trajectories (ARMAP, section 3.3, as released).
+
+Decision nodes are places where the actor has to act; chance nodes are its candidate actions there.
+A simulation goes down by the selection rule until a candidate that was never taken, takes it, rolls
+out greedily from there and scores the finished trajectory; that value goes up, discounted at every
+level. Environments are deterministic under a fork, so that a chance node has one successor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import gymnasium as gym
+
+from ...envs.core.errors import BadValueError, ContextFullError, UnknownNameError
+from ..scripted import text_env
+from .actors import Said
+from .budget import Budget, BudgetSpent
+from .planners import check_count, check_temperature
+from .position import Position
+from .search import Planned, Search, Tools, readable
+from .target import Tried
+
+Rule = Literal["released", "ucb1", "puct"]
+RULES = ("released", "ucb1", "puct")
+EXPLORE = 9.0 / math.sqrt(2.0)
+"""Weight of the bonus in the released planners, 6.364."""
+Final = Literal["best_trajectory", "best_action_replan"]
+FINALS = ("best_trajectory", "best_action_replan")
+
+
+def selection_value(
+    best: float, parent_visits: int, visits: int, *, rule: Rule = "released", prior: float = 1.0
+) -> float:
+    """What a planner prefers a child by: its value and a bonus for being little explored.
+
+    ``"released"`` adds ``c sqrt(ln N) / (1 + n)`` to the best return sampled through the child,
+    which is neither of the others: ``"ucb1"`` adds ``c sqrt(ln N / n)`` (arXiv cs/0205073; a child
+    that was never visited comes first), ``"puct"`` multiplies the released bonus by the prior.
+
+    Args:
+        best: Value of the child, 0 where nothing was sampled.
+        parent_visits: N, 1 when the parent was made.
+        visits: n, of the child.
+        rule: The bonus.
+        prior: Probability of the child's action among the candidates.
+
+    Raises:
+        UnknownNameError: No such rule.
+    """
+    if rule not in RULES:
+        raise UnknownNameError("rule", rule, RULES, "selection_value")
+    if rule == "ucb1":
+        return best + EXPLORE * math.sqrt(math.log(parent_visits) / visits) if visits else math.inf
+    bonus = EXPLORE * math.sqrt(math.log(parent_visits)) / (1 + visits)
+    return best + (bonus * prior if rule == "puct" else bonus)
+
+
+def backed_up(leaf: float, rewards: Sequence[float], discount: float = 0.9) -> list[float]:
+    """Returns on the way from a leaf to the root: ``G <- r + discount G`` at every level.
+
+    Args:
+        leaf: Estimate of the leaf's value.
+        rewards: Reward of each level, the deepest first.
+        discount: Per level; the released planners have 0.9.
+    """
+    returns = []
+    for reward in rewards:
+        leaf = reward + discount * leaf
+        returns.append(leaf)
+    return returns
+
+
+@dataclass(eq=False, slots=True)
+class Chance:
+    """A candidate action.
+
+    Attributes:
+        said: The action.
+        prior: Its relative frequency among the candidates.
+        samples: Of every simulation through it, the trajectory's place and the discount up to
+            here. R' of a trajectory may change as more are tried; sampled returns follow it.
+        after: The decision node behind it, None before it was taken.
+    """
+
+    said: Said
+    prior: float
+    samples: list[tuple[int, float]] = field(default_factory=list)
+    after: Decision | None = None
+
+    def best(self, tried: Tried) -> float:
+        """The highest return sampled through it, 0 where there is none."""
+        return max((tried.value(i) * factor for i, factor in self.samples), default=0.0)
+
+    def preference(self, parent_visits: int, tried: Tried, rule: Rule) -> float:
+        """What the selection rule makes of it."""
+        return selection_value(
+            self.best(tried), parent_visits, len(self.samples), rule=rule, prior=self.prior
+        )
+
+
+@dataclass(eq=False, slots=True)
+class Decision:
+    """A place where the actor has to act.
+
+    Attributes:
+        position: The place.
+        visits: 1 when it is made, and 1 more for every simulation through it.
+        actions: Candidates; empty until they are asked for.
+        place: Of the trajectory that ended here, where it is one.
+    """
+
+    position: Position
+    visits: int = 1
+    actions: list[Chance] = field(default_factory=list)
+    place: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mcts:
+    """The planner.
+
+    Differs from the release: candidates are sampled (ScienceWorld's beam search is not needed for
+    them), and asked for only when a simulation passes through their node, which changes no tree
+    and saves the calls at leaves that are not met again; copies replace replays; what a horizon
+    cut is finished greedily when it is the answer.
+
+    Attributes:
+        rollouts: Simulations per planning call (Game of 24: 100).
+        candidates: Actions asked for at a decision node; equal texts are merged.
+        horizon: Most actions of a leaf's roll-out, None for the episode's end.
+        discount: Per level of the tree.
+        rule: Selection: ``"released"``, ``"ucb1"`` or ``"puct"``.
+        final: ``"best_trajectory"``: of all trajectories seen, the one with the highest R'.
+            ``"best_action_replan"``: the root's best action, then a new tree behind it; each gets
+            its share of the budget.
+        temperature: Of the candidates; roll-outs are greedy.
+    """
+
+    rollouts: int = 10
+    candidates: int = 10
+    horizon: int | None = 10
+    discount: float = 0.9
+    rule: Rule = "released"
+    final: Final = "best_trajectory"
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("rollouts", "candidates"):
+            check_count("mcts", name, getattr(self, name))
+        if self.horizon is not None:
+            check_count("mcts", "horizon", self.horizon)
+        if not 0 < self.discount <= 1:
+            raise BadValueError(f"mcts: discount is {self.discount}; expected above 0, at most 1.")
+        if self.rule not in RULES:
+            raise UnknownNameError("rule", self.rule, RULES, "mcts")
+        if self.final not in FINALS:
+            raise UnknownNameError("final", self.final, FINALS, "mcts")
+        check_temperature(self.temperature)
+
+    async def plan(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> Planned:
+        """See :class:`~turngym.agents.planning.search.Planner`."""
+        search = Search(env, tools, seed)
+        if self.final == "best_trajectory":
+            await self._grow(search, search.start)
+            return await search.answer()
+        return await self._replan(search, tools.budget)
+
+    async def _replan(self, search: Search, whole: Budget) -> Planned:
+        """Plan, act, plan again; where the budget ends, on along the best trajectory seen."""
+        here = search.start
+        turns = text_env(here.env).max_turns
+        while not here.over:
+            search.tools = replace(
+                search.tools, budget=_share(search, whole, turns - len(here.moves))
+            )
+            root = await self._grow(search, here)
+            taken = [one for one in root.actions if one.samples]
+            if not taken:
+                break
+            chosen = max(taken, key=lambda one: one.best(search.tried))
+            assert chosen.after is not None
+            here = chosen.after.position
+        search.tools = replace(search.tools, budget=whole)
+        played = here.attempt.trajectory.actions
+        fit = [
+            place
+            for place, (attempt, _) in enumerate(search.tried.kept)
+            if attempt.trajectory.actions[: len(played)] == played
+        ]
+        return await search.answer(search.tried.best(fit) if fit else None)
+
+    async def _grow(self, search: Search, position: Position) -> Decision:
+        """A new tree; returns its root."""
+        root = Decision(position)
+        with suppress(BudgetSpent):
+            for _ in range(self.rollouts):
+                await self._simulate(search, root)
+        return root
+
+    async def _simulate(self, search: Search, root: Decision) -> None:
+        node, path = root, list[tuple[Decision, Chance]]()
+        fresh = False
+        while not (fresh or node.position.over):
+            try:
+                chance = await self._select(search, node)
+            except ContextFullError:
+                break
+            path.append((node, chance))
+            if chance.after is None:
+                after = await search.step(node.position, chance.said)
+                chance.after, fresh = Decision(after), True
+            node = chance.after
+        ended = node.position.over
+        if node.place is None:
+            end = node.position
+            if not ended:
+                end = await search.roll_out(end, 0.0, self.horizon)
+            node.place = search.keep(end)
+        node.visits += 1
+        self._back_up(path, node.place, ended)
+
+    async def _select(self, search: Search, node: Decision) -> Chance:
+        if not node.actions:
+            said = await search.ask(node.position, self.temperature, self.candidates)
+            node.actions = merged(said)
+        prefer = [one.preference(node.visits, search.tried, self.rule) for one in node.actions]
+        return node.actions[prefer.index(max(prefer))]
+
+    def _back_up(self, path: list[tuple[Decision, Chance]], place: int, ended: bool) -> None:
+        """Note the trajectory at every level.
+
+        The transition into an episode's end pays R', undiscounted; elsewhere R' is the leaf's
+        estimate.
+        """
+        rewards = [0.0] * len(path)
+        if ended and rewards:
+            rewards[0] = 1.0
+        factors = backed_up(0.0 if ended else 1.0, rewards, self.discount)
+        for (node, chance), factor in zip(reversed(path), factors, strict=True):
+            chance.samples.append((place, factor))
+            node.visits += 1
+
+
+def merged(said: list[Said]) -> list[Chance]:
+    """Candidates by their text, in the order of their first appearance."""
+    fit = readable(said)
+    first: dict[str, Said] = {}
+    counts: dict[str, int] = {}
+    for one in fit:
+        key = one.text.strip()
+        first.setdefault(key, one)
+        counts[key] = counts.get(key, 0) + 1
+    return [Chance(one, counts[key] / len(fit)) for key, one in first.items()]
+
+
+def _share(search: Search, whole: Budget, turns: int) -> Budget:
+    """What one of the remaining ``turns`` planning calls may have spent when it ends."""
+    parts = max(1, turns)
+    tokens, steps = whole.tokens, whole.steps
+    used, taken = search.spent.sampled_tokens, search.spent.search_steps
+    return Budget(
+        tokens=None if tokens is None else max(1, used + (tokens - used) // parts),
+        steps=None if steps is None else max(1, taken + (steps - taken) // parts),
+    )

@@ -1,0 +1,137 @@
+"""Planners without a tree: greedy, sampling, best-of-N and Reflexion (ARMAP, section 3.3)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+
+from ...envs.core.errors import BadValueError
+from .budget import BudgetSpent
+from .search import Planned, Search, Tools, with_note
+
+PLAN = "Plan after a failed attempt: {plan}\n"
+"""How a corrective plan is shown before the task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """One trajectory; nothing is compared.
+
+    Attributes:
+        temperature: 0 is greedy.
+    """
+
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_temperature(self.temperature)
+
+    async def plan(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> Planned:
+        """See :class:`~turngym.agents.planning.search.Planner`."""
+        search = Search(env, tools, seed)
+        with suppress(BudgetSpent):
+            search.keep(await search.roll_out(search.start, self.temperature), scored=False)
+        return await search.answer(scored=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greedy(Sampling):
+    """The likeliest action, again and again."""
+
+    temperature: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestOfN:
+    """Independent trajectories, of which the one with the highest R' is played.
+
+    Attributes:
+        n: How many; the paper has 10 (Game of 24: 100).
+        temperature: Of their sampling; the paper has 0.5 in ScienceWorld, 0.7 in the Game of 24.
+        most_chars: Longer trajectories are not chosen (ScienceWorld: 10,000), None chooses any.
+        only_valid: Trajectories with an action that the environment could not read are not chosen.
+            Where all are left out, any may be.
+    """
+
+    n: int = 10
+    temperature: float = 1.0
+    most_chars: int | None = None
+    only_valid: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("best-of-n", "n", self.n)
+        check_temperature(self.temperature)
+
+    async def plan(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> Planned:
+        """See :class:`~turngym.agents.planning.search.Planner`."""
+        search = Search(env, tools, seed)
+        with suppress(BudgetSpent):
+            for _ in range(self.n):
+                search.keep(await search.roll_out(search.start, self.temperature))
+        fit = [i for i in range(len(search.places)) if self._fits(search, i)]
+        return await search.answer(search.tried.best(fit) if fit else None)
+
+    def _fits(self, search: Search, place: int) -> bool:
+        attempt = search.tried.kept[place][0]
+        short = self.most_chars is None or attempt.trajectory.chars <= self.most_chars
+        return short and not (self.only_valid and attempt.invalid)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reflexion:
+    """Attempts until one is good enough; after each failure the actor writes a corrective plan.
+
+    Differs from the release: where no attempt passes, it takes the first one (ScienceWorld) or the
+    last; here the one with the highest R' is played. Actors that write no plan try again unaided.
+
+    Attributes:
+        tries: Most attempts.
+        threshold: R' above which an attempt passes. The paper has 7.25 in ScienceWorld and 0 in
+            the Game of 24; it belongs to a reward model.
+        temperature: Of actions and plans.
+    """
+
+    tries: int = 10
+    threshold: float = 0.0
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_count("reflexion", "tries", self.tries)
+        check_temperature(self.temperature)
+
+    async def plan(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> Planned:
+        """See :class:`~turngym.agents.planning.search.Planner`."""
+        search = Search(env, tools, seed)
+        begin = search.start
+        with suppress(BudgetSpent):
+            for left in reversed(range(self.tries)):
+                end = await search.roll_out(begin, self.temperature)
+                place = search.keep(end)
+                if search.tried.value(place) > self.threshold or not left:
+                    break
+                plan = await search.reflect(end, self.temperature)
+                begin = with_note(search.start, PLAN.format(plan=plan) if plan else "")
+        return await search.answer()
+
+
+def check_count(planner: str, name: str, value: int) -> None:
+    """Refuse a number below 1.
+
+    Raises:
+        BadValueError: It is.
+    """
+    if value < 1:
+        raise BadValueError(f"{planner}: {name} is {value}; expected at least 1.")
+
+
+def check_temperature(value: float) -> None:
+    """Refuse a negative temperature.
+
+    Raises:
+        BadValueError: It is.
+    """
+    if not value >= 0:
+        raise BadValueError(f"planner: temperature is {value}; expected 0 or more.")

@@ -1,0 +1,275 @@
+"""One episode of a searching world as a prompting agent sees it, with everything counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+import gymnasium as gym
+
+from ...envs.core.batched_calls import call_env
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError, EnvFault, EpisodeError
+from ...envs.core.randomness import derive_seed
+from ...envs.search_qa.text import GRAMMAR, STOP
+from ..scripted import text_env
+from .text_model import Completed, Prompt, TextModel
+
+Dialect = Literal["chat", "tags"]
+DIALECTS = ("chat", "tags")
+LONGEST_QUERY = 400
+"""Most characters of a query; the rest of what a model wrote there is not sent."""
+TAG = re.compile(r"</?(?:search|answer|information|think)>")
+_DOC = re.compile(r"^Doc \d+(?=\(Title: )", re.MULTILINE)
+_BLOCK = re.compile(r"<information>(.*?)</information>", re.DOTALL)
+
+
+@dataclass(kw_only=True, slots=True)
+class Usage:
+    """What an episode cost.
+
+    Attributes:
+        model_calls: Completions asked for and received.
+        tool_calls: Searches sent to the environment.
+        prompt_tokens: Tokens that the model read, over all calls.
+        completion_tokens: Tokens that it wrote.
+        uncounted_calls: Calls whose server did not report tokens; they count 0 above.
+    """
+
+    model_calls: int = 0
+    tool_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    uncounted_calls: int = 0
+
+    def add(self, done: Completed) -> None:
+        """Count one call."""
+        self.model_calls += 1
+        self.prompt_tokens += done.prompt_tokens or 0
+        self.completion_tokens += done.completion_tokens or 0
+        self.uncounted_calls += done.prompt_tokens is None or done.completion_tokens is None
+
+    def metrics(self) -> dict[str, float]:
+        """By name."""
+        return {name: float(value) for name, value in asdict(self).items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How a model is asked.
+
+    Attributes:
+        max_tokens: Most tokens of one completion; a call may ask for fewer.
+        temperature: 0 is greedy.
+    """
+
+    max_tokens: int = 512
+    temperature: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise BadValueError(f"Limits.max_tokens is {self.max_tokens}; expected at least 1.")
+        if self.temperature < 0:
+            raise BadValueError(f"Limits.temperature is {self.temperature}; expected 0 or more.")
+
+
+class Agent(Protocol):
+    """A prompting agent: plays an episode from the question to its end."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """``"chat"`` instructs a model in words; ``"tags"`` lets it go on with the dialogue."""
+        ...
+
+    async def __call__(self, game: Game) -> None:
+        """Search and answer until ``game.over``."""
+        ...
+
+
+@dataclass(eq=False)
+class Game:
+    """A running episode: the agent asks the model, and acts on the environment through it.
+
+    Attributes:
+        env: The environment, after its reset.
+        model: The language model.
+        limits: How it is asked.
+        seed: Of the episode; each call's seed follows from it.
+        observation: The environment's latest observation.
+        info: What it reported with it.
+        text: The world's own dialogue so far: instructions, observations and actions.
+        usage: What was used.
+        events: Every model call and every action, for transcripts.
+        rewards: Sum of the rewards.
+    """
+
+    env: gym.Env[Any, Any]
+    model: TextModel
+    limits: Limits
+    seed: int
+    observation: str
+    info: Mapping[str, Any]
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    rewards: float = 0.0
+    over: bool = False
+
+    @classmethod
+    async def open(
+        cls,
+        env: gym.Env[Any, Any],
+        model: TextModel,
+        *,
+        limits: Limits,
+        seed: int,
+        options: Mapping[str, Any] | None = None,
+    ) -> Game:
+        """Reset ``env`` and sit down at it.
+
+        Raises:
+            BadValueError: No world of searching and answering.
+            EnvFault: The environment is broken.
+        """
+        world = check_world(env)
+        settings = dict(options) if options else None
+        observation, info = await call_env(world, lambda: env.reset(seed=seed, options=settings))
+        text = world.instructions + observation
+        return cls(env, model, limits, seed, observation, info, text)
+
+    def __post_init__(self) -> None:
+        self.question = self.observation.strip().removeprefix("Question:").strip()
+
+    @property
+    def searches_left(self) -> int:
+        """Searches that still leave a turn for the answer."""
+        return max(0, text_env(self.env).max_turns - int(self.info["turn"]) - 1)
+
+    async def ask(
+        self, prompt: Prompt, stop: Sequence[str] = (), max_tokens: int | None = None
+    ) -> str:
+        """What the model writes, a stop string included.
+
+        Args:
+            prompt: A dialogue, or a text to go on with.
+            stop: Strings that end the completion.
+            max_tokens: Most tokens; None, or more than the limits', means the limits'.
+
+        Raises:
+            ContextFullError: The prompt leaves the model no room to write.
+            EndpointError: The model's server refuses, or does not answer.
+        """
+        limits = self.limits
+        done = await self.model.complete(
+            prompt,
+            stop=stop,
+            max_tokens=limits.max_tokens
+            if max_tokens is None
+            else min(max_tokens, limits.max_tokens),
+            temperature=limits.temperature,
+            seed=derive_seed(self.seed, self.usage.model_calls),
+        )
+        self.usage.add(done)
+        shown = prompt if isinstance(prompt, str) else [m._asdict() for m in prompt]
+        self.events.append(
+            {
+                "event": "model",
+                "prompt": shown,
+                "text": done.text,
+                "prompt_tokens": done.prompt_tokens,
+                "completion_tokens": done.completion_tokens,
+                "stop_reason": done.stop_reason,
+            }
+        )
+        return done.text
+
+    async def act(self, action: str) -> str:
+        """Take an action as it stands; returns the observation.
+
+        Raises:
+            EpisodeError: The episode is over.
+            EnvFault: The environment broke, which ends the episode.
+        """
+        if self.over:
+            raise EpisodeError(f"task {self.info['task_id']}: an action after the episode's end.")
+        world = text_env(self.env)
+        self.observation, reward, terminated, truncated, self.info = await call_env(
+            world, lambda: self.env.step(action)
+        )
+        read = GRAMMAR.parse(action)
+        self.usage.tool_calls += getattr(read, "tag", "") == "search"
+        self.rewards += float(reward)
+        self.over = bool(terminated or truncated)
+        self.text += action + self.observation
+        self.events.append(
+            {
+                "event": "step",
+                "action": action,
+                "observation": self.observation,
+                "reward": float(reward),
+                "status": self.info["status"],
+            }
+        )
+        if self.info["status"] == "env_error":
+            raise EnvFault(self.observation)
+        return self.observation
+
+    async def search(self, query: str) -> str:
+        """Search; returns the passages.
+
+        The query is put on one line and cut at :data:`LONGEST_QUERY`; for an empty one the question
+        itself is searched.
+        """
+        query = plain(query)[:LONGEST_QUERY].strip() or plain(self.question)
+        return passages(await self.act(GRAMMAR.write("search", query)))
+
+    async def answer(self, text: str) -> None:
+        """Answer, which ends the episode."""
+        await self.act(GRAMMAR.write("answer", plain(text)))
+
+
+def check_world(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
+    """The world inside ``env``.
+
+    Raises:
+        BadValueError: Not one whose actions are searches and answers.
+    """
+    world = text_env(env)
+    if tuple(world.stop) != STOP:
+        raise BadValueError(
+            f"prompting agents: {world.name} is no world of {GRAMMAR.expected}; expected one such "
+            "as SearchQA-v0."
+        )
+    return world
+
+
+def check_dialect(dialect: str, model: TextModel) -> None:
+    """Refuse a model that cannot be asked in this dialect.
+
+    Raises:
+        BadValueError: The dialect goes on with a text, the model answers dialogues only.
+    """
+    if dialect == "tags" and not model.continues:
+        raise BadValueError(
+            "prompting agents: the dialect 'tags' goes on with a text, but this model only answers "
+            "dialogues; use the dialect 'chat', or a server's /completions."
+        )
+
+
+def plain(text: str) -> str:
+    """``text`` on one line and without the world's tags, so that it can stand inside one."""
+    return " ".join(TAG.sub(" ", text).split())
+
+
+def passages(observation: str) -> str:
+    """What stands in the information block; empty when there is none."""
+    found = _BLOCK.search(observation)
+    return found[1].strip() if found else ""
+
+
+def each_passage(text: str) -> list[str]:
+    """The passages of :func:`passages` apart, without their numbers; one may have several lines."""
+    parts = _DOC.split(text)[1:]
+    return [part.strip() for part in parts]

@@ -1,0 +1,91 @@
+"""Tool calls as chat templates write them, and as worlds read them.
+
+Worlds read ``<tool_call>{"name": …, "arguments": {…}}</tool_call>``, which is how templates of
+Hermes' and Qwen's kind write calls too. Templates of Llama's kind let a message be the call:
+``{"name": …, "parameters": {…}}``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from ....envs.core.errors import BadValueError
+from .template import ChatTemplate, Message
+
+Calls = Literal["tags", "message"]
+_TAGGED = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+_PYTHON = "<|python_tag|>"
+
+
+def sample_call(tools: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """A call for sample dialogues: the first tool's name, with a made-up value per argument."""
+    function = tools[0].get("function", tools[0])
+    names = list(function.get("parameters", {}).get("properties", {}))[:2]
+    return str(function["name"]), {name: "a b" for name in names}
+
+
+def call_message(name: str, arguments: Mapping[str, Any], before: str = "") -> Message:
+    """An assistant's message with a call, in the form that templates take."""
+    call = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
+    return {"role": "assistant", "content": before, "tool_calls": [call]}
+
+
+def written_call(
+    template: ChatTemplate, name: str, arguments: Mapping[str, Any], thought: str = ""
+) -> str | None:
+    """How a call is written after the prompt; None when the template knows no calls.
+
+    Args:
+        template: The chat template.
+        name: Of the tool.
+        arguments: By name.
+        thought: What is thought before it; a prompt that opens a thought needs one.
+    """
+    before = template.head + template.thinking("", thought) if thought else ""
+    try:
+        text = template.written(call_message(name, arguments, before))
+    except BadValueError:
+        return None
+    return text if name in text else None
+
+
+def form_of(written: str | None) -> Calls:
+    """The form of a written call; what is neither is left to the world's own rules."""
+    if written is not None and _read_message(written) is not None:
+        return "message"
+    return "tags"
+
+
+def to_world(text: str, form: Calls) -> str:
+    """An action with its call in the world's form; other actions as they are."""
+    call = _read_message(text) if form == "message" else None
+    if call is None:
+        return text
+    return f"<tool_call>{json.dumps(call, ensure_ascii=False)}</tool_call>"
+
+
+def from_world(action: str, form: Calls) -> str:
+    """An action of the world with its call in the template's form; others as they are."""
+    found = _TAGGED.search(action)
+    if form != "message" or found is None or found[0] != action.strip():
+        return action
+    try:
+        call = json.loads(found[1])
+        name, arguments = call["name"], call["arguments"]
+    except (ValueError, KeyError, TypeError):
+        return action  # the world will say what is wrong with it
+    return json.dumps({"name": name, "parameters": arguments}, ensure_ascii=False)
+
+
+def _read_message(text: str) -> dict[str, Any] | None:
+    """The call that a whole message is, None when it is something else."""
+    try:
+        call = json.loads(text.strip().removeprefix(_PYTHON).rstrip("; \n"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(call, dict) or set(call) != {"name", "parameters"}:
+        return None
+    return {"name": call["name"], "arguments": call["parameters"]}

@@ -1,0 +1,141 @@
+"""The renderer for tokenizers with a chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from ....envs.core.errors import BadValueError, UnknownNameError
+from ..plain import Renderer, eos_of
+from .calls import Calls, form_of, from_world, sample_call, to_world, written_call
+from .proof import prove
+from .template import RULES, Around, ChatTemplate, Role
+
+Observations = Literal["messages", "inline"]
+OBSERVATIONS = ("messages", "inline")
+ROLES = ("auto", "user", "tool")
+
+
+class ChatRenderer(Renderer):
+    """For tokenizers with a chat template.
+
+    The first user message holds instructions and observation. With ``observations="messages"``
+    every later observation is a message of its own, whose surroundings were read off the template
+    by rendering sample dialogues; with ``"inline"`` the assistant's message simply goes on, as in
+    Search-R1 (arXiv 2503.09516).
+
+    What the model wrote stays as it was sampled, thoughts included. That this is what the template
+    would have rendered is proved when the renderer is made.
+
+    Args:
+        tokenizer: A transformers tokenizer with a chat template.
+        observations: How observations after the first are shown.
+        tools: JSON Schemas of tools, handed to the template.
+        system: Put the instructions into a system message of their own.
+        role: Role of later observations; ``"auto"`` takes ``"user"`` where ids then only grow, else
+            ``"tool"`` (templates of Qwen3's kind keep thoughts across tool messages alone).
+
+    Attributes:
+        role: The role of later observations.
+
+    Raises:
+        BadValueError: The template cannot be used this way; the message says why.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        observations: Observations = "messages",
+        tools: Sequence[Mapping[str, Any]] = (),
+        system: bool = False,
+        role: Role | Literal["auto"] = "auto",
+    ) -> None:
+        if not getattr(tokenizer, "chat_template", None):
+            raise BadValueError(
+                "render: the tokenizer has no chat template; use style='plain', or a tokenizer "
+                "of a chat model."
+            )
+        if observations not in OBSERVATIONS:
+            raise UnknownNameError("observations style", observations, OBSERVATIONS, "render")
+        if role not in ROLES:
+            raise UnknownNameError("role of observations", role, ROLES, "render")
+        self._inline = observations == "inline"
+        self._tools = tuple(tools)
+        roles: tuple[Role, ...] = ("user", "tool") if role == "auto" else (role,)
+        refusal: BadValueError | None = None
+        for one in roles[:1] if self._inline else roles:
+            try:
+                self._settle(tokenizer, ChatTemplate(tokenizer, tools, system=system, role=one))
+                break
+            except BadValueError as fault:
+                refusal = refusal or fault
+        else:
+            assert refusal is not None
+            raise refusal
+
+    def _settle(self, tokenizer: Any, template: ChatTemplate) -> None:
+        template.look()
+        around = None if self._inline else template.around()
+        super().__init__(tokenizer, around.eos_id if around else end_of_message(tokenizer))
+        self._template, self._around = template, around
+        self.role: Role = template.role
+        # inside one long message only the first action stands behind the prompt
+        self._head = "" if self._inline else template.head
+        self._calls: Calls = self._form_of_calls()
+        if around is None:
+            template.opening(RULES, "observation")
+        else:
+            prove(self, template, self._tools, around.eos_id)
+
+    def _form_of_calls(self) -> Calls:
+        """How this model writes calls; the world's own way where there are no tools."""
+        if not self._tools or self._head:  # templates that open thoughts write Hermes' calls
+            return "tags"
+        return form_of(written_call(self._template, *sample_call(self._tools)))
+
+    def open(self, instructions: str, observation: str) -> list[int]:
+        """Ids of the first prompt, up to where the assistant begins to write."""
+        return self._template.encode(self._template.opening(instructions, observation))
+
+    def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
+        """Ids after an action: the end of its message, the observation, a new assistant turn."""
+        if self._around is None:
+            return self._text.encode(observation)
+        ids = self._template.encode(self._around.before + observation + self._around.after)
+        closed = len(action) > 0 and int(action[-1]) == self.eos_id
+        return ids[ids.index(self.eos_id) + 1 :] if closed else ids
+
+    def write(self, action: str) -> list[int]:
+        """Ids of an action of the world as this model would have written it.
+
+        A call takes the template's form, and a thought that the prompt opens is closed first.
+        """
+        text = from_world(action, self._calls)
+        return self._text.encode(self._template.thinking(text) if self._head else text)
+
+    def action(self, act_ids: Sequence[int]) -> str:
+        """What a world reads: the text with the thought's opening, a call in the world's form."""
+        return self._head + to_world(self.text(act_ids), self._calls)
+
+
+def end_of_message(tokenizer: Any) -> int:
+    """The id that ends an assistant's message in the chat template, else the end-of-text id.
+
+    Raises:
+        BadValueError: The tokenizer has no end-of-text token.
+    """
+    eos = eos_of(tokenizer)
+    if not getattr(tokenizer, "chat_template", None):
+        return eos
+    for role in ("user", "tool"):
+        template = ChatTemplate(tokenizer, role=role)
+        try:
+            template.look()
+            return template.around().eos_id
+        except BadValueError:
+            continue
+    return eos
+
+
+__all__ = ["Around", "ChatRenderer", "Observations", "end_of_message"]

@@ -1,0 +1,89 @@
+"""What turns text into ids that only grow, and the renderer of base models."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from ...envs.core.errors import BadValueError
+from .token_text import TokenText
+
+
+class Renderer(ABC):
+    """Turns a dialogue into token ids that only grow.
+
+    Attributes:
+        eos_id: The id that ends an action: end of text, or a chat template's end of message.
+        pad_id: The id that pads rows.
+    """
+
+    def __init__(self, tokenizer: Any, eos_id: int) -> None:
+        self._text = TokenText(tokenizer)
+        self.eos_id = eos_id
+        self.pad_id = eos_id if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
+        self._ends = {eos_id, int(tokenizer.eos_token_id)}
+
+    @abstractmethod
+    def open(self, instructions: str, observation: str) -> list[int]:
+        """Ids of the first prompt."""
+
+    @abstractmethod
+    def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
+        """Ids that are appended after an action.
+
+        Args:
+            observation: What the environment answered.
+            action: Ids of the action before it. A chat message that the model closed itself (its
+                last id is ``eos_id``) is not closed a second time.
+        """
+
+    def write(self, action: str) -> list[int]:
+        """Ids of an action as a model would have written it, without an end-of-text token."""
+        return self._text.encode(action)
+
+    def text(self, act_ids: Sequence[int]) -> str:
+        """Text of an action: exactly what the model wrote, a final end-of-text token left out."""
+        ids = list(act_ids)
+        if ids and int(ids[-1]) in self._ends:
+            ids = ids[:-1]
+        return self._text.decode(ids)
+
+    def action(self, act_ids: Sequence[int]) -> str:
+        """What a world is to read of an action: its text, in the world's own form of calls."""
+        return self.text(act_ids)
+
+
+class PlainRenderer(Renderer):
+    """For base models: the texts one after the other, each tokenised on its own.
+
+    Args:
+        tokenizer: Any transformers tokenizer; no special tokens are added.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(tokenizer, eos_of(tokenizer))
+        self._tokenizer = tokenizer
+
+    def open(self, instructions: str, observation: str) -> list[int]:
+        """Ids of ``instructions + observation``."""
+        text = instructions + observation
+        return [int(i) for i in self._tokenizer.encode(text, add_special_tokens=False)]
+
+    def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:  # noqa: ARG002
+        """Ids of ``observation``."""
+        return self._text.encode(observation)
+
+
+def eos_of(tokenizer: Any) -> int:
+    """The end-of-text id.
+
+    Raises:
+        BadValueError: There is none.
+    """
+    if tokenizer.eos_token_id is None:
+        raise BadValueError(
+            "render: the tokenizer has no end-of-text token, so an action could not end by "
+            "itself; set tokenizer.eos_token."
+        )
+    return int(tokenizer.eos_token_id)

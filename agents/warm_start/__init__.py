@@ -1,0 +1,1 @@
+"""Small starting models by imitation of scripted experts."""

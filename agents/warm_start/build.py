@@ -1,0 +1,113 @@
+"""Builds the laptop model: its tokenizer, clean demonstrations, then some with mistakes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError
+from ..models.random_init import blank_decoder
+from ..models.tokenizer import train_tokenizer
+from ..rendering.factory import PlainRenderer
+from .demonstrations import Demonstrator
+from .imitation import ImitationTrainer
+from .settings import Progress, Stage, StarterSettings
+
+_CHECK_EVERY = 25
+"""Clean steps between two looks at the held-out dialogues."""
+
+
+def build(
+    folder: Path,
+    env: TextEnv[Any, Any],
+    settings: StarterSettings,
+    on_progress: Callable[[Progress], None],
+) -> dict[str, Any]:
+    """Build the model and its tokenizer into ``folder``.
+
+    Returns:
+        Number of parameters and tokens, and for each stage steps, tokens, seconds and scores.
+
+    Raises:
+        BadValueError: The model did not learn to read.
+    """
+    on_progress(Progress("words", 0, 1, 0.0))
+    texts = Demonstrator(env, "train", settings.seed, policy=settings.reader).texts(settings.texts)
+    tokenizer = train_tokenizer(texts, vocab_size=settings.vocab_size, max_length=settings.context)
+    model = blank_decoder(tokenizer, settings)
+    training = _Training(env, model, PlainRenderer(tokenizer), settings, on_progress)
+    report = {
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "vocabulary": len(tokenizer),
+        "reading": training.read(),
+        "erring": training.err(),
+    }
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return report
+
+
+class _Training:
+    """Both stages of the training of one model."""
+
+    def __init__(
+        self,
+        env: TextEnv[Any, Any],
+        model: Any,
+        renderer: PlainRenderer,
+        settings: StarterSettings,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self._env, self._model, self._renderer = env, model, renderer
+        self._settings, self._on_progress = settings, on_progress
+        dev = Demonstrator(env, "dev", settings.seed, policy=settings.reader)
+        self._held_out = dev.demonstrations(settings.held_out, renderer)
+
+    def read(self) -> dict[str, float]:
+        """Train on clean demonstrations until held-out ones are reproduced."""
+        s = self._settings
+        source = Demonstrator(self._env, "train", s.seed + 1, policy=s.reader)
+        report = self._train("reading", source, s.lr, s.read_steps, s.read_until)
+        if report["greedy"] < s.read_least:
+            raise BadValueError(
+                f"starter: after {report['steps']} clean steps the model reproduces "
+                f"{report['greedy']:.0%} of the held-out dialogues; expected {s.read_least:.0%} or "
+                "more. Give it more read_steps, another seed, or a simpler world."
+            )
+        return report
+
+    def err(self) -> dict[str, float]:
+        """Train on demonstrations with mistakes, for a fixed number of steps."""
+        s = self._settings
+        source = Demonstrator(self._env, "train", s.seed + 2, mistakes=s.mistakes)
+        return self._train("erring", source, s.err_lr, s.err_steps, None)
+
+    def _train(
+        self, stage: Stage, source: Demonstrator, lr: float, steps: int, until: float | None
+    ) -> dict[str, float]:
+        s = self._settings
+        trainer = ImitationTrainer(
+            self._model, lr=lr, warmup_steps=s.warmup_steps, pad_id=self._renderer.pad_id
+        )
+        began, tokens = time.perf_counter(), 0
+        score = trainer.score(self._held_out)
+        self._on_progress(Progress(stage, 0, steps, score.greedy))
+        for step in range(1, steps + 1):
+            batch = source.demonstrations(s.batch, self._renderer)
+            trainer.step(batch)
+            tokens += sum(len(d.ids) for d in batch)
+            if step == steps or (until is not None and step % _CHECK_EVERY == 0):
+                score = trainer.score(self._held_out)
+            self._on_progress(Progress(stage, step, steps, score.greedy))
+            if until is not None and score.greedy >= until:
+                break
+        return {
+            "steps": trainer.steps,
+            "tokens": tokens,
+            "seconds": round(time.perf_counter() - began, 1),
+            "greedy": round(score.greedy, 4),
+            "sampled": round(score.sampled, 4),
+        }

@@ -1,0 +1,168 @@
+"""The laptop model: a small decoder that learns a world from its expert, then learns to err.
+
+Reading comes first and clean (demonstrations whose answers must be looked up and copied), until
+held-out dialogues are reproduced; only then demonstrations with mistakes make a middling player of
+it, one that reinforcement learning can improve. The other way round the copying never forms.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from ...envs.core.digest import digest_of
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError, MissingExtraError
+from ...envs.registry import find_world
+from ...envs.utils.disk_cache import cache_dir as default_cache_dir
+from ..models.random_init import BlankSettings, blank_model
+from .demonstrations import EXPERT, Demonstrator
+from .settings import STARTER_PRESETS, Progress, StarterSettings
+
+VERSION = 2
+"""Part of every cache key: raise it when this file or one that it builds with
+would make another model."""
+MANIFEST = "starter.json"
+WORLDS: Mapping[str, Mapping[str, Any]] = {
+    "SearchQA-v0": {"size": "micro", "hops": (1, 2)},
+    "PaperCrawler-v0": {"size": "micro", "schedule": "sampled", "per_layer": 3},
+}
+"""What a starter learns on, by environment id; other ids learn on ``size="micro"``. Diagnostic
+worlds that are not listed have nothing to imitate: their starter is a blank model."""
+_SAMPLE = 64
+
+
+def ensure_starter(
+    env_id: str = "SearchQA-v0",
+    *,
+    settings: StarterSettings | BlankSettings | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    cache_dir: Path | str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Path:
+    """The folder of the laptop model for a world, built when it is not cached.
+
+    The same settings give the same weights on the same machine. The key of the cache covers the
+    settings, the world's texts and what its expert does; a folder whose files do not match their
+    checksums is built anew. Two processes at once build once.
+
+    Args:
+        env_id: A registered world with a scripted expert.
+        settings: How it is made. The default is the demo's unless the world has its own in
+            :data:`~turngym.agents.warm_start.settings.STARTER_PRESETS`, and for
+            diagnostic worlds that are not in :data:`WORLDS` a blank model's (see
+            :func:`~turngym.agents.models.random_init.blank_model`).
+        env_kwargs: Settings of the world; default :data:`WORLDS`.
+        cache_dir: Default ``$TURNGYM_CACHE``, or ``~/.cache/turngym``.
+        on_progress: Called as the building goes on; never when the folder is cached.
+
+    Returns:
+        A folder for ``AutoModelForCausalLM`` and ``AutoTokenizer``, with ``starter.json`` beside.
+
+    Raises:
+        UnknownNameError: No such world, or no such setting of it.
+        BadValueError: The world has no expert, or the model did not learn to read.
+        MissingExtraError: torch or transformers is not installed.
+    """
+    if settings is None:
+        blank = find_world(env_id).hidden and env_id not in WORLDS
+        settings = BlankSettings() if blank else STARTER_PRESETS.get(env_id, StarterSettings())
+    env, made_with = _world(env_id, env_kwargs)
+    key = digest_of((VERSION, env_id, made_with, settings, _fingerprint(env, settings)))
+    root = Path(cache_dir) if cache_dir is not None else default_cache_dir()
+    folder = root / "starters" / f"{env_id}-{key[:16]}"
+    if _intact(folder):
+        return folder
+    try:
+        from filelock import FileLock
+    except ImportError as fault:
+        raise MissingExtraError("the laptop model", "transformers", "train") from fault
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if _intact(folder):  # another process was faster
+            return folder
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as scratch:
+            draft = Path(scratch) / "starter"
+            report = _build(draft, env, settings, on_progress or (lambda _: None))
+            _sign(draft, env_id, made_with, settings, report)
+            if folder.exists():
+                shutil.rmtree(folder)
+            os.replace(draft, folder)
+    return folder
+
+
+def _build(
+    folder: Path,
+    env: TextEnv[Any, Any],
+    settings: StarterSettings | BlankSettings,
+    on_progress: Callable[[Progress], None],
+) -> Mapping[str, Any]:
+    if isinstance(settings, BlankSettings):
+        return blank_model(env, folder, settings)
+    try:
+        from .build import build
+    except ImportError as fault:
+        raise MissingExtraError("the laptop model", "transformers", "train") from fault
+    return build(folder, env, settings, on_progress)
+
+
+def _sign(
+    folder: Path,
+    env_id: str,
+    made_with: Mapping[str, Any],
+    settings: StarterSettings | BlankSettings,
+    report: Mapping[str, Any],
+) -> None:
+    """Write how the model was made, how it did, and a checksum of every file."""
+    manifest = {
+        "version": VERSION,
+        "env_id": env_id,
+        "env_kwargs": dict(made_with),
+        "settings": dataclasses.asdict(settings),
+        **report,
+        "files": {p.name: _checksum(p) for p in sorted(folder.iterdir())},
+    }
+    text = json.dumps(manifest, indent=2, default=str) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _world(
+    env_id: str, env_kwargs: Mapping[str, Any] | None
+) -> tuple[TextEnv[Any, Any], Mapping[str, Any]]:
+    find_world(env_id)
+    made_with = WORLDS.get(env_id, {"size": "micro"}) if env_kwargs is None else env_kwargs
+    env = gym.make(env_id, **made_with).unwrapped
+    if not isinstance(env, TextEnv):
+        raise BadValueError(f"starter: {env_id} is no turngym world.")
+    return env, made_with
+
+
+def _fingerprint(env: TextEnv[Any, Any], settings: StarterSettings | BlankSettings) -> str:
+    """Return a digest of what the world says and its experts do, on a sample of its tasks."""
+    reader, seed = getattr(settings, "reader", EXPERT), settings.seed
+    clean = Demonstrator(env, "train", seed, policy=reader)
+    errs = Demonstrator(env, "train", seed, mistakes=1.0)
+    return digest_of((clean.texts(_SAMPLE), errs.texts(_SAMPLE)))
+
+
+def _intact(folder: Path) -> bool:
+    """True when every file is there as it was written."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        files = manifest["files"]
+        return all(_checksum(folder / name) == sum_ for name, sum_ in files.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,122 @@
+"""Demonstrations: dialogues of a world's scripted expert, as text and as token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError
+from ..rendering.factory import Renderer
+from ..scripted import closed, scripted
+
+EXPERT = "expert"
+
+
+class Exchange(NamedTuple):
+    """One turn of a demonstration: what was shown, and the action that answered it."""
+
+    observation: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """One context's dialogue, rendered.
+
+    Attributes:
+        ids: Token ids ``[n]``.
+        acted: True at the tokens of actions ``[n]``: what is learned.
+    """
+
+    ids: list[int]
+    acted: list[bool]
+
+
+class Demonstrator:
+    """An endless, reproducible source of a world's demonstrations.
+
+    Args:
+        env: The world; it must have a scripted expert.
+        split: Split of the tasks.
+        seed: Of the tasks drawn and of the expert's mistakes.
+        mistakes: Share of mistakes, as :meth:`TextEnv.expert` understands it.
+        policy: ``"expert"``, or a baseline of the world, which makes no mistakes.
+
+    Raises:
+        UnknownNameError: The world has no such baseline.
+    """
+
+    def __init__(
+        self,
+        env: TextEnv[Any, Any],
+        split: str,
+        seed: int,
+        mistakes: float = 0.0,
+        policy: str = EXPERT,
+    ) -> None:
+        self._env = env
+        self._split = split
+        self._seed = seed
+        self._shown = 0
+        expert = policy == EXPERT
+        self._player = env.expert(mistakes, seed) if expert else scripted(policy, seed, env)
+
+    def dialogues(self) -> list[list[Exchange]]:
+        """Play the next episode; one dialogue per session of it, the first session first.
+
+        Raises:
+            BadValueError: The world broke while the expert played.
+        """
+        sequence = np.random.SeedSequence([self._seed, self._shown])
+        self._shown += 1
+        seed = int(sequence.generate_state(1)[0])
+        observation, info = self._env.reset(seed=seed, options={"split": self._split})
+        sessions: dict[int, list[Exchange]] = {}
+        over = False
+        while not over:
+            action = closed(self._player(self._env, observation, info), self._env.stop)
+            sessions.setdefault(info["session"], []).append(Exchange(observation, action))
+            observation, _, terminated, truncated, info = self._env.step(action)
+            over = terminated or truncated
+        if info["status"] == "env_error":
+            raise BadValueError(
+                f"{self._env.name}: the world broke in task {info['task_id']} while it was "
+                f"shown: {observation}"
+            )
+        return [sessions[number] for number in sorted(sessions)]
+
+    def texts(self, n: int) -> list[str]:
+        """``n`` whole dialogues as text, instructions included."""
+        lines = self._take(n)
+        return [self._env.instructions + "".join(o + a for o, a in talk) for talk in lines]
+
+    def demonstrations(self, n: int, renderer: Renderer) -> list[Demonstration]:
+        """``n`` dialogues, tokenised exactly as a rollout would."""
+        rules, stop = self._env.instructions, tuple(self._env.stop)
+        return [render(talk, rules, stop, renderer) for talk in self._take(n)]
+
+    def _take(self, n: int) -> list[list[Exchange]]:
+        talks: list[list[Exchange]] = []
+        while len(talks) < n:
+            talks += self.dialogues()
+        return talks[:n]
+
+
+def render(
+    talk: Sequence[Exchange], instructions: str, stop: tuple[str, ...], renderer: Renderer
+) -> Demonstration:
+    """Token ids of a dialogue; an action that no stop string ends is followed by end of text."""
+    ids: list[int] = []
+    acted: list[bool] = []
+    for number, (observation, action) in enumerate(talk):
+        seen = renderer.observe(observation) if number else renderer.open(instructions, observation)
+        wrote = renderer.write(action)
+        if not action.endswith(stop):
+            wrote = [*wrote, renderer.eos_id]
+        ids += seen + wrote
+        acted += [False] * len(seen) + [True] * len(wrote)
+    return Demonstration(ids, acted)

@@ -1,0 +1,169 @@
+"""Imitation learning: supervised training on the action tokens of demonstrations."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import torch
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from ..models.loading import has_bfloat16
+from .demonstrations import Demonstration
+
+_CHUNK_TOKENS = 4096
+"""Padded tokens that go through the model at a time: activations that the caches still hold."""
+
+
+class Score(NamedTuple):
+    """How well a model knows demonstrations that it has not seen.
+
+    Attributes:
+        greedy: Share of the dialogues whose every action greedy decoding writes exactly as shown.
+        sampled: Mean probability that sampling at temperature 1 does.
+    """
+
+    greedy: float
+    sampled: float
+
+
+class WarmupAdamW:
+    """AdamW on clipped gradients, with a learning rate that rises and then stays.
+
+    Args:
+        weights: What learns.
+        lr: Learning rate after the warm-up.
+        warmup_steps: Steps over which the learning rate rises.
+        max_norm: Gradients are clipped to it.
+        options: Further arguments of :class:`torch.optim.AdamW`.
+    """
+
+    def __init__(
+        self,
+        weights: Iterable[torch.nn.Parameter],
+        *,
+        lr: float,
+        warmup_steps: int,
+        max_norm: float,
+        **options: Any,
+    ) -> None:
+        self._weights, self._lr = list(weights), lr
+        self._warmup_steps, self._max_norm = warmup_steps, max_norm
+        self._optimizer = torch.optim.AdamW(self._weights, lr=lr, **options)
+        self.steps = 0
+
+    def step(self) -> None:
+        """Update the weights by their gradients, which are then gone."""
+        torch.nn.utils.clip_grad_norm_(self._weights, self._max_norm)
+        self.steps += 1
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._lr * min(1.0, self.steps / self._warmup_steps)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+
+
+class ImitationTrainer:
+    """Trains a model to imitate: one AdamW step per batch of demonstrations.
+
+    Loss on action tokens only, each weighing the same. Where the processor computes in bfloat16,
+    products do (weights and optimiser stay float32).
+
+    Args:
+        model: A causal language model on its device; trained in place.
+        lr: Learning rate after the warm-up.
+        warmup_steps: Steps over which the learning rate rises.
+        pad_id: Fills rows.
+    """
+
+    def __init__(self, model: Any, *, lr: float, warmup_steps: int, pad_id: int) -> None:
+        self._model = model
+        self._pad_id = pad_id
+        self._optimizer = WarmupAdamW(
+            model.parameters(),
+            lr=lr,
+            warmup_steps=warmup_steps,
+            max_norm=1.0,
+            betas=(0.9, 0.98),
+            weight_decay=0.01,
+            fused=True,
+        )
+        self._device = next(model.parameters()).device
+        self._half = has_bfloat16(self._device)
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return self._optimizer.steps
+
+    def step(self, demonstrations: Sequence[Demonstration]) -> float:
+        """Learn from one batch; return the mean loss per action token in nats before the step."""
+        self._model.train()
+        total = sum(sum(d.acted) for d in demonstrations)
+        loss = 0.0
+        for rows in _chunks(demonstrations):
+            logits, targets, _ = self._predict(rows)
+            part = functional.cross_entropy(logits, targets, reduction="sum") / total
+            part.backward()
+            loss += float(part.detach())
+        self._optimizer.step()
+        return loss
+
+    @torch.no_grad()
+    def score(self, demonstrations: Sequence[Demonstration]) -> Score:
+        """Measure on demonstrations; see :class:`Score`."""
+        self._model.eval()
+        greedy, sampled = 0.0, 0.0
+        for rows in _chunks(demonstrations):
+            logits, targets, owner = self._predict(rows)
+            logp = logits.log_softmax(-1)
+            chosen = logp.gather(-1, targets[:, None])[:, 0]
+            missed = (logp.argmax(-1) != targets).float()
+            zeros = torch.zeros(len(rows), device=self._device)
+            greedy += float((zeros.index_add(0, owner, missed) == 0).sum())
+            sampled += float(zeros.index_add(0, owner, chosen).exp().sum())
+        return Score(greedy / len(demonstrations), sampled / len(demonstrations))
+
+    def _predict(
+        self, rows: Sequence[Demonstration]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Of all action tokens: logits ``[k, vocabulary]``, target ids and row numbers ``[k]``."""
+        width = max(len(row.ids) for row in rows)
+        ids = torch.full((len(rows), width), self._pad_id)
+        acted = torch.zeros((len(rows), width), dtype=torch.bool)
+        for i, row in enumerate(rows):
+            ids[i, : len(row.ids)] = torch.tensor(row.ids)
+            acted[i, : len(row.ids)] = torch.tensor(row.acted)
+        ids, where = ids.to(self._device), acted[:, 1:].to(self._device)
+        kind = self._device.type
+        half = torch.autocast(kind, torch.bfloat16) if self._half else contextlib.nullcontext()
+        # rows are padded on the right, so a causal model needs no mask
+        with half, plain_attention(self._device):
+            hidden = self._model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+            logits = self._model.get_output_embeddings()(hidden[:, :-1][where])
+        return logits.float(), ids[:, 1:][where], where.nonzero()[:, 0]
+
+
+def plain_attention(device: torch.device) -> AbstractContextManager[Any]:
+    """Return a context in which a CPU takes the plain kernel, the fastest one for short rows."""
+    cpu = device.type == "cpu"
+    return sdpa_kernel(SDPBackend.MATH) if cpu else contextlib.nullcontext()
+
+
+def in_chunks(lengths: Sequence[int], tokens: int = _CHUNK_TOKENS) -> Iterator[list[int]]:
+    """Yield places of rows of similar length, at most ``tokens`` padded tokens at a time."""
+    chunk: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda i: lengths[i]):
+        if chunk and (len(chunk) + 1) * lengths[place] > tokens:
+            yield chunk
+            chunk = []
+        chunk.append(place)
+    if chunk:
+        yield chunk
+
+
+def _chunks(demonstrations: Sequence[Demonstration]) -> Iterator[list[Demonstration]]:
+    for places in in_chunks([len(row.ids) for row in demonstrations]):
+        yield [demonstrations[i] for i in places]

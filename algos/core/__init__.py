@@ -1,0 +1,1 @@
+"""The data structure and the protocols that every algorithm is made of."""

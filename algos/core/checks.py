@@ -1,0 +1,68 @@
+"""What every part of an algorithm refuses: settings that are out of range or no known choice."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from ...envs.core.errors import BadValueError
+
+
+def check_choices(rule: Any) -> None:
+    """Refuse settings that are none of their declared choices.
+
+    Raises:
+        BadValueError: One is.
+    """
+    for name, kind in get_type_hints(type(rule)).items():
+        if get_origin(kind) is Literal and getattr(rule, name) not in get_args(kind):
+            known = " or ".join(repr(choice) for choice in get_args(kind))
+            raise BadValueError(f"{_setting(rule, name)}; expected {known}.")
+
+
+def check_minimum(rule: Any, **bounds: float) -> None:
+    """Refuse settings that are not finite or below their lower bound.
+
+    Raises:
+        BadValueError: One is.
+    """
+    for name, low in bounds.items():
+        if not low <= getattr(rule, name) < math.inf:
+            raise BadValueError(f"{_setting(rule, name)}; expected at least {low}.")
+
+
+def check_shares(rule: Any, *names: str) -> None:
+    """Refuse settings outside of [0, 1].
+
+    Raises:
+        BadValueError: One is.
+    """
+    for name in names:
+        if not 0.0 <= getattr(rule, name) <= 1.0:
+            raise BadValueError(f"{_setting(rule, name)}; expected a value in [0, 1].")
+
+
+def check_weights(rule: Any, *names: str) -> None:
+    """Refuse settings that are not finite or below 0.
+
+    Raises:
+        BadValueError: One is.
+    """
+    for name in names:
+        if not 0.0 <= getattr(rule, name) < math.inf:
+            raise BadValueError(f"{_setting(rule, name)}; expected 0 or more.")
+
+
+def check_above_zero(rule: Any, *names: str) -> None:
+    """Refuse settings that are not finite, 0 or below.
+
+    Raises:
+        BadValueError: One is.
+    """
+    for name in names:
+        if not 0.0 < getattr(rule, name) < math.inf:
+            raise BadValueError(f"{_setting(rule, name)}; expected a value above 0.")
+
+
+def _setting(rule: Any, name: str) -> str:
+    return f"{type(rule).__name__}.{name} is {getattr(rule, name)!r}"

@@ -1,0 +1,322 @@
+"""The one data structure: turns hang in trees, trees of one task form a group.
+
+Lists are flat and a parent always comes before its children. A chain is a tree that never
+branches, a single-turn task is one turn, a session of its own is a SPAWN edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...agents.engines.base import StopReason
+from ...envs.core.env import Status
+from ...envs.core.errors import BadValueError
+
+Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+ROOT = -1
+
+
+class Edge(StrEnum):
+    """How a turn hangs on its parent."""
+
+    CONTINUE = "continue"  # its context is all up to and including the parent
+    SPAWN = "spawn"  # a new context, asked for by the parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Turn:
+    """One observation and the action that answered it.
+
+    Attributes:
+        parent: Index of the parent turn in the tree, :data:`ROOT` for a start.
+        edge: CONTINUE or SPAWN; a start is CONTINUE.
+        obs_ids: Tokens that were put in front of the action ``[n_obs]``; never trained.
+        act_ids: Tokens that the model sampled ``[n_act]``, at least one; always trained.
+        logprobs: Log-probabilities in nats as sampled ``[n_act]``.
+        entropies: Entropies in nats as sampled ``[n_act]``.
+        rewards: Reward per action token ``[n_act]``; a scalar sits on the last token.
+        verdict: Judge's view of the turn: +1, 0 or -1 (0 where nobody judged).
+        status: Status of the episode after the turn. A running last turn is an episode (or a
+            session of one) that the rollout left there.
+        version: Version of the weights that sampled it.
+        action: The text that went to the environment.
+        valid: False when the environment could not read the action.
+        reward_terms: Named parts of the reward, in the environment's order.
+        metrics: The environment's measures of the finished episode, on its last turn.
+        stop: Why sampling ended ("stop", "eos", "length").
+        overflow: True when not the world but the runner ended the episode, as truncated: what
+            came next left no room for a single action token in the context.
+        partial: True for the first part of an action that was cut so that it can fork inside: the
+            turn that continues it has no observation and goes on with the same action. Nothing was
+            executed yet.
+        previous: Turn that was taken right before this one in the same episode, where that is not
+            the parent (another session's turn); None when it is.
+        spawned: First prompts ``[n]`` of the sessions that the action asked for and that can
+            still be opened.
+        account: What the environment tells people about the action (its ``debug_info``), JSON data.
+    """
+
+    parent: int
+    edge: Edge = Edge.CONTINUE
+    obs_ids: Ids
+    act_ids: Ids
+    logprobs: Floats
+    entropies: Floats
+    rewards: Floats
+    verdict: int = 0
+    status: Status
+    version: int = 0
+    action: str = ""
+    valid: bool = True
+    reward_terms: tuple[tuple[str, float], ...] = ()
+    metrics: tuple[tuple[str, float], ...] = ()
+    stop: StopReason = "stop"
+    overflow: bool = False
+    partial: bool = False
+    previous: int | None = None
+    spawned: tuple[Ids, ...] = ()
+    account: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reward(self) -> float:
+        """Sum of the token rewards."""
+        return float(self.rewards.sum(dtype=np.float64))
+
+
+def last_token_reward(reward: float, n_act: int) -> Floats:
+    """A scalar reward as ``[n_act]`` with all of it on the last token."""
+    rewards = np.zeros(n_act, dtype=np.float32)
+    rewards[-1] = reward
+    return rewards
+
+
+@dataclass(slots=True)
+class Tree:
+    """Turns grown from one start."""
+
+    turns: list[Turn] = field(default_factory=list)
+
+    def add(self, turn: Turn) -> int:
+        """Append a turn and return its index.
+
+        Raises:
+            BadValueError: The turn breaks an invariant of the structure.
+        """
+        at = len(self.turns)
+        if not ROOT <= turn.parent < at:
+            raise BadValueError(
+                f"turn {at}: parent is {turn.parent}; expected an index from {ROOT} to {at - 1}."
+            )
+        if turn.parent == ROOT and turn.edge is Edge.SPAWN:
+            raise BadValueError(f"turn {at}: a SPAWN edge needs a parent that asked for it.")
+        n = len(turn.act_ids)
+        if n == 0:
+            raise BadValueError(f"turn {at}: no action tokens; a turn has at least one.")
+        for name in ("logprobs", "entropies", "rewards"):
+            values = getattr(turn, name)
+            if values.shape != (n,):
+                raise BadValueError(f"turn {at}: {name} has shape {values.shape}; expected ({n},).")
+            if not np.isfinite(values).all():
+                raise BadValueError(f"turn {at}: {name} {values} are not finite.")
+        if turn.previous is not None and not ROOT <= turn.previous < at:
+            raise BadValueError(
+                f"turn {at}: previous is {turn.previous}; expected an index from {ROOT} to "
+                f"{at - 1}, or None."
+            )
+        if turn.partial and (turn.status != "running" or turn.rewards.any()):
+            raise BadValueError(f"turn {at}: part of an action has no outcome and no reward yet.")
+        if turn.parent != ROOT and turn.edge is Edge.CONTINUE:
+            self._check_continued(at, turn)
+        self.turns.append(turn)
+        return at
+
+    def _check_continued(self, at: int, turn: Turn) -> None:
+        before = self.turns[turn.parent]
+        if before.status != "running":
+            raise BadValueError(
+                f"turn {at}: continues turn {turn.parent}, which ended as {before.status!r}."
+            )
+        if before.partial and len(turn.obs_ids):
+            raise BadValueError(
+                f"turn {at}: goes on with the action of turn {turn.parent}, so nothing can be "
+                "observed in between."
+            )
+
+    def chain(self, last: int) -> tuple[int, ...]:
+        """Turn indices from the start (or SPAWN) of ``last``'s context down to ``last``."""
+        line = [last]
+        while self.turns[line[-1]].edge is Edge.CONTINUE and self.turns[line[-1]].parent != ROOT:
+            line.append(self.turns[line[-1]].parent)
+        return tuple(reversed(line))
+
+    def previous(self, at: int) -> int:
+        """Turn taken right before turn ``at`` in its episode, :data:`ROOT` for the first."""
+        turn = self.turns[at]
+        return turn.parent if turn.previous is None else turn.previous
+
+    def episode(self, last: int) -> tuple[int, ...]:
+        """Turns of the episode that ended with ``last``, in the order they were taken."""
+        line = [last]
+        while (before := self.previous(line[-1])) != ROOT:
+            line.append(before)
+        return tuple(reversed(line))
+
+    def finals(self) -> list[int]:
+        """Turns after which no other was taken: the ends of the episodes, in order."""
+        followed = {self.previous(i) for i in range(len(self.turns))}
+        return [i for i in range(len(self.turns)) if i not in followed]
+
+    def leaves(self) -> list[int]:
+        """Turns that nothing continues: the last turns of the paths, in order."""
+        continued = {t.parent for t in self.turns if t.edge is Edge.CONTINUE}
+        return [i for i in range(len(self.turns)) if i not in continued]
+
+
+@dataclass(slots=True, repr=False)
+class Group:
+    """All trees grown from one task.
+
+    Attributes:
+        uid: Unique per occurrence of the task in a batch (never a row index of the data).
+        task_id: The environment's id of the task.
+        trees: Grown trees.
+        faults: Attempts that ended before the first turn because the environment was broken.
+        pruned_tokens: Action tokens that were sampled but are in no tree any more: they were paid
+            for.
+        pruned_turns: Environment steps of such turns.
+    """
+
+    uid: str
+    task_id: str
+    trees: list[Tree] = field(default_factory=list)
+    faults: int = 0
+    pruned_tokens: int = 0
+    pruned_turns: int = 0
+
+    def __repr__(self) -> str:
+        turns = sum(len(tree.turns) for tree in self.trees)
+        return f"Group({self.uid!r}, {len(self.trees)} trees, {turns} turns)"
+
+
+End = tuple[int, int, int]
+"""Group, tree and last turn of an episode."""
+
+
+class Path(NamedTuple):
+    """A maximal CONTINUE chain: one row that the model is trained on."""
+
+    group: int
+    tree: int
+    turns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Forest:
+    """The groups of one batch, and its paths in a fixed order (group, tree, leaf)."""
+
+    groups: Sequence[Group]
+    paths: tuple[Path, ...]
+
+    def __repr__(self) -> str:
+        # asyncio and debuggers print what they hold; ten thousand arrays would take a while
+        return f"Forest({len(self.groups)} groups, {len(self.paths)} paths)"
+
+    @classmethod
+    def of(cls, groups: Sequence[Group]) -> Forest:
+        """Collect the trainable paths: those whose last turn is no ``env_error``."""
+        paths = [
+            Path(g, t, tree.chain(leaf))
+            for g, group in enumerate(groups)
+            for t, tree in enumerate(group.trees)
+            for leaf in tree.leaves()
+            if tree.turns[leaf].status != "env_error"
+        ]
+        return cls(groups, tuple(paths))
+
+    def turns(self, path: Path) -> list[Turn]:
+        """The turns of a path, in order."""
+        turns = self.groups[path.group].trees[path.tree].turns
+        return [turns[i] for i in path.turns]
+
+    def reward(self, path: Path) -> float:
+        """Undiscounted return of a path."""
+        return sum(t.reward for t in self.turns(path))
+
+    def returns(self) -> npt.NDArray[np.float64]:
+        """Return of the whole episode that each path belongs to ``[paths]``.
+
+        Where a path is one session of an episode, the other sessions' rewards count too; where
+        several episodes pass through its last turn (they forked in a later session), their mean.
+        Episodes that ended in ``env_error`` count nowhere. Without sessions it is the path's own
+        return.
+        """
+        of_tree: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
+        out = np.empty(len(self.paths))
+        for i, path in enumerate(self.paths):
+            at = path.group, path.tree
+            if at not in of_tree:
+                of_tree[at] = _mean_returns(self.groups[path.group].trees[path.tree])
+            out[i] = of_tree[at][path.turns[-1]]
+        return out
+
+    def endings(self) -> tuple[dict[End, float], list[list[End]]]:
+        """Returns of the episodes by their ends, and which ends each path leads to.
+
+        An end is (group, tree, last turn). A path leads to the ends of the episodes that pass
+        through its last turn, those that broke left out: to one, its own, in worlds without
+        sessions.
+        """
+        worth: dict[End, float] = {}
+        through: dict[End, list[End]] = {}
+        for g, group in enumerate(self.groups):
+            for t, tree in enumerate(group.trees):
+                for last in tree.finals():
+                    if tree.turns[last].status != "env_error":
+                        line = tree.episode(last)
+                        worth[g, t, last] = sum(tree.turns[i].reward for i in line)
+                        for i in line:
+                            through.setdefault((g, t, i), []).append((g, t, last))
+        return worth, [through.get((p.group, p.tree, p.turns[-1]), []) for p in self.paths]
+
+    def n_act(self, path: Path) -> int:
+        """Action tokens of a path."""
+        return sum(len(t.act_ids) for t in self.turns(path))
+
+    @property
+    def env_errors(self) -> int:
+        """Episodes that broke: left out of the paths, never out of the count."""
+        broken = sum(
+            tree.turns[leaf].status == "env_error"
+            for group in self.groups
+            for tree in group.trees
+            for leaf in tree.leaves()
+        )
+        return broken + sum(group.faults for group in self.groups)
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self.paths)
+
+
+def _mean_returns(tree: Tree) -> npt.NDArray[np.float64]:
+    """Mean return of the episodes that pass through each turn ``[turns]``."""
+    so_far = np.zeros(len(tree.turns))
+    for i, turn in enumerate(tree.turns):
+        before = tree.previous(i)
+        so_far[i] = turn.reward + (so_far[before] if before != ROOT else 0.0)
+    total, count = np.zeros_like(so_far), np.zeros_like(so_far)
+    for last in tree.finals():
+        if tree.turns[last].status != "env_error":
+            total[last], count[last] = so_far[last], 1.0
+    for i in range(len(tree.turns) - 1, -1, -1):
+        before = tree.previous(i)
+        if before != ROOT:
+            total[before] += total[i]
+            count[before] += count[i]
+    return np.where(count > 0, total / np.maximum(count, 1.0), so_far)

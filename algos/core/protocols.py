@@ -1,0 +1,326 @@
+"""The seams of a recipe: rollout -> annotate -> credit -> learner -> loss.
+
+Per-path data are lists in the order of ``forest.paths``; an array ``[n_act]`` runs over the path's
+action tokens, turn after turn. Losses see plain padded tensors ``[paths, tokens]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ...envs.core.env import TextEnv
+from .forest import Forest, Group, Ids
+
+if TYPE_CHECKING:
+    import torch
+
+Floats = npt.NDArray[np.float32]
+Annotations = Mapping[str, Sequence[Floats]]
+"""Annotations per path: ``old_logprobs`` and ``ref_logprobs`` ``[n_act]``; ``values``
+``[n_act + 1]``: the critic's value of the state before each action token, then of the state after
+the last one (what a truncated path bootstraps from); ``spawned_values`` ``[n_act]``: on each turn's
+last token, the sum of the critic's values of the sessions that the turn asked for;
+``tracked_values`` ``[n_act]``: what a tracker expected of the task, on every token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credits:
+    """What a credit rule returns.
+
+    Attributes:
+        advantages: One ``[n_act]`` array per path: what multiplies each token's gradient.
+        value_targets: One ``[n_act]`` array per path for the critic's regression; empty when the
+            rule has no critic.
+        extra: Further streams for the loss by name, one ``[n_act]`` array per path; the names are
+            in the rule's ``provides``.
+        metrics: Scalars worth logging, by names without a stage (``"value_explained_frac"``).
+    """
+
+    advantages: Sequence[Floats]
+    value_targets: Sequence[Floats] = ()
+    extra: Mapping[str, Sequence[Floats]] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+class Scorer(Protocol):
+    """The learner's models, seen by annotators: everything without gradient, as float32.
+
+    Log-probabilities are those of the tempered distribution (``Recipe.temperature``), as sampled.
+    """
+
+    def logprobs(self, forest: Forest) -> list[Floats]:
+        """Log-probability in nats of every action token under the policy, in its precision."""
+        ...
+
+    def ref_logprobs(self, forest: Forest) -> list[Floats]:
+        """The same under the frozen reference policy."""
+        ...
+
+    def values(self, forest: Forest) -> list[Floats]:
+        """Critic values ``[n_act + 1]`` per path, see :data:`Annotations`."""
+        ...
+
+    def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
+        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``."""
+        ...
+
+
+class Annotator(Protocol):
+    """Adds named per-path arrays before credit is given; a base class.
+
+    Attributes:
+        provides: Names that it adds to the annotations.
+    """
+
+    provides: ClassVar[frozenset[str]]
+
+    def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
+        """Compute the arrays."""
+        ...
+
+
+class Credit(Protocol):
+    """Turns a forest into one number per action token of each path; a base class.
+
+    Attributes:
+        whole_returns: Reads nothing but the return of a whole path.
+        needs_turn_rewards: Tells turns apart by their rewards.
+    """
+
+    whole_returns: ClassVar[bool] = False
+    needs_turn_rewards: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Names that must be among the annotations."""
+        return frozenset()
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """Streams for the loss: ``value_targets`` with a critic, names of ``Credits.extra``."""
+        return frozenset()
+
+    @property
+    def min_paths(self) -> int:
+        """Paths a group must have before any of them can get a credit other than 0."""
+        return 1
+
+    @property
+    def needs_forks(self) -> bool:
+        """Compares the sides of forks, and gives only 0 where trees never fork."""
+        return False
+
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
+        """Compute advantages (and value targets)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """True counts over the whole optimisation mini batch, so that accumulation is exact.
+
+    Attributes:
+        tokens: Trained action tokens.
+        paths: Paths with at least one trained token.
+        pairs: Distinct ids from 0 up in the stream ``pair``, where the loss reads one.
+    """
+
+    tokens: float
+    paths: float
+    pairs: float = 0.0
+
+    @classmethod
+    def of(cls, lengths: Iterable[float]) -> Norm:
+        """Counts of paths with these numbers of trained tokens."""
+        trained = [n for n in lengths if n > 0]
+        return cls(tokens=float(sum(trained)), paths=float(len(trained)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossBatch:
+    """One micro batch as padded rows.
+
+    Every tensor is ``[paths, tokens]`` over action tokens only (observations are already gone),
+    padded on the right, ``mask`` 1.0 on real tokens. ``logprobs``, ``entropies`` and
+    ``extra["values"]`` carry gradient.
+
+    Attributes:
+        logprobs: Under the policy that is being trained.
+        old_logprobs: Under the policy at the start of this optimisation (the ratio's base).
+        entropies: Entropy in nats of the trained policy at each action token.
+        advantages: The credit.
+        mask: 1.0 where a token counts.
+        turns: Index of the token's turn within its path, -1 on padding (int64).
+        norm: Global counts, see :class:`Norm`.
+        extra: Further streams by name: ``ref_logprobs``, ``values``, ``old_values``,
+            ``value_targets``; a loss names those it reads in ``needs``.
+    """
+
+    logprobs: torch.Tensor
+    old_logprobs: torch.Tensor
+    entropies: torch.Tensor
+    advantages: torch.Tensor
+    mask: torch.Tensor
+    turns: torch.Tensor
+    norm: Norm
+    extra: Mapping[str, torch.Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LossOut:
+    """A scalar that sums over micro batches to the mini batch's loss, and its parts.
+
+    ``metrics`` are such sums too (each micro batch's share), so that adding them over micro
+    batches gives the value of the mini batch; names without a stage (``"clip_frac"``).
+    """
+
+    loss: torch.Tensor
+    metrics: Mapping[str, torch.Tensor]
+
+
+class Loss(Protocol):
+    """Written as in the papers, on plain rows; a base class.
+
+    Attributes:
+        whole_trees: Compares paths of one tree, which must be in one micro batch.
+    """
+
+    whole_trees: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Streams that it reads from ``batch.extra``."""
+        return frozenset()
+
+    def __call__(self, batch: LossBatch) -> LossOut:
+        """Loss of one micro batch."""
+        ...
+
+
+class Shaper(Protocol):
+    """Changes rewards or verdicts before credit is given, nothing else; a base class.
+
+    Attributes:
+        judges: Sets verdicts.
+        reads_verdicts: Turns verdicts into rewards.
+    """
+
+    judges: ClassVar[bool] = False
+    reads_verdicts: ClassVar[bool] = False
+
+    @property
+    def rewards_turns(self) -> bool | None:
+        """True when it rewards each turn, False the end alone, None when it places nothing."""
+        return None
+
+    def __call__(self, forest: Forest) -> Forest:
+        """A forest of the same shape and order."""
+        ...
+
+
+class GroupFilter(Protocol):
+    """Decides which groups of a batch are trained on; those left out are played anew."""
+
+    @property
+    def max_rounds(self) -> int:
+        """Maximum rounds of playing per step; then the step uses what it has."""
+        ...
+
+    def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
+        """Whether a group whose episodes had these returns ``[episodes]`` is trained on."""
+        ...
+
+
+class Tracker(Protocol):
+    """What is remembered about each task from step to step; a value, its state is the run's."""
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """Names that its memory adds to the annotations."""
+        ...
+
+    def start(
+        self, seed: int, split: str, size: int | None, reward_range: tuple[float, float]
+    ) -> TaskSource:
+        """Empty memory for a split of ``size`` tasks (None: endless) and returns in this range."""
+        ...
+
+
+class TaskSource(Protocol):
+    """The tasks of one run's training steps, and what is remembered about them; a base class."""
+
+    @property
+    def first_episodes(self) -> Sequence[Start]:
+        """Episodes to play (one path each) and hand to :meth:`score_first` before step 1."""
+        return ()
+
+    def score_first(self, forest: Forest) -> None:
+        """Take in episodes of :attr:`first_episodes`, part after part."""
+
+    def starts(self, step: int, count: int, extra_round: int = 0) -> list[Start]:
+        """Return the tasks of a training step, or of a further round of it."""
+        ...
+
+    def annotations(self, forest: Forest) -> dict[str, list[Floats]]:  # noqa: ARG002 - a default
+        """Return per-path arrays from before this step."""
+        return {}
+
+    def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:  # noqa: ARG002 - a default
+        """Take in a step's episodes, after the update; returns metrics (without a stage)."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """Return all of it as JSON data for the checkpoint; empty when nothing is remembered."""
+        return {}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Restore :meth:`state`."""
+
+
+class Rollout(Protocol):
+    """Grows a group from one task: decides only where the next turn hangs; a base class.
+
+    Attributes:
+        samples: The actions are the policy's own.
+    """
+
+    samples: ClassVar[bool] = True
+
+    @property
+    def forks(self) -> bool:
+        """Trees may fork."""
+        return True
+
+    def check(self, world: TextEnv[Any, Any]) -> None:
+        """Refuse an environment that this cannot play in."""
+
+    @property
+    def max_paths(self) -> int:
+        """Maximum number of paths of a group of one session."""
+        ...
+
+    async def __call__(self, runner: Any, start: Start) -> Group:
+        """Play with a :class:`~turngym.algos.rollouts.EpisodeRunner` until the budget is used."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a group begins.
+
+    Attributes:
+        split: Split of the task.
+        task: Index or id of the task.
+        seed: Seeds the episode and every token sampled in the group.
+        uid: Unique name of this occurrence.
+    """
+
+    split: str
+    task: int | str
+    seed: int
+    uid: str

@@ -1,0 +1,246 @@
+"""A recipe: rollout, annotations, credit and loss together, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...envs.core.errors import BadValueError
+from .annotators import OldLogprobs
+from .checks import check_above_zero, check_minimum, check_weights
+from .protocols import Annotator, Credit, GroupFilter, Loss, Rollout, Shaper, Tracker
+
+_WHO = {
+    "old_logprobs": "Add OldLogprobs() to annotators.",
+    "ref_logprobs": "Add RefLogprobs() to annotators.",
+    "values": "Add CriticValues() to annotators.",
+    "spawned_values": "Add SpawnedValues() to annotators.",
+    "tracked_values": "Add a tracker such as BetaTracker().",
+    "pair": "Use StepPairs() as the credit.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optim:
+    """How weights move; AdamW.
+
+    Attributes:
+        lr: Learning rate of the policy.
+        critic_lr: Learning rate of the critic, where there is one.
+        betas: AdamW's.
+        weight_decay: AdamW's.
+        grad_clip: Largest norm of the gradient.
+        warmup_steps: Optimiser steps of linear warm-up from 0.
+        epochs: Passes over each rollout batch.
+        minibatches: Optimiser steps per pass.
+        critic_only_steps: First optimiser steps in which the policy stays as it is and only the
+            critic learns.
+    """
+
+    lr: float = 1e-6
+    critic_lr: float = 1e-5
+    betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = 0.01
+    grad_clip: float = 1.0
+    warmup_steps: int = 0
+    epochs: int = 1
+    minibatches: int = 1
+    critic_only_steps: int = 0
+
+    def __post_init__(self) -> None:
+        check_above_zero(self, "lr", "critic_lr", "grad_clip")
+        check_weights(self, "weight_decay")
+        check_minimum(self, warmup_steps=0, epochs=1, minibatches=1, critic_only_steps=0)
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise BadValueError(f"Optim.betas are {self.betas}; expected two values in [0, 1).")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """An algorithm as a value. Construction refuses parts that do not fit, with the reason.
+
+    Attributes:
+        name: Short name, as on the command line.
+        paper: Where it comes from (title and arXiv id).
+        rollout: Decides where the next turn hangs.
+        credit: One number per action token.
+        loss: What is minimised.
+        annotators: What may be computed before credit is given; see :attr:`used_annotators`.
+        optim: How weights move.
+        shapers: Change rewards or judge turns before credit is given, in this order.
+        filter: Which groups are trained on; None for all.
+        tracker: What is remembered about each task from step to step.
+        groups_per_step: Tasks per rollout batch.
+        temperature: Of sampling, and of every log-probability the learner computes.
+        train_observations: Put what the environment wrote into the loss as well, which Search-R1
+            (arXiv 2503.09516) masks; for that ablation alone.
+    """
+
+    name: str
+    paper: str
+    rollout: Rollout
+    credit: Credit
+    loss: Loss
+    annotators: tuple[Annotator, ...] = ()
+    shapers: tuple[Shaper, ...] = ()
+    filter: GroupFilter | None = None
+    tracker: Tracker | None = None
+    optim: Optim = field(default_factory=Optim)
+    groups_per_step: int = 16
+    temperature: float = 1.0
+    train_observations: bool = False
+
+    def __post_init__(self) -> None:
+        if self.groups_per_step < 1:
+            raise BadValueError(
+                f"recipe {self.name!r}: groups_per_step is {self.groups_per_step}; expected at "
+                "least 1."
+            )
+        if not self.temperature > 0:
+            raise BadValueError(
+                f"recipe {self.name!r}: temperature is {self.temperature}; expected above 0 "
+                "(greedy sampling has no gradient)."
+            )
+        if self.filter is not None and self.tracker is not None:
+            raise BadValueError(
+                f"recipe {self.name!r}: {type(self.filter).__name__} plays further tasks and "
+                f"{type(self.tracker).__name__} chooses them by what it remembers; only one of "
+                "them can decide. Drop one."
+            )
+        self._check_hooks()
+        self._check_turn_rewards()
+        self._check_annotations()
+        self._check_critic()
+        self._check_paths()
+        self._check_observations()
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Annotations that the credit or the loss reads.
+
+        ``old_logprobs`` is among them only where the credit reads it: the learner itself computes
+        the base of the importance ratio when no annotator gives it.
+        """
+        return frozenset(
+            "values" if name == "old_values" else name
+            for name in self.credit.needs | (self.loss.needs - self.credit.provides)
+        ) - {"value_targets"}
+
+    @property
+    def used_annotators(self) -> tuple[Annotator, ...]:
+        """Those that provide something that is read; the others are never run."""
+        read = self.needs | {"old_logprobs"}
+        return tuple(a for a in self.annotators if a.provides & read)
+
+    @property
+    def critic(self) -> bool:
+        """Whether there is a critic to train."""
+        return "values" in self.needs
+
+    @property
+    def reference(self) -> bool:
+        """Whether a frozen copy of the starting policy is needed."""
+        return "ref_logprobs" in self.needs
+
+    def _check_hooks(self) -> None:
+        reader = None
+        for shaper in self.shapers:
+            if reader is not None and shaper.judges:
+                raise BadValueError(
+                    f"recipe {self.name!r}: {type(shaper).__name__} judges after {reader} has read "
+                    "the verdicts, so nothing would come of it. Put the judge first."
+                )
+            if shaper.reads_verdicts:
+                reader = type(shaper).__name__
+
+    def _check_turn_rewards(self) -> None:
+        """Rewards at turns go with paths that share no turn, and a credit that looks at turns."""
+        for shaper in self.shapers:
+            turns = shaper.rewards_turns
+            if turns is None:
+                continue
+            who, credit = type(shaper).__name__, type(self.credit).__name__
+            if turns and self.rollout.forks:
+                raise BadValueError(
+                    f"recipe {self.name!r}: {who} rewards each turn, but the paths of "
+                    f"{self.rollout} share turns, and a shared one would need a reward per path. "
+                    "Use Chains, or at='trajectory'."
+                )
+            if turns and self.credit.whole_returns:
+                raise BadValueError(
+                    f"recipe {self.name!r}: {who} rewards each turn, but {credit} only sees a "
+                    "path's whole return, so it would change nothing. Use at='trajectory', or "
+                    "TurnReturns or Gae as the credit."
+                )
+            if not turns and self.credit.needs_turn_rewards:
+                raise BadValueError(
+                    f"recipe {self.name!r}: {credit} compares turns by what follows them, but "
+                    f"{who} puts all at the end, so that every turn of a path is alike. Use "
+                    "at='turns', or GroupCredit."
+                )
+
+    def _check_annotations(self) -> None:
+        given = frozenset[str]().union(*(a.provides for a in self.annotators))
+        if self.tracker is not None:
+            given |= self.tracker.provides
+        for name in sorted(self.needs - given):
+            asking = " and ".join(
+                type(part).__name__
+                for part in (self.credit, self.loss)
+                if name in part.needs or (name == "values" and "old_values" in part.needs)
+            )
+            raise BadValueError(
+                f"recipe {self.name!r}: {asking} needs {name!r}, which neither the credit nor an "
+                f"annotator provides. {_WHO.get(name, 'Add an annotator that does.')}"
+            )
+
+    def _check_critic(self) -> None:
+        if self.optim.critic_only_steps and not self.critic:
+            raise BadValueError(
+                f"recipe {self.name!r}: optim.critic_only_steps is "
+                f"{self.optim.critic_only_steps}, but there is no critic."
+            )
+        fits = "value_targets" in self.loss.needs
+        aims = "value_targets" in self.credit.provides
+        if fits and not aims:
+            raise BadValueError(
+                f"recipe {self.name!r}: {type(self.loss).__name__} fits a critic, but "
+                f"{type(self.credit).__name__} gives it no value targets. Use Gae, or a loss "
+                "without a value part."
+            )
+        if aims and not fits:
+            raise BadValueError(
+                f"recipe {self.name!r}: {type(self.credit).__name__} relies on a critic that "
+                f"{type(self.loss).__name__} would never train. Use ActorCriticLoss."
+            )
+
+    def _check_paths(self) -> None:
+        if self.rollout.max_paths < self.credit.min_paths:
+            raise BadValueError(
+                f"recipe {self.name!r}: {self.rollout} grows {self.rollout.max_paths} path per "
+                f"group, but {type(self.credit).__name__} compares at least "
+                f"{self.credit.min_paths}: every advantage would be 0. Grow more paths, or "
+                "choose a credit without a group baseline."
+            )
+        recorded = [a for a in self.annotators if a == OldLogprobs(source="sampled")]
+        if recorded and not self.rollout.samples:
+            raise BadValueError(
+                f"recipe {self.name!r}: {recorded[0]} takes the log-probabilities that were "
+                f"recorded when an action was sampled, but {self.rollout} samples none. Use "
+                "OldLogprobs()."
+            )
+        if self.credit.needs_forks and not self.rollout.forks:
+            raise BadValueError(
+                f"recipe {self.name!r}: {type(self.credit).__name__} compares turns of one tree, "
+                f"but the trees of {self.rollout} never fork: there would be nothing to learn "
+                "from. Use Expand or Branch with room to fork, or another credit."
+            )
+
+    def _check_observations(self) -> None:
+        """Refuse more than advantages: nothing else exists for observation tokens."""
+        if self.train_observations and (self.needs or self.credit.provides):
+            streams = ", ".join(sorted(self.needs | self.credit.provides))
+            raise BadValueError(
+                f"recipe {self.name!r}: train_observations copies advantages to observation "
+                f"tokens, but credit and loss also work with {streams}, which these do not have. "
+                "Use it with a group credit and without critic and reference (loss.kl.coef=0)."
+            )

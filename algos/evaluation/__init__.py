@@ -1,0 +1,1 @@
+"""Playing a split with a model, a prompting agent or a planner."""

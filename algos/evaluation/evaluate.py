@@ -1,0 +1,407 @@
+"""Evaluation: an agent on the first n tasks of a split, every episode kept.
+
+The tasks and the seeds are fixed, so two agents (or one agent before and after training) meet the
+same questions. Episodes that a broken environment or a failing agent ended are counted and shown,
+in no mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from ...agents.scripted import run_episode, text_env
+from ...envs.core.env import Policy, TextEnv
+from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
+from ...envs.core.fork import fork
+from ...envs.core.tasks import split_size
+from ...envs.utils.statistics import Estimate, estimate, estimate_of_means
+from ...envs.wrappers.record import RecordEpisodes
+from ..core.forest import Tree
+from ..core.protocols import Start
+from ..rollouts import Chains, seed_at
+from ..rollouts.stats import response_metrics
+from .result import SetScore
+
+if TYPE_CHECKING:
+    from ..rollouts import EpisodeRunner
+
+MEAN = "mean of sets"
+"""Name of the mean over evaluation sets or data sets."""
+BREAKDOWN = ("hops", "tier", "steps")
+"""Metrics by which a score is broken down where the environment reports them."""
+AGENT_ERROR = "agent_error"
+"""Status of an episode whose agent could not go on: its model's server failed."""
+ENV_ERROR = "env_error"
+"""Status of an episode that a broken environment ended."""
+UNSCORED = (ENV_ERROR, AGENT_ERROR)
+Tick = Callable[[int], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EvalSet:
+    """What is evaluated on.
+
+    Attributes:
+        name: Short name for tables and metric keys.
+        env: The environment; every episode plays in a fork of it.
+        split: Split of its tasks; empty for the last non-empty one of train, dev and test.
+        n: The first ``n`` tasks; fewer where the split holds fewer.
+        seed: Seeds episodes and sampling.
+    """
+
+    name: str
+    env: gym.Env[Any, Any]
+    split: str
+    n: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise BadValueError(
+                f"evaluation set {self.name!r}: n is {self.n}; expected at least 1."
+            )
+        if not self.name or "/" in self.name:
+            raise BadValueError(
+                f"evaluation set: the name is {self.name!r}; expected a word without '/'."
+            )
+        if not self.split:
+            object.__setattr__(self, "split", last_split(self.world))
+        split_size(self.world.source, self.split, self.world.name)
+
+    @property
+    def world(self) -> TextEnv[Any, Any]:
+        """The bare environment."""
+        return text_env(self.env)
+
+    @property
+    def tasks(self) -> range:
+        """Indices of the tasks."""
+        size = split_size(self.world.source, self.split, self.world.name)
+        return range(self.n if size is None else min(self.n, size))
+
+    def starts(self) -> list[Start]:
+        """Where the episodes begin."""
+        return [Start(self.split, i, seed_at(self.seed, i), f"{self.name}/{i}") for i in self.tasks]
+
+    def evaluation(self, episodes: Sequence[EpisodeScore]) -> Evaluation:
+        """The episodes of :meth:`starts`, in that order, each with its task's data set."""
+        source = self.world.source
+        known = [
+            replace(episode, dataset=source.task(self.split, task).dataset)
+            for task, episode in zip(self.tasks, episodes, strict=True)
+        ]
+        return Evaluation(name=self.name, env_id=self.world.name, split=self.split, episodes=known)
+
+
+def last_split(world: TextEnv[Any, Any]) -> str:
+    """The last split that holds tasks: data files with one split have them there."""
+    return [name for name, size in world.source.sizes().items() if size != 0][-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodeScore:
+    """One episode.
+
+    Attributes:
+        task_id: The environment's id of the task.
+        status: How it ended.
+        return_: Sum of the rewards.
+        tokens: Sampled tokens; 0 for scripted agents.
+        metrics: The environment's measures and, of a model, the length and self-corrections of
+            what it wrote (:func:`~turngym.algos.rollouts.stats.said`); empty after an error.
+        tree: The turns, for token agents.
+        why: What went wrong, where it is known, after an error or with a full context.
+        dataset: The data set of the task; empty where there is none.
+        context_full: The model's context had no room for a next action, which ended the episode as
+            ``truncated``. It is scored like any other.
+    """
+
+    task_id: str
+    status: str
+    return_: float
+    tokens: int
+    metrics: Mapping[str, float]
+    tree: Tree | None = None
+    why: str = ""
+    dataset: str = ""
+    context_full: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """All episodes of one evaluation set."""
+
+    name: str
+    env_id: str
+    split: str
+    episodes: Sequence[EpisodeScore]
+    scored: Sequence[EpisodeScore] = field(init=False)
+
+    def __post_init__(self) -> None:
+        good = [e for e in self.episodes if e.status not in UNSCORED]
+        object.__setattr__(self, "scored", good)
+
+    @property
+    def errors(self) -> int:
+        """Episodes that a broken environment ended."""
+        return len(self.episodes) - len(self.scored) - self.agent_errors
+
+    @property
+    def agent_errors(self) -> int:
+        """Episodes that the agent could not go on with."""
+        return sum(e.status == AGENT_ERROR for e in self.episodes)
+
+    @property
+    def context_full(self) -> int:
+        """Scored episodes that a full context ended."""
+        return sum(e.context_full for e in self.scored)
+
+    @property
+    def success(self) -> Estimate:
+        """Share of solved episodes."""
+        return estimate([float(e.status == "solved") for e in self.scored])
+
+    def summary_line(self, step: int) -> str:
+        """One line about an evaluation after a training step."""
+        if not self.scored:
+            return f"step {step}: {self.name} has no score: all {self.errors} episodes broke"
+        success = self.success
+        return (
+            f"step {step}: {self.name} success {success.mean:.1%} (95 % CI {success.low95:.1%} to "
+            f"{success.high95:.1%}, n {len(self.scored)}, errors {self.errors})"
+        )
+
+    def score(self) -> SetScore:
+        """The numbers for tables and result files."""
+        # Success and return have intervals of their own.
+        names = sorted({name for e in self.scored for name in e.metrics} - {"success", "return"})
+        return SetScore(
+            name=self.name,
+            env_id=self.env_id,
+            split=self.split,
+            n=len(self.scored),
+            errors=self.errors,
+            agent_errors=self.agent_errors,
+            context_full=self.context_full,
+            success=self.success,
+            metrics={name: self.mean(name) for name in names},
+            **{"return": estimate([e.return_ for e in self.scored])},
+        )
+
+    def mean(self, metric: str) -> float:
+        """Mean of a metric over the scored episodes that report it.
+
+        Raises:
+            UnknownNameError: None of them does.
+        """
+        values = [e.metrics[metric] for e in self.scored if metric in e.metrics]
+        if not values:
+            known = sorted({name for e in self.scored for name in e.metrics})
+            raise UnknownNameError("metric", metric, known, f"evaluation set {self.name!r}")
+        return sum(values) / len(values)
+
+    @property
+    def tokens(self) -> float:
+        """Mean of the sampled tokens over the scored episodes; 0 where there is none."""
+        return sum(e.tokens for e in self.scored) / max(1, len(self.scored))
+
+    def parts(self) -> list[Evaluation]:
+        """The same episodes by data set, and by number of hops or steps where that is reported."""
+        found = self.sets()
+        for key in BREAKDOWN:
+            values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})
+            for value in values if len(values) > 1 else ():
+                found.append(
+                    Evaluation(
+                        name=f"{self.name}, {key} {value:g}",
+                        env_id=self.env_id,
+                        split=self.split,
+                        episodes=[e for e in self.scored if e.metrics.get(key) == value],
+                    )
+                )
+        return found
+
+    def sets(self) -> list[Evaluation]:
+        """The same episodes by data set, where there are several."""
+        names = dict.fromkeys(e.dataset for e in self.episodes)
+        return [
+            Evaluation(
+                name=f"{self.name}, {name}",
+                env_id=self.env_id,
+                split=self.split,
+                episodes=[e for e in self.episodes if e.dataset == name],
+            )
+            for name in (names if len(names) > 1 else ())
+        ]
+
+    def scores(self) -> list[SetScore]:
+        """The whole, its parts, and the mean of its data sets where there are several."""
+        sets = self.sets()
+        mean = [mean_of_sets(sets, f"{self.name}, {MEAN}")] if sets else []
+        return [self.score(), *(part.score() for part in self.parts()), *mean]
+
+    def rows(self) -> dict[str, float]:
+        """Metrics of the whole, of each of several data sets and of their mean (declared keys)."""
+        sets = self.sets()
+        row = self.row()
+        for part in sets:
+            row |= part.row()
+        if sets:
+            tokens = [s.tokens for s in sets if s.scored]
+            mean = mean_of_sets(sets, f"{self.name}, {MEAN}")
+            row |= _row(mean, sum(tokens) / max(1, len(tokens)))
+        return row
+
+    def row(self) -> dict[str, float]:
+        """Metrics of this evaluation (declared keys)."""
+        return _row(self.score(), self.tokens)
+
+
+def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
+    """The mean over evaluation sets in which every set counts the same, however many tasks it has.
+
+    Sets without a scored episode are left out. The intervals resample within each set; a measure
+    that only some of the sets report is a mean over those.
+    """
+    scored = [s for s in sets if s.scored]
+    scores = [s.score() for s in scored]
+    metrics = sorted({name for score in scores for name in score.metrics})
+    means = {name: [s.metrics[name] for s in scores if name in s.metrics] for name in metrics}
+    solved = [[float(e.status == "solved") for e in s.scored] for s in scored]
+    return SetScore(
+        name=name,
+        env_id=sets[0].env_id,
+        split=sets[0].split if len({s.split for s in sets}) == 1 else "",
+        n=sum(score.n for score in scores),
+        errors=sum(s.errors for s in sets),
+        agent_errors=sum(s.agent_errors for s in sets),
+        context_full=sum(s.context_full for s in sets),
+        success=estimate_of_means(solved),
+        metrics={name: sum(values) / len(values) for name, values in means.items()},
+        **{"return": estimate_of_means([[e.return_ for e in s.scored] for s in scored])},
+    )
+
+
+def _row(score: SetScore, tokens: float) -> dict[str, float]:
+    row = {
+        "n": float(score.n),
+        "errors": float(score.errors),
+        "context_full": float(score.context_full),
+        "success_frac": score.success.mean,
+        "success_low95": score.success.low95,
+        "success_high95": score.success.high95,
+        "return_mean": score.return_.mean,
+        "return_low95": score.return_.low95,
+        "return_high95": score.return_.high95,
+        "tokens_mean": tokens,
+        **{f"metric_{name}_mean": value for name, value in score.metrics.items()},
+    }
+    return {f"eval/{score.name}/{key}": value for key, value in row.items()}
+
+
+async def evaluate_model(
+    runner: EpisodeRunner, what: EvalSet, tick: Tick = lambda _: None
+) -> Evaluation:
+    """Play every task once with a language model; all episodes run concurrently.
+
+    Args:
+        runner: Holds engine, renderer and sampling; its environment is replaced by the set's.
+        what: The tasks.
+        tick: Called with the number of finished episodes.
+    """
+    done = count(1)
+    groups = await runner.groups(Chains(n=1), what.starts(), lambda: tick(next(done)))
+    return what.evaluation([_score_of(g.task_id, g.trees[0] if g.trees else None) for g in groups])
+
+
+async def evaluate_side_by_side(
+    what: EvalSet,
+    play: Callable[[Start, int], Awaitable[EpisodeScore]],
+    concurrency: int,
+    tick: Tick,
+) -> Evaluation:
+    """Play every task once, at most ``concurrency`` episodes at a time.
+
+    Args:
+        what: The tasks.
+        play: Plays one episode from its start and its place in the set.
+        concurrency: Maximum number of episodes at a time.
+        tick: Called with the number of finished episodes.
+    """
+    slots = asyncio.Semaphore(concurrency)
+    done = count(1)
+
+    async def one(start: Start, place: int) -> EpisodeScore:
+        async with slots:
+            score = await play(start, place)
+        tick(next(done))
+        return score
+
+    starts = enumerate(what.starts())
+    return what.evaluation(await asyncio.gather(*(one(start, i) for i, start in starts)))
+
+
+def recorded(what: EvalSet, folder: Path | None) -> gym.Env[Any, Any]:
+    """Return the set's environment, writing transcripts anew into ``folder`` if there is one."""
+    if folder is None:
+        return what.env
+    lines = folder / f"{what.name}.jsonl"
+    lines.unlink(missing_ok=True)
+    return RecordEpisodes(fork(what.env), lines)
+
+
+def evaluate_policy(
+    what: EvalSet,
+    policy_for: Callable[[int], Policy],
+    tick: Tick = lambda _: None,
+) -> Evaluation:
+    """Play every task once with a scripted policy.
+
+    Args:
+        what: The tasks.
+        policy_for: Makes the policy of one episode from its seed.
+        tick: Called with the number of finished episodes.
+    """
+    env = fork(what.env)
+    episodes = []
+    for done, start in enumerate(what.starts(), start=1):
+        options = {"split": start.split, "task": start.task}
+        try:
+            played = run_episode(env, policy_for(start.seed), start.seed, options)
+        except EnvFault as fault:
+            episodes.append(replace(_score_of(str(start.task), None), why=str(fault)))
+        else:
+            episodes.append(
+                EpisodeScore(
+                    task_id=played.task_id,
+                    status=played.status,
+                    return_=played.episode_return,
+                    tokens=0,
+                    metrics=played.metrics,
+                )
+            )
+        tick(done)
+    return what.evaluation(episodes)
+
+
+def _score_of(task_id: str, tree: Tree | None) -> EpisodeScore:
+    """Score a played tree; None is an environment that broke before the first turn."""
+    if tree is None:
+        return EpisodeScore(task_id=task_id, status="env_error", return_=0.0, tokens=0, metrics={})
+    last = tree.turns[-1]
+    return EpisodeScore(
+        task_id=task_id,
+        status=last.status,
+        return_=sum(t.reward for t in tree.turns),
+        tokens=sum(len(t.act_ids) for t in tree.turns),
+        metrics=response_metrics(tree.turns) | dict(last.metrics) if last.metrics else {},
+        tree=tree,
+        context_full=last.overflow,
+    )

@@ -1,0 +1,1 @@
+"""The learner: batches of paths in, updated weights out."""

@@ -1,0 +1,1 @@
+"""Attention over packed trees of tokens."""

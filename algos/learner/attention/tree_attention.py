@@ -1,0 +1,158 @@
+"""Attention over a pack of distinct tokens: each sees its own path and nothing else.
+
+One relation (:class:`~turngym.algos.learner.batching.packing.Pack`: token ``q`` sees ``k`` when
+``k <= q < ends[k]``), computed in three ways: block by block on a CPU, by FlexAttention on CUDA,
+and with one plain mask, which is the reference that the other two are held to.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
+from transformers import AttentionInterface
+
+from ....envs.core.errors import BadValueError
+from ..batching.packing import Pack
+from .block_attention import BlockPlan, block_attention
+
+How = Literal["blocks", "flex", "mask"]
+NAME = "turngym_tree"
+
+
+@dataclass(slots=True, eq=False)
+class TreeLayout:
+    """What the attention layers need to know of a pack, worked out once for all layers.
+
+    Attributes:
+        how: Which of the three ways.
+        ends: One past the last descendant of every token ``[tokens]``.
+        plan: Work of ``"blocks"``.
+    """
+
+    how: How
+    ends: Tensor
+    plan: BlockPlan | None
+    _mask: Tensor | BlockMask | None = None
+
+    @classmethod
+    def of(cls, pack: Pack, device: torch.device, how: How | None = None) -> TreeLayout:
+        """Lay out ``pack``; ``how`` None takes what is fastest on ``device``."""
+        if how is None:
+            how = {"cpu": "blocks", "cuda": "flex"}.get(device.type, "mask")  # pyright: ignore[reportAssignmentType]
+        plan = BlockPlan.of(pack, device) if how == "blocks" else None
+        return cls(how or "mask", torch.from_numpy(pack.ends).to(device), plan)
+
+    def mask(self) -> Tensor:
+        """What sees what, ``[1, 1, tokens, tokens]`` (query, key), True where it does."""
+        if not isinstance(self._mask, Tensor):
+            at = torch.arange(len(self.ends), device=self.ends.device)
+            self._mask = ((at[None] <= at[:, None]) & (at[:, None] < self.ends[None]))[None, None]
+        return self._mask
+
+    def block_mask(self) -> BlockMask:
+        """The same for FlexAttention."""
+        if not isinstance(self._mask, BlockMask):
+            ends, n = self.ends, len(self.ends)
+
+            def sees(_batch: Tensor, _head: Tensor, q: Tensor, k: Tensor) -> Tensor:
+                return (k <= q) & (q < ends[k])
+
+            self._mask = create_block_mask(sees, None, None, n, n, device=str(ends.device))
+        return self._mask
+
+
+def tree_attention(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    _attention_mask: Any,
+    **more: Any,
+) -> tuple[Tensor, None]:
+    """The function that a model's attention layers call, in transformers' form.
+
+    Args:
+        module: The attention layer.
+        query: ``[1, heads, tokens, width]``.
+        key: ``[1, key heads, tokens, width]``.
+        value: The same.
+        _attention_mask: Not read: the layout says what sees what.
+        more: ``tree_layout``, a :class:`TreeLayout`, and what else transformers hands over.
+
+    Returns:
+        ``[1, tokens, heads, width]``, and no weights.
+
+    Raises:
+        BadValueError: The layer asks for a kind of attention that this is not.
+    """
+    layout: TreeLayout | None = more.get("tree_layout")
+    if layout is None:
+        raise BadValueError(
+            f"{type(module).__name__} does not hand keyword arguments to its attention function, "
+            "so it cannot be told the tree; use shared_prefix=False."
+        )
+    for name in ("softcap", "s_aux", "position_bias", "sliding_window"):
+        if more.get(name) is not None:
+            raise BadValueError(
+                f"{type(module).__name__} wants {name!r} in its attention, which the shared "
+                "prefix does not compute; use shared_prefix=False."
+            )
+    if more.get("dropout"):
+        raise BadValueError("attention dropout is on; the learner computes without dropout.")
+    query, key, value = _one_format(query, key, value)
+    scale = more.get("scaling") or query.shape[-1] ** -0.5
+    if layout.plan is not None:
+        out = block_attention(query[0], key[0], value[0], scale, layout.plan)
+        return out[None], None
+    if layout.how == "flex":
+        run = _compiled_flex() if query.device.type == "cuda" else flex_attention
+        out = run(query, key, value, block_mask=layout.block_mask(), scale=scale, enable_gqa=True)
+    else:
+        with torch.autocast(query.device.type, enabled=False):
+            out = torch.nn.functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=layout.mask(), scale=scale, enable_gqa=True
+            )
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _one_format(*tensors: Tensor) -> Sequence[Tensor]:
+    """All in the number format of the products: rotary positions come out wider under autocast."""
+    kind = tensors[0].device.type
+    wanted = tensors[0].dtype
+    if torch.is_autocast_enabled(kind):
+        wanted = torch.get_autocast_dtype(kind)
+    return [t.to(wanted) for t in tensors]
+
+
+@functools.cache
+def _compiled_flex() -> Any:
+    return torch.compile(flex_attention, dynamic=True)
+
+
+AttentionInterface.register(NAME, tree_attention)
+
+
+@contextmanager
+def attending(models: Sequence[Any], name: str | None) -> Iterator[None]:
+    """Within, these models compute attention by the implementation ``name``; then as before.
+
+    It must also enclose the backward pass where layers are checkpointed: they run again there.
+
+    Args:
+        models: transformers models; the same one may come twice.
+        name: Registered name; None changes nothing.
+    """
+    with ExitStack() as stack:
+        for model in models:
+            before = model.config._attn_implementation
+            if name is not None and before != name:
+                model.set_attn_implementation(name)
+                stack.callback(model.set_attn_implementation, before)
+        yield

@@ -1,0 +1,1 @@
+"""From groups of paths to padded rows or packed sequences."""

@@ -1,0 +1,173 @@
+"""One micro batch on the device: padded rows, or distinct tokens packed into one sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..attention.tree_attention import How, TreeLayout
+from .packing import Pack
+from .rows import Row, distinct_tokens, micro_batches, whole_micro_batches
+
+SHARE_BELOW = 0.8
+"""Distinct by padded tokens below which a pack is cheaper than padded rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MicroBatch:
+    """Paths of one forward pass. ``m`` action tokens are scored, ``n`` stand in the paths.
+
+    Attributes:
+        ids: ``[rows, columns]`` int64; one row when packed.
+        before: Where each scored token is predicted, in the flattened ``ids`` ``[m]``.
+        targets: The scored tokens ``[m]``.
+        path: Path of every action token ``[n]``.
+        column: Its place among its path's action tokens ``[n]``.
+        pick: Which scored token it is ``[n]``; None when they are the same in the same order.
+        last: Position of each path's last action token in the flattened ``ids`` ``[paths]``.
+        width: Most action tokens of a path.
+        positions: Positions ``[1, columns]`` when packed.
+        layout: What sees what when packed.
+    """
+
+    ids: Tensor
+    before: Tensor
+    targets: Tensor
+    path: Tensor
+    column: Tensor
+    pick: Tensor | None
+    last: Tensor
+    width: int
+    positions: Tensor | None = None
+    layout: TreeLayout | None = None
+
+    @classmethod
+    def padded(cls, rows: Sequence[Row], pad_id: int, device: torch.device) -> MicroBatch:
+        """Rows of equal length, padded on the right."""
+        columns = max(len(row.ids) for row in rows)
+        ids = np.full((len(rows), columns), pad_id, np.int64)
+        for i, row in enumerate(rows):
+            ids[i, : len(row.ids)] = row.ids
+        at = np.concatenate([i * columns + row.at for i, row in enumerate(rows)])
+        return cls._on(
+            device,
+            ids=ids,
+            before=at - 1,
+            targets=ids.ravel()[at],
+            last=np.array([i * columns + row.at[-1] for i, row in enumerate(rows)]),
+            rows=rows,
+        )
+
+    @classmethod
+    def packed(
+        cls, rows: Sequence[Row], device: torch.device, how: How | None = None
+    ) -> MicroBatch:
+        """Every distinct token once; ``how`` attention is computed, None for the fastest."""
+        pack = Pack.of([row.ids for row in rows], [row.numbers for row in rows])
+        in_paths = [line[row.at] for line, row in zip(pack.paths, rows, strict=True)]
+        scored, pick = np.unique(np.concatenate(in_paths), return_inverse=True)
+        return cls._on(
+            device,
+            ids=pack.ids[None],
+            before=pack.parents[scored],
+            targets=pack.ids[scored],
+            last=np.array([line[-1] for line in in_paths]),
+            rows=rows,
+            pick=pick,
+            positions=pack.depths[None],
+            layout=TreeLayout.of(pack, device, how),
+        )
+
+    @classmethod
+    def _on(
+        cls, device: torch.device, *, rows: Sequence[Row], layout: Any = None, **arrays: Any
+    ) -> MicroBatch:
+        counts = np.array([row.n_act for row in rows])
+        arrays["path"] = np.repeat(np.arange(len(rows)), counts)
+        arrays["column"] = np.concatenate([np.arange(n) for n in counts])
+        placed = {name: torch.from_numpy(a).to(device) for name, a in arrays.items()}
+        placed.setdefault("pick", None)  # pyright: ignore[reportArgumentType]
+        return cls(**placed, layout=layout, width=int(counts.max()))
+
+    @property
+    def row_columns(self) -> int:
+        """Columns that plain attention squares; 0 when packed."""
+        return 0 if self.layout else self.ids.shape[1]
+
+    def inputs(self) -> dict[str, Any]:
+        """What the model's forward takes."""
+        given: dict[str, Any] = {"input_ids": self.ids, "use_cache": False}
+        if self.layout is not None:
+            given |= {"position_ids": self.positions, "tree_layout": self.layout}
+        return given
+
+    def at(self, states: Tensor, where: Tensor) -> Tensor:
+        """Entries ``[k, ...]`` of ``[rows, columns, ...]`` at flattened positions ``[k]``."""
+        return states.flatten(0, 1).index_select(0, where)
+
+    def in_paths(self, scored: Tensor) -> Tensor:
+        """Values ``[m]`` of the scored tokens for each action token of the paths ``[n]``."""
+        return scored if self.pick is None else scored.index_select(0, self.pick)
+
+    def spread(self, scored: Tensor) -> Tensor:
+        """Values ``[m]`` as ``[paths, width]``, 0 on padding; gradients of shared ones add up."""
+        table = scored.new_zeros(len(self.last), self.width)
+        return table.index_put((self.path, self.column), self.in_paths(scored))
+
+    def table(self, per_path: Sequence[Any], fill: float = 0.0) -> Tensor:
+        """Arrays ``[n_act]`` per path (numpy) as one float tensor ``[paths, width]``."""
+        out = torch.full((len(self.last), self.width), fill, dtype=torch.float32)
+        for i, values in enumerate(per_path):
+            out[i, : len(values)] = torch.as_tensor(values, dtype=torch.float32)
+        return out.to(self.ids.device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batching:
+    """How rows become micro batches.
+
+    Attributes:
+        token_budget: Most tokens of one forward pass: distinct ones packed, else padded ones.
+        pad_id: Token id that fills padding.
+        device: Where the models are.
+        shared: Whether distinct tokens may be packed.
+        whole_trees: Never cut a tree, padded or not: the loss compares its paths.
+    """
+
+    token_budget: int
+    pad_id: int
+    device: torch.device
+    shared: bool
+    whole_trees: bool = False
+
+    def __call__(
+        self, rows: Sequence[Row], chosen: Sequence[int]
+    ) -> Iterator[tuple[list[int], MicroBatch]]:
+        """Row indices and tensors of every micro batch of the rows ``chosen``."""
+        pack = self.shared and self._pays(rows, chosen)
+        if pack or self.whole_trees:
+            parts = whole_micro_batches(rows, chosen, self.token_budget, padded=not pack)
+        else:
+            lengths = [len(rows[i].ids) for i in chosen]
+            cut = micro_batches(lengths, self.token_budget)
+            parts = [[chosen[i] for i in part] for part in cut]
+        for part in parts:
+            mine = [rows[i] for i in part]
+            if pack:
+                yield part, MicroBatch.packed(mine, self.device)
+            else:
+                yield part, MicroBatch.padded(mine, self.pad_id, self.device)
+
+    def _pays(self, rows: Sequence[Row], chosen: Sequence[int]) -> bool:
+        """Whether packing saves enough tokens to be worth its small blocks."""
+        mine = [rows[i] for i in chosen]
+        lengths = [len(row.ids) for row in mine]
+        padded = sum(
+            len(part) * lengths[part[0]] for part in micro_batches(lengths, self.token_budget)
+        )
+        return distinct_tokens(mine) <= SHARE_BELOW * padded

@@ -1,0 +1,237 @@
+"""A micro batch of paths as one sequence in which every distinct token stands once.
+
+Tokens are the same when they belong to the same turn, never because they are equal: two paths
+that happen to sample the same action keep their own. Tokens are numbered so that a turn's follow
+each other and everything that grew from it comes right after; then a token's descendants are one
+interval, and what a token may attend to is known from two numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.forest import ROOT, Edge, Forest, Turn
+
+Ids = npt.NDArray[np.int64]
+Range = tuple[int, int]
+
+BLOCK_ENTRIES = 2**18
+"""Most scores (queries times keys) per head of a block of several spans: what caches hold."""
+CALL_ENTRIES = 2**13
+"""Scores per head that cost as much as the fixed price of one more block."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """The tokens of one observation or action."""
+
+    length: int
+    children: list[_Node] = field(default_factory=list)
+    start: int = 0
+
+
+def number_tokens(forest: Forest) -> list[Ids]:
+    """Number of every token of each path ``[n]``; equal where paths share the token.
+
+    The observations that continue the same turn are one where their ids are equal (a fork copies
+    the state), and so are the first observations of a group's trees; a spawned context shares
+    nothing with any other.
+    """
+    roots: list[_Node] = []
+    known: dict[tuple[object, ...], _Node] = {}
+
+    def node(parent: _Node | None, key: tuple[object, ...], length: int) -> _Node:
+        if key not in known:
+            known[key] = made = _Node(length)
+            (roots if parent is None else parent.children).append(made)
+        return known[key]
+
+    lines: list[list[_Node]] = []
+    for path in forest:
+        line: list[_Node] = []
+        for at, turn in zip(path.turns, forest.turns(path), strict=True):
+            here = (path.group, path.tree, at)
+            tip = line[-1] if line else None
+            if len(turn.obs_ids):
+                key = _observed(turn, here, tip)
+                line.append(tip := node(tip, key, len(turn.obs_ids)))
+            line.append(node(tip, ("action", *here), len(turn.act_ids)))
+        lines.append(line)
+    _place(roots)
+    return [
+        np.concatenate([np.arange(n.start, n.start + n.length) for n in line]) for line in lines
+    ]
+
+
+def _observed(turn: Turn, here: tuple[int, int, int], tip: _Node | None) -> tuple[object, ...]:
+    if turn.edge is Edge.SPAWN:
+        return ("spawn", *here)
+    ids = np.asarray(turn.obs_ids, np.int64).tobytes()
+    return ("start", here[0], ids) if turn.parent == ROOT else ("after", id(tip), ids)
+
+
+def _place(roots: Sequence[_Node]) -> None:
+    """Give every node the numbers after its parent's, all its descendants before its sibling's."""
+    left = list(reversed(roots))
+    count = 0
+    while left:
+        node = left.pop()
+        node.start, count = count, count + node.length
+        left.extend(reversed(node.children))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Spans that continue the same context, computed together.
+
+    Attributes:
+        prefix: What all of them attend to before themselves, as ranges of the pack in order.
+        starts: First token of each span in the pack.
+        lengths: Tokens of each span, the longest first.
+    """
+
+    prefix: tuple[Range, ...]
+    starts: tuple[int, ...]
+    lengths: tuple[int, ...]
+
+    @property
+    def n_prefix(self) -> int:
+        """Tokens of the prefix."""
+        return sum(stop - start for start, stop in self.prefix)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pack:
+    """Distinct tokens of some paths, and where each path finds its own.
+
+    Attributes:
+        ids: Token ids ``[tokens]``.
+        depths: Place of each token in its path: its position ``[tokens]``.
+        parents: The token before it in its path, -1 at a start ``[tokens]``.
+        ends: One past its last descendant ``[tokens]``: token ``q`` sees token ``k`` exactly when
+            ``k <= q < ends[k]``.
+        paths: Where the tokens of each path lie ``[n]``.
+        blocks: The same relation as work to do, contexts before what continues them.
+    """
+
+    ids: Ids
+    depths: Ids
+    parents: Ids
+    ends: Ids
+    paths: tuple[Ids, ...]
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, ids: Sequence[Ids], numbers: Sequence[Ids]) -> Pack:
+        """Pack paths.
+
+        Args:
+            ids: Token ids of each path ``[n]``.
+            numbers: Their numbers, see :func:`number_tokens`.
+        """
+        lengths = [len(n) for n in numbers]
+        distinct, index = np.unique(np.concatenate(numbers), return_inverse=True)
+        bounds = np.cumsum(lengths)
+        before = np.roll(index, 1)
+        before[np.concatenate([[0], bounds[:-1]])] = -1
+        table, depths, parents = (np.empty(len(distinct), np.int64) for _ in range(3))
+        table[index] = np.concatenate(ids)
+        depths[index] = np.concatenate([np.arange(n) for n in lengths])
+        parents[index] = before
+        spans = _Spans.of(parents)
+        return cls(
+            ids=table,
+            depths=depths,
+            parents=parents,
+            ends=spans.ends_of_tokens(),
+            paths=tuple(np.split(index, bounds[:-1])),
+            blocks=tuple(spans.blocks()),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spans:
+    """Maximal runs of tokens that the same paths pass through."""
+
+    starts: list[int]
+    stops: list[int]
+    parents: list[int]
+
+    @classmethod
+    def of(cls, parents: Ids) -> _Spans:
+        n = len(parents)
+        children = np.bincount(parents[parents >= 0], minlength=n)
+        begins = np.ones(n, bool)
+        begins[1:] = (parents[1:] != np.arange(n - 1)) | (children[:-1] > 1)
+        starts = np.flatnonzero(begins)
+        span_of = np.cumsum(begins) - 1
+        above = parents[starts]
+        return cls(
+            starts.tolist(),
+            [*starts[1:].tolist(), n],
+            np.where(above >= 0, span_of[above], -1).tolist(),
+        )
+
+    def ends_of_tokens(self) -> Ids:
+        ends = list(self.stops)
+        for i in range(len(ends) - 1, -1, -1):
+            if (up := self.parents[i]) >= 0:
+                ends[up] = max(ends[up], ends[i])
+        return np.repeat(np.array(ends, np.int64), np.subtract(self.stops, self.starts))
+
+    def blocks(self) -> Iterable[Block]:
+        families: dict[int, list[int]] = {}
+        for i, up in enumerate(self.parents):
+            families.setdefault(up, []).append(i)
+        for up in sorted(families):
+            prefix = self._context(up)
+            width = sum(stop - start for start, stop in prefix)
+            length = {i: self.stops[i] - self.starts[i] for i in families[up]}
+            order = sorted(families[up], key=lambda i: (-length[i], i))
+            for members in _alike(order, length, width):
+                yield Block(
+                    prefix,
+                    tuple(self.starts[i] for i in members),
+                    tuple(length[i] for i in members),
+                )
+
+    def _context(self, span: int) -> tuple[Range, ...]:
+        """The tokens up to the end of ``span``, as ranges in order."""
+        ranges: list[Range] = []
+        while span >= 0:
+            start, stop = self.starts[span], self.stops[span]
+            if ranges and ranges[-1][0] == stop:
+                stop = ranges.pop()[1]
+            ranges.append((start, stop))
+            span = self.parents[span]
+        return tuple(reversed(ranges))
+
+
+def _alike(order: Sequence[int], length: dict[int, int], width: int) -> Iterable[list[int]]:
+    """Cut spans, longest first, where padding them alike would cost more than a block of their own.
+
+    Args:
+        order: The spans.
+        length: Their lengths.
+        width: Tokens of their prefix.
+    """
+    members: list[int] = []
+    spared = 0
+    for i in order:
+        if members:
+            longest = length[members[0]]
+            full = (len(members) + 1) * longest * (width + longest) > BLOCK_ENTRIES
+            spared += longest * (width + longest) - length[i] * (width + length[i])
+            if full or spared > CALL_ENTRIES:
+                yield members
+                members, spared = [], 0
+        members.append(i)
+    if members:
+        yield members

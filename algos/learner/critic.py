@@ -1,0 +1,45 @@
+"""The critic: a scalar head on a language model's hidden states."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .batching.micro_batch import MicroBatch
+from .settings import CriticKind
+
+
+class Critic(nn.Module):
+    """Value of the state after each token.
+
+    The head starts at 0, so the first values are 0 whatever the backbone says.
+
+    Args:
+        policy: The causal language model to start from.
+        kind: ``"own"``: a copy of the policy's backbone, trained on values alone (Search-R1's
+            form); ``"shared"``: the head reads the policy's own hidden states, and its gradient
+            trains the policy's backbone too (half the memory, but the two losses compete).
+    """
+
+    def __init__(self, policy: Any, kind: CriticKind) -> None:
+        super().__init__()
+        self.kind: CriticKind = kind
+        self.backbone = copy.deepcopy(policy.get_decoder()) if kind == "own" else None
+        device = next(policy.parameters()).device
+        self.head = nn.Linear(int(policy.config.hidden_size), 1, device=device, dtype=torch.float32)
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+
+    def states(self, batch: MicroBatch, policy_states: Tensor | None) -> Tensor:
+        """Hidden states that the head reads ``[rows, columns, hidden]``."""
+        if self.backbone is None:
+            assert policy_states is not None
+            return policy_states
+        return self.backbone(**batch.inputs()).last_hidden_state
+
+    def forward(self, states: Tensor) -> Tensor:
+        """``[..., hidden]`` to float32 values ``[...]``."""
+        return self.head(states.float())[..., 0]

@@ -1,0 +1,55 @@
+"""Gradient checkpointing of models that compute as in evaluation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from torch.utils.checkpoint import checkpoint
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from ...envs.core.errors import BadValueError
+
+
+def check_recomputable(model: Any) -> None:
+    """Refuse a model whose layers cannot be checkpointed.
+
+    Raises:
+        BadValueError: It has none that can.
+    """
+    if not _layers(model):
+        raise BadValueError(
+            f"LearnerSettings.gradient_checkpointing: {type(model).__name__} has no layers that "
+            "can be run again; leave it off and lower micro_batch_tokens instead."
+        )
+
+
+@contextmanager
+def recomputing(models: Sequence[Any]) -> Iterator[None]:
+    """Within, layers keep only their inputs and are run again in the backward pass.
+
+    transformers checkpoints layers in training mode only, which would switch dropout on too. So
+    the mode is set on the layers themselves and not on what is inside them, and all of it is put
+    back: in training mode a model refuses the cache that an engine may want of it.
+
+    Args:
+        models: transformers models; enclose forward and backward passes.
+    """
+    again = functools.partial(checkpoint, use_reentrant=False)
+    with ExitStack() as stack:
+        for layer in [layer for model in models for layer in _layers(model)]:
+            stack.callback(_set, layer, layer.gradient_checkpointing, layer.training)
+            layer._gradient_checkpointing_func = again
+            _set(layer, True, True)
+        yield
+
+
+def _set(layer: Any, on: bool, training: bool) -> None:
+    layer.gradient_checkpointing = on
+    layer.training = training
+
+
+def _layers(model: Any) -> list[Any]:
+    return [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]

@@ -1,0 +1,310 @@
+"""The learner: policy, critic and reference on one device; scores paths and takes the steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...agents.models.out_of_memory import knobs_when_full
+from ...envs.core.errors import BadValueError, TurngymError
+from ..core.forest import Forest, Ids
+from ..core.protocols import Annotations, Credits, Floats, LossBatch, Norm
+from ..core.recipe import Recipe
+from ..core.schedule import warmup_factor
+from .batching.micro_batch import MicroBatch
+from .batching.rows import Row, mini_batches, rows_of
+from .critic import Critic
+from .loss_traits import silent_without_advantage
+from .model_bundle import Models
+from .observation_loss import with_observations
+from .optimizers import make_optimizer
+from .parallel.team import Team, clip_norm
+from .settings import LearnerSettings
+from .update_log import UpdateLog, pieces
+
+FILL = {"pair": -1.0}
+"""What stands on padding in streams where 0 has a meaning."""
+
+
+class LossNotFiniteError(TurngymError, ArithmeticError):
+    """The loss became nan or infinite; nothing was changed by the failing mini batch."""
+
+
+class Learner:
+    """Holds the weights and changes them; see :meth:`update`. Implements :class:`Scorer`.
+
+    Dropout stays off: the ratio of new to old log-probabilities must not be noise. Weight decay
+    acts on all weights. The random order of mini batches depends on ``seed`` and the number of
+    optimiser steps taken, so a resumed run draws the same.
+
+    Args:
+        policy: Any ``AutoModelForCausalLM``; trained in place.
+        recipe: Gives loss, optimiser settings, temperature and whether there is a critic.
+        pad_id: Token id that fills padding.
+        settings: How to compute.
+        seed: Of the mini batches' order.
+        team: The learners of other processes, which share rows and weights with this one.
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        recipe: Recipe,
+        *,
+        pad_id: int,
+        settings: LearnerSettings | None = None,
+        seed: int = 0,
+        team: Team | None = None,
+    ) -> None:
+        if recipe.temperature <= 0:
+            raise BadValueError(
+                f"recipe {recipe.name}: temperature is {recipe.temperature}; training samples, so "
+                "it must be above 0."
+            )
+        if team is not None and settings is not None:
+            team.check(settings)
+        self.recipe = recipe
+        self.seed = seed
+        self.policy = policy
+        self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id, team)
+        self.optimizer_steps = 0
+        self.loss_is_silent = silent_without_advantage(recipe.loss)
+        groups = [
+            {"params": params, "base_lr": lr, "lr": lr}
+            for params, lr in zip(self._param_groups(), self._base_lrs(), strict=True)
+        ]
+        self.optimizer = make_optimizer(groups, recipe.optim, self.models.settings.optimizer)
+
+    @property
+    def critic(self) -> Critic | None:
+        """The critic, where the recipe has one."""
+        return self.models.critic
+
+    def whole_policy(self) -> Any:
+        """The policy with all of its weights; every process of a run must ask."""
+        return self.models.team.whole(self.policy)
+
+    def spread_policy(self) -> None:
+        """Take up changes of :meth:`whole_policy`."""
+        self.models.team.spread(self.policy)
+
+    # ------------------------------------------------------------------ scoring
+
+    def logprobs(self, forest: Forest) -> list[Floats]:
+        """Log-probability in nats of every action token ``[n_act]`` per path."""
+        return self.models.logprobs(rows_of(forest))
+
+    def ref_logprobs(self, forest: Forest) -> list[Floats]:
+        """The same under the frozen reference policy.
+
+        Raises:
+            BadValueError: The recipe asked for no reference.
+        """
+        return self.models.ref_logprobs(rows_of(forest))
+
+    def values(self, forest: Forest) -> list[Floats]:
+        """Critic values ``[n_act + 1]`` per path: before each action token, then after the last.
+
+        Raises:
+            BadValueError: The recipe has no critic.
+        """
+        return self.models.values(rows_of(forest))
+
+    def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
+        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
+
+        Raises:
+            BadValueError: The recipe has no critic.
+        """
+        return self.models.prompt_values(prompts)
+
+    # ------------------------------------------------------------------ training
+
+    def update(
+        self, forest: Forest, annotations: Annotations, credits: Credits
+    ) -> dict[str, float]:
+        """Train on a forest: ``epochs x minibatches`` optimiser steps.
+
+        Gradients are accumulated over micro batches exactly: every loss divides by the counts of
+        the whole mini batch (:class:`Norm`). Paths with no advantage are not computed when the
+        loss gives them no gradient, but they count in ``Norm``.
+
+        Args:
+            forest: The trainable paths.
+            annotations: Arrays per path; ``old_logprobs`` is computed here when it is not there.
+            credits: One array per path.
+
+        Returns:
+            Metrics (declared keys); empty for an empty forest, which changes nothing.
+
+        Raises:
+            BadValueError: Credits or annotations that do not fit the forest.
+            LossNotFiniteError: The loss is nan or infinite.
+            MemoryFullError: The device's memory is full; names the setting that needs less.
+        """
+        if self.recipe.train_observations:
+            (forest, credits), annotations = with_observations(forest, credits), {}
+        rows = rows_of(forest)
+        if not rows:
+            return {}
+        streams = self._streams(rows, annotations, credits)
+        log = UpdateLog()
+        if "old_logprobs" in streams:
+            log.compare(rows, range(len(rows)), streams["old_logprobs"])
+        with knobs_when_full("training on a micro batch", self.models.memory_hint()):
+            for _ in range(self.recipe.optim.epochs):
+                for chosen in self._mini_batches(rows):
+                    self._step(rows, chosen, streams, log)
+        log.merge(self.models.team.ranks)
+        return log.metrics(self.optimizer.param_groups)
+
+    def _step(
+        self,
+        rows: Sequence[Row],
+        chosen: Sequence[int],
+        streams: Mapping[str, Sequence[Floats]],
+        log: UpdateLog,
+    ) -> None:
+        norm = _norm(rows, chosen, streams)
+        live = [i for i in chosen if not self.loss_is_silent or streams["advantages"][i].any()]
+        log.left_out(len(chosen) - len(live), len(chosen))
+        share = sum(rows[i].n_act for i in live) / norm.tokens
+        self.optimizer.zero_grad(set_to_none=False)
+        for micro, batch, counts in self.models.team.batches(self.models.batching, rows, live):
+            mine = {
+                name: batch.table([values[i] for i in micro], FILL.get(name, 0.0))
+                for name, values in streams.items()
+            }
+            with self.models.computing(batch, training=True):
+                seen = self._loss_batch(rows, micro, batch, mine, norm)
+                out = self.recipe.loss(seen)
+                if not bool(torch.isfinite(out.loss)):
+                    raise _not_finite(self.recipe.name, self.optimizer_steps, out.metrics)
+                self.models.team.backward(out.loss, counts)
+            if not counts:
+                continue
+            log.loss(out.loss, out.metrics, share)
+            if "old_logprobs" not in streams:
+                own = seen.logprobs.detach()[batch.path, batch.column].cpu().numpy()
+                log.compare(rows, micro, pieces(own, rows, micro))
+        self._descend(log)
+
+    def _loss_batch(
+        self,
+        rows: Sequence[Row],
+        micro: Sequence[int],
+        batch: MicroBatch,
+        mine: dict[str, Tensor],
+        norm: Norm,
+    ) -> LossBatch:
+        wants_values = "values" in self.recipe.loss.needs
+        flat_logprobs, flat_entropies, values = self.models.trained(batch, wants_values)
+        logprobs = batch.spread(flat_logprobs)
+        extra = {name: mine[name] for name in self.recipe.loss.needs if name in mine}
+        if values is not None:
+            extra["values"] = batch.spread(values)
+        turns = torch.full_like(logprobs, -1, dtype=torch.int64)
+        for i, r in enumerate(micro):
+            turns[i, : rows[r].n_act] = torch.from_numpy(rows[r].turns).to(turns.device)
+        return LossBatch(
+            logprobs=logprobs,
+            old_logprobs=mine.get("old_logprobs", logprobs.detach()),
+            entropies=batch.spread(flat_entropies),
+            advantages=mine["advantages"],
+            mask=batch.spread(torch.ones_like(flat_logprobs)),
+            turns=turns,
+            norm=norm,
+            extra=extra,
+        )
+
+    def _descend(self, log: UpdateLog) -> None:
+        """One optimiser step, unless the gradient is not finite."""
+        optim = self.recipe.optim
+        factor = warmup_factor(self.optimizer_steps, optim.warmup_steps)
+        norms = []
+        frozen = self.optimizer_steps < optim.critic_only_steps
+        for i, group in enumerate(self.optimizer.param_groups):
+            if frozen and i == 0:
+                for p in group["params"]:
+                    p.grad = None  # AdamW then leaves the policy alone, bit for bit
+                norms.append(0.0)
+                continue
+            group["lr"] = group["base_lr"] * factor
+            for p in group["params"]:
+                # A batch without any signal still moves by momentum, as it would have moved if
+                # its zero gradients had been computed.
+                p.grad = torch.zeros_like(p) if p.grad is None else p.grad
+            norms.append(clip_norm(group["params"], optim.grad_clip))
+        finite = all(math.isfinite(n) for n in norms)
+        if finite:
+            self.optimizer.step()
+        self.optimizer_steps += 1
+        log.step(norms, finite)
+
+    # ------------------------------------------------------------------ pieces
+
+    def _streams(
+        self, rows: Sequence[Row], annotations: Annotations, credits: Credits
+    ) -> dict[str, Sequence[Floats]]:
+        """Everything per token that the loss reads, checked against the rows."""
+        streams: dict[str, Sequence[Floats]] = {"advantages": credits.advantages}
+        optim = self.recipe.optim
+        if "old_logprobs" in annotations:
+            streams["old_logprobs"] = annotations["old_logprobs"]
+        elif optim.epochs * optim.minibatches > 1:
+            streams["old_logprobs"] = self.models.logprobs(rows)
+        have = {"value_targets": credits.value_targets, **annotations, **credits.extra}
+        if "values" in annotations:
+            have["old_values"] = [v[:-1] for v in annotations["values"]]
+        for name in sorted(self.recipe.loss.needs - {"values", "old_logprobs"}):
+            if not have.get(name):
+                raise BadValueError(
+                    f"recipe {self.recipe.name}: the loss reads {name!r}, which neither the "
+                    f"annotators nor the credit rule gave; got {sorted(have)}."
+                )
+            streams[name] = have[name]
+        for name, arrays in streams.items():
+            got = [len(a) for a in arrays]
+            if got != [row.n_act for row in rows]:
+                raise BadValueError(
+                    f"recipe {self.recipe.name}: {name} has lengths {got[:8]}; expected one value "
+                    f"per action token of each path, {[row.n_act for row in rows][:8]}."
+                )
+        return streams
+
+    def _mini_batches(self, rows: Sequence[Row]) -> list[list[int]]:
+        rng = np.random.default_rng([self.seed, self.optimizer_steps])
+        return mini_batches(rows, self.recipe.optim.minibatches, rng)
+
+    def _param_groups(self) -> list[list[Tensor]]:
+        models = [self.policy] if self.critic is None else [self.policy, self.critic]
+        return [[p for p in m.parameters() if p.requires_grad] for m in models]
+
+    def _base_lrs(self) -> list[float]:
+        optim = self.recipe.optim
+        return [optim.lr] if self.critic is None else [optim.lr, optim.critic_lr]
+
+
+def _norm(rows: Sequence[Row], chosen: Sequence[int], streams: Mapping[str, Any]) -> Norm:
+    """Counts of a whole mini batch."""
+    pairs = (
+        np.concatenate([streams["pair"][i] for i in chosen]) if "pair" in streams else np.empty(0)
+    )
+    return Norm(
+        tokens=float(sum(rows[i].n_act for i in chosen)),
+        paths=float(len(chosen)),
+        pairs=float(len(np.unique(pairs[pairs >= 0]))),
+    )
+
+
+def _not_finite(name: str, step: int, parts: Mapping[str, Tensor]) -> LossNotFiniteError:
+    shown = ", ".join(f"{k} {float(v):.4g}" for k, v in parts.items())
+    return LossNotFiniteError(
+        f"recipe {name}: the loss of optimiser step {step} is not finite ({shown}). The run can be "
+        "resumed from its last checkpoint; try a lower learning rate or float32 precision."
+    )

@@ -1,0 +1,53 @@
+"""What a loss reacts to, found by trying it on a few made-up tokens."""
+
+from __future__ import annotations
+
+import torch
+
+from ..core.protocols import Loss, LossBatch, Norm
+
+
+def silent_without_advantage(loss: Loss) -> bool:
+    """True when a path whose advantages are all 0 has a gradient of exactly 0.
+
+    Then such paths need no forward pass: groups in which every answer earned the same cost
+    nothing. A KL, entropy or value term makes every path count, and the answer False.
+    """
+    return not _moved_by(loss, advantage=0.0)
+
+
+def reads_entropy(loss: Loss) -> bool:
+    """True when the entropies carry gradient; else no graph over the vocabulary is needed."""
+    return "entropies" in _moved_by(loss, advantage=1.0)
+
+
+def _moved_by(loss: Loss, advantage: float) -> set[str]:
+    """Names of the inputs whose gradient is not 0 on a few made-up tokens."""
+    steps = torch.linspace(-1.0, 1.0, 8).view(2, 4)
+    live = {
+        "logprobs": (-1.0 + 0.7 * steps).requires_grad_(),
+        "entropies": (1.0 + 0.3 * steps).requires_grad_(),
+        "values": (0.2 - 0.5 * steps).requires_grad_(),
+    }
+    extra = {
+        "ref_logprobs": -1.2 - 0.4 * steps,
+        "values": live["values"],
+        "old_values": 0.1 * steps,
+        "value_targets": 1.0 - steps,
+        "pair": torch.zeros_like(steps),
+    }
+    batch = LossBatch(
+        logprobs=live["logprobs"],
+        old_logprobs=-1.1 - 0.6 * steps,
+        entropies=live["entropies"],
+        advantages=torch.full_like(steps, advantage),
+        mask=torch.ones_like(steps),
+        turns=torch.tensor([[0, 0, 1, 1], [0, 1, 1, 2]]),
+        norm=Norm(tokens=8.0, paths=2.0, pairs=1.0),
+        extra={name: extra[name] for name in loss.needs if name in extra},
+    )
+    value = loss(batch).loss
+    if not value.requires_grad:
+        return set()
+    value.backward()
+    return {name for name, t in live.items() if t.grad is not None and bool(t.grad.any())}

@@ -1,0 +1,247 @@
+"""The learner's models on one device: policy, critic and reference, asked about paths."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...agents.models.out_of_memory import knobs_when_full
+from ...envs.core.errors import BadValueError
+from ..core.forest import Ids
+from ..core.protocols import Floats
+from ..core.recipe import Recipe
+from .attention.prefix_sharing import why_not_shared
+from .batching.micro_batch import Batching, MicroBatch
+from .batching.rows import Row
+from .critic import Critic
+from .gradient_checkpointing import check_recomputable, recomputing
+from .loss_traits import reads_entropy
+from .parallel.team import Team
+from .scoring.scoring import (
+    TokenModel,
+    WithoutAdapter,
+    adapter_alone_learns,
+    attention_for,
+    quick_cpu_maths,
+)
+from .settings import LearnerSettings
+from .update_log import pieces
+
+
+class Models:
+    """What the recipe needs of policy, critic and reference, and how they are run.
+
+    With a peft policy whose adapter alone learns, the reference is the same model with the adapter
+    switched off; else it is a copy of the policy as it is now.
+
+    Args:
+        policy: Any ``AutoModelForCausalLM``; dropout is switched off.
+        recipe: Says whether there are a critic and a reference, and the temperature.
+        settings: How to compute.
+        pad_id: Token id that fills padding.
+        team: The other processes; None for one process alone.
+
+    Attributes:
+        tokens: The policy as a scorer of tokens.
+        critic: The critic, where the recipe has one.
+        reference: The reference policy, where the recipe has one.
+        unshared_because: Why prefixes are not shared; None when they are.
+        batching: Cuts rows into micro batches.
+
+    Raises:
+        BadValueError: The model cannot do what the settings ask for.
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        recipe: Recipe,
+        settings: LearnerSettings,
+        pad_id: int,
+        team: Team | None = None,
+    ) -> None:
+        self.team = team or Team()
+        self.policy = policy.eval()
+        self.settings = settings
+        self._name, self._temperature = recipe.name, recipe.temperature
+        self.tokens = TokenModel(
+            policy, recipe.temperature, settings.precision, reads_entropy(recipe.loss)
+        )
+        self.critic = Critic(policy, settings.critic) if recipe.critic else None
+        self.reference = self._frozen() if recipe.reference else None
+        self.unshared_because = self._unshared()
+        self.batching = Batching(
+            token_budget=settings.micro_batch_tokens,
+            pad_id=pad_id,
+            device=self.tokens.device,
+            shared=self.unshared_because is None,
+            whole_trees=recipe.loss.whole_trees,
+        )
+        if settings.gradient_checkpointing:
+            check_recomputable(policy)
+        frozen = self.reference.model if self.reference else None
+        others = [m for m in (self.critic, frozen) if m is not None and m is not policy]
+        self.team.shard(policy, others)
+
+    def logprobs(self, rows: Sequence[Row]) -> list[Floats]:
+        """Log-probability in nats of every action token ``[n_act]`` per row."""
+        return self._scores(self.tokens, rows)
+
+    def ref_logprobs(self, rows: Sequence[Row]) -> list[Floats]:
+        """The same under the reference.
+
+        Raises:
+            BadValueError: There is none.
+        """
+        if self.reference is None:
+            raise BadValueError(
+                f"recipe {self._name}: no reference policy is held, because no part of the "
+                "recipe names 'ref_logprobs'."
+            )
+        return self._scores(self.reference, rows)
+
+    def values(self, rows: Sequence[Row]) -> list[Floats]:
+        """Critic values ``[n_act + 1]`` per row: before each action token, then after the last.
+
+        Raises:
+            BadValueError: There is no critic.
+        """
+        self._check_critic()
+        out: dict[int, Floats] = {}
+        for micro, batch, counts in self.team.batches(self.batching, rows, range(len(rows))):
+            with torch.no_grad(), self.computing(batch):
+                at_each = self._values(batch)
+                before = batch.in_paths(batch.at(at_each, batch.before)).cpu().numpy()
+                last = batch.at(at_each, batch.last).cpu().numpy()
+            if counts:
+                for r, piece, end in zip(micro, pieces(before, rows, micro), last, strict=True):
+                    out[r] = np.append(piece, end)
+        return self.team.complete(out)
+
+    def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
+        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
+
+        Raises:
+            BadValueError: There is no critic, or a context is empty.
+        """
+        self._check_critic()
+        if not all(len(ids) for ids in prompts):
+            raise BadValueError("prompt_values: a context is empty; it needs at least one token.")
+        out: dict[int, Floats] = {}
+        one = np.zeros(1, np.int64)
+        rows = [
+            Row(ids, one + len(ids) - 1, one, np.zeros(1, np.float32), np.arange(len(ids)), i)
+            for i, ids in enumerate(prompts)
+        ]
+        apart = replace(self.batching, shared=False, whole_trees=False)
+        for micro, batch, counts in self.team.batches(apart, rows, range(len(rows))):
+            with torch.no_grad(), self.computing(batch):
+                values = batch.at(self._values(batch), batch.last).cpu().numpy()
+            if counts:
+                out |= dict(zip(micro, values, strict=True))
+        return np.array(self.team.complete(out), np.float32)
+
+    def memory_hint(self) -> str:
+        """Which setting to change when memory is full, a sentence."""
+        now = self.settings.micro_batch_tokens
+        more = ""
+        if not self.settings.gradient_checkpointing:
+            more = ", or turn gradient_checkpointing on (--gradient-checkpointing)"
+        return (
+            f"lower micro_batch_tokens (--micro-batch-tokens {max(1, now // 2)}, was {now}){more}."
+        )
+
+    def trained(self, batch: MicroBatch, values: bool) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What a loss reads of the scored tokens ``[m]``, with gradient.
+
+        Args:
+            batch: The paths.
+            values: Whether the critic's values before each token are wanted.
+
+        Returns:
+            Log-probabilities, entropies and values.
+        """
+
+        def work() -> tuple[Tensor, Tensor, Tensor | None]:
+            states = self.tokens.hidden(batch) if self.tokens.separable else None
+            scores = self.tokens.score(batch, states)
+            return *scores, self._critic_at(batch, states, batch.before) if values else None
+
+        return self.team.within(self.policy, work)
+
+    @contextmanager
+    def computing(self, batch: MicroBatch, *, training: bool = False) -> Iterator[None]:
+        """Encloses the passes of one micro batch, with ``training`` the backward one too."""
+        own = self.critic.backbone if self.critic else None
+        models = [self.policy] if own is None else [self.policy, own]
+        with ExitStack() as stack:
+            if not training:
+                stack.enter_context(knobs_when_full("scoring a micro batch", self.memory_hint()))
+            stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
+            if training and self.settings.gradient_checkpointing:
+                stack.enter_context(recomputing(models))
+            if self.reference is not None:
+                models = [*models, self.reference.model]
+            stack.enter_context(attention_for(models, batch))
+            yield
+
+    def _scores(self, model: TokenModel, rows: Sequence[Row]) -> list[Floats]:
+        out: dict[int, Floats] = {}
+        for micro, batch, counts in self.team.batches(self.batching, rows, range(len(rows))):
+            with torch.no_grad(), self.computing(batch):
+                scores, _ = self.team.within(model.model, lambda b=batch: model.score(b))
+                flat = batch.in_paths(scores).cpu().numpy()
+            if counts:
+                out |= dict(zip(micro, pieces(flat, rows, micro), strict=True))
+        return self.team.complete(out)
+
+    def _values(self, batch: MicroBatch) -> Tensor:
+        """Values at every position ``[rows, columns]``."""
+        assert self.critic is not None
+        if self.critic.kind == "own":
+            return self._critic_at(batch, None, None)
+        work = lambda: self._critic_at(batch, self.tokens.hidden(batch), None)  # noqa: E731
+        return self.team.within(self.policy, work)
+
+    def _critic_at(self, batch: MicroBatch, states: Tensor | None, where: Tensor | None) -> Tensor:
+        """Values at flattened positions ``[m]``, or everywhere ``[rows, columns]``."""
+        critic = self.critic
+        assert critic is not None
+
+        def work() -> Tensor:
+            with self.tokens.autocast():
+                read = critic.states(batch, states)
+            return critic.forward(read if where is None else batch.at(read, where))
+
+        return self.team.within(critic, work)
+
+    def _check_critic(self) -> None:
+        if self.critic is None:
+            raise BadValueError(f"recipe {self._name}: there is no critic to ask for values.")
+
+    def _frozen(self) -> TokenModel:
+        """The policy as it is now."""
+        if adapter_alone_learns(self.policy):
+            return WithoutAdapter(self.policy, self._temperature, self.settings.precision)
+        model = copy.deepcopy(self.policy).eval().requires_grad_(False)
+        return TokenModel(model, self._temperature, self.settings.precision)
+
+    def _unshared(self) -> str | None:
+        """Why prefixes are not shared; None when they are."""
+        if not self.settings.shared_prefix:
+            return "LearnerSettings.shared_prefix is off"
+        reason = why_not_shared(self.policy)
+        if reason is not None:
+            warnings.warn(
+                f"prefixes are not shared, every path is computed on its own: {reason}",
+                stacklevel=4,
+            )
+        return reason

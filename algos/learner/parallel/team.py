@@ -1,0 +1,159 @@
+"""The learners of several processes: which rows each computes, and the sum of their gradients."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ....envs.core.errors import BadValueError
+from ...core.protocols import Floats
+from ...runs.process_group import Channel
+from ..batching.micro_batch import Batching, MicroBatch
+from ..batching.rows import Row
+from ..settings import LearnerSettings
+
+T = TypeVar("T")
+
+
+class Team:
+    """The learners of all processes; of one process, it does nothing.
+
+    Args:
+        ranks: The processes.
+    """
+
+    def __init__(self, ranks: Channel | None = None) -> None:
+        self.ranks = ranks or Channel()
+        self._whole: Any = None
+
+    @property
+    def alone(self) -> bool:
+        """True where there is one process."""
+        return self.ranks.world == 1
+
+    def check(self, settings: LearnerSettings) -> None:
+        """Refuse settings that several processes do not have.
+
+        Raises:
+            BadValueError: The message says which.
+        """
+        if not self.alone and settings.optimizer == "adamw8bit":
+            raise BadValueError(
+                f"LearnerSettings.optimizer is 'adamw8bit', which cannot step on weights that "
+                f"{self.ranks.world} processes share. Use 'adamw': its moments are cut up too."
+            )
+
+    def shard(self, policy: Any, others: Sequence[nn.Module]) -> None:
+        """Cut the models' weights up between the processes.
+
+        Args:
+            policy: The policy; a whole copy stays in main memory for engine and checkpoints.
+            others: Critic and reference, where there are any.
+        """
+        if self.alone:
+            return
+        from .sharding import shard  # takes a while to import, and one process needs none of it
+
+        device = next(policy.parameters()).device
+        self._whole = copy.deepcopy(policy.to("cpu"))  # never twice on the card
+        policy.to(device)
+        for model in (policy, *others):
+            shard(model, self.ranks.world)
+
+    def whole(self, policy: Any) -> Any:
+        """The policy with all of its weights; every process must ask."""
+        if self.alone:
+            return policy
+        from .sharding import collect
+
+        collect(policy, self._whole)
+        return self._whole
+
+    def spread(self, policy: Any) -> None:
+        """Take the weights of :meth:`whole` back, each process its part."""
+        if self.alone:
+            return
+        from .sharding import spread
+
+        spread(self._whole, policy)
+
+    def within(self, model: Any, work: Callable[[], T]) -> T:
+        """Run ``work``, which uses the model's layers and returns tensors."""
+        if self.alone:
+            return work()
+        from .sharding import within
+
+        return within(model, work)
+
+    def batches(
+        self, batching: Batching, rows: Sequence[Row], chosen: Sequence[int]
+    ) -> Iterator[tuple[list[int], MicroBatch, bool]]:
+        """This process's micro batches of the rows ``chosen``, and whether they count.
+
+        All processes get equally many, since each pass needs every process's weights; those that
+        do not count fill up.
+        """
+        if self.alone:
+            for micro, batch in batching(rows, chosen):
+                yield micro, batch, True
+            return
+        mine = share_rows(rows, chosen, self.ranks.world)[self.ranks.rank]
+        own = list(batching(rows, mine)) if mine else []
+        most = max(self.ranks.everyone(len(own)))
+        for micro, batch in own:
+            yield micro, batch, True
+        if most > len(own):
+            filler = min(chosen, key=lambda i: len(rows[i].ids))
+            ((micro, batch),) = batching(rows, [filler])
+            for _ in range(most - len(own)):
+                yield micro, batch, False
+
+    def complete(self, found: dict[int, Floats]) -> list[Floats]:
+        """The arrays of all rows, from those that each process computed."""
+        if self.alone:
+            return [found[i] for i in range(len(found))]
+        everyone: dict[int, Floats] = {}
+        for share in self.ranks.everyone(found):
+            everyone |= share
+        return [everyone[i] for i in range(len(everyone))]
+
+    def backward(self, loss: Tensor, counts: bool) -> None:
+        """Add this micro batch's gradient to the sum over processes (FSDP2 takes the mean)."""
+        scale = 1 if self.alone else self.ranks.world * counts
+        (loss * scale if scale != 1 else loss).backward()
+
+
+def clip_norm(params: Sequence[Tensor], most: float) -> float:
+    """Clip the gradients by their norm over all processes, and return it."""
+    norm: Any = torch.nn.utils.clip_grad_norm_(params, most)
+    return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
+
+
+def share_rows(rows: Sequence[Row], chosen: Sequence[int], world: int) -> list[list[int]]:
+    """The rows ``chosen``, cut into a share per process.
+
+    Groups stay whole, as their rows share tokens; where there are fewer groups than processes,
+    trees do, since a loss may compare the paths of one. The longest go first, each to the process
+    with the fewest tokens so far.
+
+    Args:
+        rows: All rows.
+        chosen: Indices of those to share out.
+        world: Number of processes.
+    """
+    whole_groups = len({rows[i].group for i in chosen}) >= world
+    units: dict[tuple[int, int], list[int]] = {}
+    for i in chosen:
+        units.setdefault((rows[i].group, 0 if whole_groups else rows[i].tree), []).append(i)
+    sizes = {key: sum(len(rows[i].ids) for i in part) for key, part in units.items()}
+    shares: list[list[int]] = [[] for _ in range(world)]
+    tokens = [0] * world
+    for key in sorted(units, key=lambda key: (-sizes[key], key)):
+        least = min(range(world), key=lambda rank: (tokens[rank], rank))
+        shares[least] += units[key]
+        tokens[least] += sizes[key]
+    return [sorted(share) for share in shares]

@@ -1,0 +1,1 @@
+"""Log-probabilities, entropies and values of tokens."""

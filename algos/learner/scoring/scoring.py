@@ -1,0 +1,186 @@
+"""One forward pass: log-probability, entropy and hidden state of action tokens only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.checkpoint import checkpoint
+
+from ....agents.models.loading import has_bfloat16
+from ..attention.tree_attention import NAME, attending
+from ..batching.micro_batch import MicroBatch
+from ..settings import Precision
+from .token_scores import token_scores
+
+# The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
+# this many entries it is made, used and made again in the backward pass in pieces.
+LOGITS_PER_CHUNK = 2**24
+# Below this many columns torch's blocked CPU attention is slower than the plain product.
+SHORT_ROW = 512
+
+
+class TokenModel:
+    """A causal language model seen as a scorer of action tokens.
+
+    Args:
+        model: Any ``AutoModelForCausalLM``.
+        temperature: Of sampling: log-probabilities and entropies are those of the tempered
+            distribution, as the engine reports them.
+        precision: See :class:`LearnerSettings`; results are float32 in any case.
+        entropy_gradient: Whether the entropies carry gradient.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        temperature: float,
+        precision: Precision = "float32",
+        entropy_gradient: bool = True,
+    ) -> None:
+        self.entropy_gradient = entropy_gradient
+        self.model = model
+        self.temperature = temperature
+        self.precision: Precision = precision
+        self.separable = _head_is_plain(model)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.model.parameters()).device
+
+    def hidden(self, batch: MicroBatch) -> Tensor:
+        """Last hidden states ``[rows, columns, hidden]``."""
+        with self.autocast():
+            return self.model.get_decoder()(**batch.inputs()).last_hidden_state
+
+    def score(self, batch: MicroBatch, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Log-probabilities and entropies ``[m]`` of the scored tokens, float32.
+
+        Args:
+            batch: The paths.
+            hidden: Their last hidden states when the caller has them already.
+        """
+        if not self.separable:
+            with self.autocast():
+                logits = self.model(**batch.inputs()).logits
+            chosen = batch.at(logits, batch.before)
+            return token_scores(chosen, batch.targets, self.temperature, self.entropy_gradient)
+        states = self.hidden(batch) if hidden is None else hidden
+        return self._chunked(batch.at(states, batch.before), batch.targets)
+
+    def _chunked(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        head: nn.Module = self.model.get_output_embeddings()
+        rows = max(1, LOGITS_PER_CHUNK // int(self.model.config.vocab_size))
+
+        def piece(part: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+            with self.autocast():
+                logits = head(part)
+            return token_scores(logits, wanted, self.temperature, self.entropy_gradient)
+
+        if len(states) <= rows:
+            return piece(states, targets)
+        parts = [
+            checkpoint(piece, s, t, use_reentrant=False) if torch.is_grad_enabled() else piece(s, t)
+            for s, t in zip(states.split(rows), targets.split(rows), strict=True)
+        ]
+        return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
+
+    def autocast(self) -> Any:
+        """The context that the model runs in."""
+        half = self.precision == "bfloat16" or (
+            self.precision == "auto" and has_bfloat16(self.device)
+        )
+        if not half:
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+
+class WithoutAdapter(TokenModel):
+    """A model with its adapter switched off: what it was before training, without a copy.
+
+    Args:
+        model: A peft model.
+        temperature: Divides the logits.
+        precision: As in :class:`TokenModel`.
+    """
+
+    def score(self, batch: MicroBatch, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """As :meth:`TokenModel.score`."""
+        with self.model.disable_adapter():
+            return super().score(batch, hidden)
+
+
+def adapter_alone_learns(model: Any) -> bool:
+    """True for a peft model whose own weights stay as they are."""
+    if not hasattr(model, "disable_adapter") or not hasattr(model, "peft_config"):
+        return False
+    return all(getattr(c, "bias", "none") == "none" for c in model.peft_config.values())
+
+
+@torch.no_grad()
+def _head_is_plain(model: Any) -> bool:
+    """True when logits are the output layer on the last hidden state, nothing more.
+
+    Some architectures scale or cap their logits after the layer; those are run whole.
+    """
+    head = model.get_output_embeddings()
+    if head is None or not hasattr(model, "get_decoder"):
+        return False
+    device = next(model.parameters()).device
+    ids = torch.arange(4, device=device)[None] % int(model.config.vocab_size)
+    states = model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state
+    whole = model(input_ids=ids, use_cache=False).logits
+    return torch.allclose(head(states).float(), whole.float(), atol=1e-3, rtol=1e-3)
+
+
+@contextmanager
+def attention_for(models: Sequence[Any], batch: MicroBatch) -> Iterator[None]:
+    """Within, models compute attention in the way that suits the batch.
+
+    Packs need their own. Short rows on a CPU take attention as two products, a tenth of an update
+    cheaper. The model may be shared with an engine whose masks suit its own choice, so that is put
+    back.
+
+    Args:
+        models: transformers models.
+        batch: What is about to go through them, forward and backward.
+    """
+    if batch.layout is not None:
+        name = NAME
+    elif batch.ids.device.type == "cpu" and batch.row_columns <= SHORT_ROW:
+        models = [m for m in models if m.config._attn_implementation == "sdpa"]
+        name = "eager"
+    else:
+        name = None
+    with attending(models, name):
+        yield
+
+
+@contextmanager
+def quick_cpu_maths(device: torch.device, columns: int) -> Iterator[None]:
+    """On a CPU, the fastest exact way through small models; elsewhere nothing.
+
+    "medium" sends float32 products to oneDNN (about twice as fast, still float32 on machines
+    without matrix units); beside it the blocked attention kernel is slow on short rows. The
+    caller's global precision setting is put back.
+
+    Args:
+        device: Where the model is.
+        columns: Tokens per padded row; 0 when packed.
+    """
+    if device.type != "cpu":
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    kernel = SDPBackend.MATH if columns <= SHORT_ROW else SDPBackend.FLASH_ATTENTION
+    torch.set_float32_matmul_precision("medium")
+    try:
+        with sdpa_kernel([kernel, SDPBackend.MATH]):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -1,0 +1,50 @@
+"""Settings of the learner, readable without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ...envs.core.errors import BadValueError, UnknownNameError
+
+Precision = Literal["auto", "float32", "bfloat16"]
+CriticKind = Literal["own", "shared"]
+OptimizerKind = Literal["adamw", "adamw8bit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerSettings:
+    """How the learner computes; none of it changes what is computed beyond rounding.
+
+    Attributes:
+        micro_batch_tokens: Maximum tokens of one forward pass of training, distinct ones where
+            prefixes are shared and padded ones elsewhere; less needs less memory. A tree is never
+            cut where prefixes are shared: a larger one is one forward pass.
+        precision: Number format of training: bfloat16 runs the models under autocast, weights and
+            optimiser stay as they are; auto does so where the device computes in it.
+        critic: PPO's critic: an own backbone, or a head shared with the policy.
+        shared_prefix: Send tokens that several paths of a group share through the model once,
+            where that saves work; off, every path is a padded row of its own.
+        gradient_checkpointing: Keep only the inputs of the layers and compute them again in the
+            backward pass: a third more time, much less memory.
+        optimizer: adamw, or adamw8bit with moments in 8 bits (needs bitsandbytes).
+        liger: Run norms, rotary embedding and gated layers by Liger's fused kernels (CUDA, needs
+            liger-kernel).
+    """
+
+    micro_batch_tokens: int = 8192
+    precision: Precision = "auto"
+    critic: CriticKind = "own"
+    shared_prefix: bool = True
+    gradient_checkpointing: bool = False
+    optimizer: OptimizerKind = "adamw"
+    liger: bool = False
+
+    def __post_init__(self) -> None:
+        if self.micro_batch_tokens < 1:
+            raise BadValueError(
+                f"LearnerSettings.micro_batch_tokens is {self.micro_batch_tokens}; expected at "
+                "least 1, better several times the longest path."
+            )
+        if self.optimizer not in get_args(OptimizerKind):
+            raise UnknownNameError("optimizer", self.optimizer, get_args(OptimizerKind))

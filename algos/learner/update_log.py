@@ -1,0 +1,91 @@
+"""The numbers of one update, gathered while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from ..core.protocols import Floats
+from ..runs.process_group import Channel
+from .batching.rows import Row
+
+
+class UpdateLog:
+    """Collects the numbers of one update."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, float] = {}
+        self.norms: list[list[float]] = []
+        self.skipped = 0
+        self.out = [0, 0]
+        self.differences: list[Floats] = []
+        self.total_loss = 0.0
+
+    def loss(self, loss: Tensor, parts: Mapping[str, Tensor], share: float) -> None:
+        """One micro batch's loss and its parts.
+
+        Args:
+            loss: Its share of the mini batch's loss.
+            parts: Shares too. A mean per token (its name carries a unit) is taken over the tokens
+                that were computed; a term of the loss is what the left-out paths add 0 to.
+            share: Computed tokens by all tokens of the mini batch.
+        """
+        self.total_loss += float(loss.detach())
+        for name, value in parts.items():
+            scale = share if "_" in name else 1.0
+            self.parts[name] = self.parts.get(name, 0.0) + float(value) / scale
+
+    def left_out(self, n: int, of: int) -> None:
+        """``n`` paths of a mini batch of ``of`` were not computed."""
+        self.out[0] += n
+        self.out[1] += of
+
+    def step(self, norms: list[float], finite: bool) -> None:
+        """One optimiser step; not taken when a norm is not finite."""
+        if finite:
+            self.norms.append(norms)
+        else:
+            self.skipped += 1
+
+    def compare(self, rows: Sequence[Row], which: Sequence[int], mine: Sequence[Floats]) -> None:
+        """The learner's log-probabilities of rows ``which`` before any change of the weights."""
+        self.differences += [
+            np.abs(rows[r].sampled - own) for r, own in zip(which, mine, strict=True)
+        ]
+
+    def merge(self, ranks: Channel) -> None:
+        """Add what the other processes computed."""
+        if ranks.world == 1:
+            return
+        everyone = ranks.everyone((self.total_loss, self.parts, self.differences))
+        self.total_loss = sum(loss for loss, _, _ in everyone)
+        names = sorted({name for _, parts, _ in everyone for name in parts})
+        self.parts = {n: sum(parts.get(n, 0.0) for _, parts, _ in everyone) for n in names}
+        self.differences = [d for _, _, differences in everyone for d in differences]
+
+    def metrics(self, groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+        """Declared keys; ``groups`` are the optimiser's, policy first."""
+        steps = len(self.norms) + self.skipped
+        out = {f"loss/{name}": value / steps for name, value in self.parts.items()}
+        out["update/loss"] = self.total_loss / steps
+        for i, who in enumerate(["", "critic_"][: len(groups)]):
+            if self.norms:
+                out[f"update/{who}grad_norm"] = float(np.mean([n[i] for n in self.norms]))
+            out[f"update/{who}lr"] = groups[i]["lr"]
+        out["update/optimizer_steps"] = float(len(self.norms))
+        out["update/skipped_steps"] = float(self.skipped)
+        out["update/paths_left_out_frac"] = self.out[0] / self.out[1]
+        if self.differences:
+            all_of_them = np.concatenate(self.differences)
+            out["update/logprob_diff_mean_nats"] = float(all_of_them.mean())
+            out["update/logprob_diff_max_nats"] = float(all_of_them.max())
+        return out
+
+
+def pieces(flat: Floats, rows: Sequence[Row], micro: Sequence[int]) -> list[Floats]:
+    """The ``[n]`` values of a micro batch as one array per row."""
+    ends = np.cumsum([rows[r].n_act for r in micro])[:-1]
+    return np.split(flat, ends)

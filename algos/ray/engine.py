@@ -1,0 +1,95 @@
+"""The engine of a run whose actors sample: the learner's side of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium as gym
+
+from ...agents.engines.base import Completion, EngineStats, Request
+from ...envs.core.errors import EpisodeError
+from ..core.forest import Group
+from ..core.protocols import Rollout, Start
+from ..rollouts import EpisodeRunner
+from .pool import ActorPool
+from .work import Work, pack_weights
+
+
+class RemoteEngine:
+    """Hands weights to the actors and adds up what their engines counted.
+
+    Args:
+        pool: The actors.
+    """
+
+    def __init__(self, pool: ActorPool) -> None:
+        self.pool = pool
+        self.max_context, self.vocabulary = pool.limits()
+        self.version = 0
+        self.stats = EngineStats()
+
+    @property
+    def shares_weights(self) -> bool:
+        """False: the actors have copies."""
+        return False
+
+    def sync(self, model: Any, version: int | None = None) -> None:
+        """Send the learner's present weights to all actors."""
+        self.version = self.version + 1 if version is None else version
+        self.pool.take(self.version, pack_weights(model))
+
+    def rest(self) -> None:
+        """The actors see to it themselves."""
+
+    def release(self, cache: int | None) -> None:
+        """No handle is ever given out here."""
+
+    async def generate(self, request: Request) -> Completion:  # noqa: ARG002 - the protocol's
+        """Not here.
+
+        Raises:
+            EpisodeError: Always: whole groups are played by the actors.
+        """
+        raise EpisodeError(
+            "RemoteEngine: single actions are sampled inside the rollout actors only; play groups "
+            "through RemoteRunner.groups."
+        )
+
+    def make_runner(self, eval_set: str, env: gym.Env[Any, Any], *given: Any) -> RemoteRunner:
+        """Return a runner whose groups the actors play."""
+        return RemoteRunner(eval_set, self, env, *given)
+
+    def count(self, stats: EngineStats) -> None:
+        """Add what an actor counted."""
+        self.stats = EngineStats(
+            prompt_tokens=self.stats.prompt_tokens + stats.prompt_tokens,
+            cached_tokens=self.stats.cached_tokens + stats.cached_tokens,
+            sampled_tokens=self.stats.sampled_tokens + stats.sampled_tokens,
+        )
+
+
+class RemoteRunner(EpisodeRunner):
+    """Has its groups played by the actors.
+
+    Args:
+        scene: Name of the evaluation set; empty for the training environment.
+        engine: The learner's side of the actors.
+        given: What :class:`~turngym.algos.rollouts.EpisodeRunner` takes, the engine left out.
+    """
+
+    def __init__(self, scene: str, engine: RemoteEngine, env: Any, *given: Any) -> None:
+        super().__init__(env, engine, *given)
+        self.scene = scene
+        self.remote = engine
+
+    async def groups(
+        self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
+    ) -> list[Group]:
+        """One group per start."""
+        works = [Work(self.scene, rollout, start, self.remote.version) for start in starts]
+        answers = await self.remote.pool.play(works, tick)
+        for answer in answers:
+            self.remote.count(answer.stats)
+        self.fault = next((a.fault for a in answers if a.fault), "")
+        return [answer.group for answer in answers]

@@ -1,0 +1,114 @@
+"""Where a training run gets its rollouts from, when it is a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from types import TracebackType
+from typing import Any
+
+from ...envs.core.errors import BadValueError, MissingExtraError
+from ..training.config import TrainConfig
+from .engine import RemoteEngine
+from .pool import ActorPool
+
+STORE_BYTES = 256 * 2**20
+"""Object store of a Ray that is started here; a running cluster has its own."""
+
+
+class RayRollouts:
+    """Makes the engine of a run out of rollout actors; a context manager that ends them.
+
+    Joins the cluster at ``address``, or starts Ray on this machine. Every node must have turngym
+    installed, and find the model under the name that the run's configuration gives it.
+
+    Args:
+        actors: Rollout actors.
+        address: Of a running cluster (``"auto"``, ``"ray://..."``); None starts one here.
+        cpus: Processors of each actor.
+        gpus: GPUs, or the share of one, of each actor.
+        prepare: Called first in each actor's process, as to register environments.
+
+    Raises:
+        BadValueError: A number out of range.
+        MissingExtraError: Ray is not installed.
+    """
+
+    def __init__(
+        self,
+        actors: int,
+        *,
+        address: str | None = None,
+        cpus: float = 1.0,
+        gpus: float = 0.0,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
+        if actors < 1 or cpus < 0 or gpus < 0:
+            raise BadValueError(
+                f"Ray: {actors} rollout actors with {cpus} processors and {gpus} GPUs each; "
+                "expected at least one actor, and nothing below 0."
+            )
+        try:
+            ray: Any = import_module("ray")
+        except ImportError as fault:
+            raise MissingExtraError("rollouts on Ray", "ray", "ray") from fault
+        self._ray = ray
+        self._count, self._prepare = actors, prepare
+        self._options = {"num_cpus": cpus, "num_gpus": gpus, "scheduling_strategy": "SPREAD"}
+        self._address = address
+        self._own = False
+        self.pool: ActorPool | None = None
+
+    def __call__(self, config: TrainConfig, policy: Any, tokenizer: Any) -> RemoteEngine:  # noqa: ARG002 - the actors load both
+        """The engine of a run, in place of :func:`~turngym.algos.training.engines.make_engine`.
+
+        Raises:
+            BadValueError: The run has several learner processes.
+            EngineFault: No actor could be started.
+        """
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise BadValueError(
+                "Ray: rollout actors serve one learner process, but torchrun started several. Use "
+                "either: processes that share weights (torchrun), or actors that play (Ray)."
+            )
+        self._connect()
+        from .actor import RolloutActor, loader
+
+        remote = self._ray.remote(**self._options)(RolloutActor)
+        pickled = self._ray.cloudpickle.dumps(config)
+        load = partial(loader, self._ray.cloudpickle.loads, pickled, self._prepare)
+        at_once = max(1, config.max_batch // max(1, config.recipe.rollout.max_paths))
+        self.pool = ActorPool(self._ray, lambda: remote.remote(load), self._count, at_once)
+        return RemoteEngine(self.pool)
+
+    def close(self) -> None:
+        """End the actors, and Ray where it was started here."""
+        if self.pool is not None and self._ray.is_initialized():
+            self.pool.close()
+        self.pool = None
+        if self._own and self._ray.is_initialized():
+            self._ray.shutdown()
+
+    def _connect(self) -> None:
+        self._own = not self._ray.is_initialized()
+        if not self._own:
+            return
+        here: dict[str, Any] = {}
+        if self._address is None:
+            needed = self._count * self._options["num_cpus"]
+            here = {"num_cpus": max(1, needed), "include_dashboard": False}
+            here["object_store_memory"] = STORE_BYTES
+        self._ray.init(address=self._address, log_to_driver=False, **here)
+
+    def __enter__(self) -> RayRollouts:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,68 @@
+"""What travels between the learner and its rollout actors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ...agents.engines.base import EngineStats
+from ..core.forest import Group
+from ..core.protocols import Rollout, Start
+
+Packed = Mapping[str, npt.NDArray[np.uint8]]
+"""Weights by name, each as its bytes: number formats that numpy lacks travel too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One group to play.
+
+    Attributes:
+        scene: Name of the evaluation set; empty for the training environment.
+        rollout: How its trees grow.
+        start: The task; with the weights' version it says everything.
+        version: Of the weights that must play it.
+    """
+
+    scene: str
+    rollout: Rollout
+    start: Start
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedGroup:
+    """A group that was played.
+
+    Attributes:
+        group: The group.
+        fault: What the world said when it broke last.
+        stats: What the actor's engine counted since its last answer.
+    """
+
+    group: Group
+    fault: str
+    stats: EngineStats
+
+
+def pack_weights(model: Any) -> Packed:
+    """The weights that learn, copied into main memory; all others never change."""
+    return {
+        name: p.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+        for name, p in model.named_parameters()
+        if p.requires_grad
+    }
+
+
+@torch.no_grad()
+def unpack_weights(packed: Packed, model: Any) -> None:
+    """Put :func:`pack_weights` of another copy of the model into this one."""
+    targets = dict(model.named_parameters())
+    for name, data in packed.items():
+        p = targets[name]
+        p.copy_(torch.from_numpy(np.array(data)).view(p.dtype).reshape(p.shape))

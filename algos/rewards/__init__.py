@@ -1,0 +1,1 @@
+"""Reward shaping and judges."""

@@ -1,0 +1,398 @@
+"""The one place that turns text into tokens into turns.
+
+``task -> env.reset -> text -> ids -> engine -> action ids -> text -> env.step -> Turn``
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from ...agents.engines.base import Completion, Engine, Request, Sampling
+from ...agents.rendering.factory import Renderer
+from ...agents.scripted import text_env
+from ...envs.core.batched_calls import call_env
+from ...envs.core.env import Status, TextEnv
+from ...envs.core.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
+from ...envs.core.fork import fork
+from ..core.forest import ROOT, Edge, Group, Ids, Tree, Turn, last_token_reward
+from ..core.protocols import Rollout, Start
+from .seeds import seed_at
+
+
+@dataclass(slots=True)
+class Context:
+    """What one session's model has before it.
+
+    Attributes:
+        ids: Everything up to and including the last action.
+        obs_ids: The observation that waits for an result.
+        parent: Turn that the next one hangs on.
+        edge: How it hangs there.
+        given: First tokens of the next action where they are fixed: a fork inside an action.
+        cache: The engine's cache entry for ``ids``.
+    """
+
+    ids: list[int]
+    obs_ids: list[int]
+    parent: int = ROOT
+    edge: Edge = Edge.CONTINUE
+    given: list[int] = field(default_factory=list)
+    cache: int | None = None
+
+    def fork(self) -> Context:
+        """An independent copy that shares the engine's cache."""
+        return replace(self, ids=list(self.ids), obs_ids=list(self.obs_ids), given=list(self.given))
+
+
+class StepResult(NamedTuple):
+    """One action that was sampled and taken, and what came back."""
+
+    done: Completion
+    ids: list[int]
+    action: str
+    version: int
+    observation: str
+    reward: float
+    info: Mapping[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class EpisodeHandle:
+    """A live position: an environment, and the contexts of its sessions.
+
+    Attributes:
+        env: The environment at this position, owned by the handle.
+        task_id: The environment's id of the task.
+        seed: Of the episode.
+        place: The forks that led here; with ``turns`` it seeds the next action.
+        turns: Actions taken since the start.
+        last: Index of the last turn in its tree.
+        done: True when there is nothing left to result.
+        session: The session whose turn it is.
+        contexts: By session.
+        askers: By key of a session, the turn that asked for it.
+        holders: How many contexts of this handle and its forks hold each engine cache.
+    """
+
+    env: gym.Env[Any, Any]
+    task_id: str
+    seed: int
+    session: int
+    contexts: dict[int, Context]
+    place: tuple[int, ...] = ()
+    turns: int = 0
+    last: int = ROOT
+    done: bool = False
+    askers: dict[str, int] = field(default_factory=dict)
+    holders: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def now(self) -> Context:
+        """The context of the session whose turn it is."""
+        return self.contexts[self.session]
+
+    def fork(self, branch: int) -> EpisodeHandle:
+        """An independent handle at this very position; nothing is executed again.
+
+        Args:
+            branch: Tells the copies apart: the same branch of the same handle samples the same
+                tokens, another branch others.
+        """
+        contexts = {s: c.fork() for s, c in self.contexts.items()}
+        for context in contexts.values():
+            if context.cache is not None:
+                self.holders[context.cache] += 1
+        return replace(
+            self,
+            env=fork(self.env),
+            contexts=contexts,
+            askers=dict(self.askers),
+            place=(*self.place, self.turns, branch),
+        )
+
+
+class EpisodeRunner:
+    """Plays turns in copies of one environment.
+
+    A context that has no room for one more action token ends the episode: the last turn gets
+    status ``truncated`` and ``overflow``, its rewards stay what the environment gave. It
+    does not know, as with Gymnasium's own time limit.
+
+    Args:
+        env: The prototype; every start plays in a fork of it.
+        engine: Samples actions.
+        renderer: Text to ids and back.
+        sampling: How to sample; stop strings default to the environment's.
+        max_context: Most tokens of context and action together; None for the engine's limit.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        engine: Engine,
+        renderer: Renderer,
+        sampling: Sampling,
+        max_context: int | None = None,
+    ) -> None:
+        world = text_env(env)
+        if max_context is not None and not 1 < max_context <= engine.max_context:
+            raise BadValueError(
+                f"EpisodeRunner: max_context is {max_context}; expected 2 to "
+                f"{engine.max_context}, the engine's limit."
+            )
+        self.env = env
+        self.engine = engine
+        self.renderer = renderer
+        self.sampling = sampling if sampling.stop else replace(sampling, stop=world.stop)
+        self.max_context = max_context or engine.max_context
+        self.fault = ""  # what the world said when it broke last
+
+    async def open(self, start: Start) -> EpisodeHandle:
+        """Begin the episode of ``start``: one reset, and the first prompt.
+
+        Raises:
+            EnvFault: The environment is broken.
+            ContextFullError: The first prompt leaves no room for an action.
+        """
+        env = fork(self.env)
+        options = {"split": start.split, "task": start.task}
+        observation, info = await call_env(env, lambda: env.reset(seed=start.seed, options=options))
+        first = Context([], self.renderer.open(text_env(env).instructions, observation))
+        if len(first.obs_ids) >= self.max_context:
+            raise ContextFullError(
+                f"task {info['task_id']}: the first prompt has {len(first.obs_ids)} tokens, but "
+                f"context and action together may have {self.max_context}. Use a model with a "
+                "longer context or shorter instructions."
+            )
+        return EpisodeHandle(
+            env, info["task_id"], start.seed, info["session"], {info["session"]: first}
+        )
+
+    async def groups(
+        self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
+    ) -> list[Group]:
+        """One group per start, all at the same time; ``tick`` is called after each."""
+
+        async def one(start: Start) -> Group:
+            group = await rollout(self, start)
+            tick()
+            return group
+
+        return list(await asyncio.gather(*(one(start) for start in starts)))
+
+    async def turn(self, handle: EpisodeHandle, tree: Tree) -> Turn:
+        """Sample one action, take it, and append the turn to ``tree``.
+
+        Raises:
+            EpisodeError: The episode is over.
+        """
+        return self.append(handle, tree, await self.step(handle))
+
+    async def step(self, handle: EpisodeHandle, top_logprobs: int = 0) -> StepResult:
+        """Sample one action and take it; :meth:`append` then puts it into a tree.
+
+        Apart, so that handles which share a tree can play side by side and append in a fixed order.
+
+        Args:
+            handle: Where to play.
+            top_logprobs: How many of the likeliest tokens' log-probabilities to bring along.
+
+        Raises:
+            EpisodeError: The episode is over.
+        """
+        if handle.done:
+            raise EpisodeError(f"task {handle.task_id}: a turn after the end of the episode.")
+        return await self.act(handle, await self._sample(handle, top_logprobs))
+
+    async def act(self, handle: EpisodeHandle, done: Completion) -> StepResult:
+        """Take the action that ``done`` holds, whoever wrote it."""
+        context, version = handle.now, self.engine.version
+        action = self.renderer.action(context.given + done.ids.tolist())
+        observation, reward, _, _, info = await call_env(
+            handle.env, lambda: handle.env.step(action)
+        )
+        handle.turns += 1
+        if info["status"] == "env_error":
+            self.fault = observation
+        ids = context.ids + context.obs_ids + context.given
+        return StepResult(done, ids, action, version, observation, float(reward), info)
+
+    def append(
+        self, handle: EpisodeHandle, tree: Tree, result: StepResult, cuts: Sequence[int] = ()
+    ) -> Turn:
+        """Put a step's result into the tree and prepare the handle for the next observation.
+
+        Args:
+            handle: The handle that gave it.
+            tree: The tree that the handle's turns are in.
+            result: What :meth:`step` returned.
+            cuts: Places ``0 < cut < n`` among the ``[n]`` sampled tokens where the action is cut
+                into partial turns, ascending.
+
+        Returns:
+            The last turn that was added.
+        """
+        context, done, info = handle.now, result.done, result.info
+        last = Turn(
+            parent=context.parent,
+            edge=context.edge,
+            obs_ids=np.asarray([] if context.given else context.obs_ids, dtype=np.int64),
+            act_ids=done.ids,
+            logprobs=done.logprobs,
+            entropies=done.entropies,
+            rewards=last_token_reward(result.reward, len(done.ids)),
+            verdict=int(info["verdict"] or 0),
+            status=info["status"],
+            version=result.version,
+            action=result.action,
+            valid=info["valid_action"],
+            reward_terms=tuple(info["reward_terms"].items()),
+            metrics=tuple(info["metrics"].items()),
+            stop=done.stop,
+            previous=None if handle.last == context.parent else handle.last,
+            spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
+            account=_account(text_env(handle.env)),
+        )
+        for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
+            if part.partial:
+                tree.add(part)
+            last = part
+        context.ids = result.ids + done.ids.tolist()
+        context.given = []
+        context.parent = handle.last = len(tree.turns)
+        context.edge = Edge.CONTINUE
+        if last.status == "running" and not self._prepare(handle, result.observation, info):
+            status, metrics = cut_short(text_env(handle.env))
+            last = replace(last, status=status, overflow=True, metrics=metrics)
+        tree.add(last)
+        if last.status != "running":
+            self.leave(handle)
+        return last
+
+    def switch(self, handle: EpisodeHandle, key: str) -> bool:
+        """Go to a waiting session, out of the world's order; it hangs on the turn that asked.
+
+        Returns:
+            False when its first prompt leaves no room for an action; the handle is then left.
+        """
+        observation, info = handle.env.get_wrapper_attr("open_session")(key)
+        if self._prepare(handle, observation, info):
+            return True
+        self.leave(handle)
+        return False
+
+    def _spawned(self, handle: EpisodeHandle, at: int) -> tuple[Ids, ...]:
+        """First prompts of the sessions that the last action, turn ``at``, asked for."""
+        asked = handle.env.get_wrapper_attr("asked")()
+        if not asked:
+            return ()
+        for opening in asked:
+            handle.askers.setdefault(opening.key, at)
+        instructions = text_env(handle.env).instructions
+        return tuple(
+            np.asarray(self.renderer.open(instructions, opening.observation), dtype=np.int64)
+            for opening in sorted(asked, key=lambda opening: -opening.score)
+        )
+
+    def leave(self, handle: EpisodeHandle) -> None:
+        """Give a handle up: its episode is over, or nobody will go on from it."""
+        handle.done = True
+        for context in handle.contexts.values():
+            self._release(handle, context)
+
+    async def _sample(self, handle: EpisodeHandle, top_logprobs: int) -> Completion:
+        context, sampling = handle.now, self.sampling
+        ids = context.ids + context.obs_ids + context.given
+        room = min(self.max_context - len(ids), sampling.max_tokens - len(context.given))
+        if (room, top_logprobs) != (sampling.max_tokens, sampling.top_logprobs):
+            sampling = replace(sampling, max_tokens=room, top_logprobs=top_logprobs)
+        seed = seed_at(handle.seed, *handle.place, handle.turns)
+        done = await self.engine.generate(
+            Request(ids=ids, sampling=sampling, seed=seed, cache=context.cache)
+        )
+        if done.cache is not None:  # first, since the engine may have continued the old one
+            handle.holders[done.cache] += 1
+        self._release(handle, context)
+        context.cache = done.cache
+        return done
+
+    def _prepare(self, handle: EpisodeHandle, observation: str, info: Mapping[str, Any]) -> bool:
+        """Put the next observation where it belongs; False when there is no room to answer it."""
+        asking, session = info["parent_session"], info["session"]
+        back = handle.contexts.get(session)
+        if back is not None and back.ids:
+            back.obs_ids = self.renderer.observe(observation, back.ids)
+        else:
+            asker = handle.contexts[handle.session if asking is None else asking].parent
+            parent = handle.askers.get(handle.env.get_wrapper_attr("session_key")(), asker)
+            opened = self.renderer.open(text_env(handle.env).instructions, observation)
+            handle.contexts[session] = Context([], opened, parent, Edge.SPAWN)
+        handle.session = session
+        return len(handle.now.ids) + len(handle.now.obs_ids) < self.max_context
+
+    def _release(self, handle: EpisodeHandle, context: Context) -> None:
+        """Drop a context's cache; the last of the episode handles that share it frees it."""
+        cache, context.cache = context.cache, None
+        if cache is None:
+            return
+        handle.holders[cache] -= 1
+        if handle.holders[cache] == 0:
+            del handle.holders[cache]
+            self.engine.release(cache)
+
+
+def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:
+    """Status and measures of a running episode that the context's limit ends.
+
+    The status is ``truncated``, or ``env_error`` without measures where they cannot be taken.
+    """
+    episode = world.episode
+    try:
+        own = world.metrics(episode)
+    except EnvFault:
+        return "env_error", ()
+    return "truncated", (
+        ("success", 0.0),
+        ("return", episode.total_reward),
+        ("turns", float(episode.turn)),
+        ("invalid_actions", float(episode.invalid_actions)),
+        *((name, float(value)) for name, value in own.items()),
+    )
+
+
+def _account(world: TextEnv[Any, Any]) -> Mapping[str, Any]:
+    episode = world.episode
+    return {} if episode.status == "env_error" else dict(world.debug_info(episode))
+
+
+def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
+    """The turn cut into partial turns, the first of which will be turn ``at`` of its tree."""
+    parts, edges = [], [0, *cuts, len(turn.act_ids)]
+    for number, (start, stop) in enumerate(pairwise(edges)):
+        first, last = number == 0, stop == len(turn.act_ids)
+        part = replace(
+            turn,
+            act_ids=turn.act_ids[start:stop],
+            logprobs=turn.logprobs[start:stop],
+            entropies=turn.entropies[start:stop],
+            rewards=turn.rewards[start:stop],
+        )
+        if not first:
+            none = np.zeros(0, dtype=np.int64)
+            part = replace(
+                part, parent=at + number - 1, edge=Edge.CONTINUE, obs_ids=none, previous=None
+            )
+        if not last:
+            part = replace(part, partial=True, status="running", metrics=(), reward_terms=())
+            part = replace(part, verdict=0, valid=True, action="", stop="length")
+            part = replace(part, spawned=(), account={})
+        parts.append(part)
+    return parts

@@ -1,0 +1,296 @@
+"""Where rollouts are played: in turn with the updates, or ahead of them in a thread.
+
+Ahead of them, one worker thread does everything that needs the engine, strictly in order: step s
+is played with the weights after update ``s - 1 - max_lag`` exactly, never newer, so that a run does
+not depend on who was faster. With ``max_lag`` 0 this is playing and training in turn. Rollouts that
+no update has trained on yet stay in the run directory over a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from ...agents.engines.base import EngineStats, TrainingEngine
+from ...envs.core.errors import DataError
+from ..core.forest import Forest
+from ..core.forest_io import load_forest, save_forest
+from ..runs.run_dir import read_json, write_json
+from ..runs.timer import Clock
+from .collect import Played
+
+T = TypeVar("T")
+Play = Callable[[int], Coroutine[Any, Any, "Rollouts"]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollouts:
+    """What was played for one step.
+
+    Attributes:
+        played: The groups.
+        warning: Message about failed environments; empty if none.
+        stats: What the engine counted meanwhile.
+        seconds: By stage: ``rollout``, and ``sync`` of the weights before it.
+    """
+
+    played: Played
+    warning: str = ""
+    stats: EngineStats = field(default_factory=EngineStats)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+class Pipeline(Protocol):
+    """Plays the steps in order; the engine is its own while it exists."""
+
+    def take(self, step: int, last: int | None) -> Rollouts:
+        """The rollouts of a step; none after step ``last`` are begun."""
+        ...
+
+    def hand_over(self, version: int, model: Any) -> None:
+        """These are the weights after an update."""
+        ...
+
+    def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run something else on the engine, under the newest weights that were handed over."""
+        ...
+
+    def pending(self, *, wait: bool) -> dict[int, Rollouts]:  # noqa: ARG002 - a default
+        """Rollouts by step that no update has taken yet, those that are not ready left out."""
+        return {}
+
+    def close(self) -> None:
+        """Stop what is being played."""
+        ...
+
+
+class SyncPipeline(Pipeline):
+    """Plays a step when it is asked for, in the calling thread.
+
+    Args:
+        play: Plays a step.
+        engine: Samples for it.
+    """
+
+    def __init__(self, play: Play, engine: TrainingEngine) -> None:
+        self._play = play
+        self._engine = engine
+        self._loop = asyncio.Runner()
+        self._new: tuple[int, Any] | None = None
+
+    def take(self, step: int, last: int | None) -> Rollouts:  # noqa: ARG002 - nothing is begun
+        """Hand over the newest weights, then play."""
+        clock = Clock()
+        self._sync()
+        clock.lap("sync")
+        done = self._loop.run(self._play(step))
+        self._engine.rest()
+        clock.lap("rollout")
+        done.seconds.update(clock.laps)
+        return done
+
+    def hand_over(self, version: int, model: Any) -> None:
+        """The engine takes them before it is used again."""
+        self._new = version, model
+
+    def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run it at once."""
+        self._sync()
+        return self._loop.run(work())
+
+    def close(self) -> None:
+        """Close the event loop."""
+        self._loop.close()
+
+    def _sync(self) -> None:
+        if self._new is not None:
+            version, model = self._new
+            self._engine.sync(model, version)
+            self._new = None
+
+
+T = TypeVar("T")
+
+
+class AsyncPipeline(Pipeline):
+    """Plays in a thread; see :class:`Pipeline`.
+
+    Args:
+        play: Plays a step.
+        engine: Samples for it; nobody else may use it.
+        max_lag: Updates that a step's weights may be behind those that it trains.
+        ready: Rollouts of the next steps that were played before, as of a resumed run.
+    """
+
+    def __init__(
+        self,
+        play: Play,
+        engine: TrainingEngine,
+        max_lag: int,
+        ready: Mapping[int, Rollouts] | None = None,
+    ) -> None:
+        self._play = play
+        self._engine = engine
+        self._max_lag = max_lag
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="rollouts")
+        self._plays: dict[int, Future[Rollouts]] = {}
+        for step, rollouts in (ready or {}).items():
+            self._plays[step] = future = Future()
+            future.set_result(rollouts)
+        self._sync: Future[float] | None = None
+        self._broken: BaseException | None = None
+        self._closed = False
+        self._task: asyncio.Task[Any] | None = None
+        self._lock = threading.Lock()
+
+    def take(self, step: int, last: int | None) -> Rollouts:
+        """Begin all steps that may be begun, and wait for this one."""
+        newest = step + self._max_lag if last is None else min(step + self._max_lag, last)
+        for s in range(step, newest + 1):
+            if s not in self._plays:
+                self._plays[s] = self._submit(lambda s=s: self._timed(s))
+        rollouts = self._plays[step].result()
+        if self._sync is not None:  # the learner must not change what is being read
+            rollouts.seconds["sync"] = self._sync.result()
+            self._sync = None
+        del self._plays[step]
+        return rollouts
+
+    def hand_over(self, version: int, model: Any) -> None:
+        """Queue the weights behind what is being played with older ones."""
+        if self._max_lag > 1:  # the learner goes on before the engine's turn comes
+            model = copy.deepcopy(model)
+        self._sync = self._submit(lambda: self._take_weights(version, model))
+
+    def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run it behind all that is queued, which ends with the newest weights."""
+        return self._submit(lambda: self._run(work())).result()
+
+    def pending(self, *, wait: bool) -> dict[int, Rollouts]:
+        """See :meth:`Pipeline.pending`; failed ones are left out."""
+        out = {}
+        for step, future in sorted(self._plays.items()):
+            if not wait and not future.done():
+                break
+            if future.cancelled() or future.exception() is not None:
+                break
+            out[step] = future.result()
+        return out
+
+    def close(self) -> None:
+        """Cancel what is being played and end the thread."""
+        with self._lock:
+            self._closed = True
+            task = self._task
+        if task is not None:
+            task.get_loop().call_soon_threadsafe(task.cancel)
+        self._worker.shutdown(wait=True, cancel_futures=True)
+
+    def _submit(self, work: Callable[[], T]) -> Future[T]:
+        return self._worker.submit(self._guarded, work)
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        """After a failure nothing that was queued behind it runs: its weights would be wrong."""
+        if self._broken is not None:
+            raise self._broken
+        try:
+            return work()
+        except BaseException as fault:
+            self._broken = fault
+            raise
+
+    def _timed(self, step: int) -> Rollouts:
+        clock = Clock()
+        done = self._run(self._play(step))
+        done.seconds["rollout"] = clock.lap("rollout")
+        return done
+
+    def _take_weights(self, version: int, model: Any) -> float:
+        clock = Clock()
+        self._engine.sync(model, version)
+        return clock.lap("sync")
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        async def main() -> T:
+            with self._lock:
+                if self._closed:
+                    work.close()
+                    raise CancelledError
+                self._task = asyncio.current_task()
+            return await work
+
+        try:
+            return asyncio.run(main())
+        finally:
+            with self._lock:
+                self._task = None
+
+
+def save_pending(folder: Path, rollouts: Mapping[int, Rollouts]) -> None:
+    """Write these and delete all others; a folder without any is not made.
+
+    Args:
+        folder: Theirs alone.
+        rollouts: By step.
+    """
+    if rollouts:
+        folder.mkdir(exist_ok=True)
+    for old in folder.glob("step-*.json*") if folder.exists() else ():
+        if int(old.stem.removeprefix("step-")) not in rollouts:
+            old.unlink()
+    for step, one in rollouts.items():
+        played = one.played
+        trained = {id(group) for group in played.trained.groups}
+        save_forest(_path(folder, step, "jsonl"), played.all)
+        about = {
+            "trained": [i for i, group in enumerate(played.all.groups) if id(group) in trained],
+            "rounds": played.rounds,
+            "filtered": played.filtered,
+            "warning": one.warning,
+            "stats": asdict(one.stats),
+            "seconds": one.seconds,
+        }
+        write_json(_path(folder, step, "json"), about)  # last: what has it is whole
+
+
+def load_pending(folder: Path, done: int) -> dict[int, Rollouts]:
+    """The rollouts of the steps right after ``done``, as far as they are there.
+
+    Raises:
+        DataError: A file is damaged; delete it to have its step played again.
+    """
+    out: dict[int, Rollouts] = {}
+    step = done + 1
+    while _path(folder, step, "json").exists():
+        about = read_json(_path(folder, step, "json"))
+        forest = load_forest(_path(folder, step, "jsonl"))
+        try:
+            trained = Forest.of([forest.groups[i] for i in about["trained"]])
+            out[step] = Rollouts(
+                played=Played(
+                    all=forest,
+                    trained=trained if about["filtered"] else forest,
+                    rounds=about["rounds"],
+                    filtered=about["filtered"],
+                ),
+                warning=about["warning"],
+                stats=EngineStats(**about["stats"]),
+                seconds=about["seconds"],
+            )
+        except (KeyError, IndexError, TypeError) as error:
+            raise DataError(
+                f"{_path(folder, step, 'json')}: no description of rollouts ({error!r}). Delete "
+                "it to have the step played again."
+            ) from error
+        step += 1
+    return out
+
+
+def _path(folder: Path, step: int, kind: str) -> Path:
+    return folder / f"step-{step:06d}.{kind}"

@@ -1,0 +1,151 @@
+"""What a forest says about the policy that grew it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ...envs.utils.response_stats import response_measures
+from ..core.forest import Forest, Turn
+
+_OWN_KEYS = frozenset({"success", "return", "turns", "invalid_actions"})
+"""Measures of every world that have a key of their own."""
+
+
+def tokens_sampled(forest: Forest) -> int:
+    """Action tokens sampled, those of broken and pruned episodes included: they were paid for."""
+    pruned = sum(group.pruned_tokens for group in forest.groups)
+    return pruned + sum(len(t.act_ids) for t in _all_turns(forest))
+
+
+def turns_taken(forest: Forest) -> int:
+    """Environment steps, those of pruned episodes included."""
+    pruned = sum(group.pruned_turns for group in forest.groups)
+    return pruned + sum(not turn.partial for turn in _all_turns(forest))
+
+
+def fault_warning(step: int, forest: Forest, fault: str) -> str:
+    """A line about the episodes that a broken environment took, empty if there are none.
+
+    Args:
+        step: The training step.
+        forest: What was played in it.
+        fault: What the environment said last.
+    """
+    if not (broken := forest.env_errors):
+        return ""
+    detail = f" {fault}" if fault else ""
+    return (
+        f"step {step}: {broken} of {broken + len(forest.paths)} episodes broke (env_error) and are "
+        f"left out.{detail}"
+    )
+
+
+def rollout_metrics(forest: Forest) -> dict[str, float]:
+    """Declared ``rollout/*`` metrics of a forest."""
+    paths = [forest.turns(p) for p in forest]
+    row = {
+        "rollout/groups": float(len(forest.groups)),
+        "rollout/paths": float(len(paths)),
+        "rollout/env_errors": float(forest.env_errors),
+        "rollout/tokens": float(tokens_sampled(forest)),
+    }
+    if not paths:
+        return row
+    returns = np.array([forest.reward(p) for p in forest], dtype=np.float64)
+    row |= {
+        "rollout/return_mean": returns.mean(),
+        "rollout/return_std": returns.std(),
+        "rollout/success_frac": np.mean([line[-1].status == "solved" for line in paths]),
+        "rollout/truncated_frac": np.mean([line[-1].status == "truncated" for line in paths]),
+        "rollout/overflow_frac": np.mean([line[-1].overflow for line in paths]),
+        "rollout/turns_mean": np.mean([_steps(line) for line in paths]),
+        "rollout/tokens_mean": np.mean([sum(len(t.act_ids) for t in line) for line in paths]),
+        "rollout/context_tokens_mean": np.mean(
+            [sum(len(t.obs_ids) + len(t.act_ids) for t in line) for line in paths]
+        ),
+        "rollout/invalid_actions_mean": np.mean([sum(not t.valid for t in line) for line in paths]),
+    }
+    turns = [t for line in paths for t in line if not t.partial]
+    row["rollout/cut_actions_frac"] = np.mean([t.stop == "length" for t in turns])
+    row["rollout/entropy_nats"] = np.concatenate(
+        [t.entropies for line in paths for t in line]
+    ).mean()
+    terms = _sums(turn.reward_terms for turn in turns)
+    row |= {f"rollout/term_{name}_mean": value / len(paths) for name, value in terms.items()}
+    row |= {f"rollout/metric_{name}_mean": value for name, value in _measures(paths).items()}
+    return {key: float(value) for key, value in row.items()}
+
+
+def lag_metrics(forest: Forest, version: int) -> dict[str, float]:
+    """How many updates behind ``version``, which is trained, the sampling weights were."""
+    lags = [version - turn.version for turn in _all_turns(forest)]
+    if not lags:
+        return {}
+    return {"rollout/lag_mean": float(np.mean(lags)), "rollout/lag_max": float(max(lags))}
+
+
+def response_metrics(turns: Sequence[Turn]) -> dict[str, float]:
+    """Length and self-corrections of what was written along a path, in any world.
+
+    See :func:`turngym.envs.utils.response_stats.response_measures`; an action that was cut for a fork
+    inside it is one text.
+    """
+    texts = [""]
+    for turn in turns:
+        texts[-1] += turn.action
+        if not turn.partial:
+            texts.append("")
+    return response_measures(texts)
+
+
+def _measures(paths: Sequence[Sequence[Turn]]) -> dict[str, float]:
+    """Mean of each measure over the paths whose world reports it, and of what was written."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for line in paths:
+        for name, value in (response_metrics(line) | dict(line[-1].metrics)).items():
+            if name not in _OWN_KEYS:
+                values[name].append(value)
+    return {name: float(np.mean(found)) for name, found in values.items()}
+
+
+def shaped_metrics(forest: Forest) -> dict[str, float]:
+    """Declared ``shaped/*`` and ``judge/*`` metrics of a forest after a recipe's shapers."""
+    lines = [forest.turns(path) for path in forest]
+    if not lines:
+        return {}
+    verdicts = np.array([t.verdict for line in lines for t in line if not t.partial])
+    row = {
+        "shaped/return_mean": forest.returns().mean(),
+        "judge/right_frac": (verdicts == 1).mean() if len(verdicts) else 0.0,
+        "judge/wrong_frac": (verdicts == -1).mean() if len(verdicts) else 0.0,
+    }
+    terms = _sums(turn.reward_terms for line in lines for turn in line)
+    row |= {f"shaped/term_{name}_mean": value / len(lines) for name, value in terms.items()}
+    faults = _sums(line[-1].metrics for line in lines)
+    row |= {
+        f"judge/{name.removeprefix('judge_')}_frac": value / len(lines)
+        for name, value in faults.items()
+        if name.startswith("judge_")
+    }
+    return {key: float(value) for key, value in row.items()}
+
+
+def _sums(named: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
+    """Sum of the values by name."""
+    sums: dict[str, float] = defaultdict(float)
+    for pairs in named:
+        for name, value in pairs:
+            sums[name] += value
+    return dict(sums)
+
+
+def _steps(line: list[Turn]) -> int:
+    """Environment steps of a path."""
+    return sum(not turn.partial for turn in line)
+
+
+def _all_turns(forest: Forest) -> list[Turn]:
+    return [turn for group in forest.groups for tree in group.trees for turn in tree.turns]

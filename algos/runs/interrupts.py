@@ -1,0 +1,99 @@
+"""Ctrl-C and SIGTERM at moments when nothing is half done, in all processes at the same step."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .process_group import Ranks
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], object], *signals: int) -> Iterator[None]:
+    """Within, these signals call ``handler``; only the main thread can have handlers."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+@contextmanager
+def terminate_as_interrupt() -> Iterator[None]:
+    """Within, SIGTERM does what Ctrl-C would do at that moment.
+
+    It goes through the handler of SIGINT, which asyncio replaces while it runs: an exception
+    thrown into the middle of a task would come up again when the event loop is closed.
+    """
+    with _handled(lambda *_: signal.raise_signal(signal.SIGINT), signal.SIGTERM):
+        yield
+
+
+class SignalFlag:
+    """A signal handler that only remembers, for a program that stops by agreement.
+
+    Attributes:
+        raised: True when a signal came.
+    """
+
+    def __init__(self) -> None:
+        self.raised = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Remember it; a second one is not held: whoever insists may stop a long step."""
+        if self.raised:
+            signal.default_int_handler(number, frame)
+        self.raised = True
+
+
+@contextmanager
+def noted_interrupts() -> Iterator[SignalFlag]:
+    """Within, Ctrl-C and SIGTERM are noted, and raise nothing."""
+    flag = SignalFlag()
+    with _handled(flag, signal.SIGINT, signal.SIGTERM):
+        yield flag
+
+
+@contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Within, interrupts wait; one that came is raised at the end.
+
+    A second one is not held: whoever insists may stop a long step, at the cost of that step.
+    """
+    if isinstance(signal.getsignal(signal.SIGINT), SignalFlag):
+        yield
+        return
+    with noted_interrupts() as flag:
+        yield
+    if flag.raised:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def agreed_stops(ranks: Ranks) -> Iterator[Callable[[], None]]:
+    """Within, Ctrl-C and SIGTERM stop the run, and of several processes all between two steps.
+
+    Yields:
+        A call to be made between steps: raises KeyboardInterrupt in all processes once a signal
+        came to one. A single process is interrupted at once, wherever it is.
+    """
+    if ranks.alone:
+        with terminate_as_interrupt():
+            yield lambda: None
+        return
+    with noted_interrupts() as flag:
+
+        def check() -> None:
+            if any(ranks.learner.everyone(flag.raised)):
+                raise KeyboardInterrupt
+
+        yield check

@@ -1,0 +1,116 @@
+"""The processes of a run and how they talk to each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+
+from ...envs.core.errors import BadValueError
+
+T = TypeVar("T")
+PATIENCE = timedelta(hours=2)
+"""How long a process waits for the others: a step's longest episode may be slow."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Messages between all processes, in the order in which each of them calls.
+
+    Attributes:
+        rank: This process, from 0.
+        world: Number of processes.
+        group: torch's process group; None when there is one process only.
+    """
+
+    rank: int = 0
+    world: int = 1
+    group: Any = None
+
+    def everyone(self, mine: T) -> list[T]:
+        """What each process gave, by rank."""
+        if self.world == 1:
+            return [mine]
+        found: list[Any] = [None] * self.world
+        dist.all_gather_object(found, mine, group=self.group)
+        return found
+
+    def from_first(self, mine: T) -> T:
+        """What the first process gave."""
+        if self.world == 1:
+            return mine
+        box = [mine]
+        dist.broadcast_object_list(box, src=0, group=self.group)
+        return box[0]
+
+    def mine(self, items: Sequence[T]) -> Sequence[T]:
+        """This process's share of a list: every ``world``-th entry."""
+        return items[self.rank :: self.world]
+
+    def in_order(self, mine: Sequence[T]) -> list[T]:
+        """The whole list again, from what became of each share of :meth:`mine`."""
+        shares = self.everyone(list(mine))
+        out: list[Any] = [None] * sum(len(share) for share in shares)
+        for rank, share in enumerate(shares):
+            out[rank :: self.world] = share
+        return out
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The processes of a run.
+
+    Attributes:
+        learner: For the thread that trains.
+        runner: For the thread that plays, which may be another one.
+    """
+
+    learner: Channel = Channel()
+    runner: Channel = Channel()
+
+    @property
+    def alone(self) -> bool:
+        """True for an ordinary run in one process."""
+        return self.learner.world == 1
+
+    @property
+    def first(self) -> bool:
+        """True in the process that writes."""
+        return self.learner.rank == 0
+
+
+def join_ranks(device: str) -> Ranks:
+    """The processes that torchrun or accelerate started with this one; only it where none did.
+
+    Args:
+        device: Of the run; on CUDA each process takes the card of its local rank.
+
+    Raises:
+        BadValueError: A launcher's variables are incomplete, or ``device`` names one card for all.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return Ranks()
+    missing = [n for n in ("RANK", "MASTER_ADDR", "MASTER_PORT") if n not in os.environ]
+    if missing:
+        raise BadValueError(
+            f"training: WORLD_SIZE is {os.environ['WORLD_SIZE']}, but {', '.join(missing)} is not "
+            "set. Start with torchrun or accelerate launch, or unset WORLD_SIZE."
+        )
+    if device not in ("auto", "cpu", "cuda"):
+        raise BadValueError(
+            f"training: device is {device!r}, but several processes run, each on a device of its "
+            "own. Use 'auto', 'cuda' or 'cpu'."
+        )
+    on_cuda = device != "cpu" and torch.cuda.is_available()
+    if on_cuda:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    if not dist.is_initialized():
+        dist.init_process_group("cpu:gloo,cuda:nccl" if on_cuda else "gloo", timeout=PATIENCE)
+    at = dist.get_rank(), dist.get_world_size()
+    learner, runner = (dist.new_group(backend="gloo", timeout=PATIENCE) for _ in range(2))
+    return Ranks(Channel(*at, learner), Channel(*at, runner))

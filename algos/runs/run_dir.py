@@ -1,0 +1,295 @@
+"""The run directory: what a run was, what it measured, and where it is resumed from.
+
+=====================  =========================================================================
+``config.json``        the resolved configuration; a run with another one is refused
+``versions.json``      one entry per start: packages, git commit, platform
+``lock``               held while a process works here; freed by the system when it dies
+``metrics.jsonl``      one JSON object per line, keys as in :data:`turngym.algos.runs.metrics.METRICS`
+``tensorboard/``       the same as TensorBoard events
+``trajectories/``      sample transcripts as text, forests as JSON lines, some groups with
+                       every number per token (what ``turngym view`` shows)
+``checkpoints/``       models in Hugging Face form with the trainer's state beside them
+``result.json``        scores before and after, schema :class:`turngym.algos.evaluation.result.RunResult`
+``curve.png``          reward and success against sampled tokens
+=====================  =========================================================================
+
+Of several processes the first writes there, the others into folders that are deleted at the end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+from ...envs.core.errors import BadValueError, DataError, TurngymError
+from .metrics import checked
+
+if TYPE_CHECKING:
+    from .process_group import Ranks
+
+BUDGET = "budget"
+"""The part of a configuration that may change when a run is resumed."""
+MEMORY = frozenset({"max_batch", "learner.micro_batch_tokens", "learner.gradient_checkpointing"})
+"""Settings that may change too: they decide what fits into memory, and nothing else."""
+
+
+class RunLockedError(TurngymError, RuntimeError):
+    """Another process works in this run directory."""
+
+
+class RunDir:
+    """An opened, locked run directory; a context manager.
+
+    Args:
+        root: The folder; made when it does not exist.
+        config: The resolved configuration as JSON data.
+
+    Raises:
+        RunLockedError: Another process holds the folder.
+        BadValueError: The folder belongs to another configuration, or to something else.
+        DataError: ``config.json`` is damaged.
+    """
+
+    def __init__(self, root: Path | str, config: Mapping[str, Any]) -> None:
+        self.root = Path(root)
+        if self.root.exists() and not self.root.is_dir():
+            raise BadValueError(f"{self.root} is a file; expected a folder for the run.")
+        self.checkpoints = self.root / "checkpoints"
+        self.root.mkdir(parents=True, exist_ok=True)
+        self._lock = _take_lock(self.root / "lock")
+        try:
+            self._adopt(json.loads(json.dumps(config)))
+        except BaseException:
+            self.close()
+            raise
+
+    def _adopt(self, config: dict[str, Any]) -> None:
+        path = self.root / "config.json"
+        if path.exists():
+            self.check_config(read_json(path), config)
+        elif strangers := [p.name for p in self.root.iterdir() if p.name not in ("lock",)]:
+            raise BadValueError(
+                f"{self.root} is not empty ({', '.join(sorted(strangers)[:5])}) but holds no "
+                "config.json: it is not a run directory, or a damaged one. Choose a new folder."
+            )
+        write_json(path, config)
+        for name in ("trajectories", "checkpoints", "tensorboard"):
+            (self.root / name).mkdir(exist_ok=True)
+
+    def check_config(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """Refuse a configuration that differs in more than budget and memory."""
+        was, now = _flat(old), _flat(new)
+        differing = [
+            f"{key}: was {was.get(key, 'absent')!r}, now {now.get(key, 'absent')!r}"
+            for key in sorted(was.keys() | now.keys())
+            if was.get(key) != now.get(key) and key.split(".")[0] != BUDGET and key not in MEMORY
+        ]
+        if differing:
+            raise BadValueError(
+                f"{self.root} holds a run with another configuration. Differing: "
+                + "; ".join(differing)
+                + ". Give the same settings to resume it, or another folder to start a new run."
+            )
+
+    # ------------------------------------------------------------------ metrics
+
+    @property
+    def metrics_path(self) -> Path:
+        """``metrics.jsonl``."""
+        return self.root / "metrics.jsonl"
+
+    def append(self, step: int, row: Mapping[str, float]) -> None:
+        """Write one line of metrics.
+
+        Raises:
+            UnknownNameError: A key is not declared.
+        """
+        line = json.dumps({"step": step, **checked(row)})
+        with self.metrics_path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def metrics_size(self) -> int:
+        """Bytes of ``metrics.jsonl`` so far; a checkpoint stores it."""
+        return self.metrics_path.stat().st_size if self.metrics_path.exists() else 0
+
+    def rewind_metrics(self, size: int) -> None:
+        """Drop the lines that were written after the checkpoint.
+
+        Raises:
+            DataError: The file is shorter than the checkpoint says.
+        """
+        have = self.metrics_size()
+        if have < size:
+            raise DataError(
+                f"{self.metrics_path} has {have} bytes; the checkpoint was written after {size}. "
+                "The file was cut; restore it, or start a new run in another folder."
+            )
+        if have > size:
+            with self.metrics_path.open("r+b") as file:
+                file.truncate(size)
+
+    def close(self) -> None:
+        """Free the lock."""
+        if not self._lock.closed:
+            self._lock.seek(0)
+            self._lock.truncate()
+            self._lock.close()
+
+    def __enter__(self) -> RunDir:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The lines of a ``metrics.jsonl``; a last line that was cut while being written is left out.
+
+    Raises:
+        DataError: Any other line that is no JSON object.
+    """
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError("not an object")
+        except ValueError as error:
+            if number == len(lines) and not line.endswith("\n"):
+                break
+            raise DataError(f"{path}, line {number}: expected a JSON object ({error}).") from error
+        rows.append(row)
+    return rows
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        DataError: The file is missing, cut or holds something else.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist; the run directory is incomplete.") from None
+    except ValueError as error:
+        raise DataError(
+            f"{path}: not readable as JSON ({error}); the file was cut or damaged. Restore it, or "
+            "start a new run in another folder."
+        ) from error
+    if not isinstance(data, dict):
+        raise DataError(f"{path}: holds a {type(data).__name__}; expected a JSON object.")
+    return data
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON so that a reader sees the old file or the whole new one."""
+    part = path.with_name(path.name + ".part")
+    with part.open("w", encoding="utf-8") as file:
+        json.dump(data, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def add_version(root: Path, entry: Mapping[str, Any]) -> None:
+    """Append an entry to ``versions.json``, one for each start of the run."""
+    path = root / "versions.json"
+    starts = read_json(path)["starts"] if path.exists() else []
+    write_json(path, {"starts": [*starts, entry]})
+
+
+def _take_lock(path: Path) -> IO[str]:
+    """Lock ``path`` for this process; the system frees it when the process ends, however."""
+    file = path.open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.seek(0)
+        holder = file.read().strip() or "an unknown process"
+        file.close()
+        raise RunLockedError(
+            f"{path.parent} is in use by {holder}. Wait until it ends, stop it, or choose another "
+            "run directory."
+        ) from None
+    file.seek(0)
+    file.truncate()
+    file.write(f"process {os.getpid()} on {socket.gethostname()}")
+    file.flush()
+    return file
+
+
+def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in data.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, name + ".") or {name: {}})
+        else:
+            flat[name] = value
+    return flat
+
+
+class AsideDir(RunDir):
+    """A private folder that begins as a copy of the run's counters, and is deleted at the end.
+
+    Args:
+        root: The run directory, which the first process has opened.
+        config: The resolved configuration.
+    """
+
+    def __init__(self, root: Path | str, config: Mapping[str, Any]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="turngym-rank-")
+        super().__init__(self._folder.name, config)
+        for name in ("metrics.jsonl", "ahead"):
+            source, mine = Path(root) / name, self.root / name
+            if source.is_dir():
+                shutil.copytree(source, mine)
+            elif source.exists():
+                shutil.copy(source, mine)
+        self.checkpoints = Path(root) / "checkpoints"
+
+    def close(self) -> None:
+        """Free the lock and delete the folder."""
+        super().close()
+        self._folder.cleanup()
+
+
+def open_run_dir(root: Path | str, config: Mapping[str, Any], ranks: Ranks) -> RunDir:
+    """The run directory as this process sees it.
+
+    Raises:
+        TurngymError: As :class:`~RunDir`; in the other processes too.
+    """
+    if not ranks.first:
+        refused = ranks.learner.from_first("")
+        if refused:
+            raise DataError(f"{root}: the first process could not open it ({refused}).")
+        aside = AsideDir(root, config)
+        ranks.learner.everyone("copied")
+        return aside
+    try:
+        opened = RunDir(root, config)
+    except BaseException as fault:
+        ranks.learner.from_first(str(fault) or type(fault).__name__)
+        raise
+    ranks.learner.from_first("")
+    ranks.learner.everyone("copied")  # nothing is written before the others have their copies
+    return opened

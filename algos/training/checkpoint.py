@@ -1,0 +1,297 @@
+"""Checkpoints: a model that loads by path, and beside it all that a run needs to go on.
+
+A checkpoint is written into a hidden folder and renamed when it is complete, so a folder named
+``step-…`` is whole unless somebody damaged it afterwards; file sizes are checked to notice that.
+Random states are not stored because there are none: every draw is a function of the seed and of
+the counters that are.
+
+Several processes write optimiser and critic together, each its own shards; any number of processes,
+one included, can load them. The policy is there once, as one model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from ...envs.core.errors import DataError
+from ..learner.learner import Learner
+from ..runs.run_dir import read_json, write_json
+from .policy_files import check_architecture, load_policy_weights, save_policy
+
+STATE = "trainer/state.json"
+OPTIMIZER = "trainer/optimizer.pt"
+CRITIC = "trainer/critic.safetensors"
+MEMORY = "trainer/memory.json"
+SHARDS = "trainer/shards"
+
+
+@dataclass(kw_only=True, slots=True)
+class RunCounters:
+    """The counters of a run: with the seed and the weights, all of its state.
+
+    Attributes:
+        step: Training steps done.
+        optimizer_steps: Optimiser steps done.
+        tokens: Tokens sampled for training.
+        paths: Paths trained on.
+        turns: Environment steps taken for training.
+        seconds: Wall time used, earlier parts of a resumed run included.
+        evaluated_step: Last step whose evaluation is in the metrics; -1 before the first.
+        metrics_bytes: Size of ``metrics.jsonl`` at the checkpoint.
+    """
+
+    step: int = 0
+    optimizer_steps: int = 0
+    tokens: int = 0
+    paths: int = 0
+    turns: int = 0
+    seconds: float = 0.0
+    evaluated_step: int = -1
+    metrics_bytes: int = 0
+
+
+def save_checkpoint(
+    folder: Path,
+    learner: Learner,
+    tokenizer: Any,
+    counters: RunCounters,
+    keep: int,
+    memory: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write ``folder/step-…`` and delete all but the ``keep`` newest.
+
+    Args:
+        folder: Of the checkpoints.
+        learner: Weights and optimiser.
+        tokenizer: Saved beside the model.
+        counters: Of the run.
+        keep: How many checkpoints stay.
+        memory: What is remembered about tasks; nothing is written when it is empty.
+
+    Returns:
+        The new checkpoint: ``AutoModelForCausalLM.from_pretrained`` takes it.
+    """
+    final = folder / f"step-{counters.step:06d}"
+    part = folder / f".part-{counters.step:06d}"
+    team, whole = learner.models.team, learner.whole_policy()
+    if team.ranks.rank == 0:
+        for leftover in folder.glob(".part-*"):
+            shutil.rmtree(leftover)
+        (part / "trainer").mkdir(parents=True)
+        save_policy(whole, part)
+        tokenizer.save_pretrained(part)
+        if memory:
+            write_json(part / MEMORY, memory)
+    if team.alone:
+        torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
+        if learner.critic is not None:
+            save_file(learner.critic.state_dict(), part / CRITIC)
+    else:
+        team.ranks.everyone("folder made")
+        save_shards(part / SHARDS, learner)
+    if team.ranks.rank == 0:
+        _finish(part, final, counters, keep)
+    team.ranks.everyone("checkpoint complete")
+    return final
+
+
+def _finish(part: Path, final: Path, counters: RunCounters, keep: int) -> None:
+    """Give a complete checkpoint its name, and delete old ones."""
+    files = {
+        str(p.relative_to(part)): p.stat().st_size for p in sorted(part.rglob("*")) if p.is_file()
+    }
+    write_json(part / STATE, {"progress": dataclasses.asdict(counters), "files": files})
+    _sync_to_disk(part)
+    if final.exists():
+        shutil.rmtree(final)
+    part.rename(final)
+    for old in checkpoints(final.parent)[:-keep]:
+        shutil.rmtree(old)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints in ``folder``, oldest first."""
+    return sorted(p for p in folder.glob("step-*") if p.is_dir())
+
+
+def newest_whole(folder: Path) -> Path | None:
+    """The newest undamaged checkpoint; None when there is no checkpoint at all.
+
+    Raises:
+        DataError: There are checkpoints, and every one is damaged.
+    """
+    problems = []
+    for path in reversed(checkpoints(folder)):
+        problem = _problem(path)
+        if problem is None:
+            return path
+        problems.append(f"{path.name}: {problem}")
+    if problems:
+        raise DataError(
+            f"{folder}: no checkpoint is whole ({'; '.join(problems)}). Restore one, or start a "
+            "new run in another folder."
+        )
+    return None
+
+
+def load_memory(path: Path) -> dict[str, Any]:
+    """The tracker's state in a checkpoint.
+
+    Raises:
+        DataError: There is none, or it is damaged.
+    """
+    return read_json(path / MEMORY)
+
+
+def load_checkpoint(path: Path, learner: Learner) -> RunCounters:
+    """Put the weights and the optimiser of a checkpoint into ``learner``.
+
+    Raises:
+        DataError: A file cannot be read, or belongs to another model.
+    """
+    check_architecture(path, learner.policy)
+    counters = RunCounters(**read_json(path / STATE)["progress"])
+    try:
+        whole = learner.whole_policy()
+        load_policy_weights(path, whole)
+        learner.spread_policy()
+        if (path / SHARDS).is_dir():
+            load_shards(path / SHARDS, learner)
+        else:
+            _load_states(path, learner)
+    except (OSError, RuntimeError, ValueError, EOFError, SafetensorError) as error:
+        raise DataError(f"{path}: the checkpoint cannot be loaded ({error}).") from error
+    learner.optimizer_steps = counters.optimizer_steps
+    return counters
+
+
+def _load_states(path: Path, learner: Learner) -> None:
+    """Critic and optimiser as one process wrote them."""
+    state = torch.load(path / OPTIMIZER, map_location="cpu", weights_only=True)
+    if learner.models.team.alone:
+        if learner.critic is not None:
+            learner.critic.load_state_dict(load_file(path / CRITIC))
+        learner.optimizer.load_state_dict(state)
+        return
+    if learner.critic is not None:
+        load_whole_critic(load_file(path / CRITIC), learner.critic)
+    load_whole_state(state, learner)
+
+
+def _problem(path: Path) -> str | None:
+    """What is wrong with a checkpoint, None when nothing is."""
+    try:
+        files = read_json(path / STATE)["files"]
+    except (DataError, KeyError) as error:
+        return str(error)
+    for name, size in files.items():
+        file = path / name
+        if not file.exists():
+            return f"{name} is missing"
+        if file.stat().st_size != size:
+            return f"{name} has {file.stat().st_size} bytes instead of {size}"
+    return None
+
+
+def _sync_to_disk(folder: Path) -> None:
+    """Make the files durable before the rename makes them visible."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def save_shards(folder: Path, learner: Learner) -> None:
+    """Write optimiser and critic; every process must call."""
+    # they take a while to import, and most runs have one process
+    from torch.distributed.checkpoint.filesystem import FileSystemWriter
+    from torch.distributed.checkpoint.state_dict_saver import save
+
+    group = learner.models.team.ranks.group
+    save(
+        {**_optimizer(learner), **_critic(learner)},
+        storage_writer=FileSystemWriter(folder),
+        process_group=group,
+    )
+
+
+def load_shards(folder: Path, learner: Learner) -> None:
+    """Load what :func:`save_shards` wrote, with as many processes as there are here."""
+    from torch.distributed.checkpoint.filesystem import FileSystemReader
+    from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+    from torch.distributed.checkpoint.state_dict_loader import load
+
+    reader = FileSystemReader(folder)
+    saved = reader.read_metadata().state_dict_metadata
+    wanted: dict[str, Tensor] = dict(_critic(learner))
+    states: list[tuple[Tensor, str, str]] = []
+    for i, p in enumerate(_params(learner)):
+        for key in sorted(k for k in saved if k.startswith(f"optimizer.{i}.")):
+            name = key.rsplit(".", 1)[1]
+            stored = saved[key]
+            assert isinstance(stored, TensorStorageMetadata)  # optimisers keep tensors alone
+            size, kind = stored.size, stored.properties.dtype
+            if tuple(size) == tuple(p.shape):
+                wanted[key] = torch.zeros_like(p, dtype=kind)
+            else:
+                where = "cpu" if name == "count" else p.device
+                wanted[key] = torch.zeros(size, dtype=kind, device=where)
+            states.append((p, name, key))
+    team = learner.models.team
+    with warnings.catch_warnings():
+        if team.alone:  # torch asks whether that is meant
+            warnings.filterwarnings("ignore", "torch.distributed is disabled")
+        load(wanted, storage_reader=reader, process_group=team.ranks.group, no_dist=team.alone)
+    learner.optimizer.state.clear()
+    for p, name, key in states:
+        learner.optimizer.state[p][name] = wanted[key].detach()
+
+
+def load_whole_state(state: dict[str, Any], learner: Learner) -> None:
+    """Load the state of an optimiser that one process wrote, each process its part."""
+    from ..learner.parallel.sharding import part_like
+
+    learner.optimizer.state.clear()
+    for i, p in enumerate(_params(learner)):
+        for name, value in state["state"].get(i, {}).items():
+            cut = isinstance(value, Tensor) and value.shape == p.shape
+            learner.optimizer.state[p][name] = part_like(value, p) if cut else value
+
+
+@torch.no_grad()
+def load_whole_critic(state: dict[str, Tensor], critic: nn.Module) -> None:
+    """Load a critic that one process wrote, each process its part."""
+    from ..learner.parallel.sharding import part_like
+
+    for name, p in critic.named_parameters():
+        p.copy_(part_like(state[name], p))
+
+
+def _optimizer(learner: Learner) -> dict[str, Any]:
+    return {
+        f"optimizer.{i}.{name}": value
+        for i, p in enumerate(_params(learner))
+        for name, value in learner.optimizer.state.get(p, {}).items()
+    }
+
+
+def _critic(learner: Learner) -> dict[str, Tensor]:
+    if learner.critic is None:
+        return {}
+    return {f"critic.{name}": p.detach() for name, p in learner.critic.named_parameters()}
+
+
+def _params(learner: Learner) -> list[Tensor]:
+    return [p for group in learner.optimizer.param_groups for p in group["params"]]

@@ -1,0 +1,203 @@
+"""What a training run is made of, as one value; its JSON form is ``config.json``."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from ...agents.models.lora import LoraSettings
+from ...envs.core.digest import digest_of
+from ...envs.core.errors import BadValueError
+from ...envs.registry import find_world
+from ..core.recipe import Recipe
+from ..evaluation.evaluate import EvalSet
+from ..learner.importance_weights import check_importance
+from ..learner.settings import LearnerSettings
+from .settings import TrainSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvConfig:
+    """An environment by name.
+
+    Attributes:
+        id: Registered id.
+        settings: What its constructor is called with.
+    """
+
+    id: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self) -> gym.Env[str, str]:
+        """Make it.
+
+        Raises:
+            UnknownNameError: No such environment or setting; names the nearest.
+        """
+        find_world(self.id)
+        return gym.make(self.id, **self.settings)
+
+    @cached_property
+    def prototype(self) -> gym.Env[str, str]:
+        """The environment, made once; episodes play in forks of it.
+
+        Raises:
+            UnknownNameError: No such environment or setting; names the nearest.
+        """
+        return self.make()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the name and the settings: another process makes its own environment."""
+        return {"id": self.id, "settings": self.settings}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalConfig:
+    """An evaluation set by name; see :class:`EvalSet`.
+
+    Attributes:
+        name: Short name, unique within a run.
+        env: The environment.
+        split: Split; empty for the last non-empty one.
+        n: Tasks.
+    """
+
+    name: str = "dev"
+    env: EnvConfig
+    split: str = "dev"
+    n: int = 200
+
+    def make(self) -> EvalSet:
+        """Make the environment and check that the split exists."""
+        return EvalSet(name=self.name, env=self.env.prototype, split=self.split, n=self.n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """When training ends: whatever is reached first. May differ when a run is resumed.
+
+    Attributes:
+        steps: Training steps; None for no such limit.
+        tokens: Sampled tokens.
+        calls: Actions taken in environments.
+        minutes: Wall time, pauses between resumed parts not counted.
+    """
+
+    steps: int | None = None
+    tokens: int | None = None
+    calls: int | None = None
+    minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [v for v in (self.steps, self.tokens, self.calls, self.minutes) if v is not None]
+        if not given or min(given) < 0:
+            raise BadValueError(
+                f"budget: steps {self.steps}, tokens {self.tokens}, calls {self.calls}, minutes "
+                f"{self.minutes}; expected at least one limit, none below 0."
+            )
+
+    def spent(self, steps: int, tokens: int, calls: int, seconds: float) -> float:
+        """Share that is used up, 1 or more when training is over."""
+        used = [
+            1.0 if limit == 0 else value / limit
+            for value, limit in (
+                (steps, self.steps),
+                (tokens, self.tokens),
+                (calls, self.calls),
+                (seconds / 60.0, self.minutes),
+            )
+            if limit is not None
+        ]
+        return max(used)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig(TrainSettings):
+    """A training run.
+
+    Attributes:
+        env: Where the policy is trained.
+        model: Folder or hub name of the starting model.
+        recipe: The algorithm.
+        budget: When to stop.
+        evals: Evaluated before, while and after.
+        learner: How the learner computes.
+        lora: Train adapters instead of the weights; None trains all weights.
+    """
+
+    env: EnvConfig
+    model: str
+    recipe: Recipe
+    budget: Budget
+    evals: tuple[EvalConfig, ...] = ()
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    lora: LoraSettings | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_lag()
+        check_importance(self.recipe, self.importance_cap)
+        if self.max_lag and self.recipe.tracker is not None:
+            raise BadValueError(
+                f"recipe {self.recipe.name!r}: max_lag is {self.max_lag}, but "
+                f"{type(self.recipe.tracker).__name__} chooses tasks by what the last update "
+                "taught it. Leave max_lag out."
+            )
+        names = [e.name for e in self.evals]
+        if len(set(names)) != len(names):
+            raise BadValueError(f"training: evaluation sets {names} need names of their own.")
+
+    def _check_lag(self) -> None:
+        lag, cap = self.max_lag, self.importance_cap
+        if lag is not None and lag < 0:
+            raise BadValueError(f"training: max_lag is {lag}; expected 0 or more, or none.")
+        if lag and self.vllm.sleep:
+            raise BadValueError(
+                f"training: max_lag is {lag}, so the engine plays while the learner trains, but "
+                "vllm.sleep takes its memory away meanwhile. Switch one of them off."
+            )
+        if cap is not None and not cap >= 1:
+            raise BadValueError(
+                f"training: importance_cap is {cap}; expected at least 1, or none for no weights."
+            )
+
+    def resolved(self, model_digest: str) -> dict[str, Any]:
+        """All settings as JSON data, with the digest of the starting model."""
+        return {**_plain(self), "model_digest": model_digest}
+
+
+def config_digest(resolved: Mapping[str, Any]) -> str:
+    """Stable hash of a configuration; the budget is not part of it."""
+    return digest_of({k: v for k, v in resolved.items() if k != "budget"})
+
+
+def model_digest(name_or_path: str) -> str:
+    """Hash of a model folder's weight files; of the name itself for a hub name."""
+    folder = Path(name_or_path)
+    if not folder.is_dir():
+        return "name:" + name_or_path
+    total = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin")):
+        total.update(path.name.encode())
+        with path.open("rb") as file:
+            total.update(hashlib.file_digest(file, "sha256").digest())
+    return "sha256:" + total.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses as dictionaries that name their type, so that parts can be told apart."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **fields}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,75 @@
+"""The starting policy of a run: loaded, its attention chosen, kernels and adapters put on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...agents.models.attention import set_attention
+from ...agents.models.loading import load_model, load_tokenizer
+from ...agents.models.lora import with_lora
+from ...agents.rendering.factory import keep_style
+from ...envs.core.errors import BadValueError, MissingExtraError
+from ..runs.progress import Reporter
+from .config import TrainConfig
+
+
+def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
+    """The model that a run trains, and its tokenizer.
+
+    Args:
+        config: The run.
+        report: Where warnings are shown.
+
+    Raises:
+        TurngymError: Something of the model does not fit; says what.
+    """
+    tokenizer = load_tokenizer(config.model)
+    keep_style(tokenizer, config.render)
+    model = load_model(config.model, dtype=config.weights, device=config.device)
+    device = next(model.parameters()).device
+    if warning := set_attention(model, config.attention, device):
+        report.note(warning)
+    if config.learner.liger:
+        apply_liger(model, device)
+    if config.lora is not None:
+        model = with_lora(model, config.lora, config.seed)
+    return model, tokenizer
+
+
+def apply_liger(model: Any, device: Any) -> None:
+    """Replace norms, rotary embedding and gated layers of a model by Liger's fused kernels.
+
+    Log-probabilities stay with :mod:`turngym.algos.learner.scoring.token_scores`, which is fused already and gives
+    entropies too; Liger's own loss knows the cross entropy alone.
+
+    Args:
+        model: A transformers model; changed in place.
+        device: Where it is.
+
+    Raises:
+        BadValueError: Not a CUDA device, or a model that Liger does not know.
+        MissingExtraError: liger-kernel is not installed.
+    """
+    if device.type != "cuda":
+        raise BadValueError(
+            f"LearnerSettings.liger: the device is {device.type}, and Liger's kernels run on CUDA "
+            "alone. Leave it off."
+        )
+    try:
+        from liger_kernel.transformers import (  # pyright: ignore[reportMissingImports]
+            _apply_liger_kernel_to_instance,
+        )
+        from liger_kernel.transformers.monkey_patch import (  # pyright: ignore[reportMissingImports]
+            MODEL_TYPE_TO_APPLY_LIGER_FN,
+        )
+    except ImportError as fault:
+        raise MissingExtraError("LearnerSettings.liger", "liger-kernel", "gpu") from fault
+    kind = model.config.model_type
+    if kind not in MODEL_TYPE_TO_APPLY_LIGER_FN:
+        raise BadValueError(
+            f"LearnerSettings.liger: Liger has no kernels for models of type {kind!r}. Known: "
+            f"{', '.join(sorted(MODEL_TYPE_TO_APPLY_LIGER_FN))}. Leave it off."
+        )
+    _apply_liger_kernel_to_instance(
+        model=model, cross_entropy=False, fused_linear_cross_entropy=False
+    )

@@ -1,0 +1,207 @@
+"""What a preset takes: memory per device, tokens per step, time. Arithmetic, nothing is loaded.
+
+Weights that learn are sharded over the devices with their gradients and moments; every device
+samples with a whole copy in bfloat16. Lengths are upper bounds, so tokens and times are too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ....envs.core.errors import BadValueError
+from .preset import Preset
+from .shapes import ModelShape, shape_of
+
+GB = 10**9
+HALF, WHOLE = 2, 4
+LOGITS = 3 * WHOLE * 2**24
+"""Bytes of the pieces in which logits are made: three float32 tables of 2**24 entries."""
+RESERVE = 0.08
+"""Share of a device's memory for its context, buffers and gaps."""
+GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """Where to train.
+
+    Attributes:
+        gpus: Devices.
+        memory_gb: Memory of each, in 10**9 bytes.
+        throughput: Sampled tokens per second of all devices together; None when not known.
+        tflops: Most bfloat16 operations per second and device, in 10**12 (an H100: 989).
+        utilisation: Share of them that the update reaches.
+    """
+
+    gpus: int
+    memory_gb: float = 80.0
+    throughput: float | None = None
+    tflops: float = 989.0
+    utilisation: float = 0.4
+
+    def __post_init__(self) -> None:
+        if self.gpus < 1:
+            raise BadValueError(f"plan: gpus is {self.gpus}; expected at least 1.")
+        for name in ("memory_gb", "throughput", "tflops"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise BadValueError(f"plan: {name} is {value}; expected above 0.")
+        if not 0 < self.utilisation <= 1:
+            raise BadValueError(f"plan: utilisation is {self.utilisation}; expected in (0, 1].")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run takes.
+
+    Attributes:
+        parameters: Of the model.
+        memory: Bytes per device, by what they are for.
+        capacity: Bytes that a device has.
+        sampled: Most tokens that a step samples.
+        trained: Most tokens that a step sends through the model, observations included.
+        sample_seconds: Most time of a step's sampling; None without a throughput.
+        update_seconds: Most time of a step's update.
+        steps: Of the run.
+    """
+
+    parameters: int
+    memory: dict[str, int]
+    capacity: int
+    sampled: int
+    trained: int
+    sample_seconds: float | None
+    update_seconds: float
+    steps: int
+
+    @property
+    def total(self) -> int:
+        """Bytes per device."""
+        return sum(self.memory.values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether a device has that many."""
+        return self.total <= self.capacity
+
+    @property
+    def hours(self) -> float | None:
+        """Most time of the run; None without a throughput."""
+        if self.sample_seconds is None:
+            return None
+        return self.steps * (self.sample_seconds + self.update_seconds) / 3600
+
+
+def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> Plan:
+    """Work a preset out.
+
+    Args:
+        preset: What is trained.
+        hardware: Where.
+        lora_rank: Rank of adapters that learn in place of the weights; 0 for none.
+
+    Raises:
+        BadValueError: A negative rank.
+        UnknownNameError: A model of unknown shape.
+    """
+    if lora_rank < 0:
+        raise BadValueError(f"plan: lora_rank is {lora_rank}; expected 0 (off) or more.")
+    shape, recipe = shape_of(preset.model), preset.make_recipe()
+    paths = preset.trained_paths or recipe.rollout.max_paths
+    trained = recipe.groups_per_step * paths * preset.max_context
+    chains = preset.trained_paths or sampled_chains(recipe.rollout)
+    sampled = round(recipe.groups_per_step * chains * preset.sampled_tokens)
+    device_flops = hardware.gpus * hardware.tflops * 1e12 * hardware.utilisation
+    speed = hardware.throughput
+    return Plan(
+        parameters=shape.parameters,
+        memory=memory(preset, hardware, lora_rank),
+        capacity=round(hardware.memory_gb * GB),
+        sampled=sampled,
+        trained=trained,
+        sample_seconds=None if speed is None else sampled / speed,
+        update_seconds=trained * token_flops(shape, recipe) / device_flops,
+        steps=preset.steps,
+    )
+
+
+def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, int]:
+    """Bytes per device, by what they are for."""
+    shape, recipe, gpus = shape_of(preset.model), preset.make_recipe(), hardware.gpus
+    size = WHOLE if preset.weights == "float32" else HALF
+    own = _trained(shape.parameters, size, shape.adapters(lora_rank))
+    critic = dict.fromkeys(own, 0)
+    if recipe.critic:
+        critic = _trained(shape.backbone + shape.hidden + 1, size, shape.adapters(lora_rank))
+    reference = size * shape.parameters if recipe.reference and not lora_rank else 0
+    tokens = preset.micro_batch_tokens
+    activations = tokens * size * (shape.layers * shape.hidden + shape.saved_entries) + LOGITS
+    found = {
+        "model": own["weights"] // gpus,
+        "gradients": own["gradients"] // gpus,
+        "optimiser": own["optimiser"] // gpus,
+        "critic": sum(critic.values()) // gpus,
+        "reference": reference // gpus,
+        "gathered layers": 2 * size * shape.layer if gpus > 1 else 0,
+        "activations": activations,
+        "engine's copy": HALF * shape.parameters,
+        "engine's cache": HALF * shape.cache_entries * preset.max_batch * preset.max_context,
+        "reserve": round(RESERVE * hardware.memory_gb * GB),
+    }
+    return {name: count for name, count in found.items() if count}
+
+
+def sampled_chains(rollout: Any) -> float:
+    """Whole chains whose sampling costs as much as a group of the rollout, at most.
+
+    Tree-GRPO's expansions start half-way on average (section 3.2 of arXiv 2509.21240).
+    """
+    expansions = getattr(rollout, "nodes", 0) * getattr(rollout, "rounds", 0)
+    if expansions:
+        return rollout.trees * (1 + expansions / 2)
+    return float(rollout.max_paths)
+
+
+def token_flops(shape: ModelShape, recipe: Any) -> int:
+    """Operations per trained token of a step: products of the weights, attention left out.
+
+    2 per weight forward, 4 backward, 2 more as layers are computed again; each epoch anew. Log-
+    probabilities before the update, the reference's and the critic's values are forward passes.
+    """
+    optim = recipe.optim
+    updates = optim.epochs * 8
+    again = optim.epochs * optim.minibatches > 1 or "old_logprobs" in recipe.needs
+    policy = updates + 2 * bool(again) + 2 * recipe.reference
+    critic = (updates + 2) * recipe.critic
+    return policy * shape.parameters + critic * shape.backbone
+
+
+def least_gpus(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> int | None:
+    """The smallest usual number of devices of this memory that suffices; None for none."""
+    room = hardware.memory_gb * GB
+    for gpus in GPUS:
+        there = Hardware(gpus=gpus, memory_gb=hardware.memory_gb)
+        if sum(memory(preset, there, lora_rank).values()) <= room:
+            return gpus
+    return None
+
+
+def _trained(weights: int, size: int, adapters: int) -> dict[str, int]:
+    """Bytes of a model that learns, all over: AdamW with float32 moments.
+
+    Weights in half precision have a float32 copy with the moments. Adapters are float32, and the
+    model's own weights then have neither gradient nor moments.
+    """
+    if adapters:
+        return {
+            "weights": size * weights + WHOLE * adapters,
+            "gradients": WHOLE * adapters,
+            "optimiser": 2 * WHOLE * adapters,
+        }
+    copies = 2 if size == WHOLE else 3
+    return {
+        "weights": size * weights,
+        "gradients": size * weights,
+        "optimiser": copies * WHOLE * weights,
+    }

@@ -1,0 +1,88 @@
+"""What a run leaves in its directory: metrics, events, curve, transcripts and rollouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...agents.rendering.factory import Renderer
+from ..core.forest import Forest
+from ..core.protocols import Scorer
+from ..evaluation.evaluate import Evaluation
+from ..runs.metrics import checked
+from ..runs.plots import Board, draw_curve
+from ..runs.process_group import Ranks
+from ..runs.provenance import versions
+from ..runs.run_dir import add_version, open_run_dir, read_metrics
+from .config import TrainConfig
+from .rollout_dump import RolloutDump, write_rollouts
+from .transcripts import write_evaluation
+
+
+class RunWriter:
+    """The opened run directory and everything that is written into it beside checkpoints.
+
+    Args:
+        config: The run.
+        root: Its folder.
+        resolved: The configuration as JSON data.
+        ranks: The processes of the run; the first one writes into ``root``.
+
+    Raises:
+        TurngymError: As :class:`~turngym.algos.runs.run_dir.RunDir`.
+    """
+
+    def __init__(
+        self, config: TrainConfig, root: Path | str, resolved: Mapping[str, Any], ranks: Ranks
+    ) -> None:
+        self.config = config
+        self.dir = open_run_dir(root, resolved, ranks)
+        self.root, self.checkpoints = self.dir.root, self.dir.checkpoints
+        self.pending = self.root / "ahead"
+        self._board: Board | None = None
+
+    def resume(self, step: int, metrics_bytes: int) -> None:
+        """Drop what was written after the checkpoint of ``step``, and note the versions of now."""
+        self.dir.rewind_metrics(metrics_bytes)
+        ids = sorted({self.config.env.id, *(e.env.id for e in self.config.evals)})
+        add_version(self.root, versions(ids, step))
+        self._board = Board(self.root / "tensorboard", first_step=step)
+
+    def log(self, step: int, row: Mapping[str, float]) -> None:
+        """Write a row of metrics.
+
+        Raises:
+            UnknownNameError: A key is not declared.
+        """
+        row = checked(row)
+        self.dir.append(step, row)
+        if self._board is not None:
+            self._board.add(step, row)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all rows of metrics."""
+        return read_metrics(self.dir.metrics_path)
+
+    def draw(self) -> None:
+        """Draw the learning curve."""
+        title = f"{self.config.recipe.name} on {self.config.env.id}"
+        draw_curve(self.rows(), self.root / "curve.png", title)
+
+    def evaluation(self, step: int, evaluation: Evaluation, renderer: Renderer) -> None:
+        """Write the first episodes of an evaluation as text."""
+        path = self.root / "trajectories" / f"step-{step:06d}-{evaluation.name}.txt"
+        write_evaluation(path, evaluation, renderer, self.config.transcripts)
+
+    def rollouts(
+        self, forest: Forest, dump: RolloutDump, scorer: Scorer, renderer: Renderer, tokenizer: Any
+    ) -> None:
+        """Write a step's rollouts as text and as trees, some of them with numbers per token."""
+        folder = self.root / "trajectories"
+        write_rollouts(folder, self.config, forest, dump, scorer, renderer, tokenizer)
+
+    def close(self) -> None:
+        """Free the run directory."""
+        if self._board is not None:
+            self._board.close()
+        self.dir.close()

@@ -1,0 +1,62 @@
+"""Plain settings of a training run, as its configuration and the command line have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ...agents.engines.factory import EngineSettings
+from ...agents.models.attention import Attention
+from ...agents.rendering.factory import Style
+from ..core.checks import check_minimum
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings(EngineSettings):
+    """Numbers and choices of a run that need no environment, model or recipe.
+
+    The inherited settings say what samples the actions.
+
+    Attributes:
+        split: Split of the training tasks.
+        seed: Seed of everything: tasks, episodes, sampling, order of mini batches.
+        max_tokens: Maximum tokens of one action.
+        eval_every: Training steps between evaluations; 0 evaluates before and after only.
+        eval_temperature: Temperature of sampling in evaluations; 0 is greedy.
+        checkpoint_every: Training steps between checkpoints.
+        keep: Number of checkpoints that are kept.
+        transcripts: Episodes per evaluation that are written out as text.
+        keep_rollouts: Groups of the first step, and of each step with a checkpoint, that are
+            written with every number per token for `turngym view`; 0 for none.
+        max_lag: Play while the learner trains, with weights that are so many updates old (1 hides
+            playing behind training); 0 plays in a thread, but in turn. Left out: in turn. From 1
+            up, a CPU's rounding may depend on what runs at the same time.
+        importance_cap: Cap of the truncated importance weight pi_learner / pi_engine of each token,
+            against lag and the engine's rounding (typically 2); left out: no such weights.
+        weights: Number format of the weights; with bfloat16 the optimiser keeps a float32 copy of
+            those that learn.
+        attention: Implementation of attention; falls back, with a warning, if unavailable.
+        render: How text becomes tokens: the chat template with a message per observation (chat) or
+            with observations inside the model's message (inline), the bare texts (plain), or the
+            template where the model has one (auto). Kept with the checkpoints.
+    """
+
+    split: str = "train"
+    seed: int = 0
+    max_tokens: int = 64
+    eval_every: int = 10
+    eval_temperature: float = 0.0
+    checkpoint_every: int = 10
+    keep: int = 2
+    transcripts: int = 8
+    keep_rollouts: int = 2
+    max_lag: int | None = None
+    importance_cap: float | None = None
+    weights: Literal["float32", "bfloat16"] = "float32"
+    attention: Attention = "auto"
+    render: Style = "auto"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_minimum(self, max_tokens=1, eval_every=0, checkpoint_every=1, keep=1, transcripts=0)
+        check_minimum(self, keep_rollouts=0, seed=0)

@@ -1,0 +1,407 @@
+"""The training loop: play, give credit, update, hand the weights over, measure, save.
+
+Every step is a function of the seed, its number and the weights. So a run that was killed and is
+resumed from its checkpoint ends in the same numbers as one that was not.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from ...agents.rendering.factory import Renderer, make_renderer
+from ...agents.scripted import text_env
+from ...envs.core.errors import EngineFault
+from ...envs.core.tasks import split_blocks, split_size
+from ..core.forest import Forest
+from ..core.protocols import Floats, Shaper
+from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
+from ..evaluation.prompt_lengths import check_all_prompts
+from ..evaluation.result import RunResult, scores_at
+from ..learner.importance_weights import weighed
+from ..learner.learner import Learner
+from ..learner.parallel.team import Team
+from ..rollouts import EpisodeRunner
+from ..rollouts.collect import play_first, play_step
+from ..rollouts.pipeline import (
+    AsyncPipeline,
+    Pipeline,
+    Rollouts,
+    SyncPipeline,
+    load_pending,
+    save_pending,
+)
+from ..rollouts.stats import (
+    fault_warning,
+    lag_metrics,
+    rollout_metrics,
+    shaped_metrics,
+    tokens_sampled,
+    turns_taken,
+)
+from ..rollouts.task_order import OrderedTasks
+from ..runs.interrupts import agreed_stops, held_interrupts
+from ..runs.metrics import OF_SAMPLING
+from ..runs.process_group import Channel, join_ranks
+from ..runs.progress import Bar, Reporter, Silent
+from ..runs.timer import Clock
+from .checkpoint import RunCounters, load_checkpoint, load_memory, newest_whole, save_checkpoint
+from .config import TrainConfig, config_digest, model_digest
+from .engines import EngineMaker, check_overlap, make_engine, make_runner
+from .policy import load_policy
+from .rollout_dump import RolloutDump, first_groups
+from .run_writer import RunWriter
+
+
+def train(
+    config: TrainConfig,
+    run_dir: Path | str,
+    report: Reporter | None = None,
+    engine: EngineMaker = make_engine,
+) -> RunResult:
+    """Train, or resume an interrupted run, and return the scores before and after.
+
+    Args:
+        config: The run.
+        run_dir: Its folder.
+        report: Where progress is shown; see :func:`turngym.algos.runs.progress.reporter`.
+        engine: Makes what samples; :class:`turngym.algos.ray.RayRollouts` is another maker.
+
+    Raises:
+        TurngymError: Something does not fit; nothing was changed.
+        KeyboardInterrupt: After a checkpoint was saved.
+    """
+    with Trainer(config, run_dir, report, engine) as trainer, settled_heap():
+        return trainer.run()
+
+
+@contextmanager
+def settled_heap() -> Iterator[None]:
+    """Freeze long-lived objects (libraries, environments, the model) so that GC skips them.
+
+    A full collection walks over all of it, some hundreds of thousands of objects, and takes as
+    long as a whole rollout of a small model.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def shaped_by_first(shapers: Sequence[Shaper], forest: Forest, ranks: Channel) -> Forest:
+    """Return the forest after all shapers, as the first process has it.
+
+    They run in one process alone: a language model as judge may answer differently.
+    """
+    if not shapers:
+        return forest
+    if ranks.rank == 0:
+        for shape in shapers:
+            forest = shape(forest)
+    return ranks.from_first(forest)
+
+
+class Trainer:
+    """A run in its directory; a context manager that holds the directory's lock.
+
+    Making one checks everything that can be checked (environments, splits, model, tokenizer,
+    prompt lengths, the directory) and resumes from the latest complete checkpoint.
+
+    Args:
+        config: The run.
+        run_dir: Its folder.
+        report: Where progress is shown.
+        engine: Makes what samples.
+
+    Raises:
+        TurngymError: Something does not fit; nothing was changed.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        run_dir: Path | str,
+        report: Reporter | None = None,
+        engine: EngineMaker = make_engine,
+    ) -> None:
+        self.config = config
+        self.ranks = join_ranks(config.device)
+        self.report = report if report and self.ranks.first else Silent()
+        self.env = config.env.prototype
+        world = text_env(self.env)
+        self.sets = [e.make() for e in config.evals]
+        policy, self.tokenizer = load_policy(config, self.report)
+        self.renderer: Renderer = make_renderer(self.tokenizer, tools=world.tools)
+        self.engine = engine(config, policy, self.tokenizer)
+        check_overlap(self.engine, config.max_lag)
+        room = self.engine.max_context - config.max_tokens
+        check_all_prompts(self.env, config.split, self.sets, self.renderer, room)
+        config.recipe.rollout.check(world)
+        self.learner = Learner(
+            policy,
+            config.recipe,
+            pad_id=self.renderer.pad_id,
+            settings=config.learner,
+            seed=config.seed,
+            team=Team(self.ranks.learner),
+        )
+        split, size = config.split, split_size(world.source, config.split, world.name)
+        if (tracker := config.recipe.tracker) is None:
+            blocks = split_blocks(world.source, split)
+            self.tasks = OrderedTasks(config.seed, split, size if blocks is None else blocks)
+        else:
+            self.tasks = tracker.start(config.seed, split, size, world.reward_range)
+        resolved = config.resolved(model_digest(config.model))
+        self.digests = (config_digest(resolved), str(resolved["model_digest"]))
+        self.writer = RunWriter(config, run_dir, resolved, self.ranks)
+        try:
+            self.counters = self._resume()
+            self.pipeline = self._make_pipeline()
+        except BaseException:
+            self.writer.close()
+            raise
+        self._began = time.monotonic() - self.counters.seconds
+
+    def run(self) -> RunResult:
+        """Train until the budget is used, evaluate, and write the result.
+
+        Ctrl-C abandons a rollout or evaluation, or finishes an update, then saves a checkpoint;
+        the same call resumes from there.
+
+        Raises:
+            KeyboardInterrupt: After the checkpoint was saved.
+            EngineFault: The engine broke; after the checkpoint was saved.
+            LossNotFiniteError: The loss is nan or infinite; the last checkpoint stays.
+        """
+        try:
+            with agreed_stops(self.ranks) as check, self.report.bar("training") as bar:
+                self._play_first()
+                self._until_done(bar, check)
+        except (KeyboardInterrupt, EngineFault) as fault:
+            if isinstance(fault, EngineFault) and not self.ranks.alone:
+                raise  # the other processes are not there to save with
+            self._save(wait=False)
+            self.writer.draw()
+            why = "interrupted" if isinstance(fault, KeyboardInterrupt) else "the engine broke"
+            self.report.note(
+                f"{why}; step {self.counters.step} is saved in {self.writer.root}: the same call "
+                "resumes from there"
+            )
+            raise
+        self.counters.seconds = self._elapsed()
+        result = self._result()
+        result.write(self.writer.root / "result.json")
+        return result
+
+    def close(self) -> None:
+        """Free the run directory."""
+        self.pipeline.close()
+        self.writer.close()
+
+    def __enter__(self) -> Trainer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _until_done(self, bar: Bar, check_stop: Callable[[], None]) -> None:
+        saved = self.counters.step
+        while True:
+            check_stop()
+            over = self._spent() >= 1.0
+            if self._evaluation_due(over):
+                self._evaluate()
+            if over or self.counters.step >= saved + self.config.checkpoint_every:
+                with held_interrupts():
+                    saved = self._save()
+            if over:
+                self.writer.draw()
+                return
+            row = self.train_step()
+            bar.update(
+                self._spent(),
+                f"step {self.counters.step}, return {row.get('rollout/return_mean', 0.0):.3f}, "
+                f"success {row.get('rollout/success_frac', 0.0):.0%}",
+            )
+
+    def train_step(self) -> dict[str, float]:
+        """One step; returns its metrics. An interrupt leaves it done or not begun."""
+        step = self.counters.step + 1
+        clock = Clock()
+        rollouts = self.pipeline.take(step, self.config.budget.steps)
+        played = rollouts.played
+        with held_interrupts():
+            clock.lap("wait")
+            if rollouts.warning:
+                self.report.note(rollouts.warning)
+            row = rollout_metrics(played.all) | lag_metrics(played.all, self.counters.step)
+            row |= played.metrics() | {"engine/prefix_hit_frac": rollouts.stats.prefix_hit_frac}
+            learned, dump = self._learn(played.trained, clock)
+            row |= learned
+            if not self.config.recipe.rollout.samples:
+                row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
+            laps = {**rollouts.seconds, **clock.laps}
+            row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / laps["rollout"]
+            self.counters.step = step
+            self.counters.optimizer_steps = self.learner.optimizer_steps
+            self.counters.tokens += tokens_sampled(played.all)
+            self.counters.turns += turns_taken(played.all)
+            self.counters.paths += len(played.trained.paths)
+            row |= {
+                "budget/tokens": float(self.counters.tokens),
+                "budget/turns": float(self.counters.turns),
+                "budget/paths": float(self.counters.paths),
+            }
+            row |= {f"time/{name}_s": seconds for name, seconds in laps.items()}
+            row["time/step_s"] = clock.total()
+            self._log(row)
+            if step == 1 or step % self.config.checkpoint_every == 0:
+                dump = replace(dump, step=step)
+                self.writer.rollouts(played.all, dump, self.learner, self.renderer, self.tokenizer)
+        return row
+
+    async def _play(self, step: int) -> Rollouts:
+        before = self.engine.stats
+        recipe, runner = self.config.recipe, self._runner()
+        played = await play_step(
+            recipe, runner, lambda extra: self.tasks.starts(step, recipe.groups_per_step, extra)
+        )
+        warning = fault_warning(step, played.all, runner.fault)
+        return Rollouts(played=played, warning=warning, stats=self.engine.stats - before)
+
+    def _learn(self, forest: Forest, clock: Clock) -> tuple[dict[str, float], RolloutDump]:
+        recipe = self.config.recipe
+        shaped = shaped_by_first(recipe.shapers, forest, self.ranks.learner)
+        annotations: dict[str, list[Floats]] = {}
+        for annotate in recipe.used_annotators:
+            annotations |= annotate(shaped, self.learner)
+        annotations |= self.tasks.annotations(shaped)
+        credits = recipe.credit(shaped, annotations)
+        row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
+        if (cap := self.config.importance_cap) is not None:
+            if "old_logprobs" not in annotations:
+                annotations["old_logprobs"] = self.learner.logprobs(shaped)
+            credits, weights = weighed(credits, shaped, annotations["old_logprobs"], cap)
+            row |= weights
+        clock.lap("credit")
+        if recipe.shapers:
+            row |= shaped_metrics(shaped)
+        row |= self.learner.update(shaped, annotations, credits)
+        learned = self.tasks.learn(shaped, self.learner)
+        row |= {f"tracker/{name}": value for name, value in learned.items()}
+        clock.lap("update")
+        self.pipeline.hand_over(self.counters.step + 1, self.learner.whole_policy())
+        return row, first_groups(shaped, annotations, credits, self.config.keep_rollouts)
+
+    def _play_first(self) -> None:
+        """Play what the task source needs before the first step."""
+        tasks = self.tasks
+        if self.counters.tokens or not tasks.first_episodes:
+            return
+        runner = self._runner()
+        with self.report.bar("playing first episodes") as bar:
+            paid = self.pipeline.call(lambda: play_first(runner, tasks, bar.update))
+        # Paid at the end and at once: what was interrupted before is played again.
+        self.counters.tokens, self.counters.turns = paid
+
+    def _runner(self, what: EvalSet | None = None) -> EpisodeRunner:
+        return make_runner(self.config, self.engine, self.renderer, self.env, what, self.ranks)
+
+    def _evaluation_due(self, over: bool) -> bool:
+        if not self.sets or self.counters.evaluated_step == self.counters.step:
+            return False
+        every = self.config.eval_every
+        return over or self.counters.step == 0 or (every > 0 and self.counters.step % every == 0)
+
+    def _evaluate(self) -> None:
+        clock = Clock()
+        row: dict[str, float] = {}
+        evaluations = [self._evaluate_one(what) for what in self.sets]
+        with held_interrupts():
+            clock.lap("eval")
+            for evaluation in evaluations:
+                row |= evaluation.rows()
+                self.writer.evaluation(self.counters.step, evaluation, self.renderer)
+                self.report.note(evaluation.summary_line(self.counters.step))
+            row |= {"budget/tokens": self.counters.tokens, "budget/turns": self.counters.turns}
+            row["time/eval_s"] = clock.laps["eval"]
+            self.counters.evaluated_step = self.counters.step
+            self._log(row)
+
+    def _evaluate_one(self, what: EvalSet) -> Evaluation:
+        runner = self._runner(what)
+        with self.report.bar(f"evaluating {what.name}") as bar:
+
+            def on_progress(n: int) -> None:
+                bar.update(n / len(what.tasks), f"{n} of {len(what.tasks)}")
+
+            return self.pipeline.call(lambda: evaluate_model(runner, what, on_progress))
+
+    def _resume(self) -> RunCounters:
+        newest = newest_whole(self.writer.checkpoints)
+        if newest is None:
+            counters = RunCounters()
+        else:
+            counters = load_checkpoint(newest, self.learner)
+            if self.tasks.state():  # a source that remembers nothing has no file either
+                self.tasks.load(load_memory(newest))
+            self.engine.sync(self.learner.whole_policy(), counters.step)
+            self.report.note(f"resuming from step {counters.step} in {self.writer.root}")
+        self.writer.resume(counters.step, counters.metrics_bytes)
+        return counters
+
+    def _make_pipeline(self) -> Pipeline:
+        """Resume with what was played ahead."""
+        if self.config.max_lag is None:
+            return SyncPipeline(self._play, self.engine)
+        ready = load_pending(self.writer.pending, self.counters.step)
+        return AsyncPipeline(self._play, self.engine, self.config.max_lag, ready)
+
+    def _save(self, *, wait: bool = True) -> int:
+        pending = self.pipeline.pending(wait=wait)
+        with held_interrupts():
+            save_pending(self.writer.pending, pending)
+            self.counters.seconds = self._elapsed()
+            self.counters.metrics_bytes = self.writer.dir.metrics_size()
+            what = self.learner, self.tokenizer, self.counters, self.config.keep
+            save_checkpoint(self.writer.checkpoints, *what, self.tasks.state())
+        return self.counters.step
+
+    def _log(self, row: dict[str, float]) -> None:
+        self.writer.log(self.counters.step, {**row, "time/elapsed_s": self._elapsed()})
+
+    def _result(self) -> RunResult:
+        """Return the scores before and after, read back from the metrics, with the counters."""
+        rows, counters = self.writer.rows(), self.counters
+        where = {s.name: (s.world.name, s.split) for s in self.sets}
+        return RunResult(
+            recipe=self.config.recipe.name,
+            env_id=self.config.env.id,
+            seed=self.config.seed,
+            config_digest=self.digests[0],
+            model_digest=self.digests[1],
+            steps=counters.step,
+            sampled_tokens=counters.tokens,
+            env_turns=counters.turns,
+            seconds=counters.seconds,
+            before=scores_at(rows, 0, where),
+            after=scores_at(rows, counters.step, where),
+        )
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    def _spent(self) -> float:
+        used = self.counters.step, self.counters.tokens, self.counters.turns, self._elapsed()
+        return self.ranks.learner.from_first(self.config.budget.spent(*used))

@@ -1,0 +1,253 @@
+"""`turngym fidelity`: how closely a world follows recorded transcripts of the original."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ...algos.runs.progress import reporter
+from ...envs.core.errors import BadValueError, DataError, UnknownNameError
+from ...envs.science_world.engine.step import step
+from ...envs.science_world.house.build import build_house
+from ...envs.science_world.tasks.build import parse_simplifications, start_episode
+from ...envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
+from ...envs.science_world.tasks.checker import TaskState
+from ..science_world.live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
+from .tables import table_console
+from .train_options import FidelityCommand
+
+WORLDS = ("scienceworld",)
+_NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
+_BLANKS = re.compile(" +")
+_SHOWN = 300
+HEADS = ("task", "runs", "steps", "observation", "score", "done", "ends at 100")
+_FULL = 100
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first step of a transcript that came out otherwise."""
+
+    file: str
+    step: int
+    action: str
+    what: str
+    expected: str
+    got: str
+
+
+@dataclass
+class Agreement:
+    """Steps compared and how many agree, for one task or all of them."""
+
+    runs: int = 0
+    steps: int = 0
+    observations: int = 0
+    scores: int = 0
+    dones: int = 0
+    solved: int = 0
+    solved_here: int = 0
+    first: Difference | None = field(default=None)
+
+    def add(self, other: Agreement) -> None:
+        """Count another agreement in."""
+        for name in (part.name for part in fields(self) if part.name != "first"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.first = self.first or other.first
+
+    def note(self, difference: Difference) -> None:
+        """Keep the first difference."""
+        self.first = self.first or difference
+
+    def as_row(self) -> dict[str, Any]:
+        """Plain data for a JSON file."""
+        row = {name: value for name, value in vars(self).items() if name != "first"}
+        return row | {"first_difference": None if self.first is None else vars(self.first)}
+
+
+def run(command: FidelityCommand) -> None:
+    """Replay transcripts and print the agreement per task.
+
+    Raises:
+        UnknownNameError: No such world or task.
+        BadValueError: No transcripts, or none can be made.
+    """
+    if command.world not in WORLDS:
+        raise UnknownNameError("world with transcripts", command.world, WORLDS, "fidelity")
+    if command.live:
+        found = measure_live(command)
+    elif command.folder is not None:
+        found = measure(command.folder, command.task)
+    else:
+        raise BadValueError("fidelity: name a FOLDER of transcripts, or give --live.")
+    if command.json is not None:
+        _write(found, Path(command.json))
+    _show(found, table_console())
+
+
+def _write(found: Mapping[TaskKind, Agreement], path: Path) -> None:
+    rows = {kind.id: agreement.as_row() for kind, agreement in found.items()}
+    try:
+        path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadValueError(f"fidelity: cannot write {path} ({error.strerror}).") from error
+
+
+def measure(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]:
+    """Agreement per task over all transcripts of a folder.
+
+    Args:
+        folder: Holds transcripts as JSON files.
+        tasks: Names or ids of the tasks to replay; all when empty.
+
+    Raises:
+        BadValueError: The folder has no transcript of these tasks.
+        DataError: A file is no transcript.
+    """
+    wanted = [find_kind(name) for name in tasks] or list(TASKS)
+    found = {kind: Agreement() for kind in wanted}
+    for path, transcript in _transcripts(Path(folder)):
+        kind = find_kind(transcript["task_name"])
+        if kind in found:
+            found[kind].add(replay(transcript, path.name))
+    if not any(agreement.runs for agreement in found.values()):
+        raise BadValueError(
+            f"fidelity: {folder} has no transcript (*.json) of {len(wanted)} tasks asked for."
+        )
+    return {kind: agreement for kind, agreement in found.items() if agreement.runs}
+
+
+def measure_live(command: FidelityCommand) -> dict[TaskKind, Agreement]:
+    """Agreement per task over transcripts that the original engine makes now.
+
+    Raises:
+        MissingExtraError: The engine's package is not installed.
+        BadValueError: There is no Java runtime; bad settings.
+    """
+    if command.folder is not None:
+        raise BadValueError("fidelity: --live makes its transcripts; leave the FOLDER out.")
+    settings = LiveSettings(
+        runs=command.runs, steps=command.steps, seed=command.seed, keep=command.keep
+    )
+    wanted = [find_kind(name) for name in command.task] or list(TASKS)
+    found: dict[TaskKind, Agreement] = {}
+    with reporter().bar("the original engine plays") as bar:
+        whole = 2 * settings.runs * len(wanted)
+        for done, (name, transcript) in enumerate(live_transcripts(wanted, settings), 1):
+            kind = find_kind(transcript["task_name"])
+            found.setdefault(kind, Agreement()).add(replay(transcript, name))
+            bar.update(done / whole, f"{done} of {whole}: {name}")
+    return found
+
+
+def _transcripts(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    if not folder.is_dir():
+        raise BadValueError(f"fidelity: {folder} is not a folder; expected one of transcripts.")
+    for path in sorted(folder.glob("*.json")):
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise DataError(f"{path}: not JSON ({error}).") from error
+        missing = [key for key in _NEEDED if not isinstance(data, dict) or key not in data]
+        if missing:
+            raise DataError(f"{path}: a transcript has {missing[0]!r}, this file has not.")
+        yield path, data
+
+
+def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
+    """Do a transcript's actions here and compare what comes back.
+
+    A transcript whose ``order`` is "arrival" is of engine 1.2.3: a house with that order is used.
+    """
+    kind = find_kind(transcript["task_name"])
+    simple = parse_simplifications(transcript["simplifications_used"], kind)
+    variation = int(transcript["variation"])
+    house = house_by_arrival if transcript.get("order") == BY_ARRIVAL else build_house
+    state = start_episode(kind, variation, simple, house)
+    goals, text = state.goals, kind.text(variation)
+    assert isinstance(goals, TaskState)
+    agreement = Agreement(runs=1, solved=int(transcript["final_score"] == _FULL))
+    replayed: Mapping[str, Any] = transcript["raw_replay"]
+    first = step(state, "look around", text).text
+    _compare_look(agreement, name, replayed["first_look"], first)
+    points = goals.points
+    for number, recorded in enumerate(replayed["steps"], 1):
+        said = step(state, recorded["action"], text).text
+        points = goals.points
+        here = (said, points, goals.completed or points < 0)
+        _compare(agreement, name, number, recorded, here)
+    agreement.solved_here = int(points == _FULL and bool(agreement.solved))
+    return agreement
+
+
+def _compare_look(agreement: Agreement, name: str, expected: str, got: str) -> None:
+    if normal(expected) != normal(got):
+        agreement.note(Difference(name, 0, "look around", "observation", expected, got))
+
+
+def _compare(
+    agreement: Agreement,
+    name: str,
+    number: int,
+    recorded: Mapping[str, Any],
+    here: tuple[str, int, bool],
+) -> None:
+    agreement.steps += 1
+    said, points, done = here
+    pairs: Sequence[tuple[str, str, Any, Any]] = (
+        ("observations", "observation", normal(recorded["observation"]), normal(said)),
+        ("scores", "score", recorded["score"], points),
+        ("dones", "done", recorded["done"], done),
+    )
+    for counter, what, expected, got in pairs:
+        if expected == got:
+            setattr(agreement, counter, getattr(agreement, counter) + 1)
+        else:
+            texts = (str(expected), str(got))
+            agreement.note(Difference(name, number, recorded["action"], what, *texts))
+
+
+def normal(text: str) -> str:
+    """A text without outer blanks, with runs of blanks as one and none at the ends of lines."""
+    return "\n".join(_BLANKS.sub(" ", line).rstrip() for line in text.strip().split("\n"))
+
+
+def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    for head in HEADS:
+        side = "left" if head == "task" else "right"
+        table.add_column(head, justify=side, no_wrap=True, min_width=max(len(head), 7))
+    table.add_column("name", no_wrap=True)
+    whole = Agreement()
+    for kind, agreement in found.items():
+        whole.add(agreement)
+        table.add_row(kind.id, *_cells(agreement), kind.name)
+    table.add_row("[bold]all[/]", *_cells(whole))
+    console.print(table)
+    for kind, agreement in found.items():
+        if (first := agreement.first) is not None:
+            console.print(f"\n[bold]{kind.id}[/] first difference: ", end="", highlight=False)
+            lines = (
+                f"{first.file}, step {first.step}: {first.action}",
+                f"  {first.what} of the original: {first.expected[:_SHOWN]!r}",
+                f"  {first.what} here:            {first.got[:_SHOWN]!r}",
+            )
+            console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+
+
+def _cells(agreement: Agreement) -> tuple[str, ...]:
+    steps = max(agreement.steps, 1)
+    shares = (agreement.observations, agreement.scores, agreement.dones)
+    return (
+        str(agreement.runs),
+        str(agreement.steps),
+        *(f"{100 * share / steps:.1f} %" for share in shares),
+        f"{agreement.solved_here} of {agreement.solved}",
+    )

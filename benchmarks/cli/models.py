@@ -1,0 +1,58 @@
+"""Models by what a person types: a folder, a hub name, or the directory of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...agents.scripted import scripted_names
+from ...algos.runs.progress import Reporter
+from ...envs.core.errors import BadValueError, UnknownNameError
+
+if TYPE_CHECKING:
+    from ...agents.warm_start.settings import Progress as StarterProgress
+
+STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 1.0)}
+"""Share of the whole time at which a stage of the building begins and ends."""
+
+
+def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
+    """Folder of the newest checkpoint of a run directory; anything else as it is.
+
+    Args:
+        name: What was typed.
+        also: Other agents that could have been meant.
+
+    Raises:
+        BadValueError: A run directory without a checkpoint.
+        UnknownNameError: A word that is neither a scripted agent nor a path.
+    """
+    folder = Path(name).expanduser()
+    if (folder / "checkpoints").is_dir():
+        from ...algos.training.checkpoint import newest_whole
+
+        newest = newest_whole(folder / "checkpoints")
+        if newest is None:
+            raise BadValueError(
+                f"{name}: the run has no checkpoint yet; let it train longer, or name a model."
+            )
+        return str(newest)
+    if not folder.exists() and "/" not in name:
+        known = (*scripted_names(), *also, "a run directory", "a model folder")
+        raise UnknownNameError("agent", name, known)
+    return str(folder) if folder.exists() else name
+
+
+def starter(env_id: str, report: Reporter) -> str:
+    """Folder of the small starting model, made now when it is not cached."""
+    from ...agents.warm_start.cache import ensure_starter
+
+    with report.bar("making the starting model") as bar:
+
+        def tell(now: StarterProgress) -> None:
+            begin, end = STARTER_STAGES[now.stage]
+            done = begin + (end - begin) * now.step / max(1, now.steps)
+            bar.update(done, f"{now.stage}, {now.greedy:.0%} reproduced")
+
+        return str(ensure_starter(env_id, on_progress=tell))

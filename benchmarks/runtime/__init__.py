@@ -1,0 +1,1 @@
+"""Threads and sizes that fit the machine."""

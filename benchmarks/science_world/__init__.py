@@ -1,0 +1,1 @@
+"""ScienceWorld beside the original: tables and live comparison."""

@@ -1,0 +1,155 @@
+"""Transcripts of the original ScienceWorld engine, made on the spot: gold runs and random walks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...envs.core.errors import BadValueError
+from ...envs.science_world.engine.action_lists import list_legal_actions, list_original_actions
+from ...envs.science_world.engine.step import step
+from ...envs.science_world.house.build import JavaRandom, build_house
+from ...envs.science_world.house.state import HouseState
+from ...envs.science_world.jvm import check_java, start_engine
+from ...envs.science_world.tasks.build import parse_simplifications, start_episode
+from ...envs.science_world.tasks.catalogue import TaskKind
+
+BY_ARRIVAL = "arrival"
+"""Order of the contents of things in engines before 1.3, started as `start_engine` does; engine
+1.3 has the order of creation, as our house."""
+SIMPLE = ("", "easy")
+"""Simplifications of the runs, in turn."""
+_FULL = 100
+_FROM_VALID = 0.1
+"""Share of a walk's actions from the original's list of valid ones, many of which are refused."""
+_FOCUS = 0.02
+"""Share of a walk's draws that may set the focus, which mostly fails the task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveSettings:
+    """What is generated.
+
+    Attributes:
+        runs: Variations per task; each gives a gold run and a random walk.
+        steps: Actions of a walk.
+        seed: Of variations and walks.
+        keep: Folder that transcripts are written to; None for nowhere.
+    """
+
+    runs: int = 2
+    steps: int = 40
+    seed: int = 0
+    keep: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("runs", "steps"):
+            if getattr(self, name) < 1:
+                raise BadValueError(
+                    f"fidelity --live: {name} is {getattr(self, name)}; expected at least 1."
+                )
+
+
+def live_transcripts(
+    kinds: Iterable[TaskKind], settings: LiveSettings
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Names and transcripts, in the form of the recorded ones.
+
+    The first variations of the splits are left out: recorded transcripts are mostly of those.
+
+    Raises:
+        MissingExtraError: The engine's package is not installed.
+        BadValueError: There is no Java runtime, or the folder cannot be written.
+    """
+    check_java()
+    engine = start_engine()
+    try:
+        for kind in kinds:
+            rng = np.random.default_rng([settings.seed, *map(int, kind.id.split("-"))])
+            first = {kind.split(split)[0] for split in ("train", "dev", "test")}
+            rest = [v for v in range(len(kind.variations)) if v not in first]
+            for run, variation in enumerate(rng.permutation(rest)[: settings.runs]):
+                simple = SIMPLE[run % len(SIMPLE)]
+                texts = _walk(kind, int(variation), simple, settings.steps, rng)
+                for what in ("gold", "walk"):
+                    made = _play(
+                        engine, kind, int(variation), simple, texts if what == "walk" else None
+                    )
+                    name = f"{kind.id}__{kind.name}__v{variation}__{simple or 'none'}__{what}.json"
+                    _keep(made, name, settings.keep)
+                    yield name, made
+    finally:
+        engine.close()
+
+
+def house_by_arrival(random: JavaRandom) -> HouseState:
+    """The house, with contents of things in the order in which they came there."""
+    house = build_house(random)
+    house.by_arrival = True
+    return house
+
+
+def _order() -> str:
+    major, minor = version("scienceworld").split(".")[:2]
+    return BY_ARRIVAL if (int(major), int(minor)) < (1, 3) else "creation"
+
+
+def _walk(
+    kind: TaskKind, variation: int, simple: str, steps: int, rng: np.random.Generator
+) -> list[str]:
+    """Random actions that make sense in our house; listing in the engine would change its bees."""
+    house = start_episode(kind, variation, parse_simplifications(simple, kind))
+    step(house, "look around")
+    texts: list[str] = []
+    while len(texts) < steps:
+        listed = list_original_actions if rng.random() < _FROM_VALID else list_legal_actions
+        choices = listed(house)
+        if rng.random() >= _FOCUS:
+            choices = [text for text in choices if not text.startswith(("focus", "reset"))]
+        texts.append(choices[int(rng.integers(len(choices)))])
+        step(house, texts[-1])
+    return texts
+
+
+def _play(
+    engine: Any, kind: TaskKind, variation: int, simple: str, texts: list[str] | None
+) -> dict[str, Any]:
+    """Play texts in the engine, or its own gold run."""
+    named = ",".join(sorted(parse_simplifications(simple, kind)))
+    engine.load(kind.name, variation, named, texts is None)
+    if texts is None:
+        texts = [str(text) for text in engine.get_gold_action_sequence()]
+        engine.load(kind.name, variation, named)
+    server = engine.server
+    first = str(server.step("look around"))
+    steps: list[dict[str, Any]] = []
+    for text in texts:
+        said = str(server.step(text))
+        score = round(_FULL * server.getScore())
+        done = bool(server.getCompleted()) or score < 0
+        steps.append({"action": text, "observation": said, "score": score, "done": done})
+    return {
+        "task_name": kind.name,
+        "variation": variation,
+        "simplifications_used": named,
+        "order": _order(),
+        "raw_replay": {"first_look": first, "steps": steps},
+        "final_score": steps[-1]["score"],
+    }
+
+
+def _keep(transcript: Mapping[str, Any], name: str, folder: str | None) -> None:
+    if folder is None:
+        return
+    path = Path(folder).expanduser()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(json.dumps(transcript, indent=1) + "\n", encoding="utf-8")
+    except OSError as fault:
+        raise BadValueError(f"fidelity: cannot write {path / name} ({fault.strerror}).") from fault

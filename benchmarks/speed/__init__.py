@@ -1,0 +1,1 @@
+"""Speed benchmarks (pytest-benchmark) and their table."""

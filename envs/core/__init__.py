@@ -1,0 +1,1 @@
+"""The contract of every environment: episodes, tasks, forks, randomness."""

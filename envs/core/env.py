@@ -1,0 +1,441 @@
+"""The contract of every turngym environment: text in, text out, deterministic, forkable.
+
+An environment implements how a task starts (:meth:`TextEnv.begin`) and what an action does to its
+state (:meth:`TextEnv.play`). Everything else lives here: turn counting and truncation, status and
+reward terms, sessions, fork, digest, transcript.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from types import GeneratorType
+from typing import Any, Generic, Self, TypeVar, cast
+
+from ..registry import load_expert
+from .batched_calls import answered, served_at_once
+from .digest import digest_of
+from .episode import (
+    NO_TERMS,
+    Call,
+    Episode,
+    Info,
+    Opening,
+    Outcome,
+    Play,
+    Policy,
+    SessionSwitch,
+    Status,
+    Step,
+    Verdict,
+)
+from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
+from .randomness import EpisodeRandom, SeededEnv
+from .settings import check_integer, check_settings
+from .spaces import Utf8Text
+from .tasks import Task, TaskSource, draw_task, find_task
+
+__all__ = [
+    "NO_TERMS",
+    "Call",
+    "Episode",
+    "FiveTuple",
+    "Info",
+    "Opening",
+    "Outcome",
+    "Play",
+    "Policy",
+    "SessionSwitch",
+    "Status",
+    "Step",
+    "TextEnv",
+    "Verdict",
+]
+
+S = TypeVar("S")
+P = TypeVar("P")
+
+FiveTuple = tuple[str, float, bool, bool, Info]
+RESET_OPTIONS = ("split", "task")
+SEED_RANGE = 2**53
+"""Seeds drawn for an episode stay below this: every JSON reader keeps such integers exact."""
+
+
+class TextEnv(SeededEnv, ABC, Generic[S, P]):
+    """Base class of every environment.
+
+    A subclass passes its task source to ``__init__`` and implements :meth:`begin` and
+    :meth:`play`; :meth:`metrics` adds metrics, :meth:`truncation_reward` rewards a truncated
+    episode, :meth:`fork_state` copies the state (override it when ``deepcopy`` is too slow).
+    Everything that changes during an episode lives in the state; attributes of the
+    environment itself are read-only data that forks share.
+
+    Args:
+        source: Where tasks come from.
+        max_turns: Actions an episode may take before it is truncated.
+        max_chars: Bound of both text spaces, in characters; a longer action is unreadable.
+        reward_range: Lowest and highest return of an episode, for tables and checks.
+        render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
+
+    Raises:
+        BadValueError: ``max_turns``, ``max_chars`` or ``reward_range`` out of range.
+        UnknownNameError: An unknown render mode or setting.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - gymnasium's own form
+
+    instructions: str = ""
+    """The rules of the environment; ``instructions + first observation`` is a complete prompt."""
+    stop: tuple[str, ...] = ()
+    """Strings that end an action; the string itself is part of the action."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """JSON Schemas of the environment's tools (see :func:`turngym.envs.tools.schema.tool_schema`)."""
+    blocking: bool = False
+    """True when a step may wait for something outside the process."""
+    open_ended: bool = False
+    """True when no return is the top of every task, so that success is a matter of degree."""
+    sessions: bool = False
+    """True when actions may ask for sessions: contexts of their own within the episode."""
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:  # noqa: ARG004
+        """Refuse names of settings that the constructor does not take, and name the nearest."""
+        check_settings(cls, settings)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        *,
+        source: TaskSource[P],
+        max_turns: int,
+        max_chars: int = 100_000,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        render_mode: str | None = None,
+    ) -> None:
+        check_integer("max_turns", max_turns, type(self).__name__, min=1)
+        low, high = reward_range
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise BadValueError(
+                f"{type(self).__name__}: reward_range is {reward_range}; expected two finite "
+                "numbers, the lower first."
+            )
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise UnknownNameError(
+                "render mode", render_mode, self.metadata["render_modes"], type(self).__name__
+            )
+        self.source = source
+        self.max_turns = max_turns
+        self.reward_range = reward_range
+        self.render_mode = render_mode
+        self.observation_space: Utf8Text = Utf8Text(max_chars)  # pyright: ignore
+        self.action_space: Utf8Text = Utf8Text(max_chars)  # pyright: ignore
+        self._episode: Episode[S] | None = None
+
+    @abstractmethod
+    def begin(self, task: Task[P], random: EpisodeRandom) -> tuple[S, str]:
+        """Return the state and the first observation of ``task``, a function of these two alone."""
+
+    @abstractmethod
+    def play(self, episode: Episode[S], action: str) -> Play:
+        """Apply ``action`` to ``episode.state`` (in place) and return what it did.
+
+        ``episode.turn`` already counts this action. Raise :class:`EnvFault` when a tool or a
+        grader is broken; return :meth:`Outcome.unreadable` when the action cannot be read. As a
+        generator it may yield :class:`Call` objects and receives their answers.
+        """
+
+    def metrics(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
+        """Return metrics of a finished episode beside the ones that every environment has."""
+        return NO_TERMS
+
+    def truncation_reward(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
+        """Return reward terms of a truncated episode beside those of its last action."""
+        return NO_TERMS
+
+    def fork_state(self, state: S) -> S:
+        """Return an independent copy of the state."""
+        return copy.deepcopy(state)
+
+    def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
+        """Return texts that would give the answer away in the first prompt; the kit seeks them."""
+        return ()
+
+    def legal_actions(self) -> list[str] | None:
+        """Return the actions that make sense now, where they can be listed; else None."""
+        return None
+
+    def details(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return keys that this environment adds to :class:`Info`; the same after every step."""
+        return NO_TERMS
+
+    def debug_info(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return what the last action did, as JSON data for people who look at the episode later.
+
+        No agent is shown it, so it may contain what the environment keeps hidden.
+        """
+        return NO_TERMS
+
+    def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
+        """Return scripted policies that read no hidden state, by name; each is made from a seed."""
+        return {}
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
+        """Return a scripted policy that reads the hidden state and reaches the best score.
+
+        It is the class that the environment's registry row names (``World.expert``); override
+        this method where it takes more than these two arguments.
+
+        Args:
+            mistakes: Probability per action of a plausible wrong action instead.
+            seed: Seed of the mistakes.
+
+        Raises:
+            NotImplementedError: The environment has none.
+        """
+        expert = load_expert(type(self))
+        if expert is None:
+            raise NotImplementedError(f"{self.name} has no scripted expert.")
+        return expert(mistakes=mistakes, seed=seed)
+
+    def asked(self) -> Sequence[Opening]:
+        """Return the sessions that the last action asked for and that can still be opened."""
+        return ()
+
+    def waiting(self) -> Sequence[Opening]:
+        """Return all sessions that can be opened now, in the environment's own order."""
+        return ()
+
+    def session_key(self) -> str:
+        """Return the key of the present session, empty for the first one."""
+        return ""
+
+    def enter(self, episode: Episode[S], key: str) -> tuple[str, SessionSwitch]:
+        """Make the waiting session ``key`` the present one: its first observation, its number.
+
+        The session that the environment's own schedule had opened goes back to those that wait
+        when nobody has acted in it yet.
+        """
+        raise NotImplementedError(f"{self.name} has no sessions to enter.")
+
+    def reset(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[str, Info]:
+        """Start an episode.
+
+        Args:
+            seed: Seed of the environment's generator and of the episode; draws the task unless
+                one is named. Without it both go on from the generator's present state.
+            options: ``split`` ("train" by default) and ``task`` (an index or a task id).
+
+        Raises:
+            UnknownNameError: An option, split or task id that does not exist.
+            BadValueError: A negative seed, or a task index out of range.
+            EnvFault: Something that the first observation needs is broken.
+        """
+        split = wanted = None
+        if options:
+            for key in options:
+                if key not in RESET_OPTIONS:
+                    raise UnknownNameError("reset option", key, RESET_OPTIONS, self.name)
+            split, wanted = options.get("split"), options.get("task")
+        if seed is not None:
+            seed = self.seed_stream(seed)
+        if wanted is None:
+            task = draw_task(self.source, split, self.np_random, self.name)
+        else:
+            task = find_task(self.source, split, wanted, self.name)
+        if seed is None:
+            seed = int(self.np_random.integers(SEED_RANGE))
+        random = EpisodeRandom(seed)
+        state, observation = self.begin(task, random)
+        self._episode = Episode(task, state, random, observation)
+        return observation, self._info(self._episode)
+
+    def step(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
+        self, action: str
+    ) -> FiveTuple:
+        """Take one action; see :class:`Info` for what comes back beside the five-tuple.
+
+        Raises:
+            TypeError: The action is not text.
+            EpisodeError: There is no running episode.
+        """
+        episode = self._ready(action)
+        try:
+            played = self._played(episode, action)
+            if isinstance(played, GeneratorType):
+                played = served_at_once(played)
+        except EnvFault as fault:
+            return self._broken(episode, action, fault)
+        return self._close(episode, action, played)
+
+    def open_step(self, action: str) -> Generator[Call, Any, FiveTuple]:
+        """:meth:`step` as a generator of :class:`Call`; its return value is the five-tuple.
+
+        Whoever drives it sends each answer back, or an :class:`EnvFault` instance when the call
+        could not be served, and drives it to its end.
+        """
+        return self._driven(self._ready(action), action)
+
+    def open_session(self, key: str) -> tuple[str, Info]:
+        """Go to a waiting session out of turn: training on a sample of an episode's sessions.
+
+        Raises:
+            UnknownNameError: No session of that key is waiting.
+            EpisodeError: The episode is over.
+        """
+        episode = self._ready("")
+        if key not in (known := [opening.key for opening in self.waiting()]):
+            raise UnknownNameError("session", key, known, self.name)
+        episode.observation, switch = self.enter(episode, key)
+        episode.session, episode.parent_session = switch
+        return episode.observation, self._info(episode)
+
+    def render(self) -> str | None:
+        """Return the transcript so far as text (render mode ``"ansi"``), else None."""
+        if self.render_mode is None:
+            return None
+        return "".join(self._transcript(self.episode))
+
+    @property
+    def name(self) -> str:
+        """The registered id, or the class name."""
+        return self.spec.id if self.spec is not None else type(self).__name__
+
+    @property
+    def episode(self) -> Episode[S]:
+        """The present episode.
+
+        Raises:
+            EpisodeError: Before the first reset.
+        """
+        if self._episode is None:
+            raise EpisodeError(f"{self.name}: no episode yet; call reset first.")
+        return self._episode
+
+    def fork(self) -> TextEnv[S, P]:
+        """Return an independent copy at this very state; read-only data stays shared."""
+        twin: TextEnv[S, P] = object.__new__(type(self))
+        state = vars(twin)
+        state.update(vars(self))
+        state["observation_space"] = self.observation_space.fork()
+        state["action_space"] = self.action_space.fork()
+        if self._stream is not None:
+            state["_stream"] = self._stream.fork()
+        if (episode := self._episode) is not None:
+            state["_episode"] = episode.fork(self.fork_state(episode.state))
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TextEnv[S, P]:
+        return self.fork()
+
+    def forget(self) -> None:
+        """Drop the episode and the generator: the environment as it was when made."""
+        self._episode = None
+        self._stream = None
+
+    def digest(self) -> str:
+        """Return a stable hash of the episode, equal in every process."""
+        return digest_of(self.episode)
+
+    def _ready(self, action: str) -> Episode[S]:
+        """The running episode, after the checks that concern the caller and not the model."""
+        episode = self.episode
+        if episode.status != "running":
+            raise EpisodeError(
+                f"{self.name}: step after the end of the episode (status {episode.status!r}); "
+                "call reset first."
+            )
+        if not isinstance(action, str):
+            raise TypeError(
+                f"{self.name}: action is a {type(action).__name__}; expected text (str)."
+            )
+        return episode
+
+    def _played(self, episode: Episode[S], action: str) -> Play:
+        episode.turn += 1
+        if not self.action_space.contains(action):
+            return Outcome.unreadable(
+                f"The action could not be read: it has {len(action)} characters. Write at most "
+                f"{self.action_space.max_chars} characters of valid UTF-8 text.\n"
+            )
+        return self.play(episode, action)
+
+    def _driven(self, episode: Episode[S], action: str) -> Generator[Call, Any, FiveTuple]:
+        try:
+            played = self._played(episode, action)
+            if isinstance(played, GeneratorType):
+                played = yield from answered(played)
+        except EnvFault as fault:
+            return self._broken(episode, action, fault)
+        return self._close(episode, action, played)
+
+    def _close(self, episode: Episode[S], action: str, played: Any) -> FiveTuple:
+        if not isinstance(played, Outcome):
+            raise TypeError(
+                f"{type(self).__name__}.play gave a {type(played).__name__}; expected an Outcome, "
+                "or a generator of Call objects that returns one."
+            )
+        try:
+            terms = self._terms(episode, played)
+            reward = math.fsum(terms.values()) if terms else 0.0
+            if terms and not math.isfinite(reward):
+                raise BadValueError(f"{self.name}: reward terms {terms} are not finite.")
+            episode.steps.append(Step(episode.observation, action, reward, episode.session))
+            episode.total_reward += reward
+            episode.invalid_actions += not played.valid
+            metrics = {} if episode.status == "running" else self._metrics(episode)
+        except EnvFault as fault:
+            return self._broken(episode, action, fault)
+        if played.session is not None:
+            episode.session, episode.parent_session = played.session
+        episode.observation = played.observation
+        status = episode.status
+        info = self._info(episode, terms, metrics, played.valid, played.verdict)
+        terminated = status in ("solved", "failed")
+        return played.observation, reward, terminated, status == "truncated", info
+
+    def _terms(self, episode: Episode[S], outcome: Outcome) -> dict[str, float]:
+        """The reward's parts; settles the status."""
+        given = outcome.terms
+        terms = {name: float(value) for name, value in given.items()} if given else {}
+        episode.status = outcome.status
+        if outcome.status == "running" and episode.turn >= self.max_turns:
+            episode.status = "truncated"
+        if episode.status == "truncated":
+            for name, value in self.truncation_reward(episode).items():
+                terms[name] = terms.get(name, 0.0) + float(value)
+        return terms
+
+    def _metrics(self, episode: Episode[S]) -> dict[str, float]:
+        own = {
+            "success": float(episode.status == "solved"),
+            "return": episode.total_reward,
+            "turns": float(episode.turn),
+            "invalid_actions": float(episode.invalid_actions),
+        }
+        own.update((name, float(value)) for name, value in self.metrics(episode).items())
+        return own
+
+    def _broken(self, episode: Episode[S], action: str, fault: EnvFault) -> FiveTuple:
+        """End the episode without a score, also when the grader broke after the step counted."""
+        del episode.steps[episode.turn - 1 :]
+        episode.total_reward = math.fsum(step.reward for step in episode.steps)
+        episode.steps.append(Step(episode.observation, action, 0.0, episode.session))
+        episode.status = "env_error"
+        episode.observation = f"The environment broke: {fault}"
+        return episode.observation, 0.0, False, True, self._info(episode)
+
+    def _info(self, episode: Episode[S], *reported: Any) -> Info:
+        info = episode.info(*reported) if reported else episode.info({}, {})
+        if details := self.details(episode):
+            info.update(cast("Info", details))
+        return info
+
+    def _transcript(self, episode: Episode[S]) -> Iterator[str]:
+        yield self.instructions
+        for step in episode.steps:
+            yield step.observation
+            yield step.action
+        yield episode.observation

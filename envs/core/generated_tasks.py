@@ -1,0 +1,80 @@
+"""Tasks that are drawn at random from what an index says: train has no end, the others have one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from .fork import Shared
+from .tasks import SPLITS, Task, numbered
+
+_RETRIES = 8
+
+
+class Worded(Protocol):
+    """A payload that is told apart from others by its text."""
+
+    @property
+    def text(self) -> str:
+        """What the task asks."""
+        ...
+
+
+P = TypeVar("P", bound=Worded)
+
+
+class DrawnTasks(Shared, Generic[P]):
+    """A task source whose payload at an index depends on the seed, the split and the index alone.
+
+    Dev and test hold no text twice where there are enough of them.
+
+    Args:
+        seed: Of all draws.
+        held_out: Tasks of the dev and of the test split.
+    """
+
+    def __init__(self, seed: int, held_out: int) -> None:
+        self.seed = seed
+        self.held_out = held_out
+        self._fixed: dict[str, list[P]] = {}
+
+    @abstractmethod
+    def draw(self, pool: int, random: np.random.Generator) -> P:
+        """A payload of split number ``pool``."""
+
+    def sizes(self) -> Mapping[str, int | None]:
+        """None for train, the fixed number for the others."""
+        return {"train": None, "dev": self.held_out, "test": self.held_out}
+
+    def task(self, split: str, index: int) -> Task[P]:
+        """The task at ``index``."""
+        endless = self.sizes()[split] is None
+        payload = self._draw(split, index, 0) if endless else self._all(split)[index]
+        return Task(f"{split}/{index}", split, index, payload)
+
+    def index_of(self, split: str, task_id: str) -> int | None:
+        """The index that a task id names."""
+        return numbered(split, task_id, self.sizes()[split])
+
+    def _draw(self, split: str, index: int, retry: int) -> P:
+        pool = SPLITS.index(split)
+        entropy = (self.seed, pool, index, retry)
+        return self.draw(pool, np.random.Generator(np.random.PCG64(entropy)))
+
+    def _all(self, split: str) -> list[P]:
+        if split not in self._fixed:
+            seen: set[str] = set()
+            payloads = []
+            for index in range(self.held_out):
+                payload = self._draw(split, index, 0)
+                for retry in range(1, _RETRIES):
+                    if payload.text not in seen:
+                        break
+                    payload = self._draw(split, index, retry)
+                seen.add(payload.text)
+                payloads.append(payload)
+            self._fixed[split] = payloads
+        return self._fixed[split]

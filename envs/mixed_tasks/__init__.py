@@ -1,0 +1,1 @@
+"""MixedTasks-v0: environments mixed in given shares."""

@@ -1,0 +1,1 @@
+"""The public conformance kit for text environments."""

@@ -1,0 +1,124 @@
+"""The conformance kit: every law of the contract, run against a world; stricter than gymnasium's.
+
+An environment is in when ``check_text_env(id)`` passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import gymnasium as gym
+
+from ..core.errors import BadValueError, TurngymError, UnknownNameError
+from . import episode_laws as episode
+from . import state_laws as state
+from .harness import Broken, ConformanceError, Lab
+
+__all__ = ["LAWS", "ConformanceError", "Report", "check_text_env"]
+
+LAWS: Mapping[str, Callable[[Lab], str | None]] = {
+    "gymnasium's own check": state.gymnasium_check,
+    "tasks are stable, splits disjoint": episode.tasks_are_stable_and_splits_disjoint,
+    "nothing breaks": episode.nothing_breaks,
+    "truncated exactly at the limit": episode.truncated_exactly_at_the_limit,
+    "status follows the flags": episode.status_follows_the_flags,
+    "info is complete and typed": episode.info_is_complete_and_typed,
+    "no step after the end": episode.no_step_after_the_end,
+    "texts are in the space": episode.texts_are_in_the_space,
+    "rewards are named, finite and in range": episode.rewards_are_named_finite_and_in_range,
+    "same seed, same episode": state.same_seed_same_episode,
+    "other seed, other episode": state.other_seed_other_episode,
+    "an episode is its task and its seed": state.episode_is_task_and_seed,
+    "copies do not touch": state.copies_do_not_touch,
+    "fork then act equals act": state.fork_then_act_equals_act,
+    "fork through wrappers": state.fork_through_wrappers,
+    "pickles mid-episode": state.pickles_mid_episode,
+    "the caller's random state is untouched": state.random_state_untouched,
+    "the same in another process": state.same_in_another_process,
+    "the answer is hidden": episode.answer_is_hidden,
+    "legal actions are valid": episode.legal_actions_are_valid,
+    "null and garbage stay at the floor": episode.null_and_garbage_stay_at_the_floor,
+    "the expert reaches the top": episode.expert_reaches_the_top,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A world that keeps every law.
+
+    Attributes:
+        world: Its id or class.
+        kept: The laws that were checked.
+        skipped: Laws that say nothing about this world, with the reason.
+    """
+
+    world: str
+    kept: tuple[str, ...]
+    skipped: Mapping[str, str]
+
+
+def check_text_env(
+    world: str | Callable[..., gym.Env[Any, Any]],
+    /,
+    *,
+    tasks_checked: int = 30,
+    exempt: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Report:
+    """Check a world against every law of the contract.
+
+    Args:
+        world: A registered id (``module:id`` imports the module first), or a class or function
+            that makes the world.
+        tasks_checked: How many tasks the thorough laws look at.
+        exempt: Laws that are not checked, with the reason: for engines of others behind a world.
+        **settings: Settings of the world, as for ``gym.make``.
+
+    Raises:
+        ConformanceError: The first law that is broken, by name, and what was seen.
+        BadValueError: ``world`` is neither, or does not make a text environment.
+        UnknownNameError: No such law to exempt.
+    """
+    for law in exempt or ():
+        if law not in LAWS:
+            raise UnknownNameError("law", law, LAWS, "check_text_env")
+    make = _maker(world, settings)
+    if tasks_checked < 2:
+        raise BadValueError(f"check_text_env: tasks_checked is {tasks_checked}; expected >= 2.")
+    lab = Lab(make, tasks_checked)
+    name = lab.world.name
+    skipped: dict[str, str] = dict(exempt or {})
+    for law, check in LAWS.items():
+        if law in skipped:
+            continue
+        try:
+            reason = check(lab)
+        except Broken as broken:
+            raise ConformanceError(name, law, str(broken)) from broken
+        except TurngymError as error:
+            detail = f"{type(error).__name__}: {error}"
+            raise ConformanceError(name, law, detail) from error
+        if reason is not None:
+            skipped[law] = reason
+    kept = tuple(law for law in LAWS if law not in skipped)
+    return Report(world=name, kept=kept, skipped=skipped)
+
+
+def _maker(
+    world: str | Callable[..., gym.Env[Any, Any]], settings: Mapping[str, Any]
+) -> Callable[[], gym.Env[Any, Any]]:
+    if isinstance(world, str):
+        module, _, world = world.rpartition(":")
+        if module:
+            import_module(module)
+        return partial(gym.make, gym.spec(world), **settings)
+    if callable(world):
+        return partial(world, **settings)
+    raise BadValueError(
+        f"check_text_env: got a {type(world).__name__}; expected an id or a function that "
+        "makes the world (the kit needs several copies)."
+    )

@@ -1,0 +1,209 @@
+"""The bench of the conformance kit: makes worlds, plays them by fixed rules, notes what came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from ..core.env import Policy, TextEnv
+from ..core.errors import BadValueError, EpisodeError, TurngymError
+from ..core.tasks import Task
+
+GARBAGE = (
+    "",
+    "   \n",
+    "???",
+    "<",
+    "</think>",
+    "{}",
+    "null",
+    "I do not know.",
+    "\u6f22\u5b57 \U0001f600 \x00",
+)
+
+
+class ConformanceError(TurngymError, AssertionError):
+    """A world breaks a law of the contract.
+
+    Args:
+        world: The id or the class of the world.
+        law: Name of the law.
+        detail: What was seen and what was expected.
+    """
+
+    def __init__(self, world: str, law: str, detail: str) -> None:
+        super().__init__(f"{world} breaks the law {law!r}: {detail}")
+        self.world = world
+        self.law = law
+        self.detail = detail
+
+
+class Broken(Exception):
+    """What a law saw; the driver adds the names."""
+
+
+class Taken(NamedTuple):
+    """One step as it came back, and the digest after it where it was taken."""
+
+    action: str
+    observation: Any
+    reward: Any
+    terminated: Any
+    truncated: Any
+    info: dict[str, Any]
+    digest: str
+
+
+@dataclass
+class Play:
+    """One episode as it came back."""
+
+    observation: Any
+    info: dict[str, Any]
+    digest: str
+    steps: list[Taken]
+    limit: int = 0  # turns that this episode may take
+
+    @property
+    def total(self) -> float:
+        """Sum of the rewards."""
+        return sum(step.reward for step in self.steps)
+
+    @property
+    def status(self) -> Any:
+        """Status after the last step."""
+        return (self.steps[-1] if self.steps else self).info.get("status")
+
+
+class Lab:
+    """Makes copies of one world and plays them.
+
+    Args:
+        make: Makes the world, wrapped or bare.
+        sample: How many tasks and episodes the thorough laws look at.
+    """
+
+    def __init__(self, make: Callable[[], gym.Env[Any, Any]], sample: int) -> None:
+        self.make_alone = make
+        self.sample = sample
+        self.env = self.make()
+        self.world = self.inner(self.env)
+
+    def make(self) -> gym.Env[Any, Any]:
+        """A fresh copy."""
+        env = self.make_alone()
+        self.inner(env)
+        return env
+
+    @staticmethod
+    def inner(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
+        """The world inside its wrappers.
+
+        Raises:
+            BadValueError: It is not a :class:`TextEnv`.
+        """
+        if not isinstance(env.unwrapped, TextEnv):
+            raise BadValueError(f"check_text_env: {env} is not a TextEnv.")
+        return env.unwrapped
+
+    def expert(self, env: gym.Env[Any, Any], mistakes: float, seed: int) -> Policy | None:
+        """The world's scripted expert, None when it has none."""
+        try:
+            return self.inner(env).expert(mistakes=mistakes, seed=seed)
+        except NotImplementedError:
+            return None
+
+    def play(
+        self,
+        env: gym.Env[Any, Any],
+        seed: int | None,
+        act: Callable[[gym.Env[Any, Any], str, dict[str, Any]], str],
+        options: Mapping[str, Any] | None = None,
+        digests: bool = False,
+    ) -> Play:
+        """Play one episode to its end, or to twice the turn limit when it does not end.
+
+        Digests are taken after every step where ``digests`` is set, and are empty otherwise.
+        """
+        observation, info = env.reset(seed=seed, options=None if options is None else dict(options))
+        world = self.inner(env)
+        play = Play(observation, dict(info), world.digest() if digests else "", [])
+        play.limit = world.max_turns
+        for _ in range(2 * world.max_turns):
+            action = act(env, observation, info)
+            observation, reward, terminated, truncated, info = env.step(action)
+            digest = world.digest() if digests else ""
+            taken = (observation, reward, terminated, truncated, dict(info), digest)
+            play.steps.append(Taken(action, *taken))
+            if info.get("status") == "env_error":
+                raise Broken(f"the environment broke at action {action!r}: {observation}")
+            if terminated or truncated:
+                break
+        return play
+
+    def mixed(self, seed: int) -> Callable[[gym.Env[Any, Any], str, dict[str, Any]], str]:
+        """A fixed blend of expert moves (with mistakes), legal actions and garbage."""
+        rng = np.random.default_rng(seed)
+        experts: dict[int, Policy | None] = {}
+
+        def act(env: gym.Env[Any, Any], observation: str, info: dict[str, Any]) -> str:
+            if id(env) not in experts:
+                experts[id(env)] = self.expert(env, mistakes=0.5, seed=seed)
+            expert, legal = experts[id(env)], self.inner(env).legal_actions()
+            kind = int(rng.integers(4))
+            pick = int(rng.integers(1 << 30))
+            if kind <= 1 and expert is not None:
+                return expert(env, observation, info)
+            if kind <= 2 and legal:
+                return legal[pick % len(legal)]
+            return GARBAGE[pick % len(GARBAGE)]
+
+        return act
+
+    def same_moves(self, moves: Sequence[str]) -> Callable[..., str]:
+        """Acts as recorded, and says nothing when the record is used up."""
+        left = iter(moves)
+        return lambda *_: next(left, "")
+
+    def mixed_moves(self, seed: int) -> list[str]:
+        """The actions of one mixed episode."""
+        return [step.action for step in self.play(self.make(), seed, self.mixed(seed)).steps]
+
+    def tasks(self, world: TextEnv[Any, Any]) -> Iterator[Task[Any]]:
+        """A sample of every split: the first tasks, then spread over the rest."""
+        sizes = world.source.sizes()
+        each = max(2, self.sample // max(1, len(sizes)))
+        for split, size in sizes.items():
+            top = 10_000 if size is None else size
+            half = (each + 1) // 2
+            spread = np.linspace(half, top - 1, num=each - half, dtype=int) if top > each else []
+            indices = range(top) if top <= each else [*range(half), *(int(i) for i in spread)]
+            for index in dict.fromkeys(indices):
+                yield world.source.task(split, index)
+
+
+def differing(one: Play, two: Play) -> str:
+    """The first difference of two plays in words, empty when they are equal."""
+    for what in ("observation", "info", "digest"):
+        if getattr(one, what) != getattr(two, what):
+            return f"reset: {what} {getattr(one, what)!r} against {getattr(two, what)!r}"
+    for turn, (a, b) in enumerate(zip(one.steps, two.steps, strict=False), start=1):
+        for what in Taken._fields:
+            if getattr(a, what) != getattr(b, what):
+                return f"turn {turn}: {what} {getattr(a, what)!r} against {getattr(b, what)!r}"
+    if len(one.steps) != len(two.steps):
+        return f"{len(one.steps)} turns against {len(two.steps)}"
+    return ""
+
+
+def refuses_to_step(env: gym.Env[Any, Any]) -> bool:
+    """True when a step raises :class:`EpisodeError`."""
+    try:
+        env.step("")
+    except EpisodeError:
+        return True
+    return False

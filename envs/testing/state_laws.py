@@ -1,0 +1,201 @@
+"""Laws about state: seeds, copies, forks, pickles, other processes, the caller's random numbers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils.env_checker import check_env
+
+from ..core.errors import TurngymError
+from ..core.fork import fork
+from .harness import Broken, Lab, differing
+
+_ALLOWED_WARNINGS = ("No render fps was declared",)
+_SEEDS = (11, 12, 13)
+
+
+def gymnasium_check(lab: Lab) -> None:
+    """Gymnasium's own check_env passes and warns of nothing but the missing render fps."""
+    world = lab.inner(lab.make())
+    allowed = _ALLOWED_WARNINGS if world.spec else (*_ALLOWED_WARNINGS, "not having a spec")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            check_env(world)
+        except (AssertionError, gym.error.Error, TurngymError) as error:
+            raise Broken(f"check_env: {error}") from error
+    bad = [str(w.message) for w in caught if not any(part in str(w.message) for part in allowed)]
+    if bad:
+        raise Broken(f"check_env warns: {bad[0]}")
+
+
+def same_seed_same_episode(lab: Lab) -> None:
+    """Two copies and one copy played twice give equal episodes for equal seeds and actions."""
+    one, two = lab.make(), lab.make()
+    for seed in _SEEDS:
+        first = lab.play(one, seed, lab.mixed(seed), digests=True)
+        moves = [step.action for step in first.steps]
+        for env, who in ((two, "another copy"), (one, "the same copy, reset again")):
+            if found := differing(first, lab.play(env, seed, lab.same_moves(moves), digests=True)):
+                raise Broken(f"seed {seed}, {who}: {found}")
+
+
+def other_seed_other_episode(lab: Lab) -> None:
+    """Ten seeds do not all start with the same task and the same text."""
+    starts = set()
+    for seed in range(10):
+        observation, info = lab.env.reset(seed=seed)
+        starts.add((info["task_id"], observation))
+    if len(starts) < 2:
+        raise Broken(f"seeds 0 to 9 all start with {next(iter(starts))!r}")
+
+
+def episode_is_task_and_seed(lab: Lab) -> None:
+    """An episode that was reset without a seed starts again from its task and its own seed."""
+    lab.env.reset(seed=5)
+    for _ in range(3):
+        first = lab.play(lab.env, None, lab.mixed(3), digests=True)
+        episode = lab.world.episode
+        options = {"split": episode.task.split, "task": episode.task.id}
+        moves = [step.action for step in first.steps]
+        again = lab.play(
+            lab.make(), episode.random.seed, lab.same_moves(moves), options, digests=True
+        )
+        if found := differing(first, again):
+            raise Broken(f"task {episode.task.id!r}, seed {episode.random.seed}: {found}")
+
+
+def copies_do_not_touch(lab: Lab) -> None:
+    """Copies stepped in turns give the episodes that each gives alone."""
+    alone = [lab.play(lab.make(), seed, lab.mixed(seed), digests=True) for seed in _SEEDS]
+    copies = [lab.make() for _ in _SEEDS]
+    for env, seed, play in zip(copies, _SEEDS, alone, strict=True):
+        env.reset(seed=seed)
+        if lab.inner(env).episode.observation != play.observation:
+            raise Broken(f"seed {seed}: another copy's reset changed the first observation")
+    for turn in range(max(len(play.steps) for play in alone)):
+        for env, seed, play in zip(copies, _SEEDS, alone, strict=True):
+            if turn >= len(play.steps):
+                continue
+            observation, reward, *_ = env.step(play.steps[turn].action)
+            want = play.steps[turn]
+            if (observation, reward, lab.inner(env).digest()) != (
+                want.observation,
+                want.reward,
+                want.digest,
+            ):
+                raise Broken(
+                    f"seed {seed}, turn {turn + 1}: {observation!r} among other copies, "
+                    f"{want.observation!r} alone"
+                )
+
+
+def fork_then_act_equals_act(lab: Lab) -> None:
+    """At every turn a fork answers as the original does, and neither moves the other."""
+    _forks_agree(lab, lambda env: env)
+
+
+def fork_through_wrappers(lab: Lab) -> None:
+    """The same with gymnasium's wrappers, and the world's own, around it."""
+    _forks_agree(
+        lab,
+        lambda env: gym.wrappers.OrderEnforcing(gym.wrappers.TimeLimit(env, 1_000_000)),
+    )
+
+
+def _forks_agree(lab: Lab, wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]) -> None:
+    for seed in _SEEDS[:2]:
+        moves = lab.mixed_moves(seed)
+        env = wrap(lab.make())
+        env.reset(seed=seed)
+        for turn, move in enumerate(moves, start=1):
+            before = lab.inner(env).digest()
+            twin, spare = fork(env), fork(env)
+            if lab.inner(twin) is lab.inner(env) or twin is env:
+                raise Broken(f"turn {turn}: the fork is the original itself")
+            ahead = twin.step(move)
+            if lab.inner(env).digest() != before:
+                raise Broken(f"turn {turn}: a step of the fork changed the original's state")
+            here = env.step(move)
+            if ahead != here or lab.inner(twin).digest() != lab.inner(env).digest():
+                raise Broken(f"turn {turn}: the fork answers {ahead!r}, the original {here!r}")
+            if lab.inner(spare).digest() != before:
+                raise Broken(f"turn {turn}: a step of the original changed the fork's state")
+        if lab.inner(fork(env)).np_random is lab.inner(env).np_random:
+            raise Broken("the fork draws from the original's generator")
+
+
+def pickles_mid_episode(lab: Lab) -> None:
+    """A pickled copy goes on as the original does."""
+    moves = lab.mixed_moves(_SEEDS[0])
+    env = lab.make()
+    env.reset(seed=_SEEDS[0])
+    for turn, move in enumerate(moves, start=1):
+        try:
+            twin = pickle.loads(pickle.dumps(env))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise Broken(f"turn {turn}: cannot be pickled: {error}") from error
+        ahead, here = twin.step(move), env.step(move)
+        if ahead != here or lab.inner(twin).digest() != lab.inner(env).digest():
+            raise Broken(f"turn {turn}: the pickled copy answers {ahead!r}, the original {here!r}")
+
+
+def random_state_untouched(lab: Lab) -> None:
+    """Making, resetting and stepping leave the caller's random and numpy.random where they were."""
+    python, legacy = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
+    lab.play(lab.make(), 3, lab.mixed(3), digests=True)
+    lab.make().reset()
+    if random.getstate() != python:
+        raise Broken("Python's global random state moved; draw from the episode's generator")
+    if pickle.dumps(np.random.get_state()) != legacy:  # noqa: NPY002
+        raise Broken("numpy's global random state moved; draw from the episode's generator")
+
+
+_CHILD = """
+import pickle, sys
+paths, job = pickle.load(sys.stdin.buffer)
+sys.path[:] = paths
+import cloudpickle
+make, seeds, moves = cloudpickle.loads(job)
+digests = []
+for seed, actions in zip(seeds, moves):
+    env = make()
+    env.reset(seed=seed)
+    digests.append(env.unwrapped.digest())
+    for action in actions:
+        env.step(action)
+        digests.append(env.unwrapped.digest())
+sys.stdout.write("\\nDIGESTS " + " ".join(digests))
+"""
+
+
+def same_in_another_process(lab: Lab) -> None:
+    """Another interpreter with another hash seed gives the same digests."""
+    plays = [lab.play(lab.make(), seed, lab.mixed(seed), digests=True) for seed in _SEEDS]
+    moves = [[step.action for step in play.steps] for play in plays]
+    want = [d for play in plays for d in (play.digest, *(s.digest for s in play.steps))]
+    job = pickle.dumps((sys.path, cloudpickle.dumps((lab.make_alone, _SEEDS, moves))))
+    other = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD],
+        input=job,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONHASHSEED": other},
+    )
+    if done.returncode:
+        raise Broken(f"another process failed: {done.stderr.decode(errors='replace')[-500:]}")
+    found = done.stdout.decode().rpartition("DIGESTS ")[2].split()
+    if found != want:
+        at = next((i for i, (a, b) in enumerate(zip(found, want, strict=False)) if a != b), -1)
+        raise Broken(f"digest {at} of {len(want)} differs in another process")

@@ -1,0 +1,1 @@
+"""Tools that environments offer to an agent, and how actions are parsed."""

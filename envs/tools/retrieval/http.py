@@ -1,0 +1,191 @@
+"""A retriever behind HTTP: the client of servers that speak Search-R1's ``/retrieve``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from ...core.errors import BadValueError, DataError, TurngymError
+from ...core.settings import check_settings
+from ...utils.http import HttpClient, HttpError, check_url, excerpt, parse_json
+from .base import Hit, words
+from .http_cache import FoundCache
+from .reply import EXPECTED, read_reply
+
+_ROUTE = "/retrieve"
+_NO_RETRIEVER = (401, 403, 404, 405)
+_HEALTH_S = 2.0
+_MAX_BYTES = 1 << 28
+
+
+class RetrieverError(TurngymError, OSError):
+    """A retrieval server that gave no answer; breaks the episodes that asked, and nothing else."""
+
+
+@dataclass(frozen=True)
+class HttpRetriever:
+    """Asks a server for passages; one request per batch of queries, over kept connections.
+
+    Reads what Search-R1's servers answer: passages as ``{"id", "contents"}``, with or without
+    title, text, id and score, or as plain text. The title is the first line of the contents. A
+    passage without ``id`` is called by a digest of its contents. No connection, no answer in time,
+    429 and 5xx are tried again with doubling waits. Safe to share between threads; forks and
+    pickles go on with connections of their own.
+
+    Attributes:
+        url: Address of the server, as ``http://localhost:8000``; ``/retrieve`` is added to an
+            address that does not end in it.
+        timeout_s: Seconds that one try may take.
+        attempts: Tries per request.
+        wait_s: Seconds before the second try; every further wait is twice as long.
+        cache: Folder where passages are remembered; None for no memory. They are kept by the
+            index that the server's ``/health`` names, or by the address where it names none: then
+            remove the folder when the server's passages change. Queries without passages are
+            asked again.
+
+    Raises:
+        BadValueError: A value out of range.
+    """
+
+    blocking: ClassVar[bool] = True
+    """A search waits for another machine."""
+
+    url: str
+    timeout_s: float = 30.0
+    attempts: int = 4
+    wait_s: float = 0.5
+    cache: str | None = None
+    _client: HttpClient = field(init=False, repr=False, compare=False)
+    _health: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        base = check_url(self.url, "HttpRetriever: the address").rstrip("/")
+        object.__setattr__(self, "url", base.removesuffix(_ROUTE) + _ROUTE)
+        client = HttpClient(
+            owner="HttpRetriever",
+            timeout_s=self.timeout_s,
+            attempts=self.attempts,
+            wait_s=self.wait_s,
+            max_bytes=_MAX_BYTES,
+            proxies=False,
+        )
+        object.__setattr__(self, "_client", client)
+        if self.cache is not None:
+            if not isinstance(self.cache, (str, os.PathLike)) or not str(self.cache):
+                raise BadValueError(
+                    f"HttpRetriever: cache is {self.cache!r}; expected a folder, or None."
+                )
+            object.__setattr__(self, "cache", os.fspath(self.cache))
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> HttpRetriever:
+        return self
+
+    def __reduce__(self) -> Any:
+        return HttpRetriever, (self.url, self.timeout_s, self.attempts, self.wait_s, self.cache)
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """Return at most ``k`` hits for each query, in the server's order.
+
+        Raises:
+            RetrieverError: No answer after all attempts, or a request that the server refuses.
+            DataError: The address is no retrieval server: it lacks the route, or answers
+                something else.
+            BadValueError: ``k`` is below 1.
+        """
+        if k < 1:
+            raise BadValueError(f"HttpRetriever.search: k is {k}; expected at least 1.")
+        asked = [query.encode("utf-8", "replace").decode() for query in queries]
+        wanted = [query for query in dict.fromkeys(asked) if words(query)]
+        found = self._recall(wanted, k) if wanted else {}
+        return [list(found.get(query, ())) for query in asked]
+
+    def _recall(self, queries: Sequence[str], k: int) -> dict[str, list[Hit]]:
+        if self.cache is None:
+            return self._fetch(queries, k)
+        cache = FoundCache(self.cache)
+        identity = self._find_identity(cache)
+        known = cache.read(identity, queries, k)
+        if missing := [query for query in queries if query not in known]:
+            fresh = self._fetch(missing, k)
+            cache.keep(identity, fresh, k)
+            known |= fresh
+        return known
+
+    def _fetch(self, queries: Sequence[str], k: int) -> dict[str, list[Hit]]:
+        asked = {"queries": list(queries), "topk": k, "return_scores": True}
+        try:
+            body = self._client.send(self.url, asked)
+        except HttpError as error:
+            status = error.reply.status
+            if error.refused and (status in _NO_RETRIEVER or status < 400):
+                raise DataError(
+                    f"{self.url}: {error.reply.problem}. Is this a retrieval server? Expected one "
+                    f"that answers POST {_ROUTE}."
+                ) from None
+            raise RetrieverError(str(error)) from None
+        try:
+            reply = parse_json(body)
+        except ValueError:
+            raise DataError(
+                f"{self.url}: the reply is no JSON: {excerpt(body)}; {EXPECTED}."
+            ) from None
+        return dict(zip(queries, read_reply(reply, len(queries), k, self.url), strict=True))
+
+    def _find_identity(self, cache: FoundCache) -> str:
+        """Return the index that the server searches, asked once per process; else its address."""
+        if self._health:
+            return self._health["index"]
+        health = replace(self._client, attempts=1, timeout_s=min(self.timeout_s, _HEALTH_S))
+        identity = self.url
+        try:
+            identity = health.send(f"{self.url.removesuffix(_ROUTE)}/health", read=_read_index)
+        except HttpError as error:
+            if not error.reply.status:  # it may be back later, or never be needed
+                return cache.identity(self.url) or self.url
+        cache.keep_identity(self.url, identity)
+        self._health["index"] = identity
+        return identity
+
+
+def as_retriever(given: Any, settings: Mapping[str, Any] | None = None) -> Any:
+    """Return the retriever that a setting means: an address becomes its client.
+
+    Args:
+        given: A retriever, the address of a server, or None.
+        settings: Settings of the client, ``{"timeout_s": 5}``.
+
+    Raises:
+        UnknownNameError: A setting that the client does not have.
+        BadValueError: Settings without an address, or a value out of range.
+    """
+    if isinstance(given, str):
+        if settings is not None and not isinstance(settings, Mapping):
+            raise BadValueError(
+                f"retriever_settings is {settings!r}; expected settings of the client: "
+                "{'timeout_s': 5}."
+            )
+        check_settings(HttpRetriever, settings or {})
+        if "url" in (settings or {}):
+            raise BadValueError("retriever_settings: url is what retriever is; leave it out.")
+        return HttpRetriever(given, **(settings or {}))
+    if settings is not None:
+        came = "missing" if given is None else f"a {type(given).__name__}"
+        raise BadValueError(
+            f"retriever_settings={settings!r} belong to a server, but retriever is {came}; "
+            "expected its address, as in retriever='http://localhost:8000'."
+        )
+    if given is not None and not callable(getattr(given, "search", None)):
+        raise BadValueError(
+            f"retriever is {given!r}; expected the address of a server, as in "
+            "'http://localhost:8000', or an object with a method search(queries, k)."
+        )
+    return given
+
+
+def _read_index(body: bytes) -> str:
+    index = parse_json(body)["index"]
+    if not isinstance(index, str) or not index:
+        raise ValueError("it names no index")
+    return index

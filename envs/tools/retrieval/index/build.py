@@ -1,0 +1,283 @@
+"""Building an index: blocks of passages that survive an interruption, then one merge."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....core.errors import BadValueError, DataError, UnknownNameError
+from ....utils.file_rows import json_row, row_contents, row_id, without_mark
+from .files import disk_errors, save_array, save_arrays, save_json
+from .kinds import INDEX_KINDS, load_entry
+from .manifest import FILE, FORMAT, Manifest, corpus_digest, read_manifest
+from .passages import ID_HASHES, ID_ORDER, OFFSETS, id_hash
+from .progress import Progress, silent
+
+BLOCK = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlan:
+    """One build.
+
+    Attributes:
+        corpus: The passage file.
+        out: Folder of the index.
+        kind: One of :data:`~turngym.envs.tools.retrieval.index.kinds.INDEX_KINDS`.
+        settings: What the kind is built with.
+        progress: Told how far it is.
+    """
+
+    corpus: Path
+    out: Path
+    kind: str
+    settings: Mapping[str, Any]
+    progress: Progress
+
+    def list_parts(self) -> list[Path]:
+        """Return the files of the finished blocks, in order."""
+        return sorted((self.out / "parts").glob("*.npz"), key=lambda path: int(path.stem))
+
+
+def build_index(  # noqa: PLR0913 - what the command line takes
+    corpus: str | Path,
+    out: str | Path,
+    *,
+    kind: str = "bm25",
+    settings: Mapping[str, Any] | None = None,
+    block: int = BLOCK,
+    overwrite: bool = False,
+    progress: Progress = silent,
+) -> Manifest:
+    """Index a passage file; goes on where an interrupted build of the same stopped.
+
+    The texts are not copied: the index reads them from ``corpus``, which must stay as it is.
+
+    Args:
+        corpus: JSON lines with ``id`` and ``contents`` (first line: title), or ``title`` and
+            ``text``. Not compressed, since passages are read from the middle of it.
+        out: A new folder, or one with an unfinished build of the same.
+        kind: ``bm25``, ``flat``, ``hnsw`` or ``ivfpq``.
+        settings: Of dense kinds, see :mod:`turngym.agents.retrieval.dense_build`.
+        block: Passages that are worked on together; memory grows with it.
+        overwrite: Throw away what is in ``out``.
+        progress: Told how far it is.
+
+    Returns:
+        The facts of the finished index.
+
+    Raises:
+        UnknownNameError: Another kind.
+        BadValueError: A setting that the kind does not have, or out of range.
+        DataError: A bad line, an id used twice (file and line), a full disk, or a folder that
+            holds something else.
+        MissingExtraError: A dense kind without its packages.
+    """
+    corpus, out = Path(corpus).resolve(), Path(out)
+    if kind not in INDEX_KINDS:
+        raise UnknownNameError("kind", kind, INDEX_KINDS, "build_index")
+    if block < 1:
+        raise BadValueError(f"build_index: block is {block}; expected at least 1.")
+    entries = INDEX_KINDS[kind]
+    build = load_entry(entries.build)
+    checked = load_entry(entries.check)(kind, dict(settings or {}))
+    plan = BuildPlan(corpus, out, kind, checked, progress)
+    key = _key(plan, block)
+    if overwrite and (out / FILE).exists() | (out / "build.json").exists():
+        shutil.rmtree(out)
+    if (done := _finished(plan)) is not None:
+        return done
+    with disk_errors(out):
+        _open(out, key)
+        parts = _scan(plan, block)
+        count = _collect(plan, parts)
+        build(plan, count)
+        made = Manifest(
+            format=FORMAT,
+            kind=kind,
+            passages=count,
+            corpus=str(corpus),
+            corpus_bytes=key["corpus_bytes"],
+            corpus_digest=key["corpus_digest"],
+            settings=checked,
+        )
+        made.save(out)
+        shutil.rmtree(out / "parts", ignore_errors=True)
+        (out / "build.json").unlink(missing_ok=True)
+    return made
+
+
+def _key(plan: BuildPlan, block: int) -> dict[str, Any]:
+    digest = corpus_digest(plan.corpus)
+    if plan.corpus.suffix in (".gz", ".bz2", ".xz", ".zst"):
+        raise DataError(
+            f"{plan.corpus}: is compressed; unpack it first, passages are read from its middle."
+        )
+    return {
+        "format": FORMAT,
+        "kind": plan.kind,
+        "corpus": str(plan.corpus),
+        "corpus_bytes": plan.corpus.stat().st_size,
+        "corpus_digest": digest,
+        "settings": plan.settings,
+        "block": block,
+    }
+
+
+def _finished(plan: BuildPlan) -> Manifest | None:
+    """The index that is there already, if it is this one."""
+    if not (plan.out / FILE).exists():
+        return None
+    made = read_manifest(plan.out)
+    same = (
+        made.kind == plan.kind
+        and made.corpus_digest == corpus_digest(plan.corpus)
+        and made.settings == dict(plan.settings)
+    )
+    if not same:
+        raise DataError(
+            f"{plan.out}: holds a finished {made.kind} index of {made.corpus}, which is another "
+            "one; choose another folder, or say --overwrite."
+        )
+    return made
+
+
+def _open(out: Path, key: Mapping[str, Any]) -> None:
+    """Begin, or see that what was begun is the same."""
+    path = out / "build.json"
+    if path.exists():
+        try:
+            begun = json.loads(path.read_bytes())
+        except ValueError:
+            begun = {}
+        if begun != json.loads(json.dumps(key)):
+            differs = sorted(k for k in key if begun.get(k) != key[k])
+            raise DataError(
+                f"{out}: holds an unfinished build of something else (differs in "
+                f"{', '.join(differs)}); choose another folder, or say --overwrite."
+            )
+        return
+    if out.exists() and any(out.iterdir()):
+        raise DataError(f"{out}: is not empty and holds no index; choose another folder.")
+    (out / "parts").mkdir(parents=True, exist_ok=True)
+    save_json(path, key)
+
+
+def _scan(plan: BuildPlan, block: int) -> list[Path]:
+    """One pass over the corpus; every block becomes a file. Finished blocks are not read again."""
+    entry = INDEX_KINDS[plan.kind].blocks
+    postings = load_entry(entry)() if entry else None
+    parts: list[Path] = []
+    place, line = 0, 0
+    size = plan.corpus.stat().st_size
+    folder = plan.out / "parts"
+    for path in plan.list_parts():
+        with np.load(path) as part:
+            place, line = int(part["end"]), int(part["line"])
+            if postings is not None:
+                postings.restore({k: part[k] for k in ("words.bytes", "words.ends")})
+        parts.append(path)
+    for rows in _blocks(plan.corpus, place, line, block):
+        path = folder / f"{len(parts):05d}.npz"
+        arrays = {
+            "starts": np.array(rows.starts, dtype=np.int64),
+            "hashes": np.array(rows.hashes, dtype=np.uint64),
+            "end": np.array(rows.end),
+            "line": np.array(rows.line),
+        }
+        if postings is not None:
+            arrays |= postings.block(rows.passages)
+        save_arrays(path, **arrays)
+        parts.append(path)
+        plan.progress("reading", rows.end, size)
+    return parts
+
+
+@dataclass(slots=True)
+class _Rows:
+    starts: list[int]
+    hashes: list[int]
+    passages: list[tuple[str, str]]
+    end: int
+    line: int
+
+
+def _blocks(corpus: Path, place: int, line: int, block: int) -> Iterator[_Rows]:
+    """Blocks of checked rows from byte ``place`` on, where line ``line`` has just been read."""
+    rows = _Rows([], [], [], place, line)
+    with corpus.open("rb") as file:
+        file.seek(place)
+        for raw in file:
+            rows.line += 1
+            start, rows.end = rows.end, rows.end + len(raw)
+            if rows.line == 1:
+                raw = without_mark(raw)
+                start = rows.end - len(raw)
+            if raw.isspace() or not raw:
+                continue
+            where = f"{corpus}:{rows.line}"
+            row = json_row(raw, where)
+            rows.starts.append(start)
+            rows.hashes.append(id_hash(row_id(row, where)))
+            rows.passages.append(row_contents(row, where))
+            if len(rows.starts) == block:
+                yield rows
+                rows = _Rows([], [], [], rows.end, rows.line)
+    if rows.starts:
+        yield rows
+
+
+def _collect(plan: BuildPlan, parts: list[Path]) -> int:
+    """Write where the passages lie and what they are called; how many there are."""
+    if not parts:
+        raise DataError(
+            f"{plan.corpus}: holds no passage; expected JSON lines with id and contents, or id, "
+            "title and text."
+        )
+    starts, hashes = [], []
+    for path in parts:
+        with np.load(path) as part:
+            starts.append(part["starts"])
+            hashes.append(part["hashes"])
+    offsets = np.concatenate([*starts, [plan.corpus.stat().st_size]])
+    names = np.concatenate(hashes)
+    order = np.argsort(names, kind="stable")
+    ordered = names[order]
+    _check_twins(plan.corpus, offsets, order, ordered)
+    save_array(plan.out / OFFSETS, offsets)
+    save_array(plan.out / ID_HASHES, ordered)
+    save_array(plan.out / ID_ORDER, order.astype(np.uint32))
+    return len(names)
+
+
+def _check_twins(corpus: Path, offsets: np.ndarray, order: np.ndarray, ordered: np.ndarray) -> None:
+    """Refuse ids that are used twice; equal hashes of different ids are fine."""
+    for at in np.flatnonzero(ordered[1:] == ordered[:-1]):
+        seen: dict[str, int] = {}
+        end = int(np.searchsorted(ordered, ordered[at], side="right"))
+        for number in order[at:end]:
+            start, stop = int(offsets[number]), int(offsets[number + 1])
+            with corpus.open("rb") as file:
+                file.seek(start)
+                named = row_id(json_row(file.read(stop - start), str(corpus)), str(corpus))
+            if named in seen:
+                lines = (_line_of(corpus, offset) for offset in (start, seen[named]))
+                here, there = lines
+                raise DataError(f"{corpus}:{here}: id {named!r} was used before, in line {there}.")
+            seen[named] = start
+
+
+def _line_of(corpus: Path, offset: int) -> int:
+    """Number of the line that begins at ``offset``, from 1."""
+    lines, left = 1, offset
+    with corpus.open("rb") as file:
+        while left > 0 and (piece := file.read(min(left, 1 << 22))):
+            lines += piece.count(b"\n")
+            left -= len(piece)
+    return lines

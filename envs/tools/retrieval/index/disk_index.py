@@ -1,0 +1,65 @@
+"""The base of every index on the disk, however it searches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from ....core.errors import BadValueError
+from ..base import Hit
+from .factory import open_index
+from .manifest import Manifest
+from .passages import Passages
+
+
+class DiskIndex(ABC):
+    """An index over a passage file; a kind of index adds how it searches.
+
+    Copies and forks share it, pickles carry its path.
+
+    Args:
+        folder: The index.
+        manifest: Its facts.
+        corpus: Where the passage file is now, if it was moved.
+
+    Raises:
+        DataError: The passage file is missing, or is not the one that was indexed.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, corpus: str | Path | None = None) -> None:
+        self.folder, self.manifest, self._corpus = Path(folder), manifest, corpus
+        self.passages = Passages(self.folder, manifest, corpus)
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        return open_index, (str(self.folder.resolve()), self._corpus)
+
+    @property
+    def identity(self) -> str:
+        """Which index it is, for caches of its answers."""
+        return self.manifest.identity
+
+    def row(self, hit: Hit) -> dict[str, Any] | None:
+        """The corpus row of a hit, as it was written."""
+        return self.passages.find(hit.id)
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """At most ``k`` passages for each query, best first.
+
+        Raises:
+            BadValueError: ``k`` is below 1.
+        """
+        if k < 1:
+            raise BadValueError(f"{type(self).__name__}.search: k is {k}; expected at least 1.")
+        return self._search(queries, k)
+
+    @abstractmethod
+    def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """:meth:`search`, with a ``k`` of at least 1."""

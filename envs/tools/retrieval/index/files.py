@@ -1,0 +1,93 @@
+"""Files of an index: each written whole or not at all, and read through memory maps."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ....core.errors import DataError
+
+
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Turn a full or read-only disk into one clear error; what was written whole stays.
+
+    Raises:
+        DataError: Something could not be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DataError(
+                f"{folder}: the disk is full. The finished parts are kept; make room and run the "
+                "same command again to go on from there."
+            ) from error
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+            raise DataError(f"{folder}: cannot be written ({error.strerror}).") from error
+        raise
+
+
+def write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    """Write a file beside its place and move it there when it is complete and on the disk."""
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(scratch, 0o666 & ~_umask())  # temporary files are the owner's alone
+        os.replace(scratch, path)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """What new files lack; reading it means setting it for a moment."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def save_json(path: Path, value: Any) -> None:
+    """JSON, whole or not at all."""
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+    def write(file: BinaryIO) -> None:
+        file.write(text.encode())
+
+    write_whole(path, write)
+
+
+def save_array(path: Path, array: np.ndarray) -> None:
+    """One ``.npy`` file, whole or not at all."""
+    write_whole(path, lambda file: np.save(file, array))
+
+
+def save_arrays(path: Path, **arrays: np.ndarray) -> None:
+    """One ``.npz`` file, whole or not at all."""
+    write_whole(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+
+
+def mapped(path: Path) -> np.ndarray:
+    """A ``.npy`` file as a read-only array that lives on the disk.
+
+    Raises:
+        DataError: The file is missing or damaged.
+    """
+    try:
+        if path.stat().st_size == 0:
+            raise ValueError("it is empty")
+        # a plain array over the map: slicing np.memmap objects costs microseconds each
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); build the index again.") from None

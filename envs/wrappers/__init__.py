@@ -1,0 +1,1 @@
+"""Gymnasium wrappers and views: recording, replay, session windows, vectors, sealed seasons."""

@@ -1,0 +1,227 @@
+"""A world that a leaderboard's server steps: ``gym.make(id, server=…, token=…)``."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ..core.episode import Info, Maybe
+from ..core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
+from ..core.randomness import SeededEnv
+from ..core.spaces import Utf8Text
+from ..registry import find_world
+from .season_client import SeasonClient
+
+CLIENT = ("server", "token", "season", "timeout_s")
+"""Settings of the client; all others are the world's, and must be those of the season."""
+RESET_OPTIONS = ("split", "task", "trial")
+
+
+class RemoteEnv(SeededEnv):
+    """An environment of a sealed season: the world's state stays on the server.
+
+    Each task and trial can be begun once. ``reset()`` begins the next one that this account has
+    not begun; ``options={"task": 3, "trial": 1}`` a certain one. Seeds are the server's: the seed
+    given to ``reset`` seeds only :attr:`np_random`. Rewards, measures and verdicts are told if the
+    season says so; else the reward is 0 and only ``info["status"]`` says how an episode ended.
+
+    Args:
+        env_id: Registered id.
+        client: The way to the server.
+        settings: Settings of the world; those that are given must be the season's.
+        render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
+
+    Raises:
+        BadValueError: The season does not hold the world, or with other settings.
+        EnvFault: The server cannot be reached.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - gymnasium's own form
+
+    def __init__(
+        self,
+        env_id: str,
+        client: SeasonClient,
+        settings: Mapping[str, Any],
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise UnknownNameError("render mode", render_mode, self.metadata["render_modes"])
+        self.env_id = env_id
+        self.client = client
+        self.render_mode = render_mode
+        cell = _cell_of(env_id, settings, client.describe_season())
+        self.key: str = cell["key"]
+        self.split: str = cell["split"]
+        self.tasks: int = cell["tasks"]
+        self.trials: int = cell["trials"]
+        self.max_turns: int = cell["max_turns"]
+        self.instructions: str = cell["instructions"]
+        self.stop: tuple[str, ...] = tuple(cell["stop"])
+        self.tools: tuple[Mapping[str, Any], ...] = tuple(cell["tools"])
+        self.reward_range = find_world(env_id).reward_range
+        self.observation_space: Utf8Text = Utf8Text(cell["max_chars"])  # pyright: ignore
+        self.action_space: Utf8Text = Utf8Text(cell["max_chars"])  # pyright: ignore
+        self._session: str | None = None
+        self._info: Info | None = None
+        self._texts: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """The registered id."""
+        return self.env_id
+
+    def legal_actions(self) -> None:
+        """What is possible stays on the server."""
+        return
+
+    def reset(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[str, Info]:
+        """Begin an episode that this account has not begun yet.
+
+        Args:
+            seed: Seeds :attr:`np_random`; the episode's own seed is the server's.
+            options: ``task`` and ``trial``, counted from 0; the next free ones if left out.
+                A ``split`` must be the season's.
+
+        Raises:
+            UnknownNameError: An option that does not exist.
+            BadValueError: No such task or trial, or the server refused.
+            EpisodeError: Everything that was asked for is played.
+            EnvFault: The server cannot be reached.
+        """
+        given = dict(options or {})
+        for key in given:
+            if key not in RESET_OPTIONS:
+                raise UnknownNameError("reset option", key, RESET_OPTIONS, self.name)
+        if given.get("split", self.split) != self.split:
+            raise BadValueError(
+                f"{self.name}: split {given['split']!r}; the season plays {self.split!r}."
+            )
+        if seed is not None:
+            self.seed_stream(seed)
+        task = _index(given.get("task"), "task", self.name)
+        trial = _index(given.get("trial"), "trial", self.name)
+        told = self.client.start(self.key, task, trial, secrets.token_hex(16))
+        self._session = told["session"]
+        self._info = _info(told["info"])
+        self._texts = [self.instructions, told["observation"]]
+        return told["observation"], self._info
+
+    def step(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
+        self, action: str
+    ) -> tuple[str, float, bool, bool, Info]:
+        """Take one action.
+
+        A server that cannot be reached ends the episode here with the status ``env_error``.
+
+        Raises:
+            TypeError: The action is not text.
+            EpisodeError: There is no running episode.
+            BadValueError: The server refused the action.
+        """
+        if self._session is None or self._info is None:
+            raise EpisodeError(f"{self.name}: no episode yet; call reset first.")
+        if self._info["status"] != "running":
+            raise EpisodeError(
+                f"{self.name}: step after the end of the episode (status "
+                f"{self._info['status']!r}); call reset first."
+            )
+        if not isinstance(action, str):
+            raise TypeError(
+                f"{self.name}: action is a {type(action).__name__}; expected text (str)."
+            )
+        turn = self._info["turn"] + 1
+        try:
+            told = self.client.step(self._session, turn, action)
+        except EnvFault as fault:
+            return self._broken(turn, action, fault)
+        self._info = _info(told["info"])
+        self._texts += [action, told["observation"]]
+        return (
+            told["observation"],
+            float(told["reward"]),
+            told["terminated"],
+            told["truncated"],
+            self._info,
+        )
+
+    def render(self) -> str | None:
+        """The transcript so far as text (render mode ``"ansi"``), else None."""
+        return "".join(self._texts) if self.render_mode == "ansi" else None
+
+    def _broken(
+        self, turn: int, action: str, fault: EnvFault
+    ) -> tuple[str, float, bool, bool, Info]:
+        assert self._info is not None
+        observation = f"The environment broke: {fault}"
+        self._info = cast(
+            "Info",
+            dict(self._info)
+            | {"turn": turn, "status": "env_error", "valid_action": True, "reward_terms": {}},
+        )
+        self._texts += [action, observation]
+        return observation, 0.0, False, True, self._info
+
+
+def remote_env(env_id: str, world: Any, settings: Mapping[str, Any]) -> RemoteEnv:
+    """The remote twin of a world.
+
+    Args:
+        env_id: Its id.
+        world: Its class.
+        settings: What ``gym.make`` was given: the client's settings and the world's.
+
+    Raises:
+        UnknownNameError: A setting that the world does not have.
+        BadValueError: No address or token, or the season has another world or settings.
+    """
+    known = inspect.signature(world.__init__).parameters
+    own = {name: value for name, value in settings.items() if name not in CLIENT}
+    for name in own:
+        if name not in known:
+            names = [*CLIENT, *(key for key in known if key != "self")]
+            raise UnknownNameError("setting", name, names, world.__name__)
+    render_mode = own.pop("render_mode", None)
+    ways = {name: settings[name] for name in CLIENT if name in settings}
+    client = SeasonClient(ways.pop("server"), ways.pop("token", None), **ways)
+    return RemoteEnv(env_id, client, own, render_mode)
+
+
+def _cell_of(env_id: str, settings: Mapping[str, Any], season: Mapping[str, Any]) -> Any:
+    """The season's cell of this world with these settings.
+
+    Raises:
+        BadValueError: There is none, or several.
+    """
+    of_world = [cell for cell in season["cells"] if cell["env_id"] == env_id]
+    found = [
+        cell
+        for cell in of_world
+        if all(name in cell["settings"] and cell["settings"][name] == value
+               for name, value in settings.items())
+    ]  # fmt: skip
+    if len(found) == 1:
+        return found[0]
+    held = "; ".join(f"{cell['env_id']} with {cell['settings']}" for cell in season["cells"])
+    which = "no world" if not found else "several worlds"
+    raise BadValueError(
+        f"season {season['name']} holds {which} {env_id} with {dict(settings)}. It holds: {held}."
+    )
+
+
+def _index(value: Any, key: str, where: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise BadValueError(f"{where}: {key} is {value!r}; expected a number from 0 in the season.")
+
+
+def _info(told: Mapping[str, Any]) -> Info:
+    """The info as a local world gives it."""
+    whole = dict(told)
+    for key in ("parent_session", "verdict"):
+        whole[key] = None if whole[key] is None else Maybe(whole[key])
+    return cast("Info", whole)

@@ -1,0 +1,153 @@
+"""The engine: numbers equal teacher forcing, and nothing but the request decides what is drawn."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from helpers.engine_help import FAMILIES, TOKENIZER, ask, engine, prompts, request, same, teacher
+from helpers.small_models import model
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turngym.agents.engines.base import Completion, Request
+from turngym.agents.engines.local.engine import TransformersEngine
+from turngym.agents.engines.local.numba_decoder import NativeDecoder
+from turngym.agents.engines.local.packed_decoder import FastDecoder
+from turngym.agents.models.loading import load_model, load_tokenizer
+from turngym.envs.core.errors import BadValueError, EngineFault
+
+pytestmark = pytest.mark.usefixtures("loops")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_numbers_equal_teacher_forcing_of_the_saved_model(
+    family: str, tmp_path: Path, loops: str
+) -> None:
+    path, more = FAMILIES[family]
+    if path is NativeDecoder and loops == "torch":
+        path = FastDecoder
+    model(family, **more).save_pretrained(tmp_path)
+    TOKENIZER.save_pretrained(tmp_path)
+    net = load_model(tmp_path)
+    eng = TransformersEngine(net, load_tokenizer(tmp_path), dtype="float32")
+    assert type(eng._forward) is path
+    asked = [
+        request(p, seed=i, temperature=t, max_tokens=9)
+        for i, (p, t) in enumerate(zip(prompts(9), [1.0, 0.7, 1.6] * 3, strict=True))
+    ]
+    for r, done in zip(asked, ask(eng, *asked), strict=True):
+        logprobs, entropies = teacher(net, r.ids, done.ids, r.sampling.temperature)
+        np.testing.assert_allclose(done.logprobs, logprobs, atol=1e-5)
+        np.testing.assert_allclose(done.entropies, entropies, atol=1e-5)
+        assert (done.entropies >= 0).all()
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 9), st.integers(1, 5))
+def test_batch_mates_and_arrival_do_not_matter(seed: int, n: int, max_batch: int) -> None:
+    rng = np.random.default_rng(seed)
+    eng = engine(_SHARED, max_batch=max_batch)
+    asked = [
+        request(p, seed=int(rng.integers(2**40)), max_tokens=int(rng.integers(1, 9)))
+        for p in prompts(n, seed=seed % 1000)
+    ]
+    delays = rng.integers(0, 12, size=n)
+
+    async def late(r: Request, steps: int) -> Completion:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        return await eng.generate(r)
+
+    async def main() -> list[Completion]:
+        return list(
+            await asyncio.gather(*(late(r, int(d)) for r, d in zip(asked, delays, strict=True)))
+        )
+
+    for r, done in zip(asked, asyncio.run(main()), strict=True):
+        same(done, ask(_ALONE, r)[0])
+
+
+_SHARED = model("Qwen2")
+_ALONE = engine(_SHARED)
+
+
+def test_a_request_that_waits_for_a_place_may_be_cancelled() -> None:
+    eng = engine(max_batch=2)
+    asked = [request(p, seed=i, max_tokens=12) for i, p in enumerate(prompts(4))]
+
+    async def main() -> list[Any]:
+        tasks = [asyncio.create_task(eng.generate(r)) for r in asked]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        tasks[2].cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    done = asyncio.run(main())
+    assert isinstance(done.pop(2), asyncio.CancelledError)
+    for r, d in zip([*asked[:2], asked[3]], done, strict=True):
+        same(d, ask(_ALONE, r)[0])
+    assert not any(row is not None and row.busy for row in eng._pool._slots)
+
+
+def test_a_broken_model_fails_every_request_with_the_reason() -> None:
+    net = model("Qwen2")
+    eng = engine(net)
+    with torch.no_grad():
+        net.model.norm.weight.fill_(float("nan"))
+    eng.sync(net)
+
+    async def main() -> list[Any]:
+        both = (eng.generate(request([5, 6])), eng.generate(request([7])))
+        return await asyncio.gather(*both, return_exceptions=True)
+
+    faults = asyncio.run(main())
+    assert all(isinstance(f, (BadValueError, EngineFault)) for f in faults)
+    assert all("not finite" in str(f) for f in faults)
+    eng.sync(model("Qwen2"))
+    same(ask(eng, request([5, 6]))[0], ask(engine(), request([5, 6]))[0])
+
+
+def test_settings_that_do_not_fit_the_model_are_refused() -> None:
+    assert engine(max_context=20).max_context == 20
+    with pytest.raises(BadValueError, match="at most 160, the context of this model"):
+        engine(max_context=161)
+    with pytest.raises(BadValueError, match="max_batch is 0"):
+        engine(max_batch=0)
+    with pytest.raises(BadValueError, match="vocabulary only 100 rows"):
+        engine(model("Qwen2", vocab_size=100))
+
+
+def test_models_that_keep_other_state_are_refused_with_the_reason() -> None:
+    with pytest.raises(BadValueError, match="cannot sample from it"):
+        engine(model("Mamba", state_size=4, max_context=64), max_context=None)
+
+
+def test_bfloat16_is_close_to_float32() -> None:
+    net = model("Qwen2", initializer_range=0.06)
+    eng = engine(net, dtype="bfloat16")
+    asked = [request(p, seed=i) for i, p in enumerate(prompts(8))]
+    for r, done in zip(asked, ask(eng, *asked), strict=True):
+        logprobs, _ = teacher(net, r.ids, done.ids)
+        assert np.abs(done.logprobs - logprobs).max() < 0.05
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("family", ["Qwen3", "Gemma"])
+def test_numbers_on_a_gpu_equal_those_of_the_cpu(family: str) -> None:
+    net = model(family, **FAMILIES[family][1])
+    asked = [request(p, seed=i) for i, p in enumerate(prompts(8))]
+    on_cpu = ask(engine(net), *asked)
+    eng = engine(net.cuda(), max_batch=4)
+    for r, there, here in zip(asked, ask(eng, *asked), on_cpu, strict=True):
+        assert there.ids.tolist() == here.ids.tolist()
+        np.testing.assert_allclose(there.logprobs, here.logprobs, atol=1e-3)
+        longer = [*r.ids.tolist(), *there.ids.tolist(), 5]
+        again = ask(eng, request(longer, cache=there.cache))[0]
+        logprobs, _ = teacher(net.cpu(), longer, again.ids)
+        np.testing.assert_allclose(again.logprobs, logprobs, atol=1e-3)
+        net.cuda()

@@ -1,0 +1,87 @@
+"""Drawing by inverse CDF: the right distribution, cuts, greedy, and per-request streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turngym.agents.engines.sampling import DrawSettings, draw, uniforms
+
+pytestmark = pytest.mark.usefixtures("loops")
+
+
+def knobs(n: int, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0) -> DrawSettings:
+    return DrawSettings(
+        np.full(n, temperature, np.float32), np.full(n, top_p, np.float32), np.full(n, top_k)
+    )
+
+
+def grid(n: int) -> np.ndarray:
+    return ((np.arange(n) + 0.5) / n).astype(np.float32)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0.5, 1.0, 2.0]))
+def test_an_even_grid_of_uniforms_gives_the_distribution(seed: int, temperature: float) -> None:
+    logits = torch.randn(7, generator=torch.Generator().manual_seed(seed)) * 2
+    n = 4000
+    drawn = draw(logits.expand(n, -1), knobs(n, temperature), grid(n))
+    probs = (logits.double() / temperature).softmax(-1).numpy()
+    assert np.abs(np.bincount(drawn.tokens, minlength=7) / n - probs).max() < 1e-3
+    np.testing.assert_allclose(drawn.logprobs, np.log(probs)[drawn.tokens], atol=1e-5)
+    np.testing.assert_allclose(drawn.entropies, -(probs * np.log(probs)).sum(), atol=1e-5)
+
+
+@given(st.lists(st.floats(-30, 30, width=32), min_size=2, max_size=9), st.integers(0, 8))
+def test_a_token_without_mass_is_never_drawn(values: list[float], banned: int) -> None:
+    logits = torch.tensor([values])
+    logits[0, banned % len(values)] = -torch.inf
+    for u in (0.0, 2.0**-24, 0.5, 1 - 2.0**-24):
+        drawn = draw(logits, knobs(1), np.array([u], np.float32))
+        assert drawn.tokens[0] != banned % len(values)
+        assert np.isfinite(drawn.logprobs).all()
+        assert np.isfinite(drawn.entropies).all()
+
+
+@pytest.mark.parametrize(
+    ("cut", "kept"),
+    [
+        ({"top_k": 2}, {1, 3}),
+        ({"top_p": 0.75}, {1, 3}),
+        ({"top_p": 0.8}, {0, 1, 3}),
+        ({"top_p": 1e-6}, {3}),
+    ],
+)
+def test_cuts_keep_the_likeliest_and_report_the_full_distribution(
+    cut: dict, kept: set[int]
+) -> None:
+    probs = np.array([0.15, 0.3, 0.1, 0.45])
+    n = 2000
+    drawn = draw(torch.tensor(probs).log().float().expand(n, -1), knobs(n, **cut), grid(n))
+    assert set(drawn.tokens.tolist()) == kept
+    share = probs[sorted(kept)] / probs[sorted(kept)].sum()
+    counts = np.bincount(drawn.tokens, minlength=4)[sorted(kept)] / n
+    np.testing.assert_allclose(counts, share, atol=2e-3)
+    np.testing.assert_allclose(drawn.logprobs, np.log(probs)[drawn.tokens], atol=1e-5)
+
+
+def test_greedy_rows_take_the_maximum_and_report_the_model_s_own_numbers() -> None:
+    logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]])
+    heat = np.array([0, 1], np.float32)
+    mixed = DrawSettings(heat, np.ones(2, np.float32), np.zeros(2, np.int64))
+    drawn = draw(logits, mixed, np.array([0.999, 0.999], np.float32))
+    assert drawn.tokens.tolist() == [1, 2]
+    want = logits.log_softmax(-1).numpy()
+    np.testing.assert_allclose(drawn.logprobs, want[[0, 1], [1, 2]], atol=1e-6)
+
+
+def test_streams_depend_on_seed_and_place_alone() -> None:
+    long, short = uniforms(7, 50), uniforms(7, 9)
+    assert long[:9].tolist() == short.tolist()
+    assert not np.isin(uniforms(8, 50), long).any()
+    assert (long >= 0).all()
+    assert (long < 1).all()
+    assert abs(uniforms(-3, 20_000).mean() - 0.5) < 0.01

@@ -1,0 +1,113 @@
+"""Loading: every wrong folder says what was found and what was expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.small_models import byte_level, model
+
+from turngym.agents.models.loading import (
+    check_context,
+    check_match,
+    context_limit,
+    load_model,
+    load_tokenizer,
+    resolve_device,
+    resolve_dtype,
+)
+from turngym.envs.core.errors import BadValueError, UnknownNameError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    model("Qwen2").save_pretrained(tmp_path)
+    byte_level().save_pretrained(tmp_path)
+    return tmp_path
+
+
+def test_a_saved_model_comes_back(folder: Path) -> None:
+    net, tokenizer = load_model(folder), load_tokenizer(folder)
+    assert not net.training
+    assert net.dtype == torch.float32
+    assert load_model(folder, dtype="bfloat16").dtype == torch.bfloat16
+    check_match(net, tokenizer)
+    assert context_limit(net) == 160
+    for mine, yours in zip(model("Qwen2").parameters(), net.parameters(), strict=True):
+        assert torch.equal(mine, yours)
+
+
+def test_not_a_model_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(BadValueError, match=r"expected config\.json; found: notes\.txt"):
+        load_model(tmp_path)
+    with pytest.raises(BadValueError, match=r"not a tokenizer folder.*found: notes\.txt"):
+        load_tokenizer(tmp_path)
+    with pytest.raises(BadValueError, match="no such folder"):
+        load_model(tmp_path / "nowhere")
+    with pytest.raises(BadValueError, match="is a file"):
+        load_tokenizer(tmp_path / "notes.txt")
+
+
+def test_weights_missing_or_foreign(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "elsewhere")
+    with pytest.raises(BadValueError, match="no weights"):
+        load_model(folder)
+    (folder / "model.safetensors").write_bytes(b"not tensors")
+    with pytest.raises(BadValueError, match="no causal language model could be loaded"):
+        load_model(folder)
+
+
+def test_weights_of_another_head_are_refused(tmp_path: Path) -> None:
+    net = model("Qwen2", tie_word_embeddings=False)
+    net.model.save_pretrained(tmp_path)
+    with pytest.raises(BadValueError, match=r"lack 1 tensors of Qwen2ForCausalLM \(lm_head"):
+        load_model(tmp_path)
+
+
+def test_broken_config(folder: Path) -> None:
+    (folder / "config.json").write_text("{")
+    with pytest.raises(BadValueError, match="no causal language model"):
+        load_model(folder)
+
+
+def test_pad_token(tmp_path: Path) -> None:
+    byte_level(pad_token=None).save_pretrained(tmp_path)
+    with pytest.raises(BadValueError, match=r"no pad token.*pad='eos'"):
+        load_tokenizer(tmp_path)
+    tokenizer = load_tokenizer(tmp_path, pad="eos")
+    assert tokenizer.pad_token_id == tokenizer.eos_token_id == 1
+
+
+def test_end_of_text_token(tmp_path: Path) -> None:
+    byte_level(eos_token=None).save_pretrained(tmp_path)
+    with pytest.raises(BadValueError, match="no end-of-text token"):
+        load_tokenizer(tmp_path)
+
+
+def test_vocabulary_and_context() -> None:
+    with pytest.raises(BadValueError, match="vocabulary only 300 rows"):
+        check_match(model("Qwen2", vocab_size=300), byte_level())
+    check_context(model("Qwen2"), 160)
+    with pytest.raises(
+        BadValueError, match="max_context is 161; expected at least 2 and at most 160"
+    ):
+        check_context(model("Qwen2"), 161)
+    with pytest.raises(BadValueError, match="at least 2"):
+        check_context(model("GPT2"), 1)
+
+
+def test_dtypes_and_devices() -> None:
+    cpu = torch.device("cpu")
+    assert resolve_dtype("auto", cpu) in (torch.float32, torch.bfloat16)
+    assert resolve_dtype(None, cpu) == resolve_dtype("auto", cpu)
+    assert resolve_dtype(torch.float64, cpu) == torch.float64
+    with pytest.raises(UnknownNameError, match="Did you mean 'bfloat16'"):
+        resolve_dtype("bfloat", cpu)
+    with pytest.raises(BadValueError, match="warp"):
+        resolve_device("warp")
+    assert resolve_device("cpu") == cpu
+    if not torch.cuda.is_available():
+        with pytest.raises(BadValueError, match="no CUDA device"):
+            resolve_device("cuda:0")

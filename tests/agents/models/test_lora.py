@@ -1,0 +1,128 @@
+"""Adapters: the reference without a second copy, resuming, and what a checkpoint holds."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from helpers.grown import forest
+from helpers.training_runs import Killed, config, kill_after, numbers, run, small
+from safetensors.torch import load_file
+
+from turngym.agents.models.export import export_merged
+from turngym.agents.models.loading import load_model
+from turngym.agents.models.lora import LoraSettings, with_lora
+from turngym.algos.core.forest import Forest
+from turngym.algos.core.protocols import Credits
+from turngym.algos.core.recipe import Recipe
+from turngym.algos.learner.learner import Learner
+from turngym.algos.learner.scoring.scoring import TokenModel, WithoutAdapter
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.losses import Clip, Kl, PolicyLoss
+from turngym.algos.recipes.grpo import grpo
+from turngym.algos.recipes.ppo import ppo
+from turngym.algos.training.trainer import Trainer
+from turngym.envs.core.errors import DataError
+
+LORA = LoraSettings(rank=4)
+
+
+def with_kl() -> Recipe:
+    recipe = grpo()
+    loss = PolicyLoss(clip=Clip(low=0.2, high=0.2), kl=Kl(coef=0.1))
+    optim = replace(recipe.optim, lr=3e-2, warmup_steps=0, minibatches=1)
+    return replace(recipe, loss=loss, optim=optim)
+
+
+def learner(folder: Path, recipe: Recipe, **settings: Any) -> Learner:
+    policy = with_lora(load_model(folder, device="cpu"), LORA)
+    kept = LearnerSettings(precision="float32", **settings)
+    return Learner(policy, recipe, pad_id=0, settings=kept, seed=3)
+
+
+def credits_for(grown: Forest) -> Credits:
+    rng = np.random.default_rng(1)
+    return Credits([rng.normal(size=grown.n_act(p)).astype(np.float32) for p in grown])
+
+
+def steps(one: Learner, n: int = 3) -> list[dict[str, float]]:
+    grown = forest()
+    return [
+        one.update(grown, {"ref_logprobs": one.ref_logprobs(grown)}, credits_for(grown))
+        for _ in range(n)
+    ]
+
+
+def test_the_adapter_switched_off_is_the_reference_and_no_copy(tiny_model: Path) -> None:
+    lean, copied = (learner(tiny_model, with_kl()) for _ in range(2))
+    assert isinstance(lean.models.reference, WithoutAdapter)
+    assert lean.models.reference.model is lean.policy
+    frozen = copy.deepcopy(copied.policy).requires_grad_(False)
+    copied.models.reference = TokenModel(frozen, 1.0)
+    ours, theirs = steps(lean), steps(copied)
+    assert [row["loss/kl_nats"] for row in ours] == pytest.approx(
+        [row["loss/kl_nats"] for row in theirs], rel=1e-4, abs=1e-7
+    )
+    assert ours[0]["loss/kl_nats"] == pytest.approx(0.0, abs=1e-6)
+    assert ours[-1]["loss/kl_nats"] > 1e-4
+    assert ours[-1]["update/loss"] == pytest.approx(theirs[-1]["update/loss"], rel=1e-4)
+
+
+def test_the_models_own_weights_stay_bit_for_bit(tiny_model: Path) -> None:
+    one = learner(tiny_model, with_kl())
+    steps(one)
+    plain = load_model(tiny_model, device="cpu").state_dict()
+    own = one.policy.get_base_model().state_dict()
+    base = {name.replace(".base_layer", ""): w for name, w in own.items() if "lora" not in name}
+    assert base.keys() == plain.keys()
+    assert all(torch.equal(base[name], plain[name]) for name in plain)
+
+
+@pytest.mark.parametrize("shared_prefix", [True, False])
+def test_layers_run_again_give_the_same_gradient(tiny_model: Path, shared_prefix: bool) -> None:
+    made = []
+    for again in (False, True):
+        one = learner(
+            tiny_model, with_kl(), gradient_checkpointing=again, shared_prefix=shared_prefix
+        )
+        steps(one, 1)
+        made.append(torch.cat([p.grad.flatten() for p in one._param_groups()[0]]))
+    assert (made[0] - made[1]).norm() <= 1e-5 * made[0].norm()
+    assert made[0].norm() > 0
+
+
+def test_a_killed_run_with_adapters_ends_in_the_same_numbers(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    setup = config(tiny_model, recipe=small(ppo, lr=2e-2), lora=LORA, evals=())
+    run(setup, tmp_path / "straight")
+    with Trainer(setup, tmp_path / "killed") as trainer:
+        kill_after(trainer, 3)
+        with pytest.raises(Killed):
+            trainer.run()
+    run(setup, tmp_path / "killed")
+    assert numbers(tmp_path / "killed") == numbers(tmp_path / "straight")
+    last = tmp_path / "straight" / "checkpoints" / "step-000004"
+    assert not (last / "model.safetensors").exists()
+    tuned = load_file(last / "adapter_model.safetensors")
+    assert all("lora_" in name for name in tuned)
+    assert any(w.abs().max() > 0 for name, w in tuned.items() if "lora_B" in name)
+    export_merged(last, tmp_path / "whole")
+    whole, again = load_model(tmp_path / "whole", device="cpu"), load_model(last, device="cpu")
+    for name, weight in whole.state_dict().items():
+        torch.testing.assert_close(weight, again.state_dict()[name])
+
+
+def test_adapters_and_whole_weights_are_not_mixed_up(tiny_model: Path, tmp_path: Path) -> None:
+    from turngym.algos.training.checkpoint import load_checkpoint
+
+    run(config(tiny_model, lora=LORA, evals=()), tmp_path)
+    last = tmp_path / "checkpoints" / "step-000004"
+    whole = Learner(load_model(tiny_model, device="cpu"), grpo(), pad_id=0)
+    with pytest.raises(DataError, match=r"holds adapters \(LoRA\), this run trains all weights"):
+        load_checkpoint(last, whole)

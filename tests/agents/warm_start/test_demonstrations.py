@@ -1,0 +1,72 @@
+"""Whom demonstrations are taken from."""
+
+import gymnasium as gym
+import pytest
+
+import turngym.envs  # noqa: F401 - registers the worlds
+from turngym.agents.models.tokenizer import train_tokenizer
+from turngym.agents.rendering.factory import PlainRenderer
+from turngym.agents.scripted import closed
+from turngym.agents.warm_start.cache import WORLDS
+from turngym.agents.warm_start.demonstrations import Demonstrator
+from turngym.agents.warm_start.settings import STARTER_PRESETS
+from turngym.envs.core.errors import UnknownNameError
+from turngym.envs.registry import all_ids, find_world
+
+OURS = "turngym.envs."
+
+
+@pytest.fixture(scope="module")
+def papers():
+    return gym.make("PaperCrawler-v0", **WORLDS["PaperCrawler-v0"]).unwrapped
+
+
+def test_a_baseline_shows_what_its_headings_tell(papers):
+    settings = STARTER_PRESETS["PaperCrawler-v0"]
+    reader = Demonstrator(papers, "train", 0, policy=settings.reader)
+    for _ in range(20):
+        for talk in reader.dialogues():
+            request = papers.episode.task.payload
+            for _, action in talk:
+                if action.startswith("[Expand]"):
+                    heading = action.removeprefix("[Expand]").strip()
+                    assert papers.parts.names.names_concept(request, heading)
+
+
+def test_the_expert_is_another_teacher(papers):
+    shown = [Demonstrator(papers, "train", 0, policy=p).texts(30) for p in ("expert", "heuristic")]
+    assert shown[0] != shown[1]
+
+
+def test_an_unknown_teacher_is_refused(papers):
+    with pytest.raises(UnknownNameError, match="heuristic"):
+        Demonstrator(papers, "train", 0, policy="heuristics")
+
+
+@pytest.mark.parametrize("env_id", [i for i in all_ids() if OURS in find_world(i).entry_point])
+def test_every_action_ends_as_a_rollout_ends_it(env_id: str) -> None:
+    world = gym.make(env_id, size="micro").unwrapped
+    lines = Demonstrator(world, "train", 0).texts(20)
+    tokenizer = train_tokenizer(lines, vocab_size=600, max_length=8192)
+    renderer = PlainRenderer(tokenizer)
+    for shown in Demonstrator(world, "train", 1).demonstrations(5, renderer):
+        following = [*shown.acted[1:], False]
+        ends = [i for i, (a, b) in enumerate(zip(shown.acted, following, strict=True)) if a > b]
+        assert ends
+        for end in ends:
+            text = tokenizer.decode(shown.ids[: end + 1])
+            assert shown.ids[end] == renderer.eos_id or text.endswith(tuple(world.stop))
+
+
+@pytest.mark.parametrize("env_id", ["Game24-v0", "ScienceWorld-v0"])
+def test_actions_that_are_lines_end_as_a_model_has_to_end_them(env_id):
+    env = gym.make(env_id, size="micro").unwrapped
+    talk = Demonstrator(env, "train", 0).dialogues()[0]
+    assert env.episode.status == "solved"
+    assert all(action.endswith("\n") and action.count("\n") == 1 for _, action in talk)
+
+
+def test_other_actions_stay_as_they_are():
+    assert closed("What is your email?", ("</tool_call>",)) == "What is your email?"
+    assert closed("[Stop]", ("\n", "[Stop]")) == "[Stop]"
+    assert closed("look around", ("\n",)) == "look around\n"

@@ -1,0 +1,108 @@
+"""Forests on disk: nothing is lost, damage is named."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.forests import forests, tree, turn
+from hypothesis import given
+
+from turngym.algos.core.forest import Forest, Group, Turn
+from turngym.algos.core.forest_io import load_forest, save_forest
+from turngym.envs.core.errors import DataError
+
+
+def plain(forest: Forest) -> list[Any]:
+    def one(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(one(part) for part in value)
+        return (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else value
+
+    def fields(t: Turn) -> list[Any]:
+        return [one(getattr(t, f.name)) for f in dataclasses.fields(t)]
+
+    return [
+        (
+            g.uid,
+            g.task_id,
+            g.faults,
+            g.pruned_tokens,
+            g.pruned_turns,
+            [[fields(t) for t in kid.turns] for kid in g.trees],
+        )
+        for g in forest.groups
+    ]
+
+
+@given(forests())
+def test_what_was_saved_comes_back_bit_for_bit(
+    tmp_path_factory: pytest.TempPathFactory, forest: Forest
+) -> None:
+    path = tmp_path_factory.mktemp("io") / "forest.jsonl"
+    save_forest(path, forest)
+    back = load_forest(path)
+    assert plain(back) == plain(forest)
+    assert back.paths == forest.paths
+    assert len(path.read_bytes().splitlines()) == len(forest.groups)
+
+
+def test_cut_actions_and_paid_turns_come_back(tmp_path: Path) -> None:
+    none = np.zeros(0, np.int64)
+    parts = [turn(0.0, n=2, partial=True), turn(1.0, parent=0, obs_ids=none, status="solved")]
+    forest = Forest.of([Group("u", "t", [tree(*parts)], pruned_tokens=7, pruned_turns=2)])
+    save_forest(tmp_path / "x.jsonl", forest)
+    assert plain(load_forest(tmp_path / "x.jsonl")) == plain(forest)
+
+
+def saved(folder: Path) -> Path:
+    path = folder / "forest.jsonl"
+    groups = [Group(f"u{i}", "t", [tree(turn(0.1, status="solved"))]) for i in range(3)]
+    save_forest(path, Forest.of(groups))
+    return path
+
+
+def test_a_cut_off_line_is_named(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    path.write_text(path.read_text()[:-20])
+    with pytest.raises(DataError, match=r"forest\.jsonl, line 3: .*interrupted"):
+        load_forest(path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"act_ids": "12"}, "act_ids is no list of whole numbers"),
+        ({"act_ids": [1.5]}, "act_ids is no list of whole numbers"),
+        ({"rewards": [True]}, "rewards is no list of numbers"),
+        ({"logprobs": [0.5, 0.5]}, "logprobs has shape"),
+        ({"logprobs": [1e400]}, "not finite"),
+        ({"status": "won"}, "status is 'won'; expected one of running"),
+        ({"parent": 3}, "parent is 3"),
+        ({"parent": "0"}, "parent is '0'; expected int"),
+        ({"valid": 1}, "valid is 1; expected bool"),
+        ({"metrics": [["success", "yes"]]}, "could not convert"),
+        ({"version": None}, "version is None"),
+    ],
+)
+def test_a_damaged_field_is_named(tmp_path: Path, damage: dict[str, Any], message: str) -> None:
+    path = saved(tmp_path)
+    lines = path.read_text().splitlines()
+    row = json.loads(lines[1])
+    row["trees"][0][0] |= damage
+    lines[1] = json.dumps(row)
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError, match=rf"line 2: .*{message}"):
+        load_forest(path)
+
+
+@pytest.mark.parametrize("line", ["[]", "{}", '{"uid": 3}', "nonsense", "\xff"])
+def test_a_foreign_line_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(line.encode("latin-1") + b"\n")
+    with pytest.raises(DataError, match="line 1"):
+        load_forest(path)

@@ -1,0 +1,204 @@
+"""Three ways to compute tree attention, held to one plain mask; and how models take it up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from helpers.branching import branching
+from helpers.nets import FAMILIES, SMALL, small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import (
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MistralConfig,
+    MistralForCausalLM,
+)
+
+from turngym.algos.learner.attention import block_attention
+from turngym.algos.learner.attention.prefix_sharing import why_not_shared
+from turngym.algos.learner.attention.tree_attention import (
+    NAME,
+    TreeLayout,
+    attending,
+    tree_attention,
+)
+from turngym.algos.learner.batching.micro_batch import MicroBatch
+from turngym.algos.learner.batching.packing import Pack
+from turngym.algos.learner.batching.rows import rows_of
+from turngym.envs.core.errors import BadValueError
+
+CPU = torch.device("cpu")
+
+
+def packed(seed: int, **shape: Any) -> Pack:
+    rows = rows_of(branching(seed, **shape))
+    return Pack.of([r.ids for r in rows], [r.numbers for r in rows])
+
+
+def run(pack: Pack, how: Any, dtype: torch.dtype, seed: int = 0) -> list[torch.Tensor]:
+    """Output and gradients of query, key and value."""
+    rng = torch.Generator().manual_seed(seed)
+    shapes = [(1, 4, len(pack), 16), (1, 2, len(pack), 16), (1, 2, len(pack), 16)]
+    inputs = [torch.randn(s, generator=rng).to(dtype).requires_grad_() for s in shapes]
+    out, weights = tree_attention(
+        torch.nn.Module(), *inputs, None, scaling=0.3, tree_layout=TreeLayout.of(pack, CPU, how)
+    )
+    assert weights is None
+    towards = torch.randn(out.shape, generator=rng).to(dtype)
+    out.backward(towards)
+    return [out.detach(), *(t.grad for t in inputs if t.grad is not None)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def flex_backward_on_cpu() -> Iterator[None]:
+    """torch refuses it since its compiler cannot do it; the uncompiled one can."""
+    module = sys.modules["torch.nn.attention.flex_attention"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_validate_device", lambda *_: None)
+        yield
+
+
+@pytest.mark.parametrize("how", ["blocks", "flex"])
+@given(seed=st.integers(0, 2**20), chunk=st.sampled_from([1, 3, 128]))
+@settings(max_examples=15, deadline=None)
+def test_equal_to_one_mask(how: str, seed: int, chunk: int) -> None:
+    pack = packed(seed, turns=5)
+    before = block_attention.CHUNK
+    block_attention.CHUNK = chunk
+    try:
+        got = run(pack, how, torch.float32)
+    finally:
+        block_attention.CHUNK = before
+    for mine, wanted in zip(got, run(pack, "mask", torch.float32), strict=True):
+        torch.testing.assert_close(mine, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_long_spans_and_many_of_them() -> None:
+    rng = np.random.default_rng(0)
+    lines, start = [], 150
+    for length in (140, 131, 140, 3, 2, 1, 60, 64):
+        lines.append(np.concatenate([np.arange(150), np.arange(start, start + length)]))
+        start += length
+    pack = Pack.of([rng.integers(0, 9, len(line)) for line in lines], lines)
+    assert 1 < len(pack.blocks) < 8
+    for mine, wanted in zip(
+        run(pack, "blocks", torch.float32), run(pack, "mask", torch.float32), strict=True
+    ):
+        torch.testing.assert_close(mine, wanted, rtol=1e-5, atol=2e-5)
+
+
+def test_bfloat16_is_as_close_as_one_mask_is() -> None:
+    pack = packed(1)
+    exact = run(pack, "mask", torch.float32)
+    for mine, plain, wanted in zip(
+        run(pack, "blocks", torch.bfloat16), run(pack, "mask", torch.bfloat16), exact, strict=True
+    ):
+        error, allowed = (mine - wanted).norm(), (plain - wanted).norm()
+        assert 0 < error < 2 * allowed + 1e-3 * wanted.norm()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_flex_attention_on_cuda(dtype: torch.dtype) -> None:
+    for seed in range(3):
+        pack = packed(seed, groups=6, turns=12)
+        made = {}
+        for how in ("flex", "mask"):
+            rng = torch.Generator().manual_seed(0)
+            shapes = [(1, 4, len(pack), 64), (1, 2, len(pack), 64), (1, 2, len(pack), 64)]
+            inputs = [
+                torch.randn(s, generator=rng).to("cuda", dtype).requires_grad_() for s in shapes
+            ]
+            layout = TreeLayout.of(pack, torch.device("cuda"), how)
+            out, _ = tree_attention(torch.nn.Module(), *inputs, None, tree_layout=layout)
+            out.float().square().sum().backward()
+            made[how] = [out, *(t.grad for t in inputs)]
+        for mine, wanted in zip(made["flex"], made["mask"], strict=True):
+            loose = 2e-2 if dtype == torch.bfloat16 else 2e-3
+            torch.testing.assert_close(mine, wanted, rtol=loose, atol=loose)
+
+
+# ---------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize("how", ["blocks", "flex", "mask"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_hidden_states_are_those_of_the_paths(family: str, how: Any) -> None:
+    model = small(family)
+    rows = rows_of(branching(4))
+    batch = MicroBatch.packed(rows, CPU, how)
+    pack = Pack.of([r.ids for r in rows], [r.numbers for r in rows])
+    with torch.no_grad(), attending([model], NAME):
+        states = model.get_decoder()(**batch.inputs()).last_hidden_state[0]
+    assert model.config._attn_implementation == "sdpa"
+    for row, line in zip(rows, pack.paths, strict=True):
+        with torch.no_grad():
+            own = model.get_decoder()(input_ids=torch.from_numpy(row.ids)[None])
+        torch.testing.assert_close(states[line], own.last_hidden_state[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_these_models_share(family: str) -> None:
+    assert why_not_shared(small(family)) is None
+
+
+def test_these_models_do_not_and_say_why() -> None:
+    window = small("qwen2", use_sliding_window=True, sliding_window=8, max_window_layers=1)
+    assert "sliding_attention" in str(why_not_shared(window))
+    mistral = MistralForCausalLM(MistralConfig(**SMALL, sliding_window=64))
+    assert "sliding window of 64" in str(why_not_shared(mistral))
+    capped = Gemma2ForCausalLM(
+        Gemma2Config(**SMALL | {"layer_types": ["full_attention"] * 2, "attn_implementation": None})
+    )
+    assert "softcap" in str(why_not_shared(capped))
+
+
+def test_learned_positions_follow_the_depth() -> None:
+    config = GPT2Config(vocab_size=320, n_embd=32, n_layer=2, n_head=4, n_positions=64)
+    config.bos_token_id = config.eos_token_id = None
+    assert why_not_shared(GPT2LMHeadModel(config).eval()) is None
+
+
+def test_a_model_that_ignores_positions_is_found_out() -> None:
+    model = small("qwen2")
+    inner = model.get_decoder()
+    forward = inner.forward
+
+    def without_positions(*args: Any, position_ids: Any = None, **more: Any) -> Any:
+        return forward(*args, **more)
+
+    inner.forward = without_positions
+    assert "something else" in str(why_not_shared(model))
+
+
+def test_dropout_and_a_missing_layout_are_refused() -> None:
+    q = torch.randn(1, 2, 3, 4)
+    with pytest.raises(BadValueError, match="cannot be told the tree"):
+        tree_attention(torch.nn.Module(), q, q, q, None)
+    layout = TreeLayout.of(packed(0), CPU)
+    with pytest.raises(BadValueError, match="dropout"):
+        tree_attention(torch.nn.Module(), q, q, q, None, tree_layout=layout, dropout=0.1)
+
+
+def test_implementations_are_put_back_after_an_error() -> None:
+    one, other = small("qwen2"), small("llama")
+    other.set_attn_implementation("eager")
+
+    def fail() -> None:
+        with attending([one, other, one], NAME):
+            assert one.config._attn_implementation == NAME
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert one.config._attn_implementation == "sdpa"
+    assert other.config._attn_implementation == "eager"

@@ -1,0 +1,149 @@
+"""Two processes under torchrun: the numbers of one process, and checkpoints for either."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from helpers.rank_run import setup
+from safetensors.torch import load_file
+
+from turngym.algos.runs.metrics import without_times
+from turngym.algos.runs.run_dir import read_metrics
+from turngym.algos.training.trainer import train
+
+HERE = Path(__file__).parent
+STEPS = 4
+NOISE = 2e-5  # of sums in another order, after four steps of Adam
+OF_ENGINE = ("engine/prefix_hit_frac",)  # each process has an engine and a cache of its own
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Folders of finished runs by name, and what the two processes printed."""
+
+    root: Path
+    output: str
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        rows = read_metrics(self.root / name / "metrics.jsonl")
+        return [{k: v for k, v in without_times(row).items() if k not in OF_ENGINE} for row in rows]
+
+    def weights(self, name: str, step: int = STEPS) -> dict[str, torch.Tensor]:
+        return load_file(self.root / name / "checkpoints" / f"step-{step:06d}/model.safetensors")
+
+    def assert_equal(self, one: str, two: str) -> None:
+        for mine, theirs in zip(self.rows(one), self.rows(two), strict=True):
+            assert mine == pytest.approx(theirs, abs=NOISE, rel=NOISE)
+        a, b = self.weights(one), self.weights(two)
+        assert a.keys() == b.keys()
+        assert max(float((a[k] - b[k]).abs().max()) for k in a) < NOISE
+
+
+TORCHRUN = ("torch.distributed.run", "--standalone", "--nproc-per-node=2")
+ACCELERATE = (
+    "accelerate.commands.launch", "--multi_gpu", "--num_machines=1", "--num_processes=2",
+    "--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0",
+)  # fmt: skip
+
+
+def launched(launcher: tuple[str, ...], jobs: list[dict[str, Any]]) -> str:
+    """Two processes at a free port; what they printed."""
+    paths = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", *launcher, str(HERE / "rank_run.py"), json.dumps(jobs)],
+        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said[-4000:]
+    return said
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def runs(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> Runs:
+    root = tmp_path_factory.mktemp("ranks")
+    model = str(tiny_model)
+    train(setup("grpo", model, STEPS), root / "grpo-1")
+    train(setup("ppo", model, STEPS), root / "ppo-1")
+    # begun by one process, ended by two
+    forget_after_2(root / "ppo-1", root / "ppo-1-2")
+    jobs = [
+        {"recipe": recipe, "model": model, "steps": STEPS, "folder": str(root / name)}
+        for recipe, name in (("grpo", "grpo-2"), ("ppo", "ppo-2"), ("ppo", "ppo-1-2"))
+    ]
+    output = launched(TORCHRUN, jobs)
+    # begun by two, ended by one
+    forget_after_2(root / "ppo-2", root / "ppo-2-1")
+    train(setup("ppo", model, STEPS), root / "ppo-2-1")
+    return Runs(root, output)
+
+
+def forget_after_2(source: Path, target: Path) -> None:
+    """The run as it was when it died in its third step."""
+    shutil.copytree(source, target)
+    shutil.rmtree(target / "checkpoints" / f"step-{STEPS:06d}")
+    (target / "result.json").unlink()
+
+
+@pytest.mark.parametrize("recipe", ["grpo", "ppo"])
+def test_two_processes_have_the_numbers_of_one(runs: Runs, recipe: str) -> None:
+    runs.assert_equal(f"{recipe}-1", f"{recipe}-2")
+
+
+def test_accelerate_starts_the_same_run(runs: Runs, tiny_model: Path) -> None:
+    folder = str(runs.root / "grpo-accelerate")
+    job = {"recipe": "grpo", "model": str(tiny_model), "steps": STEPS, "folder": folder}
+    launched(ACCELERATE, [job])
+    runs.assert_equal("grpo-1", "grpo-accelerate")
+    shards = runs.root / "grpo-accelerate/checkpoints" / f"step-{STEPS:06d}" / "trainer/shards"
+    assert len(list(shards.glob("*.distcp"))) == 2
+
+
+@pytest.mark.parametrize("name", ["ppo-1-2", "ppo-2-1"])
+def test_a_run_goes_on_with_another_number_of_processes(runs: Runs, name: str) -> None:
+    runs.assert_equal("ppo-1", name)
+
+
+def test_weights_moved(runs: Runs, tiny_model: Path) -> None:
+    before, after = load_file(tiny_model / "model.safetensors"), runs.weights("ppo-2")
+    assert max(float((before[k] - after[k]).abs().max()) for k in before) > 100 * NOISE
+
+
+def test_only_the_first_process_writes(runs: Runs) -> None:
+    one, two = runs.root / "ppo-1", runs.root / "ppo-2"
+    files = [{str(p.relative_to(f)) for p in f.rglob("*.*") if p.is_file()} for f in (one, two)]
+    kept = [{n for n in names if "/events." not in n and "/trainer/" not in n} for names in files]
+    assert kept[0] == kept[1]
+    assert len(runs.rows("ppo-2")) == STEPS + 3  # with three evaluations
+    assert len(json.loads((two / "versions.json").read_text())["starts"]) == 1
+    assert len(json.loads((runs.root / "ppo-1-2/versions.json").read_text())["starts"]) == 2
+
+
+def test_each_process_writes_its_shard_of_the_optimiser(runs: Runs) -> None:
+    folder = runs.root / "ppo-2" / "checkpoints" / f"step-{STEPS:06d}" / "trainer"
+    names = sorted(p.name for p in (folder / "shards").iterdir())
+    assert names == [".metadata", "__0_0.distcp", "__1_0.distcp"]
+    sizes = [(folder / "shards" / n).stat().st_size for n in names[1:]]
+    assert min(sizes) > 0.4 * sum(sizes)
+    assert not (folder / "optimizer.pt").exists()

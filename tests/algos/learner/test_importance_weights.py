@@ -1,0 +1,125 @@
+"""Truncated importance weights: what they multiply, where they are cut, what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turngym.algos.core.annotators import OldLogprobs
+from turngym.algos.core.forest import Forest, Group, Tree, Turn
+from turngym.algos.core.protocols import Credits, LossBatch, Norm
+from turngym.algos.learner.importance_weights import check_importance, weighed
+from turngym.algos.losses import PolicyLoss
+from turngym.algos.losses.policy import Clip
+from turngym.algos.recipes import make_recipe
+from turngym.envs.core.errors import BadValueError
+
+FLOATS = st.floats(-3, 3, width=32)
+
+
+def forest(*engine: list[float]) -> Forest:
+    """One path per list, of two turns where there is more than one token."""
+    trees = []
+    for values in engine:
+        tree = Tree()
+        cuts = [values[:1], values[1:]] if len(values) > 1 else [values]
+        for i, part in enumerate(cuts):
+            n = len(part)
+            tree.add(
+                Turn(
+                    parent=i - 1,
+                    obs_ids=np.array([3]),
+                    act_ids=np.arange(n),
+                    logprobs=np.array(part, np.float32),
+                    entropies=np.zeros(n, np.float32),
+                    rewards=np.zeros(n, np.float32),
+                    status="running" if i + 1 < len(cuts) else "solved",
+                )
+            )
+        trees.append(tree)
+    return Forest.of([Group("g", "t", trees)])
+
+
+def test_weights_are_ratios_cut_at_the_cap() -> None:
+    f = forest([-1.0, -2.0, -3.0], [-0.5])
+    learner = [np.array([-1.0, -1.0, -4.0], np.float32), np.array([-0.5], np.float32)]
+    credits = Credits([np.array([1.0, 1.0, -2.0], np.float32), np.array([3.0], np.float32)])
+    out, metrics = weighed(credits, f, learner, cap=2.0)
+    np.testing.assert_allclose(out.advantages[0], [1.0, 2.0, -2.0 * np.exp(-1)], rtol=1e-6)
+    np.testing.assert_allclose(out.advantages[1], [3.0])
+    assert metrics["update/importance_capped_frac"] == 0.25
+    assert metrics["update/importance_mean"] == pytest.approx((1 + 2 + np.exp(-1) + 1) / 4)
+    assert credits.advantages[0].tolist() == [1.0, 1.0, -2.0]
+
+
+def test_equal_log_probabilities_change_nothing_and_no_paths_are_no_fault() -> None:
+    f = forest([-1.0, -2.0])
+    credits = Credits([np.array([0.25, -1.5], np.float32)])
+    out, _ = weighed(credits, f, [np.array([-1.0, -2.0], np.float32)], cap=1.0)
+    assert out.advantages[0].tolist() == [0.25, -1.5]
+    assert weighed(Credits([]), Forest.of([]), [], 2.0)[1] == {}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(FLOATS, FLOATS, FLOATS, FLOATS), min_size=1, max_size=6),
+    st.sampled_from([None, 3.0]),
+    st.floats(1.0, 5.0),
+)
+def test_weighing_advantages_is_weighing_each_token_s_loss(
+    tokens: list[tuple[float, float, float, float]], dual: float | None, cap: float
+) -> None:
+    engine, old, new, advantage = (np.array(v, np.float32) for v in zip(*tokens, strict=True))
+    credits = Credits([advantage])
+    out, _ = weighed(credits, forest(engine.tolist()), [old], cap)
+    clip = Clip(dual=dual)
+    ratio = torch.from_numpy(np.exp(new - old))
+    weight = np.minimum(np.exp(old - engine), np.float32(cap))
+    plain = clip(ratio, torch.from_numpy(advantage))[0].numpy() * weight
+    ours = clip(ratio, torch.from_numpy(np.asarray(out.advantages[0])))[0].numpy()
+    np.testing.assert_allclose(ours, plain, rtol=1e-4, atol=1e-4)
+
+
+def test_an_old_engine_s_gradient_is_that_of_the_learner_s_own_samples() -> None:
+    """The weighted gradient's mean over the engine's samples is the learner's policy gradient."""
+    engine, learner = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.3, 0.3, 0.4])
+    worth = torch.tensor([1.0, -1.0, 2.0])
+    logits = learner.log().requires_grad_()
+    true = torch.autograd.grad((logits.softmax(0) * worth).sum(), logits)[0]
+    mean = torch.zeros(3)
+    for token in range(3):
+        f = forest([float(engine[token].log())])
+        old = [learner[token].log()[None].numpy()]
+        credits, _ = weighed(Credits([worth[token][None].numpy()]), f, old, cap=10.0)
+        lp = logits.log_softmax(0)[token][None, None]
+        batch = LossBatch(
+            logprobs=lp,
+            old_logprobs=lp.detach(),
+            entropies=torch.zeros(1, 1),
+            advantages=torch.from_numpy(np.asarray(credits.advantages[0]))[None],
+            mask=torch.ones(1, 1),
+            turns=torch.zeros(1, 1, dtype=torch.int64),
+            norm=Norm(tokens=1.0, paths=1.0),
+        )
+        mean -= engine[token] * torch.autograd.grad(PolicyLoss()(batch).loss, logits)[0]
+    torch.testing.assert_close(mean, true)
+
+
+def test_recipes_that_weights_would_not_correct_are_refused() -> None:
+    for name in ("grpo", "ppo", "treegrpo", "gspo"):
+        check_importance(make_recipe(name, {}, small=True), 2.0)
+    check_importance(make_recipe("stepdpo", {}, small=True), None)
+    with pytest.raises(BadValueError, match="not linear"):
+        check_importance(make_recipe("stepdpo", {}, small=True), 2.0)
+    with pytest.raises(BadValueError, match="samples nothing"):
+        check_importance(make_recipe("sft", {}, small=True), 2.0)
+    sampled = dataclasses.replace(
+        make_recipe("grpo", {}, small=True), annotators=(OldLogprobs(source="sampled"),)
+    )
+    with pytest.raises(BadValueError, match="count twice"):
+        check_importance(sampled, 2.0)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from turngym.algos.runs.metrics import METRICS, checked, without_times
+from turngym.envs.core.errors import BadValueError, UnknownNameError
+
+
+def test_declared_keys_and_families_pass() -> None:
+    row = {"rollout/return_mean": 0.5, "eval/dev/success_frac": 1, "rollout/term_em_mean": 0.0}
+    assert checked(row) == {k: float(v) for k, v in row.items()}
+
+
+@pytest.mark.parametrize(
+    "key", ["rollout/return", "eval/success_frac", "eval/a/b/success_frac", "eval/*", "new/x_s"]
+)
+def test_undeclared_keys_raise(key: str) -> None:
+    with pytest.raises(UnknownNameError, match="unknown metric"):
+        checked({key: 1.0})
+
+
+def test_nearest_declared_key_is_named() -> None:
+    with pytest.raises(UnknownNameError, match="rollout/return_mean"):
+        checked({"rollout/returns_mean": 1.0})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_values_are_finite(value: float) -> None:
+    with pytest.raises(BadValueError, match="finite"):
+        checked({"update/loss": value})
+
+
+def test_keys_are_stage_and_quantity_with_a_description() -> None:
+    for key, what in METRICS.items():
+        assert key.count("/") == (2 if key.startswith("eval/") else 1)
+        assert len(what) > 3
+
+
+def test_only_times_may_differ_between_repetitions() -> None:
+    row = {"step": 1, "time/step_s": 2.0, "update/loss": 0.1}
+    assert without_times(row) == {"step": 1, "update/loss": 0.1}

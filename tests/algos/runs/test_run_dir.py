@@ -1,0 +1,233 @@
+"""The run directory: configuration, lock, metrics, checkpoints, damage."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from turngym.algos.training.checkpoint import (
+    RunCounters,
+    checkpoints,
+    load_checkpoint,
+    newest_whole,
+    save_checkpoint,
+)
+from turngym.algos.learner.learner import Learner
+from turngym.algos.core.recipe import Optim
+from turngym.algos.recipes.ppo import ppo
+from turngym.algos.evaluation.result import RunResult, SetScore
+from turngym.algos.runs.run_dir import RunDir, RunLockedError, read_metrics
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
+from turngym.envs.utils.statistics import Estimate
+
+CONFIG = {"seed": 1, "recipe": {"name": "grpo", "optim": {"lr": 1e-4}}, "budget": {"steps": 5}}
+
+HOLD = """
+import sys
+from turngym.algos.run_dir import RunDir
+with RunDir(sys.argv[1], {"seed": 1}):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_same_configuration_is_taken_up_and_a_larger_budget_too(tmp_path: Path) -> None:
+    RunDir(tmp_path / "run", CONFIG).close()
+    more = {**CONFIG, "budget": {"steps": 9}}
+    RunDir(tmp_path / "run", more).close()
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["budget"]["steps"] == 9
+
+
+def test_another_configuration_is_refused_with_the_differing_keys(tmp_path: Path) -> None:
+    RunDir(tmp_path, CONFIG).close()
+    other = {**CONFIG, "seed": 2, "recipe": {"name": "grpo", "optim": {"lr": 1e-3}}}
+    with pytest.raises(BadValueError) as caught:
+        RunDir(tmp_path, other)
+    assert "recipe.optim.lr: was 0.0001, now 0.001" in str(caught.value)
+    assert "seed: was 1, now 2" in str(caught.value)
+    assert json.loads((tmp_path / "config.json").read_text())["seed"] == 1
+    RunDir(tmp_path, CONFIG).close()  # the lock was freed
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(BadValueError, match=r"thesis\.tex.*not a run directory"):
+        RunDir(tmp_path, CONFIG)
+    assert (tmp_path / "thesis.tex").read_text() == "x"
+
+
+def test_a_cut_configuration_is_a_clear_error(tmp_path: Path) -> None:
+    RunDir(tmp_path, CONFIG).close()
+    path = tmp_path / "config.json"
+    path.write_text(path.read_text()[:30])
+    with pytest.raises(DataError, match=r"config\.json: not readable as JSON"):
+        RunDir(tmp_path, CONFIG)
+
+
+def test_second_holder_in_one_process_is_refused(tmp_path: Path) -> None:
+    with RunDir(tmp_path, CONFIG), pytest.raises(RunLockedError, match="in use by process"):
+        RunDir(tmp_path, CONFIG)
+    RunDir(tmp_path, CONFIG).close()
+
+
+def test_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(run)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "held\n"
+        with pytest.raises(RunLockedError, match=f"process {child.pid} on "):
+            RunDir(run, {"seed": 1})
+    finally:
+        child.kill()
+        child.communicate()
+    RunDir(run, {"seed": 1}).close()
+
+
+def test_metrics_are_appended_and_rewound(tmp_path: Path) -> None:
+    with RunDir(tmp_path, CONFIG) as run:
+        run.append(1, {"update/loss": 0.5})
+        size = run.metrics_size()
+        run.append(2, {"update/loss": 0.4})
+        run.rewind_metrics(size)
+        assert read_metrics(run.metrics_path) == [{"step": 1, "update/loss": 0.5}]
+        with pytest.raises(UnknownNameError):
+            run.append(2, {"update/los": 1.0})
+
+
+def test_a_cut_last_line_is_tolerated_and_a_broken_one_before_it_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2}\n{"ste')
+    assert [r["step"] for r in read_metrics(path)] == [1, 2]
+    path.write_text('{"step": 1}\n{"ste\n{"step": 3}\n')
+    with pytest.raises(DataError, match="line 2"):
+        read_metrics(path)
+
+
+def test_metrics_cut_below_the_checkpoint_are_an_error(tmp_path: Path) -> None:
+    with RunDir(tmp_path, CONFIG) as run:
+        run.append(1, {"update/loss": 0.5})
+        with pytest.raises(DataError, match="was cut"):
+            run.rewind_metrics(run.metrics_size() + 1)
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+def make(folder: Path) -> tuple[Learner, AutoTokenizer]:
+    recipe = replace(ppo(), optim=Optim(lr=1e-3))
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    return Learner(model, recipe, pad_id=0), AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture
+def saved(tiny_model: Path, tmp_path: Path) -> Path:
+    learner, tokenizer = make(tiny_model)
+    for step in (1, 2, 3):
+        with torch.no_grad():
+            next(learner.policy.parameters()).add_(0.1)
+            assert learner.critic is not None
+            learner.critic.head.bias.fill_(step)
+        save_checkpoint(
+            tmp_path, learner, tokenizer, RunCounters(step=step, tokens=7 * step), keep=2
+        )
+    return tmp_path
+
+
+def test_the_newest_are_kept_and_load_by_path(saved: Path, tiny_model: Path) -> None:
+    assert [p.name for p in checkpoints(saved)] == ["step-000002", "step-000003"]
+    path = newest_whole(saved)
+    assert path is not None
+    learner, _ = make(tiny_model)
+    progress = load_checkpoint(path, learner)
+    assert (progress.step, progress.tokens) == (3, 21)
+    again = AutoModelForCausalLM.from_pretrained(path)
+    for a, b in zip(again.parameters(), learner.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert learner.critic is not None
+    assert learner.critic.head.bias.item() == 3.0
+    assert AutoTokenizer.from_pretrained(path).pad_token_id is not None
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(saved: Path) -> None:
+    weights = saved / "step-000003" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-10])
+    path = newest_whole(saved)
+    assert path is not None
+    assert path.name == "step-000002"
+
+
+def test_no_whole_checkpoint_is_an_error_that_says_what_is_damaged(saved: Path) -> None:
+    (saved / "step-000003" / "trainer" / "optimizer.pt").unlink()
+    (saved / "step-000002" / "trainer" / "state.json").write_text("{")
+    with pytest.raises(DataError, match=r"step-000003: trainer/optimizer\.pt is missing"):
+        newest_whole(saved)
+
+
+def test_weights_of_another_model_are_refused(saved: Path, tiny_model: Path) -> None:
+    path = saved / "step-000003"
+    learner, _ = make(tiny_model)
+    learner.policy.resize_token_embeddings(64)
+    with pytest.raises(DataError, match="vocab_size 300 instead of 64"):
+        load_checkpoint(path, learner)
+
+
+def test_a_write_that_was_cut_is_cleared_away(saved: Path, tiny_model: Path) -> None:
+    (saved / ".part-000009" / "trainer").mkdir(parents=True)
+    assert newest_whole(saved) == saved / "step-000003"
+    learner, tokenizer = make(tiny_model)
+    save_checkpoint(saved, learner, tokenizer, RunCounters(step=4), keep=2)
+    assert list(saved.glob(".part-*")) == []
+
+
+# ---------------------------------------------------------------- result
+
+
+def score() -> SetScore:
+    part = Estimate(mean=0.5, low95=0.4, high95=0.6)
+    return SetScore(
+        name="dev",
+        env_id="E-v0",
+        split="dev",
+        n=3,
+        errors=1,
+        success=part,
+        metrics={"em": 0.5},
+        **{"return": part},
+    )
+
+
+def test_result_file_round_trip_and_schema(tmp_path: Path) -> None:
+    result = RunResult(
+        recipe="grpo",
+        env_id="E-v0",
+        seed=0,
+        config_digest="a",
+        model_digest="b",
+        steps=3,
+        sampled_tokens=10,
+        env_turns=4,
+        seconds=1.5,
+        before=[score()],
+        after=[score()],
+    )
+    path = tmp_path / "result.json"
+    result.write(path)
+    assert RunResult.read(path) == result
+    data = json.loads(path.read_text())
+    data["steps"] = -1
+    path.write_text(json.dumps(data))
+    with pytest.raises(DataError, match="steps"):
+        RunResult.read(path)

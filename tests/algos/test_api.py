@@ -1,0 +1,44 @@
+"""A run from one call: what it trains, where, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from turngym.algos import train_on
+from turngym.algos.runs.run_dir import read_metrics
+from turngym.envs.core.errors import UnknownNameError
+
+
+def test_a_diagnostic_world_is_learnt_and_the_same_call_goes_on(tmp_path: Path) -> None:
+    given = {"recipe_settings": {"optim.lr": "1e-3"}, "max_tokens": 3, "eval_n": 20}
+    first = train_on("Bandit-v0", steps=2, run_dir=tmp_path, **given)
+    assert first.steps == 2
+    result = train_on("Bandit-v0", steps=4, run_dir=tmp_path, **given)
+    assert (result.steps, result.recipe, result.env_id) == (4, "grpo", "Bandit-v0")
+    assert len(result.after) == 1
+    assert [r["step"] for r in read_metrics(tmp_path / "metrics.jsonl") if "loss/policy" in r] == [
+        1,
+        2,
+        3,
+        4,
+    ]
+
+
+def test_the_default_folder_names_recipe_world_and_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    train_on("Bandit-v0", "rloo", steps=1, eval_n=4, max_tokens=3, seed=3)
+    assert (tmp_path / "runs" / "rloo-bandit-seed3" / "result.json").is_file()
+
+
+def test_what_nobody_knows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="max_tokens"):
+        train_on("Bandit-v0", run_dir=tmp_path / "x", max_token=3)
+    with pytest.raises(UnknownNameError, match="Bandit"):
+        train_on("Bandits-v0", run_dir=tmp_path / "x")
+    with pytest.raises(UnknownNameError, match="unknown engine"):
+        train_on("Bandit-v0", run_dir=tmp_path / "x", engine="tensor")
+    assert not (tmp_path / "x").exists()

@@ -1,0 +1,110 @@
+"""Every recipe takes three optimisation steps on every registered environment."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turngym.agents.models.random_init import BlankSettings, blank_model
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.recipes import RECIPES, make_recipe
+from turngym.algos.runs.run_dir import read_metrics
+from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
+from turngym.algos.training.trainer import Trainer
+from turngym.envs.registry import all_ids, find_world
+
+FEW: Mapping[str, Mapping[str, Any]] = {
+    "ppo": {"rollout.n": 2},
+    "reinforcepp": {"rollout.n": 2},
+    "spo": {"tracker.pool": 4, "tracker.first": 1},
+    "arpo": {"rollout.initial": 2, "rollout.budget": 4},
+    "pasa": {"optim.critic_only_steps": 0},
+    "dapo": {"rollout.n": 3, "filter.max_rounds": 2},
+}
+SIGNAL = ("Bandit-v0", "Password-v0", "Spawn-v0")
+"""Where even a model that knows nothing is told apart, so that weights must move."""
+OURS = [e for e in all_ids(hidden=True) if find_world(e).entry_point.startswith("turngym.")]
+SHORT: Mapping[str, Mapping[str, Any]] = {
+    "PaperCrawler-v0": {"max_actions": 6},
+    "ScienceWorld-v0": {"max_turns": 4},
+    "Retail-v0": {"max_turns": 4},
+    "WebShop-v0": {"max_turns": 4},
+    "MixedTasks-v0": {"members": [["Retail-v0", {"max_turns": 4}, 1], ["MathWord-v0", {}, 1]]},
+}
+"""Worlds whose episodes are long: here a few turns of them are enough."""
+ALWAYS = ("grpo", "ppo", "treegrpo", "arpo", "tarl", "pasa")
+"""One recipe of each family; the others meet the later worlds in the slow run."""
+EARLY = ("SearchQA-v0", *(e for e in OURS if find_world(e).hidden))
+MIXED = ("grpo", "tarl", "tarlppo")
+"""Recipes that are tried on a mixture; its members are rows of their own."""
+CELLS = [
+    pytest.param(name, env_id, marks=() if name in ALWAYS or env_id in EARLY else pytest.mark.slow)
+    for env_id in OURS
+    for name in RECIPES
+    if env_id != "MixedTasks-v0" or name in MIXED
+]
+LITTLE = BlankSettings(hidden=16, layers=1, inner=16, episodes=10)
+
+
+@pytest.fixture(scope="module")
+def blank(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    made: dict[str, Path] = {}
+
+    def folder(env_id: str) -> Path:
+        if env_id not in made:
+            made[env_id] = tmp_path_factory.mktemp("blank")
+            world = EnvConfig(id=env_id, settings=settings_of(env_id)).make()
+            blank_model(world, made[env_id], LITTLE)
+        return made[env_id]
+
+    return folder
+
+
+def settings_of(env_id: str) -> dict[str, Any]:
+    return {"size": "micro", **SHORT.get(env_id, {})}
+
+
+@pytest.mark.parametrize(("name", "env_id"), CELLS)
+def test_three_steps(name: str, env_id: str, blank: Any, tmp_path: Path) -> None:
+    few = FEW.get(name, {} if "rollout.n" not in RECIPES[name].small else {"rollout.n": 3})
+    recipe = make_recipe(name, {"groups_per_step": 2, **few}, small=True)
+    setup = TrainConfig(
+        env=EnvConfig(id=env_id, settings=settings_of(env_id)),
+        model=str(blank(env_id)),
+        recipe=recipe,
+        budget=Budget(steps=3),
+        max_tokens=3,
+        checkpoint_every=100,
+        engine_dtype="float32",
+        device="cpu",
+        learner=LearnerSettings(precision="float32"),
+    )
+    with Trainer(setup, tmp_path / "run") as trainer:
+        before = {k: v.clone() for k, v in trainer.learner.policy.state_dict().items()}
+        for _ in range(3):
+            trainer.train_step()
+        after = trainer.learner.policy.state_dict()
+        steps = trainer.learner.optimizer_steps
+    rows = read_metrics(tmp_path / "run" / "metrics.jsonl")
+    assert len(rows) == 3
+    signal = any(
+        row.get("update/grad_norm", 0.0) > 0 and row.get("update/optimizer_steps", 0) > 0
+        for row in rows
+    )
+    moved = any(not bool((before[k] == after[k]).all()) for k in before)
+    assert moved >= signal >= (env_id in SIGNAL)
+    if steps:
+        assert all(row.get("update/skipped_steps", 0.0) == 0 for row in rows)
+
+
+def test_a_recipe_whose_parts_do_not_fit_names_the_reason() -> None:
+    from turngym.algos.rollouts import Chains
+    from turngym.envs.core.errors import BadValueError
+
+    for name in ("grpo", "treegrpo", "rloo", "stepdpo"):
+        with pytest.raises(BadValueError, match="every advantage would be 0"):
+            dataclasses.replace(make_recipe(name), rollout=Chains(n=1))

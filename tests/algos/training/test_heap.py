@@ -1,0 +1,22 @@
+"""The cycle collector leaves what a run found alone, and only for as long as the run."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from turngym.algos.training.trainer import settled_heap
+
+
+def test_left_alone_within_and_not_after() -> None:
+    before = gc.get_freeze_count()
+    with settled_heap():
+        assert gc.get_freeze_count() > before
+    assert gc.get_freeze_count() == 0
+
+
+def test_given_back_after_a_fault() -> None:
+    with pytest.raises(RuntimeError), settled_heap():
+        raise RuntimeError
+    assert gc.get_freeze_count() == 0

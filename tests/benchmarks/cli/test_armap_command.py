@@ -1,0 +1,146 @@
+"""`turngym armap pairs | train` and planners in `turngym eval`, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.maze import Arms
+from helpers.model_server import completion, serving
+
+from turngym.agents.planning.records import read_pairs
+from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.envs import replay
+from turngym.envs.wrappers.record import read_transcripts
+
+assert Arms
+ENV = ["--env", "Arms-v0"]
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    seen = capsys.readouterr()
+    return " ".join((seen.out + seen.err).split())
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("pairs") / "pairs.jsonl")
+    words = ["--out", path, "--player", "random", "expert", "--n", "40", "--edits", "3"]
+    assert main(["armap", "pairs", *ENV, *words]) == 0
+    return path
+
+
+def test_from_pairs_to_planners(
+    tmp_path: Path, tiny_model: Path, pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = read_pairs(pairs)
+    assert len(made) > 60
+    out = str(tmp_path / "rm")
+    how = ["--model", str(tiny_model), "--lr", "3e-3", "--epochs", "4", "--max-length", "64"]
+    assert main(["armap", "train", "--pairs", pairs, "--out", out, *how]) == 0
+    assert "held-out pairs" in told(capsys)
+    kept = json.loads((tmp_path / "rm" / "reward.json").read_text())
+    assert kept["reading"]["max_tokens"] == 64
+    assert kept["training"]["held_out"]["accuracy"] > 0.7
+    assert kept["training"]["pairs"] + kept["training"]["held_out"]["n"] == len(made)
+
+    scores = tmp_path / "scores.json"
+    names = ["greedy", "sampling", "best-of-n", "reflexion", "mcts", "expert"]
+    words = ["--model", str(tiny_model), "--reward-model", out, "--max-tokens", "3"]
+    words += ["--token-budget", "90", "--rollouts", "3", "--candidates", "3", "--samples", "3"]
+    words += ["--length-penalty", "0.1", "--price-penalty", "0.1", "--split", "dev", "--n", "4"]
+    words += ["--tries", "3", "--out", str(scores)]
+    assert main(["eval", "--agent", *names, *words, *ENV]) == 0
+    rows = {row["agent"]: row for row in json.loads(scores.read_text(encoding="utf-8"))}
+    assert list(rows) == names
+    assert rows["mcts"]["model"] == str(tiny_model)
+    assert 0 < rows["mcts"]["metrics"]["sampled_tokens"] <= 90
+    assert rows["best-of-n"]["metrics"]["trajectories"] == 3.0
+    assert rows["greedy"]["metrics"]["forks"] == 1.0
+    assert "reward_of_answer" not in rows["greedy"]["metrics"]
+    for name in names[:5]:
+        file = tmp_path / "scores-transcripts" / name / "dev.jsonl"
+        lines = list(read_transcripts(file))
+        assert len(lines) == 4
+        assert all(replay(line).same for line in lines)
+    assert main(["armap", "train", "--pairs", pairs, "--out", out]) == REFUSED
+    assert "holds files" in told(capsys)
+
+
+def test_planners_ask_servers(tmp_path: Path, pairs: str) -> None:
+    scores = tmp_path / "scores.json"
+    with serving(lambda request: completion("r", chat=True)) as server:
+        words = ["--endpoint", server.url, "--model-name", "big", "--n", "2", "--split", "dev"]
+        assert main(["eval", "--agent", "greedy", *words, *ENV, "--out", str(scores)]) == 0
+    assert len(server.asked) == 6
+    assert json.loads(scores.read_text())[0]["metrics"]["model_calls"] == 3.0
+
+
+def test_hindsight(tmp_path: Path, tiny_model: Path, pairs: str) -> None:
+    path = str(tmp_path / "again.jsonl")
+    words = ["--out", path, "--player", str(tiny_model), "expert", "--n", "2", "--tries", "1"]
+    words += ["--max-tokens", "3", "--hindsight", str(tiny_model)]
+    assert main(["armap", "pairs", *ENV, *words]) == 0
+    own = {pair.better.instruction for pair in read_pairs(pairs)}
+    assert not own & {pair.better.instruction for pair in read_pairs(path)}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["eval", "--agent", "mcts", "--model", "MODEL"], "--agent mcts: needs a reward model"),
+        (["eval", "--agent", "greedy"], "--agent greedy: needs a model"),
+        (["eval", "--agent", "expert", "--rollouts", "3"], "--rollouts: goes with --agent mcts"),
+        (
+            ["eval", "--agent", "greedy", "--model", "MODEL", "--reward-model", "x"],
+            "--reward-model: goes with --agent best-of-n",
+        ),
+        (
+            ["eval", "--agent", "mcts", "--model", "MODEL", "--reward-model", "MODEL"],
+            "no reward model: reward.json is missing",
+        ),
+        (
+            ["eval", "--agent", "greedy", "--model", "MODEL", "--token-budget", "0"],
+            "Budget.tokens is 0",
+        ),
+        (["armap", "pairs", "--out", "x", "--player", "expret"], "expret"),
+        (["armap", "pairs", "--out", "x", "--player", "null", "--n", "3"], "scored the same"),
+        (
+            ["armap", "pairs", "--out", "x", "--player", "null", "--mistakes", "0.5"],
+            "--mistakes: are those of the player expert",
+        ),
+        (["armap", "train", "--pairs", "none", "--out", "new"], "--pairs: none is not a file"),
+        (
+            ["armap", "train", "--pairs", "PAIRS", "--out", "new", "--dtype", "bfloat16"],
+            "training all weights needs float32",
+        ),
+    ],
+)
+def test_refusals(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    tiny_model: Path,
+    pairs: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    places = {"MODEL": str(tiny_model), "PAIRS": pairs}
+    where = ENV if words[1] != "train" else []
+    assert main([places.get(word, word) for word in words] + where) == REFUSED
+    assert message in told(capsys)
+
+
+def test_too_few_pairs(
+    tmp_path: Path, pairs: str, tiny_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = tmp_path / "few.jsonl"
+    few.write_text("\n".join(Path(pairs).read_text().split("\n")[:4]))
+    words = ["--pairs", str(few), "--out", str(tmp_path / "new"), "--model", str(tiny_model)]
+    assert main(["armap", "train", *words]) == REFUSED
+    assert "there must be at least 10" in told(capsys)
+    more = ["--held-out", pairs, "--lora-rank", "2", "--epochs", "1", "--batch", "4"]
+    assert main(["armap", "train", *words, *more, "--dtype", "bfloat16"]) == 0

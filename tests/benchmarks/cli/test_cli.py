@@ -1,0 +1,268 @@
+"""The command line: what it prints, what it refuses, and that it starts quickly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from turngym.algos.evaluation.result import RunResult
+from turngym.benchmarks.cli.arguments import expand_dotted, pairs, values
+from turngym.benchmarks.cli.main import INTERRUPTED, REFUSED, main
+from turngym.envs.core.errors import BadValueError
+
+MICRO = ("--size", "micro")
+
+
+def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The error of a command that must be refused, without a traceback."""
+    assert main(words) == REFUSED
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    line = said.splitlines()[-1]
+    assert line.startswith("error: ")
+    return line
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def test_dotted_options_are_short_for_settings() -> None:
+    words = ["train", "--env", "E-v0", "--env.hops", "2", "--recipe.optim.lr=1e-3", "--n", "3"]
+    assert expand_dotted(words) == [
+        *("train", "--env", "E-v0", "--env-arg", "hops=2"),
+        *("--recipe-arg", "optim.lr=1e-3", "--n", "3"),
+    ]
+
+
+def test_a_dotted_option_needs_a_value() -> None:
+    with pytest.raises(BadValueError, match=r"--env\.hops: expected a value"):
+        expand_dotted(["--env.hops", "--seed", "1"])
+
+
+def test_values_are_json_or_text() -> None:
+    got = values(["a=1", "b=[1, 2]", "c=x y", "d=None", "e=1=2", "f=true"], "--env-arg")
+    assert got == {"a": 1, "b": [1, 2], "c": "x y", "d": None, "e": "1=2", "f": True}
+
+
+@pytest.mark.parametrize("words", [["a"], ["=1"], ["a=1", "a=2"]])
+def test_bad_pairs_are_refused(words: list[str]) -> None:
+    with pytest.raises(BadValueError, match="--eval-data"):
+        pairs(words, "--eval-data")
+
+
+# ---------------------------------------------------------------- lists, play, eval
+
+
+def test_help_and_lists_are_quick() -> None:
+    code = (
+        "import sys; from turngym.benchmarks.cli.main import main\n"
+        "try: main(sys.argv[1:])\nexcept SystemExit: pass\n"
+        "print(sorted(m for m in ('torch', 'transformers', 'matplotlib') if m in sys.modules))"
+    )
+    for words in (["--help"], ["envs"], ["eval", "--agent", "expert", *MICRO, "--n", "2"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "[]", words
+
+
+def test_envs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["envs"]) == 0
+    said = capsys.readouterr().out
+    for word in ("SearchQA-v0", "full, micro", "train, dev, test", "0 to 1"):
+        assert word in said
+    assert "Bandit-v0" not in said
+    assert main(["envs", "--hidden"]) == 0
+    said = capsys.readouterr().out
+    for word in ("SearchQA-v0", "Bandit-v0", "Spawn-v0", "micro, full"):
+        assert word in said
+
+
+def test_recipes_are_listed_with_their_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["recipes"]) == 0
+    assert main(["recipes", "grpo"]) == 0
+    said = capsys.readouterr().out
+    for word in ("ppo", "loss.clip.low", "arXiv 2402.03300"):
+        assert word in said
+
+
+def test_the_expert_plays_for_you(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", "SearchQA-v0", *MICRO, "--agent", "expert", "--task", "3"]) == 0
+    said = capsys.readouterr().out
+    for word in ("Question:", "<search>", "<information>", "reward +1", "solved"):
+        assert word in said
+
+
+def test_a_person_plays(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = iter(["what?", "<answer> nobody </answer>"])
+    monkeypatch.setattr("rich.console.Console.input", lambda self, prompt="": next(typed))
+    assert main(["play", "SearchQA-v0", *MICRO]) == 0
+    said = capsys.readouterr().out
+    assert "failed" in said
+    assert "turn 2 of 5" in said
+
+
+def test_a_person_stops(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rich.console.Console.input", lambda self, prompt="": "quit")
+    assert main(["play", "SearchQA-v0", *MICRO]) == 0
+    assert "stopped." in capsys.readouterr().out
+
+
+def test_agents_are_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "scores.json"
+    agents = ("--agent", "expert", "random", "null")
+    assert main(["eval", *agents, *MICRO, "--n", "20", "--hops", "1", "2", "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "100.0%" in said
+    found = {(s["agent"], s["name"]): s for s in json.loads(out.read_text())}
+    assert found[("expert", "dev")]["success"]["mean"] == 1.0
+    assert found[("random", "dev")]["success"]["mean"] < 0.1
+    assert found[("null", "dev")]["success"]["mean"] == 0.0
+    assert found[("expert", "dev, hops 1")]["n"] + found[("expert", "dev, hops 2")]["n"] == 20
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        (["eval", "--agent", "expert", "--env", "SearchQ-v0"], "'SearchQA-v0'"),
+        (["eval", "--agent", "exprt", *MICRO], "'expert'"),
+        (["eval", "--agent", "expert", "--size", "mcro"], "'micro'"),
+        (["eval", "--agent", "expert", *MICRO, "--split", "dve"], "'dev'"),
+        (["eval", "--agent", "expert", *MICRO, "--env.top_kk", "3"], "'top_k'"),
+        (["play", "SerchQA-v0"], "'SearchQA-v0'"),
+        (["play", "SearchQA-v0", *MICRO, "--task", "123456"], "task 123456"),
+        (["play", "SearchQA-v0", *MICRO, "--env.max_turns", "0"], "max_turns is 0"),
+        (["recipes", "grop"], "'grpo'"),
+        (["train", "--recipe", "gropo", *MICRO], "'grpo'"),
+        (["train", *MICRO, "--recipe.leaning_rate", "1"], "unknown setting"),
+        (["train", *MICRO, "--recipe.lr", "fast"], "optim.lr"),
+        (["train", *MICRO, "--env.size", "full"], "give it once"),
+        (["train", "--data", "/nowhere/q.jsonl"], "--data"),
+        (["train", *MICRO, "--eval-data", "x=/nowhere/q.jsonl"], "--corpus"),
+        (["train", *MICRO, "--env.max_turns"], "expected a value"),
+        (["train", *MICRO, "--model", "/nowhere/model"], "no such folder"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    words: list[str], nearest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert nearest in refused(words, capsys)
+
+
+def test_a_missing_package_names_the_extra(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def runner(kind: type) -> None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr("turngym.benchmarks.cli.main._runner", runner)
+    assert main(["recipes"]) == REFUSED
+    assert "turngym[train]" in capsys.readouterr().err
+
+
+def test_unknown_options_are_refused_by_tyro(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["train", "--lerning-rate", "1"])
+    assert caught.value.code == REFUSED
+    assert "lerning" in capsys.readouterr().err
+
+
+def test_a_run_that_has_no_checkpoint_cannot_play(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    said = refused(["eval", "--agent", str(tmp_path), *MICRO], capsys)
+    assert "no checkpoint yet" in said
+
+
+def test_interrupt_has_its_own_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(command: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("turngym.benchmarks.cli.lists.list_envs", stop)
+    assert main(["envs"]) == INTERRUPTED
+    assert "stopped" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- training
+
+
+def write_real_files(folder: Path) -> dict[str, Path]:
+    """Small files in the two published formats."""
+    files = {name: folder / name for name in ("corpus.jsonl", "train.jsonl", "test.jsonl")}
+    places = ["Aral", "Brno", "Cork", "Doha", "Erie"]
+    files["corpus.jsonl"].write_text(
+        "".join(
+            json.dumps({"id": str(i), "contents": f'"{p}"\n{p} lies by the river R{i}. ' * 9})
+            + "\n"
+            for i, p in enumerate(places)
+        )
+    )
+    for name in ("train.jsonl", "test.jsonl"):
+        files[name].write_text(
+            "".join(
+                json.dumps(
+                    {"id": f"{name}{i}", "question": f"river of {p}?", "golden_answers": [f"R{i}"]}
+                )
+                + "\n"
+                for i, p in enumerate(places)
+            )
+        )
+    return files
+
+
+def test_training_on_files_goes_from_start_to_report_and_on(
+    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = write_real_files(tmp_path)
+    run = tmp_path / "run"
+    words = [
+        *("train", "--recipe", "grpo", "--model", str(tiny_model), "--run-dir", str(run)),
+        *("--data", str(files["train.jsonl"]), "--corpus", str(files["corpus.jsonl"])),
+        *("--eval-data", f"a={files['test.jsonl']}", f"b={files['train.jsonl']}"),
+        *("--env.prompt", "none", "--env.max_turns", "2", "--max-tokens", "6"),
+        *("--recipe.n", "2", "--recipe.groups_per_step", "2", "--recipe.minibatches", "1"),
+        *("--eval-n", "4", "--device", "cpu"),
+    ]
+    assert main([*words, "--steps", "1"]) == 0
+    result = RunResult.read(run / "result.json")
+    assert [s.name for s in result.after] == ["a", "b"]
+    assert [s.split for s in result.after] == ["train", "train"]
+    assert result.steps == 1
+    said = capsys.readouterr()
+    assert "curve.png" in said.out
+    assert "max_observation_chars=" in said.err  # 512 tokens of context
+
+    assert main([*words, "--steps", "2"]) == 0
+    assert RunResult.read(run / "result.json").steps == 2
+    assert "resuming from step 1" in capsys.readouterr().err
+
+    assert "recipe.optim.lr: was" in refused([*words, "--recipe.lr", "0.5"], capsys)
+    assert main(["eval", "--agent", str(run), *MICRO, "--n", "3", "--max-tokens", "4"]) == 0
+    assert main(["play", "SearchQA-v0", *MICRO, "--agent", str(run), "--max-tokens", "4"]) == 0
+
+
+def test_episodes_that_cannot_fit_name_the_knobs(
+    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = write_real_files(tmp_path)
+    words = [
+        *("train", "--model", str(tiny_model), "--run-dir", str(tmp_path / "run")),
+        *("--data", str(files["train.jsonl"]), "--corpus", str(files["corpus.jsonl"])),
+    ]
+    said = refused(words, capsys)
+    assert "--env.prompt none" in said
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,219 @@
+"""`turngym submit` and `turngym leaderboard` from the outside, with a tiny suite."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers.board_helpers import edit_episodes, tiny_suite
+
+from turngym.benchmarks.cli.main import main
+from turngym.leaderboard.suites.files import write_suite
+
+WHO = ("--organisation", "us", "--licence", "MIT", "--date", "2026-01-31")
+
+
+@pytest.fixture(scope="module")
+def suite_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(write_suite(tiny_suite(), tmp_path_factory.mktemp("suite")))
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def submit(suite: str, out: Path, *words: str, name: str = "ours") -> int:
+    given = ("--suite", suite, "--out", str(out), "--name", name, *WHO)
+    at = _options_at(words)
+    return main(("submit", *words[:at], *given, *words[at:]))
+
+
+def _options_at(words: tuple[str, ...]) -> int:
+    return next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
+
+
+def test_submit_verify_index_table(
+    suite_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "entries" / "tiny-v1"
+    (tmp_path / "card.md").write_text("# The card\n")
+    key = tmp_path / "key"
+    assert main(("leaderboard", "key", str(key))) == 0
+    more = ("--readme", str(tmp_path / "card.md"), "--link", "https://example.org/a")
+    signed = ("--key", str(key), "--recipe", "scripted", "--parameters", "7")
+    assert submit(suite_file, home / "ours", "random", *more, *signed) == 0
+    assert main(("leaderboard", "reference", "--suite", suite_file, "--out", str(home.parent))) == 0
+    capsys.readouterr()
+
+    verdicts = tmp_path / "verdicts.jsonl"
+    check = ("leaderboard", "verify", "--suite-file", suite_file, "--json", str(verdicts))
+    assert main((*check, str(home / "ours"))) == 0
+    assert "accepted" in capsys.readouterr().out
+    verdict = json.loads(verdicts.read_text())
+    assert verdict["accepted"]
+    assert verdict["signed_by"]
+    assert verdict["manifest"]["card"]["links"] == ["https://example.org/a"]
+    assert verdict["manifest"]["card"]["parameters"] == 7
+    assert (home / "ours" / "README.md").read_text() == "# The card\n"
+
+    shutil.copytree(home / "ours", home / "forged")
+    edit_episodes(home / "forged", lambda episodes: episodes[0].update(reward=1.0))
+    database = ("--db", str(tmp_path / "index.sqlite"))
+    where = ("--entries", str(home.parent), "--suite-file", suite_file)
+    assert main(("leaderboard", "index", *where, *database)) == 0
+    said = capsys.readouterr().out
+    assert "refused tiny-v1/forged" in said
+    assert "4 of 5 entries" in said
+
+    rows = tmp_path / "rows.json"
+    assert main(("leaderboard", "table", *database, "--json", str(rows))) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("ours (us)", "expert", "random", "null", "pass^2"))
+    (board,) = json.loads(rows.read_text())
+    assert [row["rank"] for row in board["rows"] if row["reference"] is None] == [1]
+    assert main(("leaderboard", "table", *database, "--suite", "other-v1")) == 2
+    assert "unknown suite" in capsys.readouterr().err
+
+
+def test_verify_refuses_and_goes_on(
+    suite_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    assert submit(suite_file, good, "null") == 0
+    shutil.copytree(good, bad)
+    edit_episodes(bad, lambda episodes: episodes[0]["chain"].__setitem__(1, "0" * 16))
+    words = ("leaderboard", "verify", "--suite-file", suite_file, str(bad), str(good))
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert "(observation)" in said.out
+    assert "got: 0000000000000000" in said.out
+    assert "accepted" in said.out
+    assert "1 of 2 entries refused" in said.err
+
+
+def test_suites_are_listed_and_checked(
+    suite_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(("leaderboard", "suites")) == 0
+    listed = capsys.readouterr().out
+    assert "micro-v1" in listed
+    assert "standard-v1" in listed
+    assert main(("leaderboard", "suites", "--check", suite_file)) == 0
+    assert "tiny-v1: 0 of 6 tasks differ" in capsys.readouterr().out
+    data = json.loads(Path(suite_file).read_text())
+    data["cells"][0]["digests"][1] = "f" * 32
+    other = tmp_path / "tiny-v1.json"
+    other.write_text(json.dumps(data))
+    assert main(("leaderboard", "suites", "--check", str(other))) == 2
+    said = capsys.readouterr()
+    assert "Password-v0 task 2" in said.out
+    assert "1 tasks are others" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("expertt",), "unknown agent 'expertt'. Did you mean 'expert'"),
+        (("nowhere.jsonl",), "no such file"),
+        (("expert", "random"), "one source per entry"),
+        (("expert", "--board", "algorithms"), "is no run directory"),
+        (("expert", "--key", "nokey"), "no signing key"),
+        (("expert", "--readme", "nofile.md"), "cannot be read"),
+        (("expert", "--link", "javascript:alert(1)"), "links"),
+        (("expert", "--date", "yesterday"), "date"),
+    ],
+)
+def test_submit_refuses(
+    suite_file: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    assert submit(suite_file, tmp_path / "e", *words) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "e" / "entry.json").exists()
+
+
+def test_submit_and_reference_overwrite_nothing(
+    suite_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "e"
+    assert submit(suite_file, out, "null") == 0
+    assert submit(suite_file, out, "null") == 2
+    assert "not empty" in capsys.readouterr().err
+    words = ("leaderboard", "reference", "--suite", suite_file, "--out", str(tmp_path / "refs"))
+    assert main((*words, "--only", "null")) == 0
+    assert main((*words, "--only", "null")) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert main((*words, "--only", "null", "--overwrite")) == 0
+    assert main((*words, "--only", "nil")) == 2
+
+
+@pytest.fixture
+def trained(tiny_model: Path, tmp_path: Path) -> list[Path]:
+    """Three run directories as training leaves them, around an untrained model."""
+    found = []
+    for seed in range(3):
+        root = tmp_path / f"run{seed}"
+        checkpoint = root / "checkpoints" / "step-000004"
+        shutil.copytree(tiny_model, checkpoint)
+        (checkpoint / "trainer").mkdir()
+        (checkpoint / "trainer" / "state.json").write_text('{"progress": {}, "files": {}}')
+        budget = {"steps": 4, "tokens": 1000, "calls": 50, "minutes": None}
+        config = {"seed": seed, "model": "starter", "budget": budget}
+        (root / "config.json").write_text(json.dumps(config))
+        result = {
+            "recipe": "grpo",
+            "env_id": "Password-v0",
+            "seed": seed,
+            "config_digest": "c",
+            "model_digest": "sha256:" + "a" * 64,
+            "steps": 4,
+            "sampled_tokens": 1010,
+            "env_turns": 40,
+            "seconds": 1.0,
+            "before": [],
+            "after": [],
+        }
+        (root / "result.json").write_text(json.dumps(result))
+        found.append(root)
+    return found
+
+
+def test_three_training_runs_make_an_entry_of_an_algorithm(
+    suite_file: str, trained: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "entry"
+    runs = [str(root) for root in trained]
+    assert submit(suite_file, out, *runs[:2], "--board", "algorithms", "--max-tokens", "4") == 0
+    words = ("leaderboard", "verify", "--suite-file", suite_file)
+    assert main((*words, str(out))) == 2
+    assert "(board_rules)" in capsys.readouterr().out
+    shutil.rmtree(out)
+    assert submit(suite_file, out, *runs, "--board", "algorithms", "--max-tokens", "4") == 0
+    assert main((*words, str(out))) == 0
+    assert "accepted" in capsys.readouterr().out
+    manifest = json.loads((out / "entry.json").read_text())
+    assert [run["seed"] for run in manifest["runs"]] == [0, 1, 2]
+    assert manifest["runs"][0]["used"] == {"sampled_tokens": 1010, "tool_calls": 40}
+    assert manifest["track"]["budget"] == {"sampled_tokens": 1000, "tool_calls": 50}
+    assert manifest["card"]["recipe"] == "grpo"
+    assert manifest["card"]["sampling"] == "temperature 0, at most 4 tokens"
+
+
+def test_runs_of_another_start_or_unfinished_are_no_entry_together(
+    suite_file: str, trained: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [str(root) for root in trained]
+    path = trained[1] / "result.json"
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps(data | {"model_digest": "sha256:" + "b" * 64}))
+    assert submit(suite_file, tmp_path / "e", *runs, "--board", "algorithms") == 2
+    assert "another start or budget" in capsys.readouterr().err
+    path.unlink()
+    assert submit(suite_file, tmp_path / "e", *runs, "--board", "algorithms") == 2
+    assert "the run is not finished" in capsys.readouterr().err

@@ -1,0 +1,62 @@
+"""`turngym leaderboard build | token | season | reveal` from the outside, with a tiny suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jinja2")
+
+from helpers.board_helpers import make_entry, tiny_suite
+
+from turngym.benchmarks.cli.main import main
+from turngym.leaderboard.server import ServerSettings
+from turngym.leaderboard.server.accounts import account_of
+from turngym.leaderboard.suites.files import write_suite
+from turngym.leaderboard.suites.sealed import is_revealed
+
+
+def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite = tiny_suite()
+    file = str(write_suite(suite, tmp_path))
+    make_entry(suite, tmp_path / "entries" / suite.id / "ours")
+    given = ("--entries", str(tmp_path / "entries"), "--db", str(tmp_path / "db"))
+    assert main(("leaderboard", "index", *given, "--suite-file", file)) == 0
+    out = ("--suite-file", file, "--out", str(tmp_path / "site"))
+    assert main(("leaderboard", "build", *given, *out, "--no-transcripts")) == 0
+    page = tmp_path / "site" / "entries" / suite.id / "ours"
+    assert (page / "index.html").is_file()
+    assert not (page / "Fork-v0").exists()
+    assert main(("leaderboard", "build", *given, *out)) == 0
+    assert (page / "Fork-v0" / "0.html").is_file()
+    said = capsys.readouterr().out
+    assert "open" in said
+    assert "not in the index" not in said
+    make_entry(suite, tmp_path / "entries" / suite.id / "late")
+    assert main(("leaderboard", "build", *given, *out)) == 0
+    assert f"not in the index, so not on the site: {suite.id}/late" in capsys.readouterr().out
+
+
+def test_token_season_and_reveal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(write_suite(tiny_suite(), tmp_path))
+    home = tmp_path / "home"
+    (home / "entries").mkdir(parents=True)
+    settings, where = ServerSettings(home=home), ("--home", str(home))
+    assert main(("leaderboard", "token", "alice", *where)) == 0
+    token = capsys.readouterr().out.split()[-1]
+    assert account_of(settings, token) == "alice"
+    assert main(("leaderboard", "season", "spring", *where, "--suite", file)) == 0
+    said = capsys.readouterr().out
+    assert "commitment" in said
+    assert sorted(p.name for p in (home / "entries" / "spring-v1").iterdir()) == [
+        "expert",
+        "null",
+        "random",
+    ]
+    assert main(("leaderboard", "season", "spring", *where, "--suite", file)) != 0
+    assert main(("leaderboard", "reveal", "spring", *where)) == 0
+    assert "3 entries replayed" in capsys.readouterr().out
+    assert is_revealed(settings.seasons, "spring")
+    assert main(("leaderboard", "token", "alice", *where, "--revoke")) == 0
+    assert account_of(settings, token) is None

@@ -1,0 +1,244 @@
+"""`turngym view`: what it reads, what it refuses, what the page holds."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from helpers.viewer_runs import HOSTILE, write_run
+
+import turngym.envs
+from turngym.agents.scripted import scripted, text_env
+from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.viewer.packing import _order, page_data, tool_calls
+from turngym.benchmarks.viewer.page import embedded, render_page, source_hash
+from turngym.benchmarks.viewer.sources import read_source
+from turngym.envs.core.errors import BadValueError, DataError
+
+
+class Parts(HTMLParser):
+    """Scripts, styles and everything that would be fetched."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._open = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._open in ("script", "style", "title"):
+            self.texts.setdefault(self._open, []).append(data)
+
+
+def data_of(page: str) -> dict[str, Any]:
+    return json.loads(Parts(page).texts["script"][0])
+
+
+def test_the_page_is_one_file_with_everything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write_run(tmp_path / "run")
+    assert main(["view", str(root)]) == 0
+    assert "6 groups of 2 steps" in capsys.readouterr().out
+    page = (root / "view.html").read_text(encoding="utf-8")
+    data = data_of(page)
+    assert [step["step"] for step in data["steps"]] == [1, 10]
+    assert data["title"] == "treegrpo on SearchQA-v0"
+    assert data["about"] == {"seed": "3", "rollout": "Expand"}
+    assert len(data["curve"]) == 10
+    group = data["steps"][0]["groups"][0]
+    assert [path["trained"] for path in group["paths"]] == [True, True, True, False]
+    first = group["paths"][0]
+    assert first["turns"] == [0, 1]
+    assert len(first["streams"]["advantages"]) == 40
+    assert first["streams"]["advantages"][0] == -1.5
+    turn = group["trees"][0][0]
+    assert turn["calls"] == [{"tool": "search", "args": "a"}]
+    assert "".join(data["words"][n] for n in turn["obs"]) == "Question: who?\n"
+    assert turn["n"] == [15, 20]
+
+
+def test_nothing_is_fetched_and_only_the_own_script_may_run(tmp_path: Path) -> None:
+    page = render_page(page_data(read_source(str(write_run(tmp_path / "run"))), 1e7))
+    parts = Parts(page)
+    for tag, attrs in parts.tags:
+        assert not attrs.get("src")
+        assert attrs.get("href", "data:,") == "data:,"
+        assert tag not in ("iframe", "object", "embed", "base")
+    policy = next(a["content"] for t, a in parts.tags if a.get("http-equiv"))
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert source_hash(parts.texts["script"][1]) in policy
+    assert source_hash(parts.texts["style"][0]) in policy
+
+
+def test_hostile_texts_cannot_leave_the_data(tmp_path: Path) -> None:
+    page = render_page(page_data(read_source(str(write_run(tmp_path / "run"))), 1e7))
+    parts = Parts(page)
+    assert len(parts.texts["script"]) == 2
+    assert [t for t, _ in parts.tags if t == "img"] == []
+    raw = parts.texts["script"][0]
+    assert not set("<>&\u2028\u2029") & set(raw)
+    words = "".join(json.loads(raw)["words"])
+    assert {"<", ">", "\u2028", "\u202e"} <= set(words)
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "]]>", "\\u003c/script>", "a\x00b"])
+def test_embedded_texts_come_back_whole(text: str) -> None:
+    made = embedded({"t": text})
+    assert json.loads(made) == {"t": text}
+    assert "<" not in made
+
+
+def test_a_hostile_title_is_escaped(tmp_path: Path) -> None:
+    data = page_data(read_source(str(write_run(tmp_path / "run"))), 1e7)
+    page = render_page({**data, "title": HOSTILE[0]})
+    assert Parts(page).texts["title"] == [HOSTILE[0] + " · turngym"]
+
+
+def test_half_a_character_does_not_stop_the_page(tmp_path: Path) -> None:
+    source = read_source(str(write_run(tmp_path / "run")))
+    source.steps[0].forest.groups[0].task_id = "half \ud83d"
+    data = page_data(source, 1e7)
+    assert data["steps"][0]["groups"][0]["task"] == "half \ufffd"
+    render_page(data).encode()
+
+
+def test_groups_are_left_out_evenly_and_the_page_says_so(tmp_path: Path) -> None:
+    root = write_run(tmp_path / "run", steps=(1, 2, 3, 4, 5))
+    source = read_source(str(root))
+    whole = page_data(source, 1e9)
+    assert whole["notes"] == []
+    size = len(json.dumps(whole["steps"][0]["groups"][0]))
+    some = page_data(source, size * 2.5)
+    assert (some["steps"][0]["step"], some["steps"][-1]["step"]) == (1, 5)
+    assert "of 15 groups" in some["notes"][0]
+    with pytest.raises(BadValueError, match="larger --limit"):
+        page_data(source, 10)
+
+
+def test_the_order_of_taking_has_every_group_once() -> None:
+    order = _order([2, 1, 3, 2])
+    assert order[:4] == [(0, 0), (3, 0), (1, 0), (2, 0)]
+    assert sorted(order) == [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1)]
+
+
+def test_chosen_steps_alone_are_shown(tmp_path: Path) -> None:
+    root = write_run(tmp_path / "run")
+    assert [kept.step for kept in read_source(str(root), [10]).steps] == [10]
+    with pytest.raises(BadValueError, match="no rollouts of step 7; there are steps 1, 10"):
+        read_source(str(root), [7])
+
+
+def test_forests_without_numbers_are_shown_with_a_note(tmp_path: Path) -> None:
+    root = write_run(tmp_path / "run", steps=(1,))
+    for file in (root / "trajectories").glob("*-tokens.jsonl"):
+        file.unlink()
+    data = page_data(read_source(str(root)), 1e7)
+    assert "keep-rollouts" in data["notes"][0]
+    turn = data["steps"][0]["groups"][0]["trees"][0][0]
+    assert turn["obs"] is None
+    assert [data["words"][n] for n in turn["act"]] == ["<search> a </search>"]
+
+
+@pytest.mark.parametrize(
+    ("action", "calls"),
+    [
+        ("<think> a </think><search> b </search>", [("search", "b")]),
+        (
+            '<tool_call>{"name": "find", "arguments": {"id": "x"}}</tool_call>',
+            [("find", 'id: "x"')],
+        ),
+        ("<tool_call>{broken</tool_call>", [("tool_call", "{broken")]),
+        ("<tool_call>[1]</tool_call>", [("tool_call", "[1]")]),
+        ("[Search] a\n[Expand] 2 b[StopExpand]", [("Search", "a"), ("Expand", "2 b")]),
+        ("click[buy now]", [("click", "buy now")]),
+        ("<python> print(1)", [("python", "print(1)")]),
+        ("no call, only [brackets] and a < b", []),
+    ],
+)
+def test_calls_are_found(action: str, calls: list[tuple[str, str]]) -> None:
+    found = [(call["tool"], call["args"]) for call in tool_calls(action)]
+    assert [call for call in found if call[0] != "StopExpand"] == calls
+
+
+def recorded(folder: Path, env_id: str, agent: str, **settings: Any) -> Path:
+    file = folder / "episodes.jsonl"
+    env = turngym.envs.RecordEpisodes(gym.make(env_id, **settings), file)
+    observation, info = env.reset(seed=3)
+    policy = scripted(agent, 0, text_env(env))
+    while info["status"] == "running":
+        observation, _, _, _, info = env.step(policy(env, observation, info))
+    env.close()
+    return file
+
+
+def test_recorded_episodes_are_shown_without_tokens(tmp_path: Path) -> None:
+    file = recorded(tmp_path, "SearchQA-v0", "expert", size="micro")
+    assert main(["view", str(file)]) == 0
+    data = data_of((tmp_path / "episodes.html").read_text(encoding="utf-8"))
+    assert data["title"] == "episodes of SearchQA-v0"
+    assert data["steps"][0]["tokens"] is False
+    turns = data["steps"][0]["groups"][0]["trees"][0]
+    assert turns[-1]["status"] == "solved"
+    assert turns[0]["calls"][0]["tool"] == "search"
+
+
+def test_a_recorded_crawl_is_played_again_for_its_papers(tmp_path: Path) -> None:
+    file = recorded(tmp_path, "PaperCrawler-v0", "heuristic", size="micro")
+    group = page_data(read_source(str(file)), 1e7)["steps"][0]["groups"][0]
+    turns = group["trees"][0]
+    found = [p["id"] for t in turns for d in t["crawl"]["deeds"] for p in d["found"]]
+    assert len(found) == len(set(found)) == turns[-1]["crawl"]["queue"]
+    for turn in turns:
+        if turn.get("spawn"):  # hangs on the turn that found its paper
+            asker = turns[turn["parent"]]["crawl"]
+            assert turn["crawl"]["paper"] in [p["id"] for d in asker["deeds"] for p in d["found"]]
+
+
+def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(words) == 2
+    return re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+def test_bad_input_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "new" / "trajectories").mkdir(parents=True)
+    (tmp_path / "song.jsonl").write_text('{"title": "la"}\n')
+    (tmp_path / "noise.jsonl").write_text("la la\n")
+    (tmp_path / "old.jsonl").write_text('{"format": 0, "env_id": "x"}\n')
+    root = write_run(tmp_path / "run", steps=(1,))
+    for words, message in (
+        (["view", str(tmp_path / "none")], "does not exist; expected a run directory"),
+        (["view", str(tmp_path / "empty")], "is no run directory"),
+        (["view", str(tmp_path / "new")], "holds no rollouts"),
+        (["view", str(tmp_path / "song.jsonl")], "line 1: neither rollouts nor a forest"),
+        (["view", str(tmp_path / "noise.jsonl")], "line 1: no JSON object"),
+        (["view", str(tmp_path / "old.jsonl")], "not a transcript of format 1 (found 0)"),
+        (["view", str(root), "--limit", "0"], "--limit is 0"),
+        (["view", str(root), "--limit", "0.0001"], "larger --limit"),
+        (["view", str(root), "--out", str(root / "config.json" / "x.html")], "cannot be written"),
+    ):
+        assert message in refused(words, capsys)
+
+
+def test_a_broken_line_of_a_run_names_file_and_line(tmp_path: Path) -> None:
+    root = write_run(tmp_path / "run", steps=(1,))
+    file = next((root / "trajectories").glob("*-tokens.jsonl"))
+    lines = file.read_text(encoding="utf-8").split("\n")
+    file.write_text("\n".join([lines[0], lines[1][:50], *lines[2:]]), encoding="utf-8")
+    with pytest.raises(DataError, match=r"train-tokens\.jsonl, line 2"):
+        read_source(str(root))

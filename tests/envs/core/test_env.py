@@ -1,0 +1,271 @@
+"""The base class: order of calls, turn limit, status, faults, sessions, seeds."""
+
+from __future__ import annotations
+
+import json
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.seeding import np_random as gymnasium_random
+from helpers.guess_worlds import AskingGuess, FaultyGuess, Guess, SessionGuess, guess
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turngym.envs.core.env import Info, Outcome
+from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
+
+DEV_3 = {"split": "dev", "task": 3}  # the number 309
+WRONG, RIGHT = guess(301), guess(309)
+
+
+def started(world: type[Guess] = Guess, **settings: object) -> Guess:
+    env = world(**settings)  # type: ignore[arg-type]
+    env.reset(seed=1, options=DEV_3)
+    return env
+
+
+def test_a_solved_episode() -> None:
+    env = Guess()
+    observation, info = env.reset(seed=1, options=DEV_3)
+    assert "from 300 to 499" in observation
+    assert info == {
+        "task_id": "dev/3",
+        "split": "dev",
+        "dataset": "",
+        "turn": 0,
+        "status": "running",
+        "valid_action": True,
+        "reward_terms": {},
+        "metrics": {},
+        "session": 0,
+        "parent_session": None,
+        "verdict": None,
+    }
+    observation, reward, terminated, truncated, info = env.step(WRONG)
+    assert (reward, terminated, truncated, info["status"]) == (0.0, False, False, "running")
+    assert "higher" in observation
+    assert (info["turn"], info["verdict"], info["metrics"]) == (1, 1, {})
+    observation, reward, terminated, truncated, info = env.step(RIGHT)
+    assert (observation, reward, terminated, truncated) == ("Yes.\n", 1.0, True, False)
+    assert info["status"] == "solved"
+    assert info["reward_terms"] == {"outcome": 1.0}
+    assert info["metrics"] == {
+        "success": 1.0, "return": 1.0, "turns": 2.0, "invalid_actions": 0.0, "guesses": 2.0,
+    }  # fmt: skip
+    assert set(info) == set(Info.__annotations__)
+    json.dumps(info)
+
+
+def test_the_turn_limit_truncates_and_gives_its_terms() -> None:
+    class Consoling(Guess):
+        def truncation_reward(self, episode):
+            assert episode.status == "truncated"
+            return {"consolation": 0.25, "outcome": np.float64(0.5)}
+
+    env = started(Consoling, max_turns=2)
+    assert env.step(WRONG)[2:4] == (False, False)
+    _, reward, terminated, truncated, info = env.step(WRONG)
+    assert (reward, terminated, truncated, info["status"]) == (0.75, False, True, "truncated")
+    assert info["reward_terms"] == {"consolation": 0.25, "outcome": 0.5}
+    assert type(info["reward_terms"]["outcome"]) is float
+    assert info["metrics"]["success"] == 0.0
+
+
+def test_solving_with_the_last_action_is_not_a_truncation() -> None:
+    env = started(max_turns=1)
+    assert env.step(RIGHT)[2:4] == (True, False)
+
+
+@pytest.mark.parametrize("action", ["", "no tag", "<guess> x </guess>", "<guess> 301"])
+def test_unreadable_actions_are_moves_that_teach(action: str) -> None:
+    env = started()
+    observation, reward, terminated, truncated, info = env.step(action)
+    assert (reward, terminated, truncated, info["valid_action"]) == (0.0, False, False, False)
+    assert "number" in observation
+    env.step(RIGHT)
+    assert env.episode.invalid_actions == 1
+
+
+@pytest.mark.parametrize("action", ["x" * 100_001, "\ud800"])
+def test_actions_outside_the_space_never_reach_the_world(action: str) -> None:
+    env = started()
+    observation, _, _, _, info = env.step(action)
+    assert not info["valid_action"]
+    assert "at most 100000 characters" in observation
+    assert env.episode.state.asked == []
+
+
+def test_calls_out_of_order_raise() -> None:
+    env = Guess()
+    with pytest.raises(EpisodeError, match="Guess: no episode yet; call reset"):
+        env.step(RIGHT)
+    with pytest.raises(EpisodeError, match="call reset"):
+        env.digest()
+    env.reset(seed=1, options=DEV_3)
+    with pytest.raises(TypeError, match="action is a int"):
+        env.step(309)  # type: ignore[arg-type]
+    assert env.episode.turn == 0
+    env.step(RIGHT)
+    with pytest.raises(EpisodeError, match="status 'solved'"):
+        env.step(RIGHT)
+
+
+@pytest.mark.parametrize("action", [guess(13), guess(777)])
+def test_a_broken_tool_or_grader_ends_the_episode_without_a_score(action: str) -> None:
+    env = started(FaultyGuess, max_turns=2)
+    env.step(WRONG)
+    observation, reward, terminated, truncated, info = env.step(action)
+    assert (reward, terminated, truncated, info["status"]) == (0.0, False, True, "env_error")
+    assert "is broken" in observation
+    assert (info["metrics"], info["reward_terms"]) == ({}, {})
+    assert [step.action for step in env.episode.steps] == [WRONG, action]
+    with pytest.raises(EpisodeError):
+        env.step(RIGHT)
+
+
+def test_a_fault_at_the_limit_takes_the_reward_back() -> None:
+    class Breaks(Guess):
+        def judge(self, episode, number):
+            return Outcome.move("", {"step": 0.5})
+
+        def truncation_reward(self, episode):
+            raise EnvFault("grader")
+
+    env = started(Breaks, max_turns=2)
+    assert env.step(WRONG)[1] == 0.5
+    assert env.step(WRONG)[1] == 0.0
+    assert (env.episode.total_reward, env.episode.status) == (0.5, "env_error")
+
+
+@pytest.mark.parametrize(("number", "cause"), [(13, "unlucky"), (666, "slipped")])
+def test_calls_are_served_and_their_faults_break_the_episode(number: int, cause: str) -> None:
+    env = started(AskingGuess)
+    assert isinstance(env, AskingGuess)
+    assert "higher" in env.step(WRONG)[0]
+    assert env.oracle.batches == [1, 1]
+    observation, _, _, truncated, info = env.step(guess(number))
+    assert truncated
+    assert info["status"] == "env_error"
+    assert cause in observation
+
+
+def test_a_server_with_too_few_answers_is_a_programmers_mistake() -> None:
+    env = started(AskingGuess)
+    env.oracle.compare = lambda pairs: []  # type: ignore[attr-defined]
+    with pytest.raises(BadValueError, match="0 answers to 1 requests"):
+        env.step(WRONG)
+
+
+def test_play_must_give_an_outcome_and_finite_rewards() -> None:
+    class Nothing(Guess):
+        def play(self, episode, action):
+            return None
+
+    class Infinite(Guess):
+        def play(self, episode, action):
+            return Outcome.move("", {"bad": float("inf")})
+
+    with pytest.raises(TypeError, match=r"Nothing\.play gave a NoneType"):
+        started(Nothing).step("")
+    with pytest.raises(BadValueError, match="'bad': inf"):
+        started(Infinite).step("")
+
+
+def test_sessions_are_told() -> None:
+    env = started(SessionGuess)
+    info = env.step(guess(0))[4]
+    assert (info["session"], info["parent_session"]) == (1, 0)
+    info = env.step(WRONG)[4]
+    assert (info["session"], info["parent_session"]) == (0, None)
+    assert [step.session for step in env.episode.steps] == [0, 1]
+
+
+def test_render_gives_the_transcript_when_asked_for() -> None:
+    env = started(render_mode="ansi")
+    env.step(WRONG)
+    text = env.render()
+    assert text is not None
+    assert text.startswith(Guess.instructions + "Game ")
+    assert WRONG in text
+    assert started().render() is None
+
+
+@pytest.mark.parametrize("turns", [0, -1, 2.0, True, None])
+def test_a_turn_limit_must_be_a_positive_integer(turns: object) -> None:
+    with pytest.raises(BadValueError, match="max_turns"):
+        Guess(max_turns=turns)  # type: ignore[arg-type]
+
+
+def test_wrong_settings_and_options_name_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"Guess: unknown setting 'max_turn'.*'max_turns'"):
+        Guess(max_turn=3)  # type: ignore[call-arg]
+    with pytest.raises(UnknownNameError, match=r"'mikro'.*Did you mean 'micro'"):
+        Guess(size="mikro")
+    with pytest.raises(UnknownNameError, match="render mode 'ansy'"):
+        Guess(render_mode="ansy")
+    env = Guess()
+    with pytest.raises(UnknownNameError, match=r"reset option 'tsk'.*'task'"):
+        env.reset(options={"tsk": 1})
+    with pytest.raises(UnknownNameError, match=r"split 'tets'.*'test'"):
+        env.reset(options={"split": "tets"})
+    for seed in (-1, 1.5, "7"):
+        with pytest.raises(BadValueError, match="seed is"):
+            env.reset(seed=seed)  # type: ignore[arg-type]
+
+
+def test_a_failed_reset_leaves_the_old_episode() -> None:
+    env = started()
+    with pytest.raises(BadValueError):
+        env.reset(options={"task": 999})
+    assert env.step(RIGHT)[1] == 1.0
+
+
+@given(seed=st.integers(0, 2**64), task=st.integers(0, 19))
+@settings(max_examples=25, deadline=None)
+def test_an_episode_is_its_task_and_its_seed(seed: int, task: int) -> None:
+    env = Guess()
+    env.reset(seed=seed)
+    env.reset(options={"split": "dev", "task": task})
+    episode, digest = env.episode, env.digest()
+    again = Guess()
+    options = {"split": episode.task.split, "task": episode.task.id}
+    again.reset(seed=episode.random.seed, options=options)
+    assert again.digest() == digest
+    assert again.step(WRONG)[0] == env.step(WRONG)[0]
+
+
+def test_unseeded_resets_go_on_from_the_generator() -> None:
+    def episodes(env: Guess) -> list[str]:
+        env.reset(seed=4)
+        return [env.reset()[0] for _ in range(4)]
+
+    one = episodes(Guess())
+    assert one == episodes(Guess())
+    assert len(set(one)) == 4
+    assert Guess().np_random_seed != Guess().np_random_seed
+
+
+def test_the_generator_is_gymnasiums() -> None:
+    env = Guess()
+    env.reset(seed=7, options=DEV_3)
+    assert env.np_random_seed == 7
+    want = gymnasium_random(7)[0]
+    assert env.np_random.integers(1000, size=5).tolist() == want.integers(1000, size=5).tolist()
+    env.np_random = np.random.default_rng(3)
+    assert env.np_random_seed == -1
+    assert env.np_random.random() == np.random.default_rng(3).random()
+    assert isinstance(Guess().np_random_seed, int)
+
+
+def test_the_episodes_stream_is_not_the_environments() -> None:
+    env = started()
+    draws = env.episode.random.fork().generator.integers(1 << 30, size=4).tolist()
+    assert draws != env.np_random.integers(1 << 30, size=4).tolist()
+
+
+def test_it_is_a_gymnasium_environment_with_wrappers() -> None:
+    env = gym.wrappers.TimeLimit(Guess(), 2)
+    env.reset(seed=1, options=DEV_3)
+    env.step(WRONG)
+    assert env.step(WRONG)[3]

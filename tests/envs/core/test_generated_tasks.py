@@ -1,0 +1,51 @@
+"""Tasks drawn from an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turngym.envs.core.generated_tasks import DrawnTasks
+from turngym.envs.core.tasks import numbered
+
+
+@dataclass(frozen=True)
+class Number:
+    text: str
+    pool: int
+
+
+class Numbers(DrawnTasks[Number]):
+    """A number below 12, so that held-out draws meet one another often."""
+
+    def draw(self, pool: int, random: np.random.Generator) -> Number:
+        return Number(str(random.integers(12)), pool)
+
+
+@given(split=st.sampled_from(["train", "dev"]), index=st.integers(0, 500), size=st.integers(1, 500))
+def test_a_number_is_found_under_its_id_alone(split: str, index: int, size: int) -> None:
+    assert numbered(split, f"{split}/{index}", None) == index
+    assert numbered(split, f"{split}/{index}", size) == (index if index < size else None)
+    for other in (f"test/{index}", f"{split}/0{index}", f"{split}/+{index}", f"{split}/", split):
+        assert numbered(split, other, None) is None
+
+
+def test_draws_depend_on_the_index_alone() -> None:
+    forwards, backwards = Numbers(3, 5), Numbers(3, 5)
+    there = [forwards.task("train", i).payload for i in range(9)]
+    assert there == [backwards.task("train", i).payload for i in reversed(range(9))][::-1]
+    assert there != [Numbers(4, 5).task("train", i).payload for i in range(9)]
+    assert forwards.sizes() == {"train": None, "dev": 5, "test": 5}
+    assert forwards.index_of("dev", "dev/4") == 4
+    assert forwards.index_of("dev", "dev/5") is None
+
+
+def test_held_out_tasks_differ_where_they_can() -> None:
+    for split, pool in (("dev", 1), ("test", 2)):
+        tasks = [Numbers(0, 8).task(split, i) for i in range(8)]
+        assert len({task.payload.text for task in tasks}) == 8
+        assert {task.payload.pool for task in tasks} == {pool}
+    assert len([Numbers(0, 20).task("dev", i) for i in range(20)]) == 20

@@ -1,0 +1,47 @@
+"""Checks of settings: what is no number, or out of bounds, is refused with what was expected."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.core.settings import check_integer, check_number, check_settings
+
+
+def test_what_is_within_bounds_is_returned() -> None:
+    assert check_integer("n", 3, "Here", min=3) == 3
+    assert check_integer("n", 3, "Here", min=1, max=3) == 3
+    assert check_number("x", 0.5, "Here", min=0, max=1) == 0.5
+    assert check_number("x", np.float32(0.5), "Here", above=0) == 0.5
+
+
+@pytest.mark.parametrize("value", [True, "3", 3.0, None, 0])
+def test_what_is_no_integer_of_the_range_is_refused(value: Any) -> None:
+    with pytest.raises(BadValueError, match=r"Here: n is .*; expected an integer of at least 1"):
+        check_integer("n", value, "Here", min=1)
+    with pytest.raises(BadValueError, match="expected an integer from 1 to 2,000"):
+        check_integer("n", value, "Here", min=1, max=2000)
+
+
+@pytest.mark.parametrize("value", [True, "3", None, math.nan, math.inf, -1])
+def test_what_is_no_number_of_the_range_is_refused(value: Any) -> None:
+    with pytest.raises(BadValueError, match=r"Here: x is .*; expected a number of at least 0"):
+        check_number("x", value, "Here", min=0)
+    with pytest.raises(BadValueError, match="expected a number above 0"):
+        check_number("x", value, "Here", above=0)
+    with pytest.raises(BadValueError, match="expected a number from 0 to 1"):
+        check_number("x", value, "Here", min=0, max=1)
+
+
+def test_unknown_names_are_refused_with_the_nearest() -> None:
+    class Thing:
+        def __init__(self, *, length: int = 0) -> None:
+            self.length = length
+
+    check_settings(Thing, ["length"])
+    with pytest.raises(UnknownNameError, match=r"unknown setting 'lenght'.*'length'"):
+        check_settings(Thing, ["lenght"])

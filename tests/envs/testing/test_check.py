@@ -1,0 +1,94 @@
+"""The kit: good worlds pass; for every law a world that breaks it, and is caught by that law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from helpers.broken_worlds import BROKEN
+from helpers.guess_worlds import AskingGuess, Guess, SessionGuess
+
+from turngym.envs import check_text_env
+from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.registry import World, register_world
+from turngym.envs.testing.check import LAWS
+from turngym.envs.testing.harness import ConformanceError
+
+register_world(
+    World(id="TestKit-v0", entry_point="helpers.guess_worlds:Guess", summary="test", hidden=True)
+)
+
+
+@pytest.mark.parametrize("world", [Guess, AskingGuess, SessionGuess, "TestKit-v0"])
+def test_good_worlds_pass(world: Any) -> None:
+    report = check_text_env(world, max_turns=7)
+    assert report.kept == tuple(LAWS)
+    assert not report.skipped
+
+
+def test_a_wrapped_world_passes() -> None:
+    wrapped = lambda: gym.wrappers.TimeLimit(Guess(), 100)  # noqa: E731
+    assert check_text_env(wrapped).kept == tuple(LAWS)
+
+
+class Bare(Guess):
+    def expert(self, mistakes=0.0, seed=0):
+        raise NotImplementedError
+
+    def legal_actions(self):
+        return None
+
+    def hidden_answers(self, episode):
+        return ()
+
+
+def test_laws_that_say_nothing_are_reported() -> None:
+    assert set(check_text_env(Bare).skipped) == {
+        "legal actions are valid",
+        "the expert reaches the top",
+        "the answer is hidden",
+    }
+
+
+@pytest.mark.parametrize(("law", "world"), BROKEN, ids=lambda x: getattr(x, "__name__", x))
+def test_a_broken_world_is_caught_by_the_law(law: str, world: Callable[[], gym.Env]) -> None:
+    with pytest.raises(ConformanceError) as caught:
+        check_text_env(world)
+    assert caught.value.law == law, caught.value.detail
+    assert str(caught.value).startswith(f"{caught.value.world} breaks the law {law!r}: ")
+
+
+def test_every_law_has_a_world_that_breaks_it() -> None:
+    assert {law for law, _ in BROKEN} == set(LAWS) - {"fork through wrappers"}
+
+
+def test_a_wrapper_that_forks_badly_is_caught_by_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stuck(gym.wrappers.OrderEnforcing):
+        def fork_wrapper(self, inner):
+            return self
+
+    monkeypatch.setattr(gym.wrappers, "OrderEnforcing", Stuck)
+    with pytest.raises(ConformanceError, match="fork through wrappers"):
+        check_text_env(Guess)
+
+
+@pytest.mark.parametrize("world", [lambda: gym.make("CartPole-v1"), 3])
+def test_other_things_are_refused(world: Any) -> None:
+    with pytest.raises(BadValueError, match="check_text_env"):
+        check_text_env(world)
+
+
+def test_too_small_a_sample_is_refused() -> None:
+    with pytest.raises(BadValueError, match="tasks_checked is 1"):
+        check_text_env(Guess, tasks_checked=1)
+
+
+def test_a_law_can_be_left_out_with_a_reason() -> None:
+    law = "null and garbage stay at the floor"
+    report = check_text_env("Bandit-v0", tasks_checked=2, exempt={law: "not today"})
+    assert report.skipped[law] == "not today"
+    assert law not in report.kept
+    with pytest.raises(UnknownNameError, match="null and garbage"):
+        check_text_env("Bandit-v0", exempt={"null and garbage": "no such law"})

@@ -1,0 +1,41 @@
+"""Phrases that take something back, counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from turngym.envs.utils.response_stats import response_measures, self_corrections, waits
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Wait, that gives 7.", 1),
+        ("wait wait. Hold on, let me re-check.", 4),
+        ("Please wait for the parcel; the waiter waits.", 0),
+        ("I have to wait. We wait until noon; hold on to it.", 0),
+        ("Actually, I made a small mistake. On second thought, it is 8.", 3),
+        ("He actually made a cake. That is right.", 0),
+        ("That's wrong; scratch that. Hmm.", 3),
+        ("Let me double-check and let me recalculate.", 2),
+        ("Correction: 5. I was wrong", 2),
+        ("", 0),
+    ],
+)
+def test_phrases(text: str, count: int) -> None:
+    assert self_corrections([text]) == count
+    assert self_corrections([text, text]) == 2 * count
+
+
+def test_waits_are_the_plain_word() -> None:
+    assert waits(["Wait, please wait for it.", "waiting", "WAIT"]) == 3
+
+
+def test_measures_of_what_was_written() -> None:
+    assert response_measures(["one two", "Wait, three"]) == {
+        "response_chars": 18.0,
+        "response_words": 4.0,
+        "waits": 1.0,
+        "self_corrections": 1.0,
+    }
+    assert set(response_measures([]).values()) == {0.0}

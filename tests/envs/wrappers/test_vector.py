@@ -1,0 +1,204 @@
+"""Vector environments: native, sync and async agree; calls go in batches; faults stay apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from helpers.guess_worlds import AskingGuess, FaultyGuess, Guess, SessionGuess, guess
+
+from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
+from turngym.envs.registry import World, register_world
+from turngym.envs.wrappers.vector import TextVectorEnv
+
+register_world(
+    World(
+        id="TestVector-v0",
+        entry_point="helpers.guess_worlds:SessionGuess",
+        summary="test",
+        hidden=True,
+    )
+)
+ASYNC = {"vectorization_mode": "async", "vector_kwargs": {"shared_memory": False}}
+
+
+def script(turn: int, n: int) -> tuple[str, ...]:
+    """A mixture of sessions, verdicts, nonsense and endings."""
+    kinds = [guess(0), guess(150), "junk", guess(100 + 3 * turn)]
+    return tuple(kinds[(turn + i) % 4] for i in range(n))
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    return (value.dtype.kind, value.tolist()) if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize("other", [{"vectorization_mode": "sync"}, ASYNC], ids=["sync", "async"])
+def test_native_equals_gymnasiums(other: dict[str, Any]) -> None:
+    native = gym.make_vec("TestVector-v0", num_envs=4, max_turns=3)
+    theirs = gym.make_vec("TestVector-v0", num_envs=4, max_turns=3, **other)
+    assert isinstance(native, TextVectorEnv)
+    assert native.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    assert native.observation_space == theirs.observation_space
+    try:
+        options = {"split": "train"}
+        mine, own = native.reset(seed=5, options=options), theirs.reset(seed=5, options=options)
+        assert (mine[0], plain(mine[1])) == (own[0], plain(own[1]))
+        ended = 0
+        for turn in range(12):
+            actions = script(turn, 4)
+            mine, own = native.step(actions), theirs.step(actions)
+            for a, b in zip(mine[:4], own[:4], strict=True):
+                assert plain(np.asarray(a)) == plain(np.asarray(b))
+            assert plain(mine[4]) == plain(own[4])
+            assert mine[0] in native.observation_space
+            ended += int((mine[2] | mine[3]).sum())
+        assert ended >= 12
+    finally:
+        native.close()
+        theirs.close()
+
+
+def test_shapes_and_infos() -> None:
+    env = TextVectorEnv(Guess(max_turns=2), 3)
+    observations, infos = env.reset(seed=1, options={"split": "dev", "task": [0, 1, 2]})
+    assert isinstance(observations, tuple)
+    assert infos["task_id"].tolist() == ["dev/0", "dev/1", "dev/2"]
+    assert (infos["_task_id"].all(), infos["metrics"]) == (True, {})
+    out = env.step([guess(300), guess(300), ""])
+    _, rewards, terminated, truncated, infos = out
+    assert (rewards.dtype, rewards.tolist()) == (np.float64, [1.0, 0.0, 0.0])
+    assert (terminated.tolist(), truncated.tolist()) == ([True, False, False], [False] * 3)
+    assert infos["valid_action"].tolist() == [True, True, False]
+    assert infos["metrics"]["success"].tolist() == [1.0, 0.0, 0.0]
+    assert infos["metrics"]["_success"].tolist() == [True, False, False]
+    assert infos["reward_terms"]["_outcome"].tolist() == [True, False, False]
+    assert infos["verdict"].tolist() == [1, 1, None]
+    rewards[:] = 9
+    assert env.step([""] * 3)[1].tolist() == [0.0] * 3
+
+
+def test_the_step_after_the_end_resets_and_ignores_the_action() -> None:
+    env = TextVectorEnv(Guess(max_turns=9), 2)
+    env.reset(seed=1, options={"split": "dev", "task": [0, 1]})
+    env.step([guess(300), ""])
+    observations, rewards, terminated, _, infos = env.step([guess(300), guess(303)])
+    assert observations[0].startswith("Game ")
+    assert (rewards.tolist(), terminated.tolist()) == ([0.0, 1.0], [False, True])
+    assert infos["turn"].tolist() == [0, 2]
+    assert infos["split"].tolist() == ["dev", "dev"], "an automatic reset stays in the split"
+    assert infos["status"].tolist() == ["running", "solved"]
+
+
+def test_seeds_and_masks() -> None:
+    env = TextVectorEnv(Guess(), 3)
+    one, _ = env.reset(seed=7)
+    assert one == env.reset(seed=[7, 8, 9])[0]
+    assert one[0] == Guess().reset(seed=7)[0]
+    assert len(set(one)) == 3
+    env.step(["", "", ""])
+    mask = np.array([False, True, False])
+    two, infos = env.reset(seed=[1, 8, 2], options={"reset_mask": mask})
+    assert two[1] == one[1]
+    assert two[0] != one[0]
+    assert infos["_turn"].tolist() == [False, True, False]
+    assert [e.episode.turn for e in env.envs] == [1, 0, 1]
+
+
+def test_equal_calls_go_in_one_batch() -> None:
+    env = TextVectorEnv(AskingGuess(), 8)
+    env.reset(seed=1)
+    oracle = env.envs[0].oracle  # type: ignore[attr-defined]
+    env.step([guess(100)] * 6 + ["junk"] * 2)
+    assert oracle.batches == [6, 6]
+
+
+def test_different_servers_are_asked_apart() -> None:
+    env = TextVectorEnv(AskingGuess(), 4)
+    env.envs[3].oracle = AskingGuess().oracle  # type: ignore[attr-defined]
+    env.reset(seed=1)
+    env.step([guess(100)] * 4)
+    oracles = [e.oracle.batches for e in env.envs]  # type: ignore[attr-defined]
+    assert (oracles[0], oracles[3]) == ([3, 3], [1, 1])
+
+
+def statuses(env: TextVectorEnv, actions: list[str]) -> list[str]:
+    return env.step(actions)[4]["status"].tolist()
+
+
+def test_one_faulty_answer_or_world_hurts_only_its_copy() -> None:
+    asking = TextVectorEnv(AskingGuess(), 3)
+    asking.reset(seed=1)
+    assert statuses(asking, [guess(100), guess(666), "junk"]) == ["running", "env_error", "running"]
+    faulty = TextVectorEnv(FaultyGuess(max_turns=2), 3)
+    faulty.reset(seed=1)
+    faulty.step([guess(400)] * 3)
+    out = faulty.step([guess(400), guess(13), guess(777)])
+    assert out[4]["status"].tolist() == ["truncated", "env_error", "env_error"]
+    assert (out[2].any(), out[3].all(), out[1].any()) == (False, True, False)
+    assert out[4]["metrics"]["_success"].tolist() == [True, False, False]
+    assert statuses(faulty, [guess(400)] * 3) == ["running"] * 3
+
+
+def test_a_batch_that_fails_ends_those_who_asked() -> None:
+    env = TextVectorEnv(AskingGuess(), 3)
+    env.reset(seed=1)
+    assert statuses(env, [guess(100), guess(13), "junk"]) == ["env_error", "env_error", "running"]
+
+
+def test_bad_input_is_refused_before_anything_moves() -> None:
+    env = TextVectorEnv(Guess(), 2)
+    with pytest.raises(EpisodeError, match="call reset"):
+        env.step(["", ""])
+    with pytest.raises(EpisodeError, match="first reset must be of all"):
+        env.reset(options={"reset_mask": np.array([True, False])})
+    env.reset(seed=1)
+    for actions in (["a"], ["a"] * 3, "ab"):
+        with pytest.raises(BadValueError, match="expected one text for each of 2 copies"):
+            env.step(actions)
+    with pytest.raises(TypeError, match="action is a int"):
+        env.step(["", 3])  # type: ignore[list-item]
+    assert [e.episode.turn for e in env.envs] == [0, 0]
+    with pytest.raises(BadValueError, match="seed has 3 entries; expected 2"):
+        env.reset(seed=[1, 2, 3])
+    for mask in ([True], np.zeros(2, dtype=bool), np.ones(2)):
+        with pytest.raises(BadValueError, match="reset_mask"):
+            env.reset(options={"reset_mask": mask})
+    with pytest.raises(UnknownNameError, match="reset option 'taks'"):
+        env.reset(options={"taks": 1})
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True])
+def test_a_bad_number_of_copies_is_refused(count: Any) -> None:
+    with pytest.raises(BadValueError, match="num_envs"):
+        TextVectorEnv(Guess(), count)
+
+
+def test_only_bare_worlds_are_copied() -> None:
+    with pytest.raises(BadValueError, match="not a bare TextEnv"):
+        TextVectorEnv(gym.wrappers.TimeLimit(Guess(), 3), 2)  # type: ignore[arg-type]
+
+
+def test_copies_leave_the_given_world_alone() -> None:
+    world = SessionGuess()
+    world.reset(seed=1)
+    digest = world.digest()
+    env = TextVectorEnv(world, 2)
+    env.reset(seed=3)
+    env.step(["", ""])
+    assert world.digest() == digest
+
+
+def test_render_and_gymnasiums_vector_wrappers() -> None:
+    env = gym.make_vec("TestVector-v0", num_envs=1, max_turns=1)
+    stats = gym.wrappers.vector.RecordEpisodeStatistics(env)
+    stats.reset(seed=1)
+    infos = stats.step(("",))[4]
+    assert infos["episode"]["l"].tolist() == [1]
+    shown = TextVectorEnv(Guess(render_mode="ansi"), 2)
+    shown.reset(seed=1)
+    assert all(text.startswith("Guess my number") for text in shown.render())

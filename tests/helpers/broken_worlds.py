@@ -1,0 +1,322 @@
+"""Worlds that each break one law of the contract, with the law that must catch them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import gymnasium as gym
+import numpy as np
+from helpers.guess_worlds import Guess, Guessing, Secret, Secrets
+
+from turngym.envs.core.env import Outcome
+from turngym.envs.core.errors import EnvFault
+from turngym.envs.core.randomness import EpisodeRandom
+from turngym.envs.core.tasks import Task
+
+
+class Reusing(Guess):
+    """Gives the same info dictionary every time."""
+
+    def _close(self, *args):
+        *rest, info = super()._close(*args)
+        vars(self).setdefault("shared", {}).update(info)
+        return *rest, self.shared  # type: ignore[attr-defined]
+
+
+class Untyped(Guess):
+    def _close(self, *args):
+        *rest, info = super()._close(*args)
+        info["extra"] = 1
+        return *rest, info
+
+
+class LateMetrics(Guess):
+    def _metrics(self, episode):
+        return {"guesses": 1.0}
+
+
+class Both(Guess):
+    def _close(self, *args):
+        text, reward, terminated, truncated, info = super()._close(*args)
+        return text, reward, terminated or truncated, truncated, info
+
+
+class Endless(Guess):
+    def _terms(self, episode, outcome):
+        episode.status = outcome.status
+        return dict(outcome.terms)
+
+
+class Hasty(Guess):
+    def _terms(self, episode, outcome):
+        terms = super()._terms(episode, outcome)
+        if episode.turn == 3 and episode.status == "running":
+            episode.status = "truncated"
+        return terms
+
+
+class Patient(Guess):
+    def _ready(self, action):
+        return self.episode
+
+
+class Surrogate(Guess):
+    def judge(self, episode, number):
+        return super().judge(episode, number)._replace(observation="\ud800")
+
+
+class Rich(Guess):
+    def judge(self, episode, number):
+        return super().judge(episode, number)._replace(terms={"a": 0.6, "b": 0.6})
+
+
+class Unnamed(Guess):
+    def _close(self, *args):
+        text, reward, *rest = super()._close(*args)
+        return text, reward + 0.1, *rest
+
+
+class Whimsical(Guess):
+    def begin(self, task, random):
+        world, text = super().begin(task, random)
+        return world, f"{text}{id(world)}\n"
+
+
+class Memoryful(Guess):
+    """The same seed gives another episode the second time."""
+
+    counter = 0
+
+    def begin(self, task, random):
+        Memoryful.counter += 1
+        world, text = super().begin(task, random)
+        return world, f"{text}Round {Memoryful.counter}.\n"
+
+
+class Unseeded(Guess):
+    def begin(self, task, random):
+        return Guessing(task.payload), "Guess.\n"
+
+    def reset(self, *, seed=None, options=None):
+        options = {"split": "train", "task": 0, **(options or {})}
+        return super().reset(seed=seed, options=options)
+
+
+class OwnDraws(Guess):
+    """The first text depends on the environment's generator, not on the episode's."""
+
+    def begin(self, task, random):
+        world, _ = super().begin(task, random)
+        return world, f"Game {self.np_random.integers(1000)}.\n"
+
+
+class Shared(Guess):
+    """Guesses of all copies end in one list."""
+
+    heard: list[int] = []  # noqa: RUF012
+
+    def reset(self, *, seed=None, options=None):
+        Shared.heard.clear()
+        return super().reset(seed=seed, options=options)
+
+    def judge(self, episode, number):
+        Shared.heard.append(number)
+        outcome = super().judge(episode, number)
+        return outcome._replace(observation=f"{outcome.observation}{len(Shared.heard)}\n")
+
+
+class ShallowFork(Guess):
+    def fork_state(self, state):
+        return state
+
+
+class SelfFork(Guess):
+    def fork(self):
+        return self
+
+
+class Counting(gym.Wrapper):
+    """Adds a count to the texts, and gives its own counter to every fork."""
+
+    def __init__(self, env: gym.Env, count: list[int] | None = None) -> None:
+        super().__init__(env)
+        self.count = [0] if count is None else count
+
+    def reset(self, *, seed=None, options=None):
+        self.count[0] = 0
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        self.count[0] += 1
+        text, *rest = super().step(action)
+        return f"{text}{self.count[0]}", *rest
+
+    def fork_wrapper(self, inner):
+        return Counting(inner, self.count)
+
+
+def badly_wrapped() -> gym.Env:
+    return Counting(Guess())
+
+
+class Unpicklable(Guess):
+    def __init__(self) -> None:
+        super().__init__()
+        self.function = lambda x: x
+
+
+class Forgetful(Guess):
+    def __getstate__(self):
+        return {**self.__dict__, "max_turns": 1}
+
+
+class PythonRandom(Guess):
+    def judge(self, episode, number):
+        random.random()  # noqa: TID251
+        return super().judge(episode, number)
+
+
+class NumpyRandom(Guess):
+    def begin(self, task, random):
+        np.random.rand()  # noqa: NPY002
+        return super().begin(task, random)
+
+
+class Hashing(Guess):
+    def begin(self, task, random: EpisodeRandom):
+        world, text = super().begin(task, random)
+        return world, f"{text}{hash('text')}\n"
+
+
+class Twins(Secrets):
+    def task(self, split, index):
+        task = super().task(split, index)
+        return Task("same", split, index, task.payload)
+
+
+class Leaky(Secrets):
+    def task(self, split, index):
+        return Task(f"{split}/{index}", split, index, Secret(100 + index, 100, 299))
+
+
+class Lost(Secrets):
+    def index_of(self, split, task_id):
+        return 0
+
+
+class Drifting(Secrets):
+    made = 0
+
+    def __init__(self) -> None:
+        Drifting.made += 1
+        self.number = Drifting.made
+
+    def task(self, split, index):
+        secret = super().task(split, index).payload
+        return Task(
+            f"{split}/{index}", split, index, Secret(secret.number, secret.low, self.number)
+        )
+
+
+def with_source(source: type) -> Callable[[], Guess]:
+    class Sourced(Guess):
+        def __init__(self) -> None:
+            super().__init__()
+            self.source = source()
+
+        def begin(self, task, random):
+            text = f"Game {random.generator.integers(1000)}.\n"
+            return Guessing(Secret(task.payload.number, 100, 299)), text
+
+    return Sourced
+
+
+class Telling(Guess):
+    def begin(self, task, random):
+        world, text = super().begin(task, random)
+        return world, f"{text}Hint: {task.payload.number}.\n"
+
+
+class Illegal(Guess):
+    def legal_actions(self):
+        return ["guess!"]
+
+
+class Generous(Guess):
+    def play(self, episode, action):
+        if not action:
+            return Outcome.move("Well.\n", {"politeness": 0.01})
+        return super().play(episode, action)
+
+    def judge(self, episode, number):
+        outcome = super().judge(episode, number)
+        return outcome._replace(terms={"outcome": 0.5}) if outcome.terms else outcome
+
+
+class EasilyPleased(Guess):
+    def play(self, episode, action):
+        if action == "???":
+            return Outcome.solved("Yes.\n", {"outcome": 0.0})
+        return super().play(episode, action)
+
+
+class Clumsy(Guess):
+    def expert(self, mistakes=0.0, seed=0):
+        return lambda env, observation, info: self.grammar.write("guess", "1")
+
+
+class Thrifty(Guess):
+    """Solves, but never with the highest return."""
+
+    def judge(self, episode, number):
+        outcome = super().judge(episode, number)
+        return outcome._replace(terms={"outcome": 0.9}) if outcome.terms else outcome
+
+
+class Infinite(Guess):
+    def judge(self, episode, number):
+        return Outcome.move("", {"luck": float("inf")})
+
+
+class Breaking(Guess):
+    def judge(self, episode, number):
+        raise EnvFault("the tool is broken")
+
+
+BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
+    ("gymnasium's own check", Reusing),
+    ("info is complete and typed", Untyped),
+    ("info is complete and typed", LateMetrics),
+    ("nothing breaks", Breaking),
+    ("nothing breaks", Infinite),
+    ("status follows the flags", Both),
+    ("truncated exactly at the limit", Endless),
+    ("truncated exactly at the limit", Hasty),
+    ("no step after the end", Patient),
+    ("texts are in the space", Surrogate),
+    ("rewards are named, finite and in range", Rich),
+    ("rewards are named, finite and in range", Unnamed),
+    ("same seed, same episode", Memoryful),
+    ("other seed, other episode", Unseeded),
+    ("an episode is its task and its seed", OwnDraws),
+    ("copies do not touch", Shared),
+    ("fork then act equals act", ShallowFork),
+    ("fork then act equals act", SelfFork),
+    ("fork then act equals act", badly_wrapped),
+    ("pickles mid-episode", Unpicklable),
+    ("pickles mid-episode", Forgetful),
+    ("the caller's random state is untouched", PythonRandom),
+    ("the caller's random state is untouched", NumpyRandom),
+    ("the same in another process", Hashing),
+    ("tasks are stable, splits disjoint", with_source(Twins)),
+    ("tasks are stable, splits disjoint", with_source(Leaky)),
+    ("tasks are stable, splits disjoint", with_source(Lost)),
+    ("tasks are stable, splits disjoint", with_source(Drifting)),
+    ("the answer is hidden", Telling),
+    ("legal actions are valid", Illegal),
+    ("null and garbage stay at the floor", Generous),
+    ("null and garbage stay at the floor", EasilyPleased),
+    ("the expert reaches the top", Clumsy),
+    ("the expert reaches the top", Thrifty),
+]

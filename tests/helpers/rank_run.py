@@ -1,0 +1,49 @@
+"""What each process of test_distributed.py runs: jobs that train the tiny model."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import torch
+from helpers import letters_world
+
+from turngym.algos.core.recipe import Optim, Recipe
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.recipes import make_recipe
+from turngym.algos.rollouts import Chains
+from turngym.algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
+from turngym.algos.training.trainer import train
+
+assert letters_world.Letters
+OPTIM = Optim(lr=3e-3, critic_lr=1e-2, minibatches=2)
+
+
+def recipe_of(name: str) -> Recipe:
+    made = make_recipe(name, {}, small=True)
+    return dataclasses.replace(made, rollout=Chains(n=3), groups_per_step=3, optim=OPTIM)
+
+
+def setup(name: str, model: str, steps: int) -> TrainConfig:
+    env = EnvConfig(id="Letters-v0")
+    return TrainConfig(
+        env=env,
+        model=model,
+        recipe=recipe_of(name),
+        budget=Budget(steps=steps),
+        evals=(EvalConfig(name="dev", env=env, n=5),),
+        max_tokens=5,
+        eval_every=2,
+        checkpoint_every=2,
+        engine_dtype="float32",
+        device="cpu",
+        learner=LearnerSettings(precision="float32", micro_batch_tokens=256),
+    )
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for job in json.loads(sys.argv[1]):
+        train(setup(job["recipe"], job["model"], job["steps"]), Path(job["folder"]))

@@ -1,0 +1,208 @@
+"""A suite of seconds, results made by hand, and an executor that trains nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from turngym.algos.evaluation.result import SetScore
+from turngym.benchmarks.matrix.board import Board
+from turngym.benchmarks.matrix.cell import (
+    Cell,
+    CellResult,
+    EnvResult,
+    Machine,
+    Point,
+    Tries,
+    Used,
+)
+from turngym.benchmarks.matrix.executors import Ended
+from turngym.benchmarks.matrix.jobs import Job
+from turngym.benchmarks.matrix.layout import Layout
+from turngym.benchmarks.matrix.suite import BlankStart, Limits, Suite, SuiteEnv, SuiteRecipe
+from turngym.benchmarks.matrix.train_cell import empty
+from turngym.envs.utils.statistics import Estimate
+
+BLANK = {"hidden": 16, "layers": 1, "inner": 16, "episodes": 10}
+MACHINE = Machine(
+    system="Linux",
+    processor="a <processor>",
+    cores=2,
+    memory_gb=4,
+    gpu="",
+    threads=1,
+    started="2026-01-02T03:04:05Z",
+    versions={"python": "3.11"},
+)
+FEW = {
+    "grpo": {"groups_per_step": 2, "rollout.n": 3},
+    "ppo": {"groups_per_step": 4},
+    "rloo": {"groups_per_step": 2, "rollout.n": 3},
+}
+
+
+def tiny(
+    recipes: Iterable[str] = ("grpo", "ppo"),
+    envs: Iterable[str] = ("Bandit-v0",),
+    seeds: Iterable[int] = (0,),
+    **changes: Any,
+) -> Suite:
+    """A suite on diagnostic worlds; cells end after a few steps."""
+    return Suite(
+        name="tiny",
+        version=1,
+        about="for tests",
+        recipes=tuple(SuiteRecipe(name=name, settings=FEW.get(name, {})) for name in recipes),
+        envs=tuple(
+            SuiteEnv(
+                id=env_id,
+                settings={"size": "micro"},
+                start=BlankStart(settings=BLANK),
+                limits=Limits(tokens=60, calls=24),
+                max_tokens=3,
+                eval_tasks=4,
+                eval_every=2,
+            )
+            for env_id in envs
+        ),
+        seeds=tuple(seeds),
+        **{"trials": 2, **changes},
+    )
+
+
+def tries(*rows: Iterable[float]) -> Tries:
+    """Tries whose return is 1 where solved."""
+    listed = [list(row) for row in rows]
+    return Tries(
+        tasks=[f"dev/{i}" for i in range(len(listed[0]))],
+        solved=[[value >= 1 for value in row] for row in listed],
+        returns=[list(row) for row in listed],
+    )
+
+
+def column(suite: Suite, env_id: str) -> EnvResult:
+    """A start whose expert always gets 1 and whose random player gets 0."""
+    n = suite.env(env_id).eval_tasks
+    return EnvResult(
+        suite_digest=suite.digest,
+        env_id=env_id,
+        state="finished",
+        start="nowhere",
+        settings=suite.env(env_id).settings,
+        about={"parameters": 1234},
+        reference={"expert": tries([1.0] * n), "random": tries([0.0] * n)},
+        machine=MACHINE,
+    )
+
+
+def finished(
+    suite: Suite, cell: Cell, rows: Iterable[Iterable[float]], before: float = 0.0
+) -> CellResult:
+    """A finished cell with these returns; its curve is a straight line up to their mean."""
+    tried = tries(*rows)
+    after = tried.mean("returns")
+    assert after is not None
+    limits = suite.env(cell.env_id).limits
+
+    def score(value: float) -> SetScore:
+        whole = Estimate(mean=value, low95=value, high95=value)
+        numbers = {"n": len(tried.tasks), "errors": 0, "success": whole, "metrics": {}}
+        return SetScore(name="dev", env_id=cell.env_id, split="dev", **numbers, **{"return": whole})
+
+    curve = [
+        Point(
+            step=step,
+            tokens=limits.tokens * step // 2,
+            calls=limits.calls * step // 2,
+            success=value,
+            return_low95=value,
+            return_high95=value,
+            **{"return": value},
+        )
+        for step, value in ((0, before), (2, after))
+    ]
+    return empty(suite, cell, "finished").model_copy(
+        update={
+            "used": Used(tokens=limits.tokens, calls=limits.calls // 2, steps=2, seconds=3.0),
+            "curve": tuple(curve),
+            "before": score(before),
+            "after": score(after),
+            "tries": tried,
+            "machine": MACHINE,
+        }
+    )
+
+
+def filled(folder: Path, suite: Suite, returns: Callable[[Cell], Any]) -> Layout:
+    """A folder with results: what ``returns`` gives is tries, a whole result, or None for none."""
+    layout = Layout(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    layout.adopt(suite)
+    for env in suite.envs:
+        column(suite, env.id).write(layout.env_file(env.id))
+    for cell in suite.cells:
+        given = returns(cell)
+        if given is None:
+            continue
+        result = given if isinstance(given, CellResult) else finished(suite, cell, given)
+        result.write(layout.cell_file(cell))
+    return layout
+
+
+class Pretender:
+    """Writes results at once instead of computing them, and remembers what it was asked.
+
+    Args:
+        suite: The suite.
+        layout: The folder.
+        act: Does a job; may write a result, raise KeyboardInterrupt, or return a death.
+    """
+
+    def __init__(self, suite: Suite, layout: Layout, act: Callable[[Job], str | None]) -> None:
+        self.asked: list[str] = []
+        self.stopped = 0
+        self._suite, self._layout, self._act = suite, layout, act
+        self._ended: list[Ended] = []
+
+    @property
+    def slots(self) -> int:
+        return 2
+
+    def submit(self, job: Job) -> None:
+        self.asked.append(str(job))
+        death = self._act(job)
+        if death is None and job.cell is None:
+            column(self._suite, job.env_id).write(self._layout.env_file(job.env_id))
+        elif death is None and job.cell is not None:
+            result = finished(self._suite, job.cell, [[1.0, 0.0, 0.0, 0.0]])
+            result.write(self._layout.cell_file(job.cell))
+        self._ended.append(Ended(job, death or ""))
+
+    def wait(self, seconds: float) -> list[Ended]:
+        return [self._ended.pop(0)] if self._ended else []
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+class Quiet:
+    """Shows nothing, keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __enter__(self) -> Quiet:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
+        self.told += [f"{result.cell.key} {result.state}" for result in ended]
