@@ -60,7 +60,8 @@ def train_on(  # noqa: PLR0913 - the knobs are what a script types
         actors: Rollout actors on a Ray cluster (the one that ``RAY_ADDRESS`` names, else one on
             this machine); 0 plays here.
         run_dir: Default ``runs/RECIPE-WORLD-seedS``.
-        options: Any other field of :class:`~turngym.algos.training.config.TrainConfig`, such as ``engine``,
+        options: Any other field of :class:`~turngym.algos.training.config.TrainConfig`, such as
+        ``engine``,
             ``seed``, ``max_tokens``, ``lora``.
 
     Raises:

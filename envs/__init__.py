@@ -8,7 +8,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .registry import World, all_ids, find_world, register_world
+from . import registry as _rows
+from .core.registration import EnvironmentSpec, all_ids, find_environment, register_environment
+
+_REGISTERS = _rows  # importing it registers the environments
 
 if TYPE_CHECKING:
     from .core.env import TextEnv
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "core.env": ("TextEnv",),
     "testing.check": ("ConformanceError", "Report", "check_text_env"),
-    "episode": ("Call", "Episode", "Info", "Outcome", "Policy", "SessionSwitch"),
+    "core.episode": ("Call", "Episode", "Info", "Outcome", "Policy", "SessionSwitch"),
     "core.errors": ("EnvFault", "TurngymError"),
     "core.fork": ("fork",),
     "wrappers.record": ("RecordEpisodes", "Transcript", "read_transcripts"),
@@ -40,6 +43,7 @@ __all__ = [
     "Call",
     "ConformanceError",
     "EnvFault",
+    "EnvironmentSpec",
     "Episode",
     "Info",
     "Outcome",
@@ -55,13 +59,12 @@ __all__ = [
     "Transcript",
     "TurngymError",
     "Utf8Text",
-    "World",
     "all_ids",
     "check_text_env",
-    "find_world",
+    "find_environment",
     "fork",
     "read_transcripts",
-    "register_world",
+    "register_environment",
     "replay",
 ]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers import letters_world
 from hypothesis import HealthCheck, settings
-
-assert letters_world.Letters
 
 # a busy machine is no fault of a strategy or of a law
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+pytest_plugins = ["helpers.browser", "helpers.letters_world"]  # the latter registers Letters-v0
 
 
 @pytest.fixture(scope="session")

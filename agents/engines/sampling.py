@@ -24,7 +24,7 @@ _COLUMNS = 64  # a vocabulary is drawn from as a table of at most so many column
 
 
 def compiled_loops() -> ModuleType | None:
-    """:mod:`turngym.agents.engines.local.numba_kernels`, None where torch does it: without numba, on many threads."""
+    """Return the compiled kernels; None where torch does it (without numba, on many threads)."""
     return _kernels() if torch.get_num_threads() <= _MOST_THREADS else None
 
 

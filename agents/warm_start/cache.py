@@ -22,7 +22,7 @@ import gymnasium as gym
 from ...envs.core.digest import digest_of
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, MissingExtraError
-from ...envs.registry import find_world
+from ...envs.core.registration import find_environment
 from ...envs.utils.disk_cache import cache_dir as default_cache_dir
 from ..models.random_init import BlankSettings, blank_model
 from .demonstrations import EXPERT, Demonstrator
@@ -74,7 +74,7 @@ def ensure_starter(
         MissingExtraError: torch or transformers is not installed.
     """
     if settings is None:
-        blank = find_world(env_id).hidden and env_id not in WORLDS
+        blank = find_environment(env_id).hidden and env_id not in WORLDS
         settings = BlankSettings() if blank else STARTER_PRESETS.get(env_id, StarterSettings())
     env, made_with = _world(env_id, env_kwargs)
     key = digest_of((VERSION, env_id, made_with, settings, _fingerprint(env, settings)))
@@ -138,7 +138,7 @@ def _sign(
 def _world(
     env_id: str, env_kwargs: Mapping[str, Any] | None
 ) -> tuple[TextEnv[Any, Any], Mapping[str, Any]]:
-    find_world(env_id)
+    find_environment(env_id)
     made_with = WORLDS.get(env_id, {"size": "micro"}) if env_kwargs is None else env_kwargs
     env = gym.make(env_id, **made_with).unwrapped
     if not isinstance(env, TextEnv):

@@ -47,7 +47,8 @@ class Prompted:
         limits: How the model is asked.
         concurrency: Most episodes at a time.
         folder: Takes the transcripts; None writes none. Per set there are ``SET.jsonl``, every
-            finished episode on a line as :func:`~turngym.envs.wrappers.record.read_transcripts` reads it,
+            finished episode on a line as :func:`~turngym.envs.wrappers.record.read_transcripts`
+            reads it,
             and ``SET/NUMBER.jsonl``, an episode's model calls and actions, one a line.
     """
 

@@ -18,8 +18,8 @@ from ...envs.core.errors import BadValueError
 from ..core.forest import Ids
 from ..core.protocols import Floats
 from ..core.recipe import Recipe
-from .attention.prefix_sharing import why_not_shared
 from .batching.micro_batch import Batching, MicroBatch
+from .batching.prefix_sharing import why_not_shared
 from .batching.rows import Row
 from .critic import Critic
 from .gradient_checkpointing import check_recomputable, recomputing

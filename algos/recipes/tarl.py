@@ -28,7 +28,8 @@ def tarl() -> Recipe:
     without a critic: :func:`tarl_turns`.
 
     Differs from the paper:
-        - the judge is the world's own rules; an :class:`~turngym.algos.rewards.judges.LlmJudge` takes its
+        - the judge is the world's own rules; an :class:`~turngym.algos.rewards.judges.LlmJudge`
+        takes its
           place in ``shapers``;
         - a +1 is worth 5 / turns; 1 / turns is the other reading of the paper's scale
           (``shapers.verdict_rewards.turn_budget=1``);

@@ -1,6 +1,7 @@
 """Judges: they give every turn a verdict, by rules or by asking a language model.
 
-A judge is a :class:`~turngym.algos.core.protocols.Shaper`: it sets the verdicts of turns (+1 right, 0
+A judge is a :class:`~turngym.algos.core.protocols.Shaper`: it sets the verdicts of turns (+1
+right, 0
 small or repaired, -1 major), at most one -1 along a path. Rewards are made of them by
 :class:`~turngym.algos.rewards.shaping.VerdictRewards`.
 """

@@ -1,6 +1,7 @@
 """Reward terms of the papers' trainers, added to a forest before credit is given.
 
-Each is a :class:`~turngym.algos.core.protocols.Shaper`: what it adds lands on the last token of a path
+Each is a :class:`~turngym.algos.core.protocols.Shaper`: what it adds lands on the last token of a
+path
 and is listed among that turn's reward terms. A path's last turn is its own, also in a tree.
 """
 

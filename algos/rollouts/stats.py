@@ -90,7 +90,8 @@ def lag_metrics(forest: Forest, version: int) -> dict[str, float]:
 def response_metrics(turns: Sequence[Turn]) -> dict[str, float]:
     """Length and self-corrections of what was written along a path, in any world.
 
-    See :func:`turngym.envs.utils.response_stats.response_measures`; an action that was cut for a fork
+    See :func:`turngym.envs.utils.response_stats.response_measures`; an action that was cut for a
+    fork
     inside it is one text.
     """
     texts = [""]

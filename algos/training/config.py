@@ -15,7 +15,7 @@ import gymnasium as gym
 from ...agents.models.lora import LoraSettings
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError
-from ...envs.registry import find_world
+from ...envs.core.registration import find_environment
 from ..core.recipe import Recipe
 from ..evaluation.evaluate import EvalSet
 from ..learner.importance_weights import check_importance
@@ -41,7 +41,7 @@ class EnvConfig:
         Raises:
             UnknownNameError: No such environment or setting; names the nearest.
         """
-        find_world(self.id)
+        find_environment(self.id)
         return gym.make(self.id, **self.settings)
 
     @cached_property

@@ -39,7 +39,8 @@ def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
 def apply_liger(model: Any, device: Any) -> None:
     """Replace norms, rotary embedding and gated layers of a model by Liger's fused kernels.
 
-    Log-probabilities stay with :mod:`turngym.algos.learner.scoring.token_scores`, which is fused already and gives
+    Log-probabilities stay with :mod:`turngym.algos.learner.scoring.token_scores`, which is fused
+    already and gives
     entropies too; Liger's own loss knows the cross entropy alone.
 
     Args:

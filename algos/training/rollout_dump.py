@@ -1,7 +1,8 @@
 """The rollouts of a step for people to look at: as text, as trees, and with every number per token.
 
 A file of tokens holds one header line and then one group per line: its trees as in
-:mod:`turngym.algos.core.forest_io`, the text of every token, and per path what annotators and credit
+:mod:`turngym.algos.core.forest_io`, the text of every token, and per path what annotators and
+credit
 rule gave each action token.
 """
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from rich.console import Console
 
 from ...envs.core.errors import BadValueError
-from ...envs.registry import find_world
+from ...envs.core.registration import find_environment
 from .adapter_options import McpCommand, OpenEnvCommand
 from .arguments import values
 
@@ -24,7 +24,7 @@ def mcp(command: McpCommand) -> None:
         BadValueError: An environment that opens sessions.
         MissingExtraError: The package mcp is not installed.
     """
-    find_world(command.env)
+    find_environment(command.env)
     from ...envs.adapters.mcp_server import mcp_server, serve_stdio
 
     settings = values(command.env_arg, "--env-arg")
@@ -39,7 +39,7 @@ def openenv(command: OpenEnvCommand) -> None:
         BadValueError: An address that cannot be used, or no room for an episode.
         MissingExtraError: openenv-core is not installed.
     """
-    find_world(command.env)
+    find_environment(command.env)
     if command.episodes < 1:
         raise BadValueError(f"--episodes is {command.episodes}; expected at least 1.")
     from ...envs.adapters.openenv_server import openenv_app

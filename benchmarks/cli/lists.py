@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from ...envs.registry import all_ids, find_world
+from ...envs.core.registration import all_ids, find_environment
 from .train_options import EnvsCommand, RecipesCommand
 
 
@@ -19,7 +19,7 @@ def list_envs(command: EnvsCommand) -> None:
         table.add_column(head)
     summaries = []
     for name in all_ids(hidden=command.hidden):
-        about = find_world(name)
+        about = find_environment(name)
         size = {"size": "micro"} if "micro" in about.sizes else {}
         world = text_env(EnvConfig(id=name, settings=size).make())
         low, high = about.reward_range

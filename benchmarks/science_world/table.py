@@ -19,7 +19,7 @@ from ...envs.science_world.tasks.source import choose_tasks
 WORLD = "ScienceWorld-v0"
 REACHED = "reached"
 """The measure that published tables show: the last score that was not negative."""
-_FILE = Path(__file__).with_name("scienceworld_published.json")
+_FILE = Path(__file__).with_name("published.json")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """On a GPU: tokens per second, a step's time split, flops utilisation, what shared prefixes save.
 
 Models of the Qwen2.5 sizes with random weights. Needs CUDA (and vLLM for its rows). Run with
-``pytest benchmarks/speed/test_speed_gpu.py -m gpu --benchmark-only -s``; every figure is printed with
+``pytest benchmarks/speed/test_speed_gpu.py -m gpu --benchmark-only -s``; every figure is printed
+with
 the card's name.
 """
 

@@ -1,6 +1,7 @@
 """One update with shared prefixes against padded rows, in turns on the same forest and model.
 
-Run with ``pytest benchmarks/speed/test_speed_learner.py --benchmark-only -s``. The ideal is the number
+Run with ``pytest benchmarks/speed/test_speed_learner.py --benchmark-only -s``. The ideal is the
+number
 of padded tokens by the number of distinct ones: every token once, and nothing else to pay.
 """
 

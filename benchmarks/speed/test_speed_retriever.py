@@ -3,7 +3,8 @@
 Passages of 100 words drawn by Zipf's law from 400,000; questions of nine words, six of them out of
 one passage, three drawn like the passages' words. Peer: bm25s on the very same postings, one query
 after the other, as the field's stock server does it.
-Run with ``pytest benchmarks/speed/test_speed_retriever.py --benchmark-only -s`` (three minutes at first;
+Run with ``pytest benchmarks/speed/test_speed_retriever.py --benchmark-only -s`` (three minutes at
+first;
 the corpus and the index stay in turngym's cache). ``TURNGYM_PASSAGES`` sets another size.
 """
 

@@ -1,6 +1,7 @@
 """Speed of ScienceWorld-v0, beside the Java engine where it and its package are installed.
 
-Run with ``pytest benchmarks/speed/test_speed_science_world.py --benchmark-only``. Inputs are those of
+Run with ``pytest benchmarks/speed/test_speed_science_world.py --benchmark-only``. Inputs are those
+of
 the expert over one variation of each task, all four simplifications on.
 """
 

@@ -1,7 +1,8 @@
 """One GRPO step against TRL's GRPOTrainer, both in one run on the same tiny model.
 
 8 prompts x 8 completions of 64 tokens, one optimiser step each, no KL. Run with
-``pytest benchmarks/speed/test_speed_train.py --benchmark-only -s``; without TRL only our side is timed.
+``pytest benchmarks/speed/test_speed_train.py --benchmark-only -s``; without TRL only our side is
+timed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ transformers = pytest.importorskip("transformers")
 
 from turngym.algos import Budget, EnvConfig, TrainConfig, Trainer, make_recipe  # noqa: E402
 from turngym.envs.core.env import Episode, Outcome, TextEnv  # noqa: E402
+from turngym.envs.core.registration import World, register_environment  # noqa: E402
 from turngym.envs.core.tasks import Task  # noqa: E402
-from turngym.envs.registry import World, register_world  # noqa: E402
 
 PROMPTS, COMPLETIONS, TOKENS, STEPS = 8, 8, 64, 12
 WARM = 2  # steps that are not counted, on both sides
@@ -55,7 +56,7 @@ class OneTurn(TextEnv[str, str]):
         return Outcome.solved("", {"variety": variety(action)})
 
 
-register_world(
+register_environment(
     World(
         id="BenchOneTurn-v0",
         entry_point=f"{__name__}:OneTurn",

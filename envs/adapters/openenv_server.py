@@ -45,7 +45,7 @@ class TextAction(Action):
 
 
 class TextObservation(Observation):
-    """What the world said, and what it reports beside; see :class:`~turngym.envs.core.episode.Info`."""
+    """What the environment answered and reports, see :class:`~turngym.envs.core.episode.Info`."""
 
     text: str
     instructions: str = Field("", description="The rules of the world; only after a reset.")

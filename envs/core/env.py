@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import GeneratorType
 from typing import Any, Generic, Self, TypeVar, cast
 
-from ..registry import load_expert
 from .batched_calls import answered, served_at_once
 from .digest import digest_of
 from .episode import (
@@ -33,6 +32,7 @@ from .episode import (
 )
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from .randomness import EpisodeRandom, SeededEnv
+from .registration import load_expert
 from .settings import check_integer, check_settings
 from .spaces import Utf8Text
 from .tasks import Task, TaskSource, draw_task, find_task
@@ -91,7 +91,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     stop: tuple[str, ...] = ()
     """Strings that end an action; the string itself is part of the action."""
     tools: tuple[Mapping[str, Any], ...] = ()
-    """JSON Schemas of the environment's tools (see :func:`turngym.envs.tools.schema.tool_schema`)."""
+    """JSON Schemas of the environment's tools (see
+    :func:`turngym.envs.tools.schema.tool_schema`)."""
     blocking: bool = False
     """True when a step may wait for something outside the process."""
     open_ended: bool = False
@@ -183,7 +184,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a scripted policy that reads the hidden state and reaches the best score.
 
-        It is the class that the environment's registry row names (``World.expert``); override
+        It is the class that the environment's registry row names (``EnvironmentSpec.expert``);
+        override
         this method where it takes more than these two arguments.
 
         Args:

@@ -12,10 +12,10 @@ from ..core.env import Policy, TextEnv
 from ..core.episode import Episode, Opening, Play, SessionSwitch
 from ..core.errors import BadValueError
 from ..core.randomness import EpisodeRandom
+from ..core.registration import find_environment
 from ..core.settings import check_number
 from ..core.spaces import Utf8Text
 from ..core.tasks import Task
-from ..registry import find_world
 from .source import MixedSource
 
 Members = Mapping[str, float] | Sequence[Sequence[Any]]
@@ -219,7 +219,7 @@ def _entries(members: object) -> list[tuple[str, dict[str, Any], float]]:
         env_id, settings, weight = row
         if not isinstance(env_id, str) or not isinstance(settings, Mapping):
             raise _bad(f"a member is {row!r}")
-        find_world(env_id)
+        find_environment(env_id)
         check_number(f"the weight of {env_id}", weight, "MixedTasks", above=0)
         found.append((env_id, dict(settings), float(weight)))
     return found
@@ -235,7 +235,7 @@ def _bad(what: str) -> BadValueError:
 def _made(env_id: str, settings: dict[str, Any], size: str | None) -> TextEnv[Any, Any]:
     if size is not None and size not in SIZES:
         raise BadValueError(f"MixedTasks: size is {size!r}; expected {' or '.join(SIZES)}.")
-    takes_size = size in find_world(env_id).sizes and not {"size", "data"} & set(settings)
+    takes_size = size in find_environment(env_id).sizes and not {"size", "data"} & set(settings)
     if size is not None and takes_size:
         settings = {"size": size, **settings}
     world = gym.make(env_id, **settings).unwrapped

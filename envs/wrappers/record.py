@@ -166,7 +166,7 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         if inner.spec is None:
             raise BadValueError(
                 f"RecordEpisodes: {type(inner).__name__} has no id, so its episodes could not be "
-                "replayed; register_world it and make it with gym.make."
+                "replayed; register_environment it and make it with gym.make."
             )
         if env.get_wrapper_attr("sessions") and not inner.sessions:
             raise BadValueError(

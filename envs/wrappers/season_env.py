@@ -10,8 +10,8 @@ from typing import Any, cast
 from ..core.episode import Info, Maybe
 from ..core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from ..core.randomness import SeededEnv
+from ..core.registration import find_environment
 from ..core.spaces import Utf8Text
-from ..registry import find_world
 from .season_client import SeasonClient
 
 CLIENT = ("server", "token", "season", "timeout_s")
@@ -61,7 +61,7 @@ class RemoteEnv(SeededEnv):
         self.instructions: str = cell["instructions"]
         self.stop: tuple[str, ...] = tuple(cell["stop"])
         self.tools: tuple[Mapping[str, Any], ...] = tuple(cell["tools"])
-        self.reward_range = find_world(env_id).reward_range
+        self.reward_range = find_environment(env_id).reward_range
         self.observation_space: Utf8Text = Utf8Text(cell["max_chars"])  # pyright: ignore
         self.action_space: Utf8Text = Utf8Text(cell["max_chars"])  # pyright: ignore
         self._session: str | None = None

@@ -17,8 +17,8 @@ from ..core.batched_calls import drive_together
 from ..core.env import TextEnv
 from ..core.episode import Info
 from ..core.errors import BadValueError, EpisodeError
+from ..core.registration import all_ids
 from ..core.settings import check_integer
-from ..registry import all_ids
 
 Texts = tuple[str, ...]
 Bools = npt.NDArray[np.bool_]
@@ -211,7 +211,7 @@ def make_vector(env_id: str, *, num_envs: int = 1, **settings: Any) -> TextVecto
 
 
 def __getattr__(name: str) -> Callable[..., TextVectorEnv]:
-    """``turngym.envs.wrappers.vector:<id>`` is the vector entry point of that id: a string, as its spec."""
+    """Return the maker of vector environments of the id ``name``, as gymnasium asks for it."""
     if name not in all_ids(hidden=True):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return partial(make_vector, name)

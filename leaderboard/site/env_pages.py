@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...envs.core.env import TextEnv
-from ...envs.registry import find_world
+from ...envs.core.registration import find_environment
 from ..ranking.board import reference_of
 from ..ranking.index import Indexed
 from ..schema.entry import ReferenceName
@@ -59,7 +59,7 @@ def write_environments(
         if suite_id not in suites:
             continue
         suite = suites[suite_id]
-        cells = [(cell, find_world(cell.env_id).summary) for cell in suite.cells]
+        cells = [(cell, find_environment(cell.env_id).summary) for cell in suite.cells]
         listed.append((suite, cells))
         for cell in suite.cells:
             _write_env(renderer, folder, suite, cell, entries)
@@ -78,7 +78,7 @@ def _write_env(
         here="environments",
         suite=suite,
         cell=cell,
-        summary=find_world(cell.env_id).summary,
+        summary=find_environment(cell.env_id).summary,
         about=_about(world),
         rules=world.instructions,
         rows=rows,

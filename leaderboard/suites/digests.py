@@ -11,7 +11,7 @@ import gymnasium as gym
 from ...envs.core.digest import digest_of
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
-from ...envs.registry import find_world
+from ...envs.core.registration import find_environment
 from ..schema.suite import Cell, Slot, Suite
 
 Tick = Callable[[int, int], None]
@@ -39,7 +39,7 @@ def make_world(cell: Cell) -> TextEnv[Any, Any]:
         UnknownNameError: No such world.
         BadValueError: Not a text world of this project.
     """
-    find_world(cell.env_id)
+    find_environment(cell.env_id)
     world = gym.make(cell.env_id, **cell.settings).unwrapped
     if not isinstance(world, TextEnv):
         raise BadValueError(f"{cell.env_id}: is no text environment of turngym (a TextEnv).")

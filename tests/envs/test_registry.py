@@ -13,12 +13,17 @@ from helpers.guess_worlds import Guess
 import turngym.envs
 from turngym.envs.core.env import TextEnv
 from turngym.envs.core.errors import BadValueError, UnknownNameError
-from turngym.envs.registry import World, all_ids, find_world, register_world
+from turngym.envs.core.registration import (
+    EnvironmentSpec,
+    all_ids,
+    find_environment,
+    register_environment,
+)
 
-WORLD = World(
+WORLD = EnvironmentSpec(
     id="TestRegistry-v0", entry_point="helpers.guess_worlds:Guess", summary="test", hidden=True
 )
-register_world(WORLD)
+register_environment(WORLD)
 
 
 def test_search_qa_is_listed_and_hidden_worlds_only_on_request() -> None:
@@ -26,14 +31,14 @@ def test_search_qa_is_listed_and_hidden_worlds_only_on_request() -> None:
     assert "TestRegistry-v0" not in all_ids()
     assert "TestRegistry-v0" in all_ids(hidden=True)
     assert all_ids() == sorted(all_ids())
-    world = find_world("SearchQA-v0")
+    world = find_environment("SearchQA-v0")
     assert set(world.sizes) == {"full", "micro"}
     assert world.splits == ("train", "dev", "test")
 
 
 def test_an_unknown_id_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'SearchQA-v0'"):
-        find_world("SerchQA-v0")
+        find_environment("SerchQA-v0")
     with pytest.raises(gym.error.NameNotFound, match="SearchQA"):
         gym.make("SerchQA-v0")
 
@@ -78,12 +83,16 @@ def test_the_registry_names_the_expert() -> None:
 
 
 def test_an_id_is_registered_once() -> None:
-    register_world(WORLD)  # the same again, as after a reload, changes nothing
-    assert find_world("TestRegistry-v0") == WORLD
+    register_environment(WORLD)  # the same again, as after a reload, changes nothing
+    assert find_environment("TestRegistry-v0") == WORLD
     with pytest.raises(BadValueError, match="registered already"):
-        register_world(World(id="TestRegistry-v0", entry_point="x:Y", summary="other"))
+        register_environment(
+            EnvironmentSpec(id="TestRegistry-v0", entry_point="x:Y", summary="other")
+        )
     with pytest.raises(BadValueError, match="registered already"):
-        register_world(World(id="CartPole-v1", entry_point="x:Y", summary="not ours"))
+        register_environment(
+            EnvironmentSpec(id="CartPole-v1", entry_point="x:Y", summary="not ours")
+        )
 
 
 def test_every_public_name_loads() -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from turngym.envs import all_ids, find_world
+from turngym.envs import all_ids, find_environment
 from turngym.envs.adapters.conversation import make_world, task_rows
 from turngym.envs.core.errors import EnvFault
 from turngym.envs.core.tasks import SPLITS
@@ -23,7 +23,7 @@ SESSIONS = ("PaperCrawler-v0", "Spawn-v0")
 TALKING = [
     name
     for name in all_ids(hidden=True)
-    if name not in SESSIONS and find_world(name).entry_point.startswith("turngym.")
+    if name not in SESSIONS and find_environment(name).entry_point.startswith("turngym.")
 ]
 _FEW = ("Game24-v0", "Retail-v0", "ScienceWorld-v0", "SearchQA-v0", "WebShop-v0")
 

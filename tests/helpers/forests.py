@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -132,3 +133,25 @@ def forests(draw: st.DrawFn) -> Forest:
 def _named() -> st.SearchStrategy[Mapping[str, float]]:
     finite = st.floats(allow_nan=False, allow_infinity=False)
     return st.dictionaries(st.text(max_size=4), finite, max_size=2)
+
+
+def plain(forest: Forest) -> list[Any]:
+    def one(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(one(part) for part in value)
+        return (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else value
+
+    def fields(t: Turn) -> list[Any]:
+        return [one(getattr(t, f.name)) for f in dataclasses.fields(t)]
+
+    return [
+        (
+            g.uid,
+            g.task_id,
+            g.faults,
+            g.pruned_tokens,
+            g.pruned_turns,
+            [[fields(t) for t in kid.turns] for kid in g.trees],
+        )
+        for g in forest.groups
+    ]

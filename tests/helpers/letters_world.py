@@ -8,8 +8,8 @@ from typing import Any
 
 from turngym.envs.core.env import Episode, Outcome, TextEnv
 from turngym.envs.core.errors import EnvFault
+from turngym.envs.core.registration import EnvironmentSpec, register_environment
 from turngym.envs.core.tasks import Task
-from turngym.envs.registry import World, register_world
 
 WORDS = ("pear", "plum", "fig", "kiwi")
 
@@ -68,8 +68,8 @@ class Letters(TextEnv[LetterWorld, str]):
         return lambda env, observation, info: "e!"
 
 
-register_world(
-    World(
+register_environment(
+    EnvironmentSpec(
         id="Letters-v0",
         entry_point=f"{__name__}:Letters",
         summary="vowels",

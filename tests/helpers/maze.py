@@ -13,8 +13,8 @@ from turngym.agents.planning.search import Tools
 from turngym.agents.planning.trajectory import Trajectory
 from turngym.agents.scripted import text_env
 from turngym.envs.core.env import Episode, Outcome, TextEnv
+from turngym.envs.core.registration import EnvironmentSpec, register_environment
 from turngym.envs.core.tasks import Task
-from turngym.envs.registry import World, register_world
 
 
 class Tasks:
@@ -70,8 +70,10 @@ class Arms(TextEnv[list[str], int]):
         return act
 
 
-register_world(
-    World(id="Arms-v0", entry_point=f"{__name__}:Arms", summary="arms", sizes=(), hidden=True)
+register_environment(
+    EnvironmentSpec(
+        id="Arms-v0", entry_point=f"{__name__}:Arms", summary="arms", sizes=(), hidden=True
+    )
 )
 
 

@@ -122,7 +122,7 @@ def add_unit(hidden: Any, delta: Any, floor: Any, out: Any) -> None:
 
 @_compiled
 def sample(logits: Any, knobs: Any, columns: int, tokens: Any, measures: Any) -> None:
-    """Draw a token per row, see :func:`~turngym.agents.engines.sampling.draw`; greedy where it is 0.
+    """Draw a token per row as :func:`~turngym.agents.engines.sampling.draw` does.
 
     Args:
         logits: float32 ``[rows, vocabulary]``.

@@ -1,6 +1,7 @@
 """Tree attention on a CPU, block by block: the work of separate rows, once per distinct token.
 
-A block is some spans after one common context (:class:`~turngym.algos.learner.batching.packing.Block`). Its
+A block is some spans after one common context
+(:class:`~turngym.algos.learner.attention.packing.Block`). Its
 queries meet the context's keys in one product and each span's own keys in another; nothing is
 copied per path, no masked square is computed but the triangles on the diagonal.
 """
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..batching.packing import Block, Pack, Range
+from .packing import Block, Pack, Range
 
 CHUNK = 128
 """Queries of a span at a time: keys that come later than a chunk are not computed for it."""

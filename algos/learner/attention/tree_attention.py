@@ -1,6 +1,6 @@
 """Attention over a pack of distinct tokens: each sees its own path and nothing else.
 
-One relation (:class:`~turngym.algos.learner.batching.packing.Pack`: token ``q`` sees ``k`` when
+One relation (:class:`~turngym.algos.learner.attention.packing.Pack`: token ``q`` sees ``k`` when
 ``k <= q < ends[k]``), computed in three ways: block by block on a CPU, by FlexAttention on CUDA,
 and with one plain mask, which is the reference that the other two are held to.
 """
@@ -19,8 +19,8 @@ from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex
 from transformers import AttentionInterface
 
 from ....envs.core.errors import BadValueError
-from ..batching.packing import Pack
 from .block_attention import BlockPlan, block_attention
+from .packing import Pack
 
 How = Literal["blocks", "flex", "mask"]
 NAME = "turngym_tree"

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..attention.packing import Pack
 from ..attention.tree_attention import How, TreeLayout
-from .packing import Pack
 from .rows import Row, distinct_tokens, micro_batches, whole_micro_batches
 
 SHARE_BELOW = 0.8

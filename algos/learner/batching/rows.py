@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ....envs.core.errors import BadValueError
 from ...core.forest import Forest
-from .packing import number_tokens
+from ..attention.packing import number_tokens
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -26,7 +26,7 @@ class Row:
         turns: Index of each action token's turn within the path ``[n_act]``.
         sampled: Log-probabilities in nats as the engine sampled them ``[n_act]``.
         numbers: Number of every token ``[n]``, equal where rows share one; see
-            :func:`~turngym.algos.learner.batching.packing.number_tokens`.
+            :func:`~turngym.algos.learner.attention.packing.number_tokens`.
         group: Group of the path in the forest.
         tree: Tree of the path in its group.
     """

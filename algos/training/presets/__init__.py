@@ -5,7 +5,8 @@ from turngym.algos.presets import preset
 
 train(preset("search-r1-grpo-3b").config(model="models/Qwen2.5-3B"), "runs/search-r1")
 
-What it takes is worked out by :func:`turngym.algos.training.presets.plan.plan`, without loading anything.
+What it takes is worked out by :func:`turngym.algos.training.presets.plan.plan`, without loading
+anything.
 """
 
 from ....envs.core.errors import UnknownNameError

@@ -37,7 +37,8 @@ class PythonResult(NamedTuple):
 class PythonTool:
     """Runs Python snippets, each in a process of its own that can reach nothing.
 
-    As ``serve`` of a :class:`~turngym.envs.core.episode.Call` it runs the snippets of many episodes side
+    As ``serve`` of a :class:`~turngym.envs.core.episode.Call` it runs the snippets of many
+    episodes side
     by side. Code sees the standard library alone (no installed packages), UTC, an empty temporary
     folder as its working directory that vanishes with it, and no input. The value of a last bare
     expression is printed. Memory addresses in what is shown (``<… at 0x…>``) are blanked, strings

@@ -11,7 +11,7 @@ from turngym.agents.warm_start.cache import WORLDS
 from turngym.agents.warm_start.demonstrations import Demonstrator
 from turngym.agents.warm_start.settings import STARTER_PRESETS
 from turngym.envs.core.errors import UnknownNameError
-from turngym.envs.registry import all_ids, find_world
+from turngym.envs.core.registration import all_ids, find_environment
 
 OURS = "turngym.envs."
 
@@ -43,7 +43,9 @@ def test_an_unknown_teacher_is_refused(papers):
         Demonstrator(papers, "train", 0, policy="heuristics")
 
 
-@pytest.mark.parametrize("env_id", [i for i in all_ids() if OURS in find_world(i).entry_point])
+@pytest.mark.parametrize(
+    "env_id", [i for i in all_ids() if OURS in find_environment(i).entry_point]
+)
 def test_every_action_ends_as_a_rollout_ends_it(env_id: str) -> None:
     world = gym.make(env_id, size="micro").unwrapped
     lines = Demonstrator(world, "train", 0).texts(20)

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers.forests import forests, tree, turn
+from helpers.forests import forests, plain, tree, turn
 from hypothesis import given
 
-from turngym.algos.core.forest import Forest, Group, Turn
+from turngym.algos.core.forest import Forest, Group
 from turngym.algos.core.forest_io import load_forest, save_forest
 from turngym.envs.core.errors import DataError
-
-
-def plain(forest: Forest) -> list[Any]:
-    def one(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(one(part) for part in value)
-        return (value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else value
-
-    def fields(t: Turn) -> list[Any]:
-        return [one(getattr(t, f.name)) for f in dataclasses.fields(t)]
-
-    return [
-        (
-            g.uid,
-            g.task_id,
-            g.faults,
-            g.pruned_tokens,
-            g.pruned_turns,
-            [[fields(t) for t in kid.turns] for kid in g.trees],
-        )
-        for g in forest.groups
-    ]
 
 
 @given(forests())

@@ -95,7 +95,7 @@ def test_a_node_killed_in_mid_step_changes_nothing(
 ) -> None:
     config = setup("grpo", str(tiny_model), STEPS)
     train(config, tmp_path / "here")
-    register = partial(prepare, str(Path(__file__).parents[1]))
+    register = partial(prepare, str(Path(__file__).parents[2]))
     with (
         RayRollouts(2, prepare=register) as make,
         Trainer(config, tmp_path / "there", engine=make) as trainer,

@@ -15,7 +15,7 @@ from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
 from turngym.algos.training.trainer import Trainer
-from turngym.envs.registry import all_ids, find_world
+from turngym.envs.core.registration import all_ids, find_environment
 
 FEW: Mapping[str, Mapping[str, Any]] = {
     "ppo": {"rollout.n": 2},
@@ -27,7 +27,7 @@ FEW: Mapping[str, Mapping[str, Any]] = {
 }
 SIGNAL = ("Bandit-v0", "Password-v0", "Spawn-v0")
 """Where even a model that knows nothing is told apart, so that weights must move."""
-OURS = [e for e in all_ids(hidden=True) if find_world(e).entry_point.startswith("turngym.")]
+OURS = [e for e in all_ids(hidden=True) if find_environment(e).entry_point.startswith("turngym.")]
 SHORT: Mapping[str, Mapping[str, Any]] = {
     "PaperCrawler-v0": {"max_actions": 6},
     "ScienceWorld-v0": {"max_turns": 4},
@@ -38,7 +38,7 @@ SHORT: Mapping[str, Mapping[str, Any]] = {
 """Worlds whose episodes are long: here a few turns of them are enough."""
 ALWAYS = ("grpo", "ppo", "treegrpo", "arpo", "tarl", "pasa")
 """One recipe of each family; the others meet the later worlds in the slow run."""
-EARLY = ("SearchQA-v0", *(e for e in OURS if find_world(e).hidden))
+EARLY = ("SearchQA-v0", *(e for e in OURS if find_environment(e).hidden))
 MIXED = ("grpo", "tarl", "tarlppo")
 """Recipes that are tried on a mixture; its members are rows of their own."""
 CELLS = [

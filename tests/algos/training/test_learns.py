@@ -8,7 +8,7 @@ import pytest
 from helpers.learning import LEAST, NOT_LEARNED, SETTINGS, STEPS, learn
 
 from turngym.algos.recipes import RECIPES
-from turngym.envs import all_ids, find_world
+from turngym.envs import all_ids, find_environment
 
 QUICK = [("grpo", "Recall-v0"), ("ppo", "Bandit-v0"), ("treegrpo", "Bandit-v0")]
 CELLS = [(recipe, env_id) for recipe in SETTINGS for env_id in STEPS]
@@ -29,7 +29,7 @@ def check(recipe: str, env_id: str, folder: Path) -> None:
 
 def test_the_table_has_every_recipe_and_every_diagnostic_world() -> None:
     ours = "turngym.envs.diagnostic."
-    hidden = [i for i in all_ids(hidden=True) if find_world(i).entry_point.startswith(ours)]
+    hidden = [i for i in all_ids(hidden=True) if find_environment(i).entry_point.startswith(ours)]
     assert sorted(SETTINGS) == sorted(RECIPES)
     assert sorted(STEPS) == sorted(LEAST) == sorted(hidden)
     assert set(NOT_LEARNED) <= set(CELLS)

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.forests import forests
+from helpers.forests import forests, plain
 from helpers.viewer_runs import Letters, Scores, crawled, credits_of, forked, write_step
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_forest_io import plain
 
 from turngym.agents.rendering.token_text import TokenText
 from turngym.algos.core.forest import Forest

@@ -1,7 +1,8 @@
 """One script of three lines in four set-ups: their learning curves agree within seed noise.
 
 Three seeds each, about a minute and a half of one core per run (twice that for two processes and
-for vLLM on a CPU): ``pytest -m slow tests/algos/training/test_set_ups.py -s``. A set-up whose package is not
+for vLLM on a CPU): ``pytest -m slow tests/algos/training/test_set_ups.py -s``. A set-up whose
+package is not
 installed is skipped.
 """
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import gymnasium as gym
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "envs"))
-
 from helpers.retrieval_servers import stock_server
 
 from turngym.algos.learner.settings import LearnerSettings
@@ -22,7 +18,7 @@ from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
 from turngym.algos.training.trainer import Trainer
 from turngym.envs.core.episode import Episode, Play
-from turngym.envs.registry import _WORLDS, World, register_world
+from turngym.envs.core.registration import _SPECS, EnvironmentSpec, register_environment
 from turngym.envs.search_qa.env import SearchQA
 from turngym.envs.search_qa.state import SearchState
 
@@ -45,12 +41,14 @@ class Told(Silent):
 @pytest.fixture
 def eager() -> Iterator[str]:
     name = "EagerSearch-v0"
-    register_world(
-        World(id=name, entry_point=f"{__name__}:Eager", summary="searches", sizes=(), hidden=True)
+    register_environment(
+        EnvironmentSpec(
+            id=name, entry_point=f"{__name__}:Eager", summary="searches", sizes=(), hidden=True
+        )
     )
     yield name
     gym.registry.pop(name)
-    _WORLDS.pop(name)
+    _SPECS.pop(name)
 
 
 def test_a_server_that_dies_midway(eager: str, tiny_model: Path, tmp_path: Path) -> None:

@@ -139,11 +139,11 @@ def test_a_budget_without_limits_is_refused() -> None:
 CHILD = """
 import sys
 sys.path[:0] = sys.argv[3:]
-import letters_world, test_trainer
+from helpers import letters_world, training_runs
 from pathlib import Path
-from turngym.algos.config import Budget
-from turngym.algos.trainer import Trainer
-setup = test_trainer.config(Path(sys.argv[1]), budget=Budget(steps=100_000), evals=())
+from turngym.algos.training.config import Budget
+from turngym.algos.training.trainer import Trainer
+setup = training_runs.config(Path(sys.argv[1]), budget=Budget(steps=100_000), evals=())
 with Trainer(setup, sys.argv[2]) as trainer:
     print("ready", flush=True)
     try:
@@ -157,9 +157,9 @@ with Trainer(setup, sys.argv[2]) as trainer:
 def test_an_interrupt_leaves_a_run_that_goes_on(
     tiny_model: Path, tmp_path: Path, number: int
 ) -> None:
-    here = Path(__file__).parent
+    tests = Path(__file__).parents[2]
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(tiny_model), str(tmp_path), str(here), str(here.parent)],
+        [sys.executable, "-c", CHILD, str(tiny_model), str(tmp_path), str(tests)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -16,7 +16,7 @@ from turngym.agents.engines.base import EngineSource, Requirement
 from turngym.agents.engines.local.engine import build
 from turngym.agents.engines.vllm.settings import VllmSettings
 from turngym.benchmarks.cli.main import REFUSED, main
-from turngym.leaderboard.suites import write_suite
+from turngym.leaderboard.suites.files import write_suite
 
 assert Arms
 VLLM = ("--engine", "vllm", "--vllm.cache-gib", "0.5", "--max-batch", "3", "--device", "cpu")

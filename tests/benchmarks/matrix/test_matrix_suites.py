@@ -13,7 +13,7 @@ from turngym.algos.training.config import EnvConfig
 from turngym.benchmarks.matrix.suite import Suite
 from turngym.benchmarks.matrix.suites import SUITES
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
-from turngym.envs.registry import all_ids, find_world
+from turngym.envs.core.registration import all_ids, find_environment
 
 DIGESTS = {
     "quick": (1, "77eb56e6cac0779a7706fa3c76a4a71d"),
@@ -22,7 +22,7 @@ DIGESTS = {
 }
 """A suite that changes needs a new version, and its new digest here."""
 OURS = [r for r in RECIPES if RECIPES[r].factory.__module__.startswith("turngym.")]
-WORLDS = [e for e in all_ids() if find_world(e).entry_point.startswith("turngym.")]
+WORLDS = [e for e in all_ids() if find_environment(e).entry_point.startswith("turngym.")]
 
 
 @pytest.mark.parametrize("name", SUITES)

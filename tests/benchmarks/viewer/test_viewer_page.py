@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import OpenPage
+from helpers.browser import OpenPage
 from helpers.viewer_runs import write_run
 
 from turngym.benchmarks.viewer.packing import page_data
 from turngym.benchmarks.viewer.page import render_page
 from turngym.benchmarks.viewer.sources import read_source
+
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

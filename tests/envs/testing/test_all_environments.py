@@ -7,25 +7,27 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from turngym.envs import all_ids, check_text_env, find_world
+from turngym.envs import all_ids, check_text_env, find_environment
 from turngym.envs.core.env import TextEnv
 
 OURS = "turngym.envs."
-IDS = [i for i in all_ids(hidden=True) if find_world(i).entry_point.startswith(OURS)]
+IDS = [i for i in all_ids(hidden=True) if find_environment(i).entry_point.startswith(OURS)]
 
 
 OWN_BOUNDS = ("PaperCrawler-v0",)  # the micro world has its own: its crawls are shorter
 
 
 def settings(env_id: str) -> dict[str, Any]:
-    return {"size": "micro"} if "micro" in find_world(env_id).sizes else {}
+    return {"size": "micro"} if "micro" in find_environment(env_id).sizes else {}
 
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_world_keeps_every_law(env_id: str) -> None:
     report = check_text_env(env_id, **settings(env_id))
     skippable = {"legal actions are valid"}
-    if find_world(env_id).hidden:  # diagnostic worlds show what is to be done, or hide only rules
+    if find_environment(
+        env_id
+    ).hidden:  # diagnostic worlds show what is to be done, or hide only rules
         skippable.add("the answer is hidden")
     assert set(report.skipped) <= skippable
 
@@ -33,7 +35,7 @@ def test_world_keeps_every_law(env_id: str) -> None:
 @pytest.mark.parametrize("env_id", IDS)
 def test_registered_facts_are_the_worlds_own(env_id: str) -> None:
     made = {} if env_id in OWN_BOUNDS else settings(env_id)
-    world, env = find_world(env_id), gym.make(env_id, **made)
+    world, env = find_environment(env_id), gym.make(env_id, **made)
     assert isinstance(env, TextEnv)
     assert tuple(env.source.sizes()) == world.splits
     assert env.reward_range == world.reward_range

@@ -12,12 +12,14 @@ from helpers.guess_worlds import AskingGuess, Guess, SessionGuess
 
 from turngym.envs import check_text_env
 from turngym.envs.core.errors import BadValueError, UnknownNameError
-from turngym.envs.registry import World, register_world
+from turngym.envs.core.registration import EnvironmentSpec, register_environment
 from turngym.envs.testing.check import LAWS
 from turngym.envs.testing.harness import ConformanceError
 
-register_world(
-    World(id="TestKit-v0", entry_point="helpers.guess_worlds:Guess", summary="test", hidden=True)
+register_environment(
+    EnvironmentSpec(
+        id="TestKit-v0", entry_point="helpers.guess_worlds:Guess", summary="test", hidden=True
+    )
 )
 
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from turngym.envs import fork, read_transcripts, replay
 from turngym.envs.core.errors import BadValueError, DataError
-from turngym.envs.registry import World, register_world
+from turngym.envs.core.registration import EnvironmentSpec, register_environment
 from turngym.envs.wrappers.record import RecordEpisodes, Transcript, append_line
 
 for _name, _class in {"Guess": "Guess", "Faulty": "FaultyGuess", "Rooms": "SessionGuess"}.items():
-    register_world(
-        World(
+    register_environment(
+        EnvironmentSpec(
             id=f"Test{_name}-v0",
             entry_point=f"helpers.guess_worlds:{_class}",
             summary="test",

@@ -11,11 +11,11 @@ from gymnasium.vector import AutoresetMode
 from helpers.guess_worlds import AskingGuess, FaultyGuess, Guess, SessionGuess, guess
 
 from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
-from turngym.envs.registry import World, register_world
+from turngym.envs.core.registration import EnvironmentSpec, register_environment
 from turngym.envs.wrappers.vector import TextVectorEnv
 
-register_world(
-    World(
+register_environment(
+    EnvironmentSpec(
         id="TestVector-v0",
         entry_point="helpers.guess_worlds:SessionGuess",
         summary="test",

@@ -16,6 +16,7 @@ pytest.importorskip("jinja2", reason="the extra web is missing")
 
 import uvicorn
 from helpers.board_helpers import edit_episodes, make_entry, tiny_suite
+from helpers.browser import OpenPage
 from helpers.server_helpers import Place
 from helpers.site_helpers import EVIL, index_of, make_demo
 
@@ -24,6 +25,8 @@ from turngym.leaderboard.server import ServerSettings, new_token
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.site import SiteSettings, build_site
 from turngym.leaderboard.suites.files import write_suite
+
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +57,8 @@ PAGES = (
 
 
 @pytest.mark.parametrize("width", ["desktop", "phone"])
-def test_no_page_overflows_or_complains(site: str, visit: Any, width: str) -> None:
-    page = visit(f"{site}/{PAGES[0]}", width, dark=width == "phone")
+def test_no_page_overflows_or_complains(site: str, open_page: OpenPage, width: str) -> None:
+    page = open_page(f"{site}/{PAGES[0]}", width=width, dark=width == "phone")
     for path in PAGES:
         page.goto(f"{site}/{path}")
         over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -72,8 +75,8 @@ def names(page: Any) -> list[str]:
     return page.locator("#board tbody tr:visible th bdi:first-of-type").all_inner_texts()
 
 
-def test_sorting_and_filtering_by_keyboard_alone(site: str, visit: Any) -> None:
-    page = visit(f"{site}/boards/tiny-v1-agents.html")
+def test_sorting_and_filtering_by_keyboard_alone(site: str, open_page: OpenPage) -> None:
+    page = open_page(f"{site}/boards/tiny-v1-agents.html")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     before = page.locator("#board tbody tr").count()
@@ -104,8 +107,8 @@ def test_sorting_and_filtering_by_keyboard_alone(site: str, visit: Any) -> None:
     assert page.locator("#board tbody tr.reference:visible").count() == 0
 
 
-def test_hostile_texts_are_only_text(site: str, visit: Any) -> None:
-    page = visit(f"{site}/boards/tiny-v1-agents.html")
+def test_hostile_texts_are_only_text(site: str, open_page: OpenPage) -> None:
+    page = open_page(f"{site}/boards/tiny-v1-agents.html")
     link = page.locator("#board th a", has_text=EVIL)
     assert link.inner_text() == EVIL
     assert page.locator("img, svg[onload], b b").count() == 0
@@ -152,11 +155,11 @@ def send(page: Any, address: str, token: str, file: str) -> None:
 
 
 def test_upload_and_status(
-    served: tuple[str, Place], small: Suite, visit: Any, tmp_path: Path
+    served: tuple[str, Place], small: Suite, open_page: OpenPage, tmp_path: Path
 ) -> None:
     address, place = served
     good, forged = archive(small, tmp_path / "a"), archive(small, tmp_path / "b", forged=True)
-    page = visit(f"{address}/submit", "phone")
+    page = open_page(f"{address}/submit", width="phone")
     send(page, address, place.token, good)
     page.wait_for_url("**/submissions/*")
     page.wait_for_selector("[data-state=accepted]", timeout=120_000)
@@ -176,10 +179,10 @@ def test_upload_and_status(
 
 
 def test_a_wrong_file_is_told_on_the_page(
-    served: tuple[str, Place], visit: Any, tmp_path: Path
+    served: tuple[str, Place], open_page: OpenPage, tmp_path: Path
 ) -> None:
     address, place = served
-    page = visit(f"{address}/season")
+    page = open_page(f"{address}/season")
     assert "No season is open" in page.locator("main").inner_text()
     big = tmp_path / "big.zip"
     with big.open("wb") as file:

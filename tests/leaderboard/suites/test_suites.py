@@ -9,7 +9,7 @@ from helpers.board_helpers import tiny_draft, tiny_suite
 from pydantic import ValidationError
 
 from turngym.envs.core.errors import DataError, UnknownNameError
-from turngym.envs.registry import all_ids, find_world
+from turngym.envs.core.registration import all_ids, find_environment
 from turngym.leaderboard.schema.suite import Cell, Slot, Suite
 from turngym.leaderboard.suites.definitions import DRAFTS, draft
 from turngym.leaderboard.suites.digests import find_drifts
@@ -49,7 +49,9 @@ def test_micro_holds_every_world_but_the_mixture() -> None:
 
 def _homes() -> set[str]:
     """Worlds of this package; other tests register further ones."""
-    ours = (name for name in all_ids() if find_world(name).entry_point.startswith("turngym.envs."))
+    ours = (
+        name for name in all_ids() if find_environment(name).entry_point.startswith("turngym.envs.")
+    )
     return {name.split("-")[0] for name in ours}
 
 

@@ -44,8 +44,9 @@ class _Term(NamedTuple):
 
 
 class Bm25Index(DiskIndex):
-    """BM25 over a memory-mapped index; the same ranking as :class:`turngym.envs.tools.retrieval.base.Bm25`.
+    """BM25 over a memory-mapped index.
 
+    It ranks as :class:`turngym.envs.tools.retrieval.base.Bm25` does.
     Equal scores keep the order of the corpus. A passage that shares no word with a query is not
     found.
 

@@ -23,7 +23,7 @@ from transformers import (
 )
 
 from turngym.algos.learner.attention import block_attention
-from turngym.algos.learner.attention.prefix_sharing import why_not_shared
+from turngym.algos.learner.attention.packing import Pack
 from turngym.algos.learner.attention.tree_attention import (
     NAME,
     TreeLayout,
@@ -31,7 +31,7 @@ from turngym.algos.learner.attention.tree_attention import (
     tree_attention,
 )
 from turngym.algos.learner.batching.micro_batch import MicroBatch
-from turngym.algos.learner.batching.packing import Pack
+from turngym.algos.learner.batching.prefix_sharing import why_not_shared
 from turngym.algos.learner.batching.rows import rows_of
 from turngym.envs.core.errors import BadValueError
 

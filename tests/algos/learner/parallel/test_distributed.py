@@ -21,7 +21,7 @@ from turngym.algos.runs.metrics import without_times
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.trainer import train
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[3]
 STEPS = 4
 NOISE = 2e-5  # of sums in another order, after four steps of Adam
 OF_ENGINE = ("engine/prefix_hit_frac",)  # each process has an engine and a cache of its own
@@ -58,9 +58,9 @@ ACCELERATE = (
 
 def launched(launcher: tuple[str, ...], jobs: list[dict[str, Any]]) -> str:
     """Two processes at a free port; what they printed."""
-    paths = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-m", *launcher, str(HERE / "rank_run.py"), json.dumps(jobs)],
+        [sys.executable, "-m", *launcher, str(TESTS / "helpers" / "rank_run.py"), json.dumps(jobs)],
         env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -157,10 +157,10 @@ def test_every_preset_fits_its_devices_and_its_parts_fit(name: str) -> None:
 def test_every_presets_environment_can_be_described(name: str) -> None:
     import inspect
 
-    from turngym.envs.registry import find_world
+    from turngym.envs.core.registration import find_environment
 
     chosen = preset(name)
-    world = find_world(chosen.env)
+    world = find_environment(chosen.env)
     module, _, attribute = world.entry_point.partition(":")
     made = getattr(__import__(module, fromlist=[attribute]), attribute)
     known = inspect.signature(made.__init__).parameters

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import bookcase as shelves
 import pytest
+from helpers import bookcase as shelves
 
 from turngym.agents.paper_selector.calibration import selector_scores
 from turngym.agents.paper_selector.decision import decision_of

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from ....envs.core.errors import BadValueError
-from ..batching.micro_batch import MicroBatch
-from ..batching.rows import Row
-from .tree_attention import NAME, attending
+from ..attention.tree_attention import NAME, attending
+from .micro_batch import MicroBatch
+from .rows import Row
 
 
 def why_not_shared(model: Any) -> str | None:

@@ -1,7 +1,7 @@
 """Pages in a headless Chromium, for all tests that look at HTML.
 
 ``open_page`` makes a page and remembers what went wrong on it; at the end of the test any console
-error, any uncaught exception and any request to somewhere else fail it.
+error, any uncaught exception, any dialog and any request to somewhere else fail it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,8 @@ from typing import Any
 
 import pytest
 
-WIDTHS = {"desktop": (1360, 860), "phone": (390, 844)}
+WIDTHS = {"desktop": (1280, 900), "phone": (390, 844)}
 OpenPage = Callable[..., Any]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.browser)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +48,10 @@ class Watched:
     def exception(self, error: Any) -> None:
         self.faults.append(f"uncaught: {error}")
 
+    def dialog(self, dialog: Any) -> None:
+        self.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     def request(self, request: Any) -> None:
         if not request.url.startswith(tuple(self.allowed)):
             self.faults.append(f"request outside: {request.url}")
@@ -61,17 +59,17 @@ class Watched:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[OpenPage]:
-    """Opens a file or an address: ``open_page(target, width="phone", dark=False, origins=())``.
+    """Opens a file or an address: ``open_page(target, width="phone", dark=False)``.
 
-    ``origins`` are addresses that the page may talk to, as ``http://127.0.0.1:8000``.
+    A page from a server may talk to that server alone, a file to nobody.
     """
     watched: list[Watched] = []
     contexts: list[Any] = []
 
-    def open_one(
-        target: Path | str, *, width: str = "desktop", dark: bool = False, origins: Any = ()
-    ) -> Any:
-        watch = Watched(*origins)
+    def open_one(target: Path | str, *, width: str = "desktop", dark: bool = False) -> Any:
+        address = target.resolve().as_uri() if isinstance(target, Path) else target
+        own = () if address.startswith("file:") else ("/".join(address.split("/")[:3]),)
+        watch = Watched(*own)
         watched.append(watch)
         wide, high = WIDTHS[width]
         context = browser.new_context(
@@ -85,8 +83,9 @@ def open_page(browser: Any) -> Iterator[OpenPage]:
         page = context.new_page()
         page.on("console", watch.console)
         page.on("pageerror", watch.exception)
+        page.on("dialog", watch.dialog)
         page.on("request", watch.request)
-        page.goto(target.resolve().as_uri() if isinstance(target, Path) else target)
+        page.goto(address)
         return page
 
     yield open_one

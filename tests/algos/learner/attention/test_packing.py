@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.algos.core.forest import ROOT, Edge, Forest, Group, Tree, Turn
-from turngym.algos.learner.batching.packing import Pack, number_tokens
+from turngym.algos.learner.attention.packing import Pack, number_tokens
 from turngym.algos.learner.batching.rows import (
     distinct_tokens,
     mini_batches,

@@ -1,0 +1,130 @@
+"""How environments are registered: a row each, by string entry points, with gymnasium."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import load_env_creator
+
+from .errors import BadValueError, UnknownNameError
+from .tasks import SPLITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentSpec:
+    """The registry's row of one environment.
+
+    Attributes:
+        id: Gymnasium id, ``Name-vN``; changed behaviour means a new version.
+        entry_point: ``"module:Class"`` of a :class:`TextEnv`.
+        expert: ``"module:Class"`` of its scripted expert, which is made with ``mistakes`` and
+            ``seed``; empty where there is none, or where the environment makes it itself.
+        summary: What it is about, one line.
+        sizes: Values that its ``size`` setting takes, the default first.
+        splits: Splits of its tasks.
+        reward_range: Lowest and highest return of an episode with the default settings.
+        hidden: True for diagnostic environments that lists leave out.
+        kwargs: Settings that this id fixes.
+    """
+
+    id: str
+    entry_point: str
+    expert: str = ""
+    summary: str
+    sizes: tuple[str, ...] = ("full", "micro")
+    splits: tuple[str, ...] = SPLITS
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    hidden: bool = False
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+REMOTE = "turngym.envs.wrappers.season_env:remote_env"
+"""What makes the environments of a sealed season."""
+_SPECS: dict[str, EnvironmentSpec] = {}
+
+
+def register_environment(spec: EnvironmentSpec) -> None:
+    """Make ``gym.make(spec.id)`` and ``gym.make_vec(spec.id)`` work.
+
+    Gymnasium's wrappers stay out: :class:`TextEnv` enforces the order of calls and the turn limit
+    itself, and ``check_text_env`` checks once, in the tests, more than the passive checker would
+    check in every process. So ``gym.make`` returns the bare environment, which steps and forks
+    faster.
+
+    Raises:
+        BadValueError: The id is registered already, for something else.
+    """
+    known = gym.registry.get(spec.id)
+    entry_point = f"{__name__}:{spec.entry_point.replace(':', '.')}"
+    if known is None:
+        gym.register(
+            id=spec.id,
+            entry_point=entry_point,
+            order_enforce=False,
+            disable_env_checker=True,
+            kwargs=dict(spec.kwargs),
+            vector_entry_point=f"turngym.envs.wrappers.vector:{spec.id}",
+        )
+    elif (known.entry_point, known.kwargs) != (entry_point, dict(spec.kwargs)):
+        raise BadValueError(
+            f"register_environment: {spec.id!r} is registered already; changed behaviour needs a "
+            "new version of the id."
+        )
+    _SPECS[spec.id] = spec
+
+
+def __getattr__(name: str) -> Callable[..., gym.Env[Any, Any]]:
+    """Return the maker of ``module.Class``, which gymnasium's entry points name here."""
+    module, _, env_class = name.rpartition(".")
+    if not module:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return partial(make_env, f"{module}:{env_class}")
+
+
+def make_env(entry_point: str, **settings: Any) -> gym.Env[Any, Any]:
+    """Make an environment of the class that ``entry_point`` names.
+
+    With the setting ``server`` it is one of a sealed season, which that server steps
+    (:class:`turngym.envs.wrappers.season_env.RemoteEnv`).
+
+    Raises:
+        UnknownNameError: A setting that the environment does not take.
+    """
+    env_class: Any = load_env_creator(entry_point)
+    if settings.get("server") is None:
+        return env_class(**settings)
+    remote_env: Any = load_env_creator(REMOTE)
+    env_id = next(name for name, row in _SPECS.items() if row.entry_point == entry_point)
+    return remote_env(env_id, env_class, settings)
+
+
+def load_expert(env_class: type) -> Callable[..., Any] | None:
+    """Return the class of the scripted expert of an environment class, or None.
+
+    A class that is not registered has the expert of the nearest registered class it derives from.
+    """
+    experts = {row.entry_point: row.expert for row in _SPECS.values()}
+    for base in env_class.__mro__:
+        if expert := experts.get(f"{base.__module__}:{base.__qualname__}"):
+            return load_env_creator(expert)
+    return None
+
+
+def all_ids(*, hidden: bool = False) -> list[str]:
+    """Return the ids of the registered environments, sorted; diagnostic ones only on request."""
+    return sorted(name for name, spec in _SPECS.items() if hidden or not spec.hidden)
+
+
+def find_environment(env_id: str) -> EnvironmentSpec:
+    """Return the row of a registered id.
+
+    Raises:
+        UnknownNameError: There is none; names the nearest.
+    """
+    if env_id not in _SPECS:
+        raise UnknownNameError("environment", env_id, all_ids())
+    return _SPECS[env_id]
