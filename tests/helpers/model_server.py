@@ -7,14 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from helpers.http_servers import QuietServer
 
 Reply = str | int | dict[str, Any] | Callable[[dict[str, Any]], Any]
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 
 
-class ModelServer(ThreadingHTTPServer):
+class ModelServer(QuietServer):
     """Replies in order, the last one over and over.
 
     A text is a completion, an int a status, ``{"raw": bytes, "status": ..., "headers": ...,

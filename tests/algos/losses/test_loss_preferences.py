@@ -112,14 +112,14 @@ def test_micro_batches_of_pairs_add_up() -> None:
         StepDpoLoss()(pair(gaps[i : i + 2], signs[i : i + 2], [[i], [i]], pairs=2.0))
         for i in (0, 2)
     ]
-    assert float(whole.loss) == pytest.approx(sum(float(p.loss) for p in parts))
+    assert whole.loss.item() == pytest.approx(sum(p.loss.item() for p in parts))
 
 
 def test_without_a_reference_the_policy_alone_is_compared() -> None:
     made = pair([[0.5], [0.2]], [[1], [-1]], [[0], [0]])
     alone = StepDpoLoss(beta=1.0, reference=False)
     assert alone.needs == {"pair"}
-    assert float(alone(made).loss) == pytest.approx(math.log1p(math.exp(-0.3)))
+    assert alone(made).loss.item() == pytest.approx(math.log1p(math.exp(-0.3)))
 
 
 def test_no_pair_is_no_gradient() -> None:
@@ -182,11 +182,11 @@ def test_pasa_s_losses() -> None:
     made = batch(gaps, [[1.2, -0.8, 0.3]], value_targets=[[1.5, -0.4, 0.55]], **extra)
     policy = PolicyLoss(clip=Clip(low=0.2, high=0.2), aggregate=TokenMean())
     value = ValueLoss(coef=10.0, clip=0.2)
-    assert float(policy(made).loss) == pytest.approx(-0.35871, abs=1e-6)
-    assert float(value(made).loss) / 10 == pytest.approx(0.142083, abs=1e-6)
+    assert policy(made).loss.item() == pytest.approx(-0.35871, abs=1e-6)
+    assert value(made).loss.item() / 10 == pytest.approx(0.142083, abs=1e-6)
     both = ActorCriticLoss(policy=policy, value=value)(made)
-    assert float(both.loss) == pytest.approx(1.062123, abs=1e-5)
-    assert float(value(made).loss) == pytest.approx(1.420833, abs=1e-5)
+    assert both.loss.item() == pytest.approx(1.062123, abs=1e-5)
+    assert value(made).loss.item() == pytest.approx(1.420833, abs=1e-5)
 
 
 def test_beta_is_checked() -> None:

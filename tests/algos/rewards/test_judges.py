@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers.forests import tree, turn
+from helpers.http_servers import QuietServer
 
 from turngym.algos.core.forest import Forest, Group
 from turngym.algos.rewards.judges import JudgeError, LlmJudge, RuleJudge, read_verdicts
@@ -20,7 +21,7 @@ from turngym.algos.runs.metrics import checked
 from turngym.envs.core.errors import BadValueError
 
 
-class Server(ThreadingHTTPServer):
+class Server(QuietServer):
     """An OpenAI-compatible endpoint that says what ``replies`` holds, over and over."""
 
     def __init__(self, *replies: str | int) -> None:

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -28,6 +28,7 @@ from helpers.adapter_play import (
     without,
     worlds_for,
 )
+from helpers.http_servers import QuietServer
 
 from turngym.envs.adapters import conversation
 from turngym.envs.core.errors import BadValueError, EnvFault, MissingExtraError
@@ -180,7 +181,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             """Quiet."""
 
     monkeypatch.setenv("EXPERT_KEY", "none")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
+    with QuietServer(("127.0.0.1", 0), Model) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/v1"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-import uvicorn
+from helpers.http_servers import serve_app
 from helpers.server_helpers import Place, wait_for
 
 from turngym.agents.scripted import scripted
@@ -38,20 +37,8 @@ from turngym.leaderboard.suites.sealed import (
 
 @contextmanager
 def served(settings: ServerSettings, background: bool = False) -> Iterator[str]:
-    config = uvicorn.Config(
-        make_app(settings, background=background), host="127.0.0.1", port=0, log_level="warning"
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
+    with serve_app(make_app(settings, background=background)) as address:
+        yield address
 
 
 @pytest.fixture

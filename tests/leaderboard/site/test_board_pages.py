@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +13,9 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra web is missing")
 pytest.importorskip("jinja2", reason="the extra web is missing")
 
-import uvicorn
 from helpers.board_helpers import edit_episodes, make_entry, tiny_suite
 from helpers.browser import OpenPage
+from helpers.http_servers import serve_app
 from helpers.server_helpers import Place
 from helpers.site_helpers import EVIL, index_of, make_demo
 
@@ -128,15 +127,8 @@ def served(small: Suite, tmp_path: Path) -> Iterator[tuple[str, Place]]:
     (home / "entries").mkdir(parents=True)
     settings = ServerSettings(home=home, suite_files=(write_suite(small, tmp_path / "suites"),))
     place = Place(settings, new_token(settings, "alice"))
-    config = uvicorn.Config(make_app(settings), host="127.0.0.1", port=0, log_level="warning")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", place
-    server.should_exit = True
-    thread.join()
+    with serve_app(make_app(settings)) as address:
+        yield address, place
 
 
 def archive(suite: Suite, root: Path, forged: bool = False) -> str:
