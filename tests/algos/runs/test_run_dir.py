@@ -31,7 +31,7 @@ CONFIG = {"seed": 1, "recipe": {"name": "grpo", "optim": {"lr": 1e-4}}, "budget"
 
 HOLD = """
 import sys
-from turngym.algos.run_dir import RunDir
+from turngym.algos.runs.run_dir import RunDir
 with RunDir(sys.argv[1], {"seed": 1}):
     print("held", flush=True)
     sys.stdin.read()

@@ -1,0 +1,1 @@
+"""What a run leaves behind: directory, metrics, plots, provenance."""
