@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .errors import BadValueError
+from .settings import check_number
 
 
 def checked_mistakes(mistakes: float) -> float:
@@ -13,9 +13,7 @@ def checked_mistakes(mistakes: float) -> float:
     Raises:
         BadValueError: It is no probability.
     """
-    if not 0 <= mistakes <= 1:
-        raise BadValueError(f"expert: mistakes is {mistakes!r}; expected a probability.")
-    return mistakes
+    return check_number("mistakes", mistakes, "expert", min=0, max=1)
 
 
 class Erring:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import re
 import threading
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from ..core.errors import BadValueError, EnvFault
+from ..core.settings import check_integer, check_number
 
 T = TypeVar("T")
 MAX_PAUSE_S = 30.0
@@ -105,16 +105,8 @@ class HttpClient:
 
     def __post_init__(self) -> None:
         for name, least in (("timeout_s", 0.001), ("wait_s", 0.0), ("pause_s", 0.0)):
-            value = getattr(self, name)
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not (number and least <= value and math.isfinite(value)):
-                raise BadValueError(
-                    f"{self.owner}: {name} is {value!r}; expected at least {least:g} seconds."
-                )
-        if type(self.attempts) is not int or self.attempts < 1:
-            raise BadValueError(
-                f"{self.owner}: attempts is {self.attempts!r}; expected an integer from 1."
-            )
+            check_number(name, getattr(self, name), self.owner, min=least)
+        check_integer("attempts", self.attempts, self.owner, min=1)
 
     def send(
         self,

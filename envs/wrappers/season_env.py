@@ -11,6 +11,7 @@ from ..core.episode import Info, Maybe
 from ..core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from ..core.randomness import SeededEnv
 from ..core.registration import find_environment
+from ..core.settings import check_integer
 from ..core.spaces import Utf8Text
 from .season_client import SeasonClient
 
@@ -103,8 +104,10 @@ class RemoteEnv(SeededEnv):
             )
         if seed is not None:
             self.seed_stream(seed)
-        task = _index(given.get("task"), "task", self.name)
-        trial = _index(given.get("trial"), "trial", self.name)
+        task, trial = (given.get(key) for key in ("task", "trial"))
+        for key, value in (("task", task), ("trial", trial)):
+            if value is not None:
+                check_integer(key, value, self.name, min=0)
         told = self.client.start(self.key, task, trial, secrets.token_hex(16))
         self._session = told["session"]
         self._info = _info(told["info"])
@@ -211,12 +214,6 @@ def _cell_of(env_id: str, settings: Mapping[str, Any], season: Mapping[str, Any]
     raise BadValueError(
         f"season {season['name']} holds {which} {env_id} with {dict(settings)}. It holds: {held}."
     )
-
-
-def _index(value: Any, key: str, where: str) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise BadValueError(f"{where}: {key} is {value!r}; expected a number from 0 in the season.")
 
 
 def _info(told: Mapping[str, Any]) -> Info:

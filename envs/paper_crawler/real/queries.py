@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.errors import DataError, UnknownNameError
+from ...core.fork import Shared
+from ...core.settings import check_integer
 from ...core.tasks import Task
 from ...search_qa.data import called
 from ...utils.file_rows import checked, claim, json_rows, text_of, unreadable
-from ..crawl.rules import check_number
-from ..papers import Request, Shared, one_line, title_key
+from ..papers import Request, one_line, title_key
 from .arxiv_ids import plain_id
 from .layout import query_files
 
@@ -50,7 +51,7 @@ class RowRules:
             raise UnknownNameError(
                 "choice", self.unanswered, _UNANSWERED, "data_settings, unanswered"
             )
-        check_number("data_settings", "days_back", self.days_back, 0, _LONGEST_BACK, whole=True)
+        check_integer("days_back", self.days_back, "data_settings", min=0, max=_LONGEST_BACK)
 
 
 class QueryRow(NamedTuple):

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.errors import BadValueError, UnknownNameError
+from ...core.fork import Shared
 from ...core.tasks import SPLITS, Task, numbered
 from ...utils.disk_cache import cached_arrays, pack_strings, unpack_strings
-from ..papers import Request, Shared
+from ..papers import Request
 from .graph import NONE, PAPER
 from .outline import OUTLINES, RELATED
 from .parameters import WorldParameters

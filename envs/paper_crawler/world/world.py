@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...core.digest import digest_of
+from ...core.fork import Shared
 from ...utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
-from ..papers import Paper, Search, Shared
+from ..papers import Paper, Search
 from .engine import DatedBm25
 from .graph import KINDS, NONE, Citations, Columns, draw_citations, draw_columns
 from .names import Names, names_of

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import DataError
+from ...core.fork import Shared
 from ...core.tasks import Task, numbered
 from ...utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
 from ..shop.generate import SPLITS, make_shop
-from ..shop.tables import Shared, Shop
+from ..shop.tables import Shop
 from .make import COUNTS, BuildProof, make_tasks, task_id, tasks_digest
 from .payload import RetailTask, read_task, task_json
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from ...core.errors import BadValueError, DataError, TurngymError
+from ...core.fork import Shared
 from ...core.settings import check_settings
 from ...utils.http import HttpClient, HttpError, check_url, excerpt, parse_json
 from .base import Hit, words
@@ -25,7 +26,7 @@ class RetrieverError(TurngymError, OSError):
 
 
 @dataclass(frozen=True)
-class HttpRetriever:
+class HttpRetriever(Shared):
     """Asks a server for passages; one request per batch of queries, over kept connections.
 
     Reads what Search-R1's servers answer: passages as ``{"id", "contents"}``, with or without
@@ -78,9 +79,6 @@ class HttpRetriever:
                     f"HttpRetriever: cache is {self.cache!r}; expected a folder, or None."
                 )
             object.__setattr__(self, "cache", os.fspath(self.cache))
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> HttpRetriever:
-        return self
 
     def __reduce__(self) -> Any:
         return HttpRetriever, (self.url, self.timeout_s, self.attempts, self.wait_s, self.cache)

@@ -17,5 +17,5 @@ def test_an_expert_errs_as_often_as_it_is_told() -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
 def test_a_share_of_mistakes_is_a_probability(share: float) -> None:
-    with pytest.raises(BadValueError, match="expected a probability"):
+    with pytest.raises(BadValueError, match="expected a number from 0 to 1"):
         Erring(share)

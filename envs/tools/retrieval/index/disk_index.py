@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ....core.errors import BadValueError
+from ....core.fork import Shared
 from ..base import Hit
 from .factory import open_index
 from .manifest import Manifest
 from .passages import Passages
 
 
-class DiskIndex(ABC):
+class DiskIndex(Shared, ABC):
     """An index over a passage file; a kind of index adds how it searches.
 
     Copies and forks share it, pickles carry its path.
@@ -34,9 +35,6 @@ class DiskIndex(ABC):
 
     def __len__(self) -> int:
         return len(self.passages)
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
-        return self
 
     def __reduce__(self) -> Any:
         return open_index, (str(self.folder.resolve()), self._corpus)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ....core.errors import BadValueError
+from ....core.fork import Shared
 from ..base import Hit, Retriever
 
 
 @dataclass(frozen=True)
-class Hybrid:
+class Hybrid(Shared):
     """Reciprocal rank fusion: a passage's score is the sum of 1 / (c + its rank) over retrievers.
 
     Equal scores go by the first retriever that found the passage, then by its rank there. Two of
@@ -47,9 +48,6 @@ class Hybrid:
 
     def __len__(self) -> int:
         return max(len(r) for r in self.retrievers if hasattr(r, "__len__"))  # type: ignore[arg-type]
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Hybrid:
-        return self
 
     @property
     def identity(self) -> str | None:
