@@ -41,7 +41,8 @@ from typing import Any
 from ..core.errors import BadValueError, DataError, MissingExtraError, UnknownNameError
 from ..core.interleave import checked_weights
 from ..core.tasks import SPLITS
-from ..tools.retrieval.base import Bm25, Corpus
+from ..tools.retrieval.base import Corpus
+from ..tools.retrieval.bm25 import Bm25
 from ..utils.file_rows import (
     Rows,
     as_object,

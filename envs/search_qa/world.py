@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.fork import Shared
-from ..tools.retrieval.base import Bm25, Corpus
+from ..tools.retrieval.base import Corpus
+from ..tools.retrieval.bm25 import Bm25
 from ..utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
 from .articles import Articles, write_articles
 from .full import FULL

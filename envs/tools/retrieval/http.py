@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +15,14 @@ from ...core.settings import check_settings
 from ...utils.http import HttpClient, HttpError, check_url, excerpt, parse_json
 from .base import Hit, words
 from .http_cache import FoundCache
-from .reply import EXPECTED, read_reply
 
 _ROUTE = "/retrieve"
 _NO_RETRIEVER = (401, 403, 404, 405)
 _HEALTH_S = 2.0
 _MAX_BYTES = 1 << 28
+_EXPECTED = (
+    'expected {"result": [[{"document": {"id", "contents"}, "score"}, …], …]}, one list per query'
+)
 
 
 class RetrieverError(TurngymError, OSError):
@@ -127,9 +131,9 @@ class HttpRetriever(Shared):
             reply = parse_json(body)
         except ValueError:
             raise DataError(
-                f"{self.url}: the reply is no JSON: {excerpt(body)}; {EXPECTED}."
+                f"{self.url}: the reply is no JSON: {excerpt(body)}; {_EXPECTED}."
             ) from None
-        return dict(zip(queries, read_reply(reply, len(queries), k, self.url), strict=True))
+        return dict(zip(queries, _read_hits(reply, len(queries), k, self.url), strict=True))
 
     def _find_identity(self, cache: FoundCache) -> str:
         """Return the index that the server searches, asked once per process; else its address."""
@@ -187,3 +191,68 @@ def _read_index(body: bytes) -> str:
     if not isinstance(index, str) or not index:
         raise ValueError("it names no index")
     return index
+
+
+def _read_hits(reply: Any, asked: int, k: int, url: str) -> list[list[Hit]]:
+    """The hits in the JSON of a reply.
+
+    Args:
+        reply: The JSON.
+        asked: How many queries were asked.
+        k: Most hits per query; more are dropped.
+        url: Who replied, for messages.
+
+    Raises:
+        DataError: It has another shape.
+    """
+    result = reply.get("result") if isinstance(reply, dict) else None
+    if not isinstance(result, list):
+        raise DataError(f"{url}: the reply is {excerpt(reply)}; {_EXPECTED}.")
+    if len(result) != asked:
+        raise DataError(
+            f"{url}: the reply holds {len(result)} lists for {asked} queries; {_EXPECTED}."
+        )
+    found: list[list[Hit]] = []
+    for q, rows in enumerate(result):
+        if not isinstance(rows, list):
+            raise DataError(f"{url}: result[{q}] of the reply is {excerpt(rows)}; {_EXPECTED}.")
+        found.append([_hit(row, f"{url}: result[{q}][{d}]") for d, row in enumerate(rows[:k])])
+    return found
+
+
+def _hit(row: Any, where: str) -> Hit:
+    document = row.get("document", row) if isinstance(row, dict) else row
+    contents = _contents(document)
+    if contents is None:
+        raise DataError(f"{where} of the reply is {excerpt(row)}; {_EXPECTED}.")
+    contents = contents.encode("utf-8", "replace").decode()
+    score = _score(row.get("score") if isinstance(row, dict) else None)
+    if score is None:
+        raise DataError(f"{where} of the reply is {excerpt(row)}; expected a number as score.")
+    named = document.get("id") if isinstance(document, dict) else None
+    if named is None or named == "":
+        named = hashlib.blake2b(contents.encode(), digest_size=8).hexdigest()
+    title, _, text = contents.partition("\n")
+    return Hit(str(named), title.strip(), text, score)
+
+
+def _contents(document: Any) -> str | None:
+    if isinstance(document, str):
+        return document
+    if not isinstance(document, dict):
+        return None
+    if isinstance(document.get("contents"), str):
+        return document["contents"]
+    title, text = document.get("title"), document.get("text")
+    if isinstance(text, str) and (title is None or isinstance(title, str)):
+        return f"{title or ''}\n{text}"
+    return None
+
+
+def _score(given: Any) -> float | None:
+    """The score, 0 where the server gives none; None for something else than a number."""
+    if given is None:
+        return 0.0
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        return None
+    return float(given) if abs(given) < math.inf else None

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.envs.core.errors import BadValueError, EnvFault
-from turngym.envs.tools.retrieval.base import Batched, Bm25, Corpus, Hit, Query, words
+from turngym.envs.tools.retrieval.base import Batched, Corpus, Hit, Query, words
+from turngym.envs.tools.retrieval.bm25 import Bm25
 from turngym.envs.utils.disk_cache import cache_dir, cached_arrays, pack_strings, unpack_strings
 
 

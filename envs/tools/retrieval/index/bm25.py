@@ -46,7 +46,7 @@ class _Term(NamedTuple):
 class Bm25Index(DiskIndex):
     """BM25 over a memory-mapped index.
 
-    It ranks as :class:`turngym.envs.tools.retrieval.base.Bm25` does.
+    It ranks as :class:`turngym.envs.tools.retrieval.bm25.Bm25` does.
     Equal scores keep the order of the corpus. A passage that shares no word with a query is not
     found.
 
