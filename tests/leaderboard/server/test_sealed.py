@@ -203,7 +203,7 @@ def test_who_may_play_what(address: str, place: Place) -> None:
     for options, match in (
         ({"task": 9}, "none of the tasks"),
         ({"trial": 9}, "there are 2"),
-        ({"task": "x"}, "expected a number"),
+        ({"task": "x"}, "task is 'x'; expected an integer"),
         ({"split": "train"}, "the season plays"),
         ({"seed": 1}, "reset option"),
     ):
