@@ -13,7 +13,7 @@ import gymnasium as gym
 from ..core.env import TextEnv
 from ..core.episode import Info
 from ..core.errors import BadValueError, EnvFault, EpisodeError
-from ..core.tasks import first_split, split_size
+from ..core.tasks import get_default_split, get_split_size
 
 Settings = Mapping[str, Any] | str | None
 """Settings of a world, or the same as JSON text, which every table format holds."""
@@ -54,7 +54,7 @@ class Conversation:
     """
 
     def __init__(self, env_id: str, settings: Settings = None, *, where: str) -> None:
-        self.world = make_world(env_id, settings, where=where)
+        self.world = make_text_env(env_id, settings, where=where)
         if self.world.sessions:
             raise BadValueError(
                 f"{where}: {self.world.name} opens sessions, contexts that start anew within an "
@@ -79,7 +79,9 @@ class Conversation:
         """
         self._check(row)
         self.terms = {}
-        observation, self._info = self.world.reset(seed=row.get("seed"), options=chosen_task(row))
+        observation, self._info = self.world.reset(
+            seed=row.get("seed"), options=get_reset_options(row)
+        )
         return self.world.instructions + observation
 
     def _check(self, row: Mapping[str, Any]) -> None:
@@ -102,7 +104,7 @@ class Conversation:
         """
         if self.info["status"] != "running":
             raise EpisodeError(f"{self.where}: the episode is over ({self.info['status']}).")
-        action = until_stop(action, self.world.stop)
+        action = cut_at_stop(action, self.world.stop)
         observation, reward, terminated, truncated, self._info = self.world.step(action)
         if self._info["status"] == "env_error":
             raise EnvFault(f"{self.world.name}: {observation}")
@@ -127,7 +129,7 @@ class Conversation:
         return math.fsum(self.terms.values())
 
 
-def make_world(env_id: str, settings: Settings = None, *, where: str) -> TextEnv[Any, Any]:
+def make_text_env(env_id: str, settings: Settings = None, *, where: str) -> TextEnv[Any, Any]:
     """The bare world of an id.
 
     Raises:
@@ -156,7 +158,7 @@ def read_settings(settings: Settings, where: str) -> dict[str, Any]:
     return read
 
 
-def settings_text(settings: Settings, where: str) -> str:
+def settings_to_json(settings: Settings, where: str) -> str:
     """Settings as JSON text, which hashes, pickles and fits into a table.
 
     Raises:
@@ -170,12 +172,12 @@ def settings_text(settings: Settings, where: str) -> str:
         ) from None
 
 
-def chosen_task(row: Mapping[str, Any]) -> dict[str, Any]:
+def get_reset_options(row: Mapping[str, Any]) -> dict[str, Any]:
     """The options of ``reset`` that a row holds."""
     return {key: row[key] for key in ("split", "task") if row.get(key) is not None}
 
 
-def until_stop(text: str, stop: tuple[str, ...]) -> str:
+def cut_at_stop(text: str, stop: tuple[str, ...]) -> str:
     """``text`` up to the first stop string, which is part of the action; all of it without one."""
     ends = [place + len(mark) for mark in stop if (place := text.find(mark)) >= 0]
     return text[: min(ends)] if ends else text
@@ -208,14 +210,14 @@ def task_rows(
     Raises:
         BadValueError: More tasks than the split holds, or all of a split without end.
     """
-    world = make_world(env_id, settings, where=where)
-    split = first_split(world.source) if split is None else split
-    size = split_size(world.source, split, where)
+    world = make_text_env(env_id, settings, where=where)
+    split = get_default_split(world.source) if split is None else split
+    size = get_split_size(world.source, split, where)
     if count is None and size is None:
         raise BadValueError(f"{where}: split {split!r} has no end; give a count.")
     if count is not None and size is not None and count > size:
         raise BadValueError(f"{where}: split {split!r} holds {size} tasks; {count} were asked for.")
-    text = settings_text(settings, where)
+    text = settings_to_json(settings, where)
     for index in range((size or 0) if count is None else count):
         yield {
             "env_id": env_id,

@@ -36,7 +36,7 @@ _START_SCHEMA = {
 }
 
 
-class McpWorld:
+class McpEnvironment:
     """What the server's handlers do, over one conversation.
 
     Args:
@@ -89,7 +89,7 @@ class McpWorld:
 
 def mcp_server(env_id: str, settings: Settings = None, *, split: str | None = None) -> Any:
     """An MCP server of a world, to run over any transport; one episode at a time."""
-    world = McpWorld(env_id, settings, split)
+    world = McpEnvironment(env_id, settings, split)
     return Server(
         f"turngym {env_id}",
         instructions=f"A task of {env_id}. Call {START} first, then the other tools.",

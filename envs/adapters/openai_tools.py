@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import UnknownNameError
-from .conversation import Conversation, Reply, Settings, make_world
+from .conversation import Conversation, Reply, Settings, make_text_env
 from .tool_view import NOTE, action_tools
 
 
 def tool_schemas(env_id: str, settings: Settings = None) -> list[dict[str, Any]]:
     """JSON Schemas of a world's actions as tools, in the OpenAI function form."""
-    world = make_world(env_id, settings, where="tool schemas")
+    world = make_text_env(env_id, settings, where="tool schemas")
     return [tool.schema for tool in action_tools(world).values()]
 
 

@@ -2,7 +2,7 @@
 
 ``app = openenv_app("SearchQA-v0", {"hops": 2})`` is a FastAPI application for any server of such,
 and for the ``app:`` line of an ``openenv.yaml``. Every connection has an episode of its own.
-:class:`~turngym.envs.adapters.openenv_client.WorldClient` talks to it, as does OpenEnv's generic
+:class:`~turngym.envs.adapters.openenv_client.TextEnvClient` talks to it, as does OpenEnv's generic
 client. Tested with openenv-core 0.3.0.
 
 Worlds that open sessions work as well: every observation tells its session. OpenEnv has no place
@@ -19,7 +19,7 @@ from pydantic import Field
 
 from ..core.episode import Info
 from ..core.errors import MissingExtraError
-from .conversation import Settings, make_world, until_stop
+from .conversation import Settings, cut_at_stop, make_text_env
 
 try:
     from openenv.core.env_server import create_app  # pyright: ignore[reportMissingImports]
@@ -61,7 +61,7 @@ class TextObservation(Observation):
     parent_session: int | None = None
 
 
-class WorldEnvironment(Environment):
+class TextEnvironment(Environment):
     """A world behind OpenEnv's interface.
 
     Args:
@@ -73,7 +73,7 @@ class WorldEnvironment(Environment):
 
     def __init__(self, env_id: str, settings: Settings = None) -> None:
         super().__init__()
-        self.world = make_world(env_id, settings, where=WHERE)
+        self.world = make_text_env(env_id, settings, where=WHERE)
         self._state = State()
 
     def reset(
@@ -104,7 +104,7 @@ class WorldEnvironment(Environment):
         Raises:
             EpisodeError: The episode is over, or none was started.
         """
-        text = until_stop(action.text, self.world.stop)
+        text = cut_at_stop(action.text, self.world.stop)
         text, reward, terminated, truncated, info = self.world.step(text)
         broken = info["status"] == "env_error"
         self._state.step_count = info["turn"]
@@ -139,9 +139,9 @@ def openenv_app(env_id: str, settings: Settings = None, *, max_episodes: int = 6
     Raises:
         BadValueError: Not a text world.
     """
-    make_world(env_id, settings, where=WHERE)  # refuses a wrong setting here and not per request
+    make_text_env(env_id, settings, where=WHERE)  # refuses a wrong setting here and not per request
     return create_app(
-        partial(WorldEnvironment, env_id, settings),
+        partial(TextEnvironment, env_id, settings),
         TextAction,
         TextObservation,
         env_name=env_id,

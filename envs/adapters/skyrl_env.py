@@ -24,10 +24,10 @@ except ImportError as error:
     raise MissingExtraError("the SkyRL adapter", "skyrl-gym", "skyrl") from error
 
 WHERE = "the SkyRL adapter"
-ENTRY_POINT = f"{__name__}:SkyrlWorld"
+ENTRY_POINT = f"{__name__}:SkyrlEnvironment"
 
 
-class SkyrlWorld(BaseTextEnv):
+class SkyrlEnvironment(BaseTextEnv):
     """A world as SkyRL-gym's text environment.
 
     Args:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Literal, Union, cast
 
 from ..core.errors import BadValueError, EnvFault
-from .conversation import Settings, settings_text, task_rows
+from .conversation import Settings, settings_to_json, task_rows
 from .openai_tools import ToolConversation
 from .tool_view import ActionTool
 
@@ -32,7 +32,7 @@ _TYPES: Mapping[str, Any] = {
 }
 
 
-def tool_method(tool: ActionTool, run: Callable[[Any, str], Any]) -> Callable[..., Any]:
+def make_tool_method(tool: ActionTool, run: Callable[[Any, str], Any]) -> Callable[..., Any]:
     """A method with the tool's name, typed parameters and a Google docstring.
 
     It takes any named arguments, so that a wrong call is an action as well: the world says what
@@ -59,7 +59,7 @@ def tool_method(tool: ActionTool, run: Callable[[Any, str], Any]) -> Callable[..
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=default,
-                annotation=python_type(schema),
+                annotation=to_python_type(schema),
             )
         )
         lines.append(f"    {name}: {schema.get('description') or f'The {name}.'}")
@@ -70,16 +70,16 @@ def tool_method(tool: ActionTool, run: Callable[[Any, str], Any]) -> Callable[..
     return method
 
 
-def python_type(schema: Mapping[str, Any]) -> Any:
+def to_python_type(schema: Mapping[str, Any]) -> Any:
     """The Python type of a JSON Schema."""
     if "enum" in schema:
         return Literal[tuple(schema["enum"])]
     if "const" in schema:
         return Literal[schema["const"]]
     if "anyOf" in schema:
-        return Union[tuple(python_type(option) for option in schema["anyOf"])]  # noqa: UP007
+        return Union[tuple(to_python_type(option) for option in schema["anyOf"])]  # noqa: UP007
     if schema.get("type") == "array":
-        return list[python_type(schema["items"])] if "items" in schema else list
+        return list[to_python_type(schema["items"])] if "items" in schema else list
     return _TYPES.get(schema.get("type", ""), dict)
 
 
@@ -107,7 +107,7 @@ class EnvironmentFactory:
 
     def __call__(self) -> Any:
         """A new environment."""
-        kind = _facade(self.env_id, settings_text(self.settings, WHERE), self.own_reward)
+        kind = _facade(self.env_id, settings_to_json(self.settings, WHERE), self.own_reward)
         return kind(self)
 
 
@@ -152,7 +152,9 @@ class _Scored(_Facade):
 def _facade(env_id: str, settings: str, own_reward: bool) -> type[_Facade]:
     """The class of a world: TRL reads tools and the reward from the class."""
     game = ToolConversation(env_id, settings, where=WHERE)
-    methods = {name: tool_method(tool, _Facade._act) for name, tool in game.action_tools.items()}
+    methods = {
+        name: make_tool_method(tool, _Facade._act) for name, tool in game.action_tools.items()
+    }
     if clash := next((name for name in methods if name in _RESERVED or name[0] == "_"), None):
         raise BadValueError(f"{WHERE}: {env_id} has a tool {clash!r}, a name that TRL reserves.")
     name = env_id.rpartition(":")[2].replace("-", "_").replace("/", "_")

@@ -25,10 +25,10 @@ except ImportError as error:
     raise MissingExtraError("the verifiers adapter", "verifiers", "verifiers") from error
 
 WHERE = "the verifiers adapter"
-__all__ = ["WorldEnv", "WorldTaskset"]
+__all__ = ["TextEnvTaskset", "TextEnvironment"]
 
 
-class WorldConfig(vf.TasksetConfig):
+class TextEnvTasksetConfig(vf.TasksetConfig):
     """Which tasks of which world."""
 
     env_id: str = "SearchQA-v0"
@@ -43,20 +43,20 @@ class WorldConfig(vf.TasksetConfig):
     """Seed of the first task's episode; every further task takes the next."""
 
 
-class WorldData(vf.TaskData):
+class TextEnvTaskData(vf.TaskData):
     """The row that fixes an episode, see :func:`~turngym.envs.adapters.conversation.task_rows`."""
 
     row: dict[str, Any]
 
 
-class WorldTask(vf.Task[WorldData, vf.State, vf.TaskConfig]):
+class TextEnvTask(vf.Task[TextEnvTaskData, vf.State, vf.TaskConfig]):
     """One task of a world."""
 
 
-class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):
+class TextEnvTaskset(vf.Taskset[TextEnvTask, TextEnvTasksetConfig]):
     """Tasks of a world; the first observation is the prompt."""
 
-    def load(self) -> Iterator[WorldTask]:
+    def load(self) -> Iterator[TextEnvTask]:
         """The tasks in the split's order."""
         config = self.config
         talk = Conversation(config.env_id, config.settings, where=WHERE)
@@ -69,17 +69,19 @@ class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):
             where=WHERE,
         )
         for row in rows:
-            data = WorldData(id=row["task"], name=row["task"], prompt=talk.start(row), row=row)
-            yield WorldTask(data, config.task)
+            data = TextEnvTaskData(
+                id=row["task"], name=row["task"], prompt=talk.start(row), row=row
+            )
+            yield TextEnvTask(data, config.task)
 
 
-class WorldEnvConfig(vf.EnvConfig):
+class TextEnvironmentConfig(vf.EnvConfig):
     """One seat: the model that plays."""
 
     agent: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime=vf.SubprocessConfig())
 
 
-class WorldEnv(vf.Env[WorldEnvConfig]):
+class TextEnvironment(vf.Env[TextEnvironmentConfig]):
     """The world answers the model's replies until the episode is over."""
 
     async def run(self, task: Any, agents: Any) -> None:

@@ -3,7 +3,7 @@
 Name it in the file that ``actor_rollout_ref.rollout.agent.agent_loop_config_path`` points to::
 
     - name: turngym
-      _target_: turngym.envs.adapters.verl_agent_loop.WorldAgentLoop
+      _target_: turngym.envs.adapters.verl_agent_loop.TextEnvAgentLoop
 
 and make rows with :func:`~turngym.envs.adapters.verl_rows.verl_rows`, whose column ``agent_name``
 selects it. The ids that were sampled are the ids that are trained on; the world's text has mask 0.
@@ -50,7 +50,7 @@ class _Path:
     )
 
 
-class WorldAgentLoop(AgentLoopBase):
+class TextEnvAgentLoop(AgentLoopBase):
     """Plays the episode that the row names; the return is the trajectory's score."""
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:

@@ -14,9 +14,9 @@ R = TypeVar("R")
 Server = Callable[[Sequence[Any]], Sequence[Any]]
 
 
-def served_at_once(played: Generator[Call, Any, Outcome]) -> Outcome:
+def serve_one_by_one(played: Generator[Call, Any, Outcome]) -> Outcome:
     """Drive an environment's generator, serving every call by itself."""
-    turn = answered(played)
+    turn = forward_calls(played)
     reply: Any = None
     while True:
         try:
@@ -45,7 +45,7 @@ def serve(server: Server, requests: list[Any]) -> Sequence[Any]:
     return replies
 
 
-def answered(played: Generator[Call, Any, Outcome]) -> Generator[Call, Any, Outcome]:
+def forward_calls(played: Generator[Call, Any, Outcome]) -> Generator[Call, Any, Outcome]:
     """Pass calls out and answers in; an :class:`EnvFault` that came as an answer is raised."""
     reply: Any = None
     while True:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import GeneratorType
 from typing import Any, Generic, Self, TypeVar, cast
 
-from .batched_calls import answered, served_at_once
+from .batched_calls import forward_calls, serve_one_by_one
 from .digest import digest_of
 from .episode import (
     NO_TERMS,
@@ -267,7 +267,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         try:
             played = self._played(episode, action)
             if isinstance(played, GeneratorType):
-                played = served_at_once(played)
+                played = serve_one_by_one(played)
         except EnvFault as fault:
             return self._broken(episode, action, fault)
         return self._close(episode, action, played)
@@ -368,7 +368,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         try:
             played = self._played(episode, action)
             if isinstance(played, GeneratorType):
-                played = yield from answered(played)
+                played = yield from forward_calls(played)
         except EnvFault as fault:
             return self._broken(episode, action, fault)
         return self._close(episode, action, played)

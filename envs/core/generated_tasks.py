@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from .fork import Shared
-from .tasks import SPLITS, Task, numbered
+from .tasks import SPLITS, Task, parse_index
 
 _RETRIES = 8
 
@@ -57,7 +57,7 @@ class DrawnTasks(Shared, Generic[P]):
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """The index that a task id names."""
-        return numbered(split, task_id, self.sizes()[split])
+        return parse_index(split, task_id, self.sizes()[split])
 
     def _draw(self, split: str, index: int, retry: int) -> P:
         pool = SPLITS.index(split)

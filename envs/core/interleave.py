@@ -21,7 +21,7 @@ import numpy.typing as npt
 from .errors import BadValueError, UnknownNameError
 from .settings import check_number
 
-MOST_TASKS = 50_000_000
+MAX_TASKS = 50_000_000
 """Tasks of a weighted split; more are refused."""
 
 
@@ -42,10 +42,10 @@ class Mixture:
         shares /= shares.sum()
         rows = np.asarray(sizes)
         over = float(((rows - 0.5) / shares).max())
-        if over > MOST_TASKS:
+        if over > MAX_TASKS:
             raise BadValueError(
                 f"SearchQA: with these weights it takes {over:,.0f} tasks until each of the "
-                f"{rows.sum():,} questions has come; expected at most {MOST_TASKS:,}. Give the "
+                f"{rows.sum():,} questions has come; expected at most {MAX_TASKS:,}. Give the "
                 "set with the smallest weight a larger one, or fewer questions."
             )
         if weights is None:
@@ -91,7 +91,7 @@ class Mixture:
         return self._orders[which, walk]
 
 
-def checked_weights(
+def check_weights(
     weights: object, names: Sequence[str], where: str = "SearchQA"
 ) -> list[float] | None:
     """The weights in the order of the names.

@@ -7,7 +7,7 @@ import numpy as np
 from .settings import check_number
 
 
-def checked_mistakes(mistakes: float) -> float:
+def check_mistakes(mistakes: float) -> float:
     """The share of mistakes that an expert was asked for.
 
     Raises:
@@ -16,7 +16,7 @@ def checked_mistakes(mistakes: float) -> float:
     return check_number("mistakes", mistakes, "expert", min=0, max=1)
 
 
-class Erring:
+class NoisyExpert:
     """A scripted player with a share of mistakes.
 
     Args:
@@ -28,9 +28,9 @@ class Erring:
     """
 
     def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
-        self.mistakes = checked_mistakes(mistakes)
+        self.mistakes = check_mistakes(mistakes)
         self._rng = np.random.default_rng(seed)
 
-    def errs(self) -> bool:
+    def draw_mistake(self) -> bool:
         """Whether the next action is a mistake; draws a number only where there are any."""
         return bool(self.mistakes) and self._rng.random() < self.mistakes

@@ -78,8 +78,8 @@ def find_task(source: TaskSource[P], split: str | None, task: int | str, where: 
         raise BadValueError(
             f"{where}: task is {task!r} ({type(task).__name__}); expected an index or a task id."
         )
-    split = first_split(source) if split is None else split
-    size = split_size(source, split, where)
+    split = get_default_split(source) if split is None else split
+    size = get_split_size(source, split, where)
     index = int(task)
     if index < 0 or (size is not None and index >= size):
         top = "any index from 0" if size is None else f"an index from 0 to {size - 1}"
@@ -91,7 +91,7 @@ def _task_by_id(source: TaskSource[P], split: str | None, task_id: str, where: s
     splits = list(source.sizes()) if split is None else [split]
     examples: list[str] = []
     for name in splits:
-        size = split_size(source, name, where) if split is not None else source.sizes()[name]
+        size = get_split_size(source, name, where) if split is not None else source.sizes()[name]
         if (index := source.index_of(name, task_id)) is not None:
             return source.task(name, index)
         examples += [source.task(name, i).id for i in range(3 if size is None else min(size, 3))]
@@ -99,7 +99,7 @@ def _task_by_id(source: TaskSource[P], split: str | None, task_id: str, where: s
     raise UnknownNameError(f"task id in {place}", task_id, examples, where)
 
 
-def numbered(split: str, task_id: str, size: int | None) -> int | None:
+def parse_index(split: str, task_id: str, size: int | None) -> int | None:
     """The index in an id of the form ``split/index``; None when it is no id of this split.
 
     Args:
@@ -114,7 +114,7 @@ def numbered(split: str, task_id: str, size: int | None) -> int | None:
     return index if str(index) == number and (size is None or index < size) else None
 
 
-def first_split(source: TaskSource[P]) -> str:
+def get_default_split(source: TaskSource[P]) -> str:
     """The split that is meant when none is named: ``train``, or the first that holds a task."""
     sizes = source.sizes()
     if sizes.get(SPLITS[0]) != 0 and SPLITS[0] in sizes:
@@ -122,7 +122,7 @@ def first_split(source: TaskSource[P]) -> str:
     return next((split for split, size in sizes.items() if size != 0), SPLITS[0])
 
 
-def split_size(source: TaskSource[P], split: str, where: str) -> int | None:
+def get_split_size(source: TaskSource[P], split: str, where: str) -> int | None:
     """Number of tasks in ``split``, None when there is no end of them.
 
     Raises:
@@ -138,7 +138,7 @@ def split_size(source: TaskSource[P], split: str, where: str) -> int | None:
     return size
 
 
-def split_blocks(source: TaskSource[P], split: str) -> npt.NDArray[np.int64] | None:
+def get_split_blocks(source: TaskSource[P], split: str) -> npt.NDArray[np.int64] | None:
     """Which tasks may change places when a split's order is shuffled.
 
     A source whose order has a meaning (a mixture of data sets in given shares) has a method
@@ -155,6 +155,6 @@ def draw_task(
     source: TaskSource[P], split: str | None, rng: np.random.Generator, where: str
 ) -> Task[P]:
     """A task drawn uniformly from ``split`` (from the first 2**31 when it has no end)."""
-    split = first_split(source) if split is None else split
-    size = split_size(source, split, where)
+    split = get_default_split(source) if split is None else split
+    size = get_split_size(source, split, where)
     return source.task(split, int(rng.integers(ENDLESS if size is None else size)))

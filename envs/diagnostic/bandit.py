@@ -12,7 +12,7 @@ from itertools import product
 from ..core.env import Episode, Outcome, Policy, TextEnv
 from ..core.randomness import EpisodeRandom
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Bandit(TextEnv[Machine, str]):
                 " and nothing else.\n"
             )
         tasks = ["".join(signs) for signs in product(signs, repeat=5 if micro else 4)]
-        super().__init__(source=Listed(tasks), max_turns=1, render_mode=render_mode)
+        super().__init__(source=ListedTasks(tasks), max_turns=1, render_mode=render_mode)
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Machine, str]:  # noqa: ARG002
         """Show the signs."""
@@ -53,10 +53,10 @@ class Bandit(TextEnv[Machine, str]):
 
     def play(self, episode: Episode[Machine], action: str) -> Outcome:
         """Pull an arm; an action that cannot be read has used the only turn."""
-        arm = chosen(action, self.letters)
+        arm = read_letter(action, self.letters)
         if arm == episode.state.best:
             return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
-        text = "\n" if arm else expected(self.letters)
+        text = "\n" if arm else ask_for_letter(self.letters)
         done = Outcome.failed(text, {"outcome": 0.0}, verdict=-1)
         return done._replace(valid=arm is not None)
 

@@ -17,7 +17,7 @@ SIZES = ("micro", "full")
 _SHARES = (0.6, 0.8)  # train below the first, dev below the second, test above
 
 
-class Listed(Generic[P]):
+class ListedTasks(Generic[P]):
     """All contents of a world, shuffled once and cut into train, dev and test.
 
     Args:
@@ -48,7 +48,7 @@ class Listed(Generic[P]):
         return int(number) if known and int(number) < len(self._tasks[split]) else None
 
 
-def chosen(action: str, letters: str) -> str | None:
+def read_letter(action: str, letters: str) -> str | None:
     """The letter that an action ends with; what stands before it is thinking aloud.
 
     So one token is an action, and a model that knows nothing acts at all. None when the action
@@ -58,7 +58,7 @@ def chosen(action: str, letters: str) -> str | None:
     return last if last and last in letters else None
 
 
-def expected(letters: str) -> str:
+def ask_for_letter(letters: str) -> str:
     """The answer to an action that could not be read."""
     return f"\nwrite one of {' '.join(letters)}:"
 

@@ -14,7 +14,7 @@ from ..core.env import Episode, Outcome, Policy, TextEnv
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 
 @dataclass(slots=True)
@@ -53,7 +53,9 @@ class Fork(TextEnv[Walk, str]):
                 "letter and nothing else.\n"
             )
         tasks = ["".join(signs) for signs in product("12345", repeat=3)]
-        super().__init__(source=Listed(tasks), max_turns=self.walk + 1, render_mode=render_mode)
+        super().__init__(
+            source=ListedTasks(tasks), max_turns=self.walk + 1, render_mode=render_mode
+        )
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Walk, str]:  # noqa: ARG002
         """The entrance; the signs on it are noise."""
@@ -61,11 +63,11 @@ class Fork(TextEnv[Walk, str]):
 
     def play(self, episode: Episode[Walk], action: str) -> Outcome:
         """Walk on, or choose a door at the end of the walk."""
-        letter = chosen(action, self.letters)
+        letter = read_letter(action, self.letters)
         state = episode.state
         if len(state.steps) < self.walk:
             if letter is None:
-                return Outcome.unreadable(expected(self.letters), verdict=-1)
+                return Outcome.unreadable(ask_for_letter(self.letters), verdict=-1)
             state.steps += letter
             return Outcome.move("\ndoor:" if len(state.steps) == self.walk else "\n:", verdict=0)
         if letter == self.good_door(state):

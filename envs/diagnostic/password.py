@@ -13,7 +13,7 @@ from ..core.env import Episode, Outcome, Policy, TextEnv
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 CODE = "bacabcbaccab"
 """The letters that open the doors, door by door: the same in all tasks, never shown."""
@@ -56,7 +56,7 @@ class Password(TextEnv[Doors, str]):
                 "Write one letter and nothing else.\n"
             )
         tasks = ["".join(signs) for signs in product("123", repeat=5)]
-        super().__init__(source=Listed(tasks), max_turns=count, render_mode=render_mode)
+        super().__init__(source=ListedTasks(tasks), max_turns=count, render_mode=render_mode)
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Doors, str]:  # noqa: ARG002
         """The first door; the signs over it are noise."""
@@ -64,14 +64,14 @@ class Password(TextEnv[Doors, str]):
 
     def play(self, episode: Episode[Doors], action: str) -> Outcome:
         """Write a letter; one that cannot be read counts as a wrong one."""
-        letter = chosen(action, self.letters)
+        letter = read_letter(action, self.letters)
         state = episode.state
         right = self.code[len(state.written)]
         state.written.append(letter or "")
         verdict = 1 if letter == right else -1
         if len(state.written) < len(self.code):
             if letter is None:
-                return Outcome.unreadable(expected(self.letters), verdict=verdict)
+                return Outcome.unreadable(ask_for_letter(self.letters), verdict=verdict)
             return Outcome.move("\nnext:", verdict=verdict)
         share = self.share(episode)
         done = Outcome.solved if share == 1.0 else Outcome.failed

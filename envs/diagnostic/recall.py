@@ -13,7 +13,7 @@ from ..core.env import Episode, Outcome, Policy, TextEnv
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Recall(TextEnv[Memory, str]):
             )
         signs = "123456789"[: max(2, round(40 ** (1 / wait)))]
         tasks = ["".join(p) for p in product(self.letters, *[signs] * wait)]
-        super().__init__(source=Listed(tasks), max_turns=wait + 1, render_mode=render_mode)
+        super().__init__(source=ListedTasks(tasks), max_turns=wait + 1, render_mode=render_mode)
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Memory, str]:  # noqa: ARG002
         """Show the letter."""
@@ -62,11 +62,11 @@ class Recall(TextEnv[Memory, str]):
 
     def play(self, episode: Episode[Memory], action: str) -> Outcome:
         """Any letter goes on until the question; there only the first one is right."""
-        letter = chosen(action, self.letters)
+        letter = read_letter(action, self.letters)
         state = episode.state
         if episode.turn <= len(state.noise):
             if letter is None:
-                return Outcome.unreadable(expected(self.letters), verdict=-1)
+                return Outcome.unreadable(ask_for_letter(self.letters), verdict=-1)
             if episode.turn == len(state.noise):
                 return Outcome.move(f"\n{state.noise[-1]} ?", verdict=0)
             return Outcome.move(f"\n{state.noise[episode.turn - 1]}:", verdict=0)

@@ -13,7 +13,7 @@ from itertools import combinations, product
 from ..core.env import Episode, Opening, Outcome, Policy, SessionSwitch, TextEnv
 from ..core.randomness import EpisodeRandom
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 Inside = tuple[tuple[str, str], ...]
 """Letters of the boxes with a coin, each with the letter of the box in it that has one, or ""."""
@@ -75,7 +75,7 @@ class Spawn(TextEnv[Boxes, Inside]):
             )
         most = 20 if micro else 40
         low = -COST * most
-        source = Listed(_contents(self.boxes))
+        source = ListedTasks(_contents(self.boxes))
         super().__init__(
             source=source, max_turns=most, reward_range=(low, 1.0), render_mode=render_mode
         )
@@ -90,7 +90,7 @@ class Spawn(TextEnv[Boxes, Inside]):
 
     def play(self, episode: Episode[Boxes], action: str) -> Outcome:
         """Ask, take or stop; the end of a session opens the next one that waits."""
-        state, letter = episode.state, chosen(action, self.letters)
+        state, letter = episode.state, read_letter(action, self.letters)
         state.acted += 1
         state.asked_now = None
         wanted = state.wanted(state.here) or STOP
@@ -104,7 +104,7 @@ class Spawn(TextEnv[Boxes, Inside]):
         if letter == STOP or state.acted >= len(self.boxes):
             after = self._next(state)
         else:
-            after = Outcome.move("\n:" if letter else expected(self.letters))
+            after = Outcome.move("\n:" if letter else ask_for_letter(self.letters))
         verdict = 1 if letter and letter in wanted else -1
         return after._replace(terms=terms, verdict=verdict, valid=letter is not None)
 

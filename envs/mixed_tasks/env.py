@@ -100,7 +100,7 @@ class MixedTasks(TextEnv[Any, Any]):
     def max_turns(self, value: int) -> None:
         self._most_turns = value
 
-    def seat(self) -> TextEnv[Any, Any]:
+    def view_member(self) -> TextEnv[Any, Any]:
         """The member whose task is played, at the present state of the episode.
 
         A view for reading (an expert, the legal actions); step the mixture, not the view.
@@ -145,19 +145,19 @@ class MixedTasks(TextEnv[Any, Any]):
 
     def legal_actions(self) -> list[str] | None:
         """The member's."""
-        return self.seat().legal_actions()
+        return self.view_member().legal_actions()
 
     def asked(self) -> Sequence[Opening]:
         """The member's."""
-        return self.seat().asked()
+        return self.view_member().asked()
 
     def waiting(self) -> Sequence[Opening]:
         """The member's."""
-        return self.seat().waiting()
+        return self.view_member().waiting()
 
     def session_key(self) -> str:
         """The member's."""
-        return self.seat().session_key()
+        return self.view_member().session_key()
 
     def enter(self, episode: Episode[Any], key: str) -> tuple[str, SessionSwitch]:
         """The member's."""
@@ -175,17 +175,17 @@ class MixedTasks(TextEnv[Any, Any]):
     @property
     def member(self) -> str:
         """Name of the member whose task is played."""
-        return member_of(self.episode.task)
+        return get_member(self.episode.task)
 
     @property
     def _present(self) -> TextEnv[Any, Any]:
         return self._of(self.episode.task)
 
     def _of(self, task: Task[Any]) -> TextEnv[Any, Any]:
-        return self.members[member_of(task)]
+        return self.members[get_member(task)]
 
 
-def member_of(task: Task[Any]) -> str:
+def get_member(task: Task[Any]) -> str:
     """Name of the member that a task of a mixture belongs to."""
     return task.id.partition("/")[0]
 
@@ -199,7 +199,7 @@ class _Experts:
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
         mixed = env.unwrapped
         assert isinstance(mixed, MixedTasks)
-        return self._experts[mixed.member](mixed.seat(), observation, info)
+        return self._experts[mixed.member](mixed.view_member(), observation, info)
 
 
 def _entries(members: object) -> list[tuple[str, dict[str, Any], float]]:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ..core.errors import BadValueError
 from ..core.fork import Shared
-from ..core.interleave import MOST_TASKS, Mixture
+from ..core.interleave import MAX_TASKS, Mixture
 from ..core.tasks import SPLITS, Task, TaskSource
 
-LEAST_TASKS = 100_000
+MIN_TASKS = 100_000
 """Tasks of a split in which some source has no end; more where a finite source needs them."""
 
 
@@ -75,7 +75,7 @@ class MixedSource(Shared):
         return found
 
     def blocks(self, split: str) -> npt.NDArray[np.int64] | None:
-        """A number per task, see :func:`turngym.envs.core.tasks.split_blocks`."""
+        """A number per task, see :func:`turngym.envs.core.tasks.get_split_blocks`."""
         return self._mixtures[split].blocks() if len(self._names[split]) > 1 else None
 
     def _place(self, split: str, name: str, own_id: str, walk: int) -> int | None:
@@ -92,11 +92,11 @@ class MixedSource(Shared):
         if split != SPLITS[0] and not endless:
             return Mixture([size for size in sizes.values() if size is not None])
         due = [(size - 0.5) / shares[n] for n, size in sizes.items() if size is not None]
-        tasks = max(0.0, LEAST_TASKS if endless else 0.0, *due)
-        if tasks > MOST_TASKS:
+        tasks = max(0.0, MIN_TASKS if endless else 0.0, *due)
+        if tasks > MAX_TASKS:
             raise BadValueError(
                 f"MixedTasks: with these weights it takes {tasks:,.0f} tasks until each of the "
-                f"{split} tasks has come; expected at most {MOST_TASKS:,}. Give the member with "
+                f"{split} tasks has come; expected at most {MAX_TASKS:,}. Give the member with "
                 "the smallest weight a larger one."
             )
         counts = [

@@ -16,7 +16,7 @@ import gymnasium as gym
 from ..core.errors import BadValueError, TurngymError, UnknownNameError
 from . import episode_laws as episode
 from . import state_laws as state
-from .harness import Broken, ConformanceError, Lab
+from .harness import ConformanceError, Lab, LawViolation
 
 __all__ = ["LAWS", "ConformanceError", "Report", "check_text_env"]
 
@@ -97,7 +97,7 @@ def check_text_env(
             continue
         try:
             reason = check(lab)
-        except Broken as broken:
+        except LawViolation as broken:
             raise ConformanceError(name, law, str(broken)) from broken
         except TurngymError as error:
             detail = f"{type(error).__name__}: {error}"

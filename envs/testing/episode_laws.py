@@ -11,7 +11,7 @@ from ..core.digest import digest_of
 from ..core.env import Policy
 from ..core.episode import Info
 from ..core.tasks import Task
-from .harness import GARBAGE, Broken, Lab, Play, refuses_to_step
+from .harness import GARBAGE, Lab, LawViolation, Play, refuses_to_step
 
 _TINY = 1e-6
 _STATUSES = ("running", "solved", "failed", "truncated", "env_error")
@@ -31,13 +31,15 @@ def rewards_are_named_finite_and_in_range(lab: Lab) -> None:
         for turn, step in enumerate(play.steps, start=1):
             terms = step.info.get("reward_terms")
             if type(step.reward) is not float or not math.isfinite(step.reward):
-                raise Broken(f"turn {turn}: reward is {step.reward!r}; expected a finite float")
+                raise LawViolation(
+                    f"turn {turn}: reward is {step.reward!r}; expected a finite float"
+                )
             if not isinstance(terms, dict) or not math.isclose(
                 math.fsum(terms.values()), step.reward, abs_tol=1e-9
             ):
-                raise Broken(f"turn {turn}: reward {step.reward} is not the sum of {terms}")
+                raise LawViolation(f"turn {turn}: reward {step.reward} is not the sum of {terms}")
         if not low - _TINY <= play.total <= high + _TINY:
-            raise Broken(f"return {play.total} is outside the reward range [{low}, {high}]")
+            raise LawViolation(f"return {play.total} is outside the reward range [{low}, {high}]")
 
 
 def expert_reaches_the_top(lab: Lab) -> str | None:
@@ -55,7 +57,7 @@ def expert_reaches_the_top(lab: Lab) -> str | None:
     for task in lab.tasks(lab.world):
         play = lab.play(lab.env, 1, expert, _options(task))
         if play.status != "solved" or play.total < high - _TINY:
-            raise Broken(
+            raise LawViolation(
                 f"task {task.id!r}: status {play.status!r}, return {play.total} after "
                 f"{len(play.steps)} turns; expected solved with {high}"
             )
@@ -69,7 +71,7 @@ def null_and_garbage_stay_at_the_floor(lab: Lab) -> None:
         for text in GARBAGE:
             play = lab.play(lab.env, 1, lambda *_, text=text: text, _options(task))
             if play.status == "solved" or play.total > floor + _TINY:
-                raise Broken(
+                raise LawViolation(
                     f"task {task.id!r}: the action {text!r} alone gives {play.status!r} and "
                     f"return {play.total}; expected at most {floor}"
                 )
@@ -84,17 +86,19 @@ def answer_is_hidden(lab: Lab) -> str | None:
         for secret in lab.world.hidden_answers(lab.world.episode):
             told += 1
             if re.search(rf"(?<!\w){re.escape(secret)}(?!\w)", prompt, re.IGNORECASE):
-                raise Broken(f"task {task.id!r}: the secret {secret!r} stands in the first prompt")
+                raise LawViolation(
+                    f"task {task.id!r}: the secret {secret!r} stands in the first prompt"
+                )
     return None if told else "the world names no secrets"
 
 
 def no_step_after_the_end(lab: Lab) -> None:
     """A step after the end, and one before the first reset, raise EpisodeError."""
     if not refuses_to_step(lab.make()):
-        raise Broken("a step before the first reset was taken")
+        raise LawViolation("a step before the first reset was taken")
     lab.play(lab.env, 2, lab.mixed(2))
     if not refuses_to_step(lab.env):
-        raise Broken("a step after the end of the episode was taken")
+        raise LawViolation("a step after the end of the episode was taken")
 
 
 def truncated_exactly_at_the_limit(lab: Lab) -> None:
@@ -103,21 +107,25 @@ def truncated_exactly_at_the_limit(lab: Lab) -> None:
     for play in plays:
         turns, limit = len(play.steps), play.limit
         if turns > limit or (turns == limit and play.status == "running"):
-            raise Broken(f"an episode goes on after {limit} actions, the limit")
+            raise LawViolation(f"an episode goes on after {limit} actions, the limit")
         if play.status == "truncated" and turns != limit:
-            raise Broken(f"an episode was truncated after {turns} actions; the limit is {limit}")
+            raise LawViolation(
+                f"an episode was truncated after {turns} actions; the limit is {limit}"
+            )
 
 
 def status_follows_the_flags(lab: Lab) -> None:
     """``terminated`` is the task's verdict, ``truncated`` the limit's; never both, never early."""
     for play in _sample(lab):
         if play.info.get("status") != "running":
-            raise Broken(f"reset gives status {play.info.get('status')!r}; expected 'running'")
+            raise LawViolation(
+                f"reset gives status {play.info.get('status')!r}; expected 'running'"
+            )
         for turn, step in enumerate(play.steps, start=1):
             flags, status = (step.terminated, step.truncated), step.info.get("status")
             want = (status in _VERDICTS, status in ("truncated", "env_error"))
             if flags != want or type(flags[0]) is not bool or type(flags[1]) is not bool:
-                raise Broken(
+                raise LawViolation(
                     f"turn {turn}: status {status!r} with terminated {flags[0]!r} and truncated "
                     f"{flags[1]!r}; expected {want[0]} and {want[1]}"
                 )
@@ -138,7 +146,7 @@ def texts_are_in_the_space(lab: Lab) -> None:
     for play in _sample(lab):
         for turn, text in enumerate([play.observation, *(s.observation for s in play.steps)]):
             if not space.contains(text):
-                raise Broken(f"turn {turn}: observation {text!r:.200} is not in {space}")
+                raise LawViolation(f"turn {turn}: observation {text!r:.200} is not in {space}")
 
 
 def tasks_are_stable_and_splits_disjoint(lab: Lab) -> None:
@@ -149,10 +157,10 @@ def tasks_are_stable_and_splits_disjoint(lab: Lab) -> None:
     for task in lab.tasks(lab.world):
         _check_task(lab, task, ids)
         if other.source.task(task.split, task.index).digest != task.digest:
-            raise Broken(f"task {task.id!r} has another digest in another copy")
+            raise LawViolation(f"task {task.id!r} has another digest in another copy")
         content = digest_of(task.payload)
         if home.setdefault(content, task.split) != task.split:
-            raise Broken(f"task {task.id!r} has the same content as one of {home[content]!r}")
+            raise LawViolation(f"task {task.id!r} has the same content as one of {home[content]!r}")
 
 
 def legal_actions_are_valid(lab: Lab) -> str | None:
@@ -164,7 +172,7 @@ def legal_actions_are_valid(lab: Lab) -> str | None:
     for move in lab.mixed_moves(4):
         for action in (lab.inner(env).legal_actions() or [])[:50]:
             if not lab.inner(env).fork().step(action)[4]["valid_action"]:
-                raise Broken(f"the listed action {action!r} cannot be read")
+                raise LawViolation(f"the listed action {action!r} cannot be read")
         env.step(move)
     return None
 
@@ -186,11 +194,13 @@ def _expert_earns_most(lab: Lab, expert: Policy) -> None:
         play = lab.play(lab.env, number, expert, _options(task))
         silent = lab.play(lab.env, number, lambda *_: "", _options(task))
         if play.total <= silent.total:
-            raise Broken(f"task {task.id!r}: return {play.total}, and {silent.total} by silence")
+            raise LawViolation(
+                f"task {task.id!r}: return {play.total}, and {silent.total} by silence"
+            )
         expert_mean += play.total
         mixed_mean += lab.play(lab.env, number, lab.mixed(number), _options(task)).total
     if expert_mean <= mixed_mean:
-        raise Broken(f"returns sum to {expert_mean}, and to {mixed_mean} in mixed play")
+        raise LawViolation(f"returns sum to {expert_mean}, and to {mixed_mean} in mixed play")
 
 
 def _options(task: Task[Any]) -> dict[str, Any]:
@@ -199,19 +209,21 @@ def _options(task: Task[Any]) -> dict[str, Any]:
 
 def _check_task(lab: Lab, task: Task[Any], ids: set[str]) -> None:
     if task.id in ids:
-        raise Broken(f"two tasks have the id {task.id!r}")
+        raise LawViolation(f"two tasks have the id {task.id!r}")
     ids.add(task.id)
     if lab.world.source.index_of(task.split, task.id) != task.index:
-        raise Broken(f"task {task.id!r} is not found at its index {task.index}")
+        raise LawViolation(f"task {task.id!r} is not found at its index {task.index}")
     _, info = lab.env.reset(seed=0, options={"split": task.split, "task": task.index})
     if (info["task_id"], info["split"]) != (task.id, task.split):
-        raise Broken(f"task {task.index} of {task.split!r} was asked for, {info['task_id']!r} came")
+        raise LawViolation(
+            f"task {task.index} of {task.split!r} was asked for, {info['task_id']!r} came"
+        )
 
 
 def _check_info(where: str, info: dict[str, Any], keys: set[str], turn: int, ended: bool) -> None:
     if set(info) != keys:
         odd = sorted(set(info) ^ keys)
-        raise Broken(f"{where}: info misses or adds the keys {odd}")
+        raise LawViolation(f"{where}: info misses or adds the keys {odd}")
     checks = {
         "task_id": isinstance(info["task_id"], str),
         "split": isinstance(info["split"], str),
@@ -226,7 +238,7 @@ def _check_info(where: str, info: dict[str, Any], keys: set[str], turn: int, end
     }
     for key, good in checks.items():
         if not good:
-            raise Broken(f"{where}: info[{key!r}] is {info[key]!r}")
+            raise LawViolation(f"{where}: info[{key!r}] is {info[key]!r}")
 
 
 def _is_numbers(value: Any) -> bool:

@@ -42,7 +42,7 @@ class ConformanceError(TurngymError, AssertionError):
         self.detail = detail
 
 
-class Broken(Exception):
+class LawViolation(Exception):
     """What a law saw; the driver adds the names."""
 
 
@@ -140,7 +140,7 @@ class Lab:
             taken = (observation, reward, terminated, truncated, dict(info), digest)
             play.steps.append(Taken(action, *taken))
             if info.get("status") == "env_error":
-                raise Broken(f"the environment broke at action {action!r}: {observation}")
+                raise LawViolation(f"the environment broke at action {action!r}: {observation}")
             if terminated or truncated:
                 break
         return play
@@ -186,7 +186,7 @@ class Lab:
                 yield world.source.task(split, index)
 
 
-def differing(one: Play, two: Play) -> str:
+def describe_difference(one: Play, two: Play) -> str:
     """The first difference of two plays in words, empty when they are equal."""
     for what in ("observation", "info", "digest"):
         if getattr(one, what) != getattr(two, what):

@@ -21,7 +21,7 @@ def cache_dir() -> Path:
     return Path(named).expanduser() if named else Path.home() / ".cache" / "turngym"
 
 
-def cached_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray]:
+def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray]:
     """The arrays stored under ``name``, built and stored when absent or damaged.
 
     Args:
@@ -39,7 +39,7 @@ def cached_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarra
     return made
 
 
-def cached_text(path: Path, build: Callable[[], str]) -> str:
+def cache_text(path: Path, build: Callable[[], str]) -> str:
     """Return the text in a file, built and stored there when absent.
 
     The name of the file carries everything that the text depends on. A folder that cannot be

@@ -15,38 +15,40 @@ from ..core.errors import DataError
 Rows = Iterator[tuple[str, Mapping[str, Any]]]
 
 
-def json_rows(path: Path) -> Rows:
+def read_rows(path: Path) -> Rows:
     """(place, object) of JSON lines; blank lines are skipped.
 
     Raises:
         DataError: A file or a line that cannot be read; says file and line.
     """
-    for where, line in lines_of(path):
+    for where, line in read_lines(path):
         if line.strip():
-            yield where, json_row(line, where)
+            yield where, parse_row(line, where)
 
 
-def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:
+def read_lines(path: Path) -> Iterator[tuple[str, bytes]]:
     """(place, line) of a file, blank lines too; the first without a byte order mark.
 
     Raises:
         DataError: The file cannot be opened.
     """
-    with opened(path) as file:
+    with open_file(path) as file:
         for number, line in enumerate(file, start=1):
-            yield f"{path}:{number}", without_mark(line) if number == 1 else line
+            yield f"{path}:{number}", strip_byte_order_mark(line) if number == 1 else line
 
 
-def json_row(line: bytes, where: str) -> dict[str, Any]:
+def parse_row(line: bytes, where: str) -> dict[str, Any]:
     """The object on one line.
 
     Raises:
         DataError: Not UTF-8, not JSON, or no object.
     """
-    return as_object(json_value(line.rstrip(), where, "one object per line"), where, " per line")
+    return as_object(
+        parse_json_value(line.rstrip(), where, "one object per line"), where, " per line"
+    )
 
 
-def json_value(text: bytes, where: str, expected: str, *, lines: bool = False) -> Any:
+def parse_json_value(text: bytes, where: str, expected: str, *, lines: bool = False) -> Any:
     """What stands in JSON.
 
     Args:
@@ -82,12 +84,12 @@ def as_object(value: Any, where: str, more: str = "") -> dict[str, Any]:
     return value
 
 
-def without_mark(text: bytes) -> bytes:
+def strip_byte_order_mark(text: bytes) -> bytes:
     """The beginning of a file without its byte order mark."""
     return text.removeprefix(b"\xef\xbb\xbf")
 
 
-def opened(path: Path) -> IO[bytes]:
+def open_file(path: Path) -> IO[bytes]:
     """The file, open for reading.
 
     Raises:
@@ -96,25 +98,25 @@ def opened(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
 
 
-def unreadable(path: Path, error: BaseException) -> DataError:
+def make_read_error(path: Path, error: BaseException) -> DataError:
     """The error of a file that cannot be read."""
     reason = getattr(error, "strerror", None) or str(error)
     return DataError(f"{path}: cannot be read ({reason}).")
 
 
-def text_of(row: Mapping[str, Any], column: str, where: str) -> str:
+def get_text(row: Mapping[str, Any], column: str, where: str) -> str:
     """The text in a column, which must hold some."""
     if column not in row:
         raise DataError(
             f"{where}: column {column!r} is missing. Columns: {', '.join(map(str, row)) or 'none'}."
         )
-    return checked(row[column], column, where)
+    return check_text(row[column], column, where)
 
 
-def checked(value: object, column: str, where: str) -> str:
+def check_text(value: object, column: str, where: str) -> str:
     """The value, which must be text that is not blank."""
     if not isinstance(value, str):
         raise DataError(f"{where}: {column} is {value!r}; expected text.")
@@ -136,14 +138,14 @@ def row_id(row: Mapping[str, Any], where: str) -> str:
     return clean(str(value))
 
 
-def claim(ids: dict[str, str], named: str, where: str) -> None:
+def claim_id(ids: dict[str, str], named: str, where: str) -> None:
     """Note an id and where it was used; refuse one that was used before."""
     if named in ids:
         raise DataError(f"{where}: id {named!r} was used before, at {ids[named]}.")
     ids[named] = where
 
 
-def row_contents(row: Mapping[str, Any], where: str) -> tuple[str, str]:
+def get_contents(row: Mapping[str, Any], where: str) -> tuple[str, str]:
     """Title and text of a passage: ``contents`` (first line: title), or ``title`` and ``text``.
 
     Raises:

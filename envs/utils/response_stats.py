@@ -30,17 +30,17 @@ _PHRASES = re.compile(
 )
 
 
-def waits(texts: Iterable[str]) -> int:
+def count_waits(texts: Iterable[str]) -> int:
     """How often the word "wait" was written."""
     return sum(len(_WAIT.findall(text)) for text in texts)
 
 
-def self_corrections(texts: Iterable[str]) -> int:
+def count_self_corrections(texts: Iterable[str]) -> int:
     """How many phrases take back what came before."""
     return sum(len(_PHRASES.findall(text)) for text in texts)
 
 
-def response_measures(texts: Iterable[str]) -> dict[str, float]:
+def compute_response_metrics(texts: Iterable[str]) -> dict[str, float]:
     """Length and self-corrections of an episode's actions, as measures of a world.
 
     ``response_chars``, ``response_words``, ``waits`` and ``self_corrections``.
@@ -49,6 +49,6 @@ def response_measures(texts: Iterable[str]) -> dict[str, float]:
     return {
         "response_chars": float(sum(len(text) for text in said)),
         "response_words": float(sum(len(text.split()) for text in said)),
-        "waits": float(waits(said)),
-        "self_corrections": float(self_corrections(said)),
+        "waits": float(count_waits(said)),
+        "self_corrections": float(count_self_corrections(said)),
     }

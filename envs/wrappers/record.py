@@ -130,7 +130,7 @@ class Transcript:
 _READER = TypeAdapter(Transcript)
 
 
-def link(chain: str, *texts: str) -> str:
+def extend_chain(chain: str, *texts: str) -> str:
     """The next hash of a chain of texts (16 hex digits)."""
     h = hashlib.blake2b(chain.encode(), digest_size=8)
     for text in texts:
@@ -190,7 +190,7 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         observation, info = self.env.reset(seed=seed, options=options)
         self._reset = {"seed": None if seed is None else int(seed), "options": _plain(options)}
         self._steps, self._metrics = [], {}
-        self._first_chain = link("", self.inner.instructions, observation)
+        self._first_chain = extend_chain("", self.inner.instructions, observation)
         self._open = True
         return observation, info
 
@@ -208,7 +208,7 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
                 terms=info["reward_terms"],
                 status=info["status"],
                 valid=info["valid_action"],
-                chain=link(self.chain, action, observation),
+                chain=extend_chain(self.chain, action, observation),
             )
         )
         if terminated or truncated:
@@ -241,7 +241,7 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
             format=FORMAT,
             env_id=spec.id,
             kwargs=self._settings,
-            versions=versions(),
+            versions=get_versions(),
             seed=episode.random.seed,
             reset=self._reset,
             split=episode.task.split,
@@ -295,7 +295,7 @@ def append_line(path: Path, text: str) -> None:
 
 
 @functools.cache
-def versions() -> Mapping[str, str]:
+def get_versions() -> Mapping[str, str]:
     """Versions of what an episode depends on."""
     names = ("turngym", "gymnasium", "numpy")
     return {name: metadata.version(name) for name in names}

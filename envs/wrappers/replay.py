@@ -11,7 +11,7 @@ import gymnasium as gym
 
 from ..core.env import TextEnv
 from ..core.errors import BadValueError, TurngymError
-from .record import RecordedStep, Transcript, link, read_transcripts
+from .record import RecordedStep, Transcript, extend_chain, read_transcripts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ def _compare_start(
     _same(0, "instructions", transcript.instructions, world.instructions)
     first = transcript.steps[0].observation if transcript.steps else transcript.observation
     _same(0, "observation", first, observation)
-    _same(0, "chain", transcript.chain, link("", world.instructions, observation))
+    _same(0, "chain", transcript.chain, extend_chain("", world.instructions, observation))
 
 
 def _compare_step(
@@ -115,7 +115,7 @@ def _compare_step(
         _same(turn, what, recorded, played)
     _same(turn, "reward", step.reward, float(reward))
     before = transcript.chain if turn == 1 else transcript.steps[turn - 2].chain
-    _same(turn, "chain", step.chain, link(before, step.action, observation))
+    _same(turn, "chain", step.chain, extend_chain(before, step.action, observation))
     if (terminated or truncated) and turn == len(transcript.steps):
         _same(turn, "metrics", dict(transcript.metrics), info["metrics"])
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.errors import BadValueError
 from ...core.fork import Shared
-from ...utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
+from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
 from .base import Corpus, Hit, words
 
 _DENSE_SHARE = 8
@@ -46,7 +46,7 @@ class Bm25(Shared):
         self.reload = reload
         made_by = f"{source_digest(Path(__file__).parent, 'base.py', 'bm25.py')}-{version('bm25s')}"
         self.identity = f"{name}-bm25-{made_by}"
-        arrays = cached_arrays(self.identity, lambda: _index(corpus))
+        arrays = cache_arrays(self.identity, lambda: _index(corpus))
         vocabulary = unpack_strings(arrays["vocabulary.bytes"], arrays["vocabulary.ends"])
         self._word_ids = {word: i for i, word in enumerate(vocabulary)}
         self._scores = arrays["data"]

@@ -47,7 +47,7 @@ def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
     from mcp import Client
 
     direct = played(env_id)
-    tools = adapter.McpWorld(env_id, MICRO).game.action_tools
+    tools = adapter.McpEnvironment(env_id, MICRO).game.action_tools
 
     async def play() -> Any:
         async with Client(adapter.mcp_server(env_id, MICRO)) as client:
@@ -79,7 +79,7 @@ def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
 def test_refusals_are_error_results(adapter: Any) -> None:
     from mcp import Client
 
-    world = adapter.McpWorld("SearchQA-v0", SEARCH)
+    world = adapter.McpEnvironment("SearchQA-v0", SEARCH)
 
     async def play() -> None:
         async with Client(adapter.mcp_server("SearchQA-v0", SEARCH, split="test")) as client:

@@ -40,7 +40,7 @@ def adapter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
     direct = played(env_id)
     row = adapter.skyrl_rows(env_id, 2, split="dev", seed=5, settings=MICRO)[1]
-    env = adapter.SkyrlWorld({}, extras={k: v for k, v in row.items() if k != "prompt"})
+    env = adapter.SkyrlEnvironment({}, extras={k: v for k, v in row.items() if k != "prompt"})
     prompt, _ = env.init(row["prompt"])
     assert prompt == row["prompt"] == [{"role": "user", "content": direct.prompt}]
     total = 0.0
@@ -61,10 +61,10 @@ def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
 
 def test_refusals(adapter: Any) -> None:
     with pytest.raises(BadValueError, match="no 'env_id'"):
-        adapter.SkyrlWorld({}, extras={"env_class": "turngym"})
+        adapter.SkyrlEnvironment({}, extras={"env_class": "turngym"})
     with pytest.raises(BadValueError, match="opens sessions"):
         adapter.skyrl_rows(SESSIONS[0], 1, settings=MICRO)
-    env = adapter.SkyrlWorld({"env_id": "SearchQA-v0", "settings": SEARCH}, extras={})
+    env = adapter.SkyrlEnvironment({"env_id": "SearchQA-v0", "settings": SEARCH}, extras={})
     env.init([])
     broken_world(env.talk)
     with pytest.raises(EnvFault, match="server is down"):

@@ -11,7 +11,7 @@ from helpers.adapter_play import MICRO, TALKING, a_row, as_call, played
 
 from turngym.envs.adapters.openai_tools import ToolConversation, tool_schemas
 from turngym.envs.adapters.tool_view import NOTE, action_tools
-from turngym.envs.adapters.trl_environment import python_type, tool_method
+from turngym.envs.adapters.trl_environment import make_tool_method, to_python_type
 from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
 from turngym.envs.tools.schema import tool_schema
 
@@ -91,15 +91,15 @@ def test_methods_have_the_types_of_their_schemas() -> None:
     tools = action_tools(ToolConversation("Retail-v0").talk.world)
     seen: list[str] = []
     for name, tool in tools.items():
-        method = tool_method(tool, lambda self, action: seen.append(action))
+        method = make_tool_method(tool, lambda self, action: seen.append(action))
         signature = inspect.signature(method)
         properties = tool.parameters["properties"]
         assert set(signature.parameters) == {"self", *properties}
         for parameter, schema in properties.items():
-            assert signature.parameters[parameter].annotation == python_type(schema)
+            assert signature.parameters[parameter].annotation == to_python_type(schema)
             assert parameter in (method.__doc__ or "")
         assert method.__name__ == name
-    tool_method(tools["get_order_details"], lambda self, action: seen.append(action))(
+    make_tool_method(tools["get_order_details"], lambda self, action: seen.append(action))(
         None, order_id="#W1"
     )
     assert seen == [
@@ -123,4 +123,4 @@ def test_methods_have_the_types_of_their_schemas() -> None:
     ],
 )
 def test_python_types(schema: dict[str, Any], expected: Any) -> None:
-    assert python_type(schema) == expected
+    assert to_python_type(schema) == expected

@@ -100,11 +100,11 @@ class Seat:
 
 def tasks(adapter: Any, env_id: str, **config: Any) -> list[Any]:
     made = {"env_id": env_id, "settings": MICRO, "split": "dev", "count": 2, "seed": 5, **config}
-    return list(adapter.WorldTaskset(adapter.WorldConfig(**made)).load())
+    return list(adapter.TextEnvTaskset(adapter.TextEnvTasksetConfig(**made)).load())
 
 
 def run(adapter: Any, task: Any, replies: list[str]) -> Seat:
-    seat, env = Seat(replies), object.__new__(adapter.WorldEnv)
+    seat, env = Seat(replies), object.__new__(adapter.TextEnvironment)
     asyncio.run(env.run(task, SimpleNamespace(agent=seat)))
     return seat
 

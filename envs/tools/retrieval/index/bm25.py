@@ -16,7 +16,7 @@ import numpy as np
 from ..base import Hit, words
 from .bm25_build import WordTable
 from .disk_index import DiskIndex
-from .files import mapped
+from .files import map_array
 from .manifest import Manifest
 
 _SLACK = 1e-5  # relative; sums in another order differ by a rounding or two
@@ -59,10 +59,10 @@ class Bm25Index(DiskIndex):
     def __init__(self, folder: Path, manifest: Manifest, corpus: str | Path | None = None) -> None:
         super().__init__(folder, manifest, corpus)
         self._table = WordTable(folder)
-        self._starts = mapped(folder / "starts.npy")
-        self._docs = mapped(folder / "docs.npy")
-        self._scores = mapped(folder / "scores.npy")
-        self._most = mapped(folder / "most.npy")
+        self._starts = map_array(folder / "starts.npy")
+        self._docs = map_array(folder / "docs.npy")
+        self._scores = map_array(folder / "scores.npy")
+        self._most = map_array(folder / "most.npy")
 
     def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         found: dict[str, list[Hit]] = {}

@@ -19,7 +19,7 @@ from ....core.errors import BadValueError, DataError
 from ....utils.disk_cache import pack_strings, unpack_strings
 from ..base import words
 from .build import BuildPlan
-from .files import mapped, save_array
+from .files import map_array, save_array
 
 K1, B = 1.5, 0.75
 _CHUNK = 1 << 24  # postings that the merge looks at together
@@ -180,10 +180,10 @@ class WordTable:
     """Numbers of words, looked up on the disk."""
 
     def __init__(self, folder: Path) -> None:
-        self._hashes = mapped(folder / "word-hashes.npy")
-        self._order = mapped(folder / "word-order.npy")
-        self._bytes = mapped(folder / "words.npy")
-        self._ends = mapped(folder / "word-ends.npy")
+        self._hashes = map_array(folder / "word-hashes.npy")
+        self._order = map_array(folder / "word-order.npy")
+        self._bytes = map_array(folder / "words.npy")
+        self._ends = map_array(folder / "word-ends.npy")
 
     def __len__(self) -> int:
         return len(self._ends)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import BadValueError, DataError, UnknownNameError
-from ....utils.file_rows import json_row, row_contents, row_id, without_mark
+from ....utils.file_rows import get_contents, parse_row, row_id, strip_byte_order_mark
 from .files import disk_errors, save_array, save_arrays, save_json
 from .kinds import INDEX_KINDS, load_entry
 from .manifest import FILE, FORMAT, Manifest, corpus_digest, read_manifest
 from .passages import ID_HASHES, ID_ORDER, OFFSETS, id_hash
-from .progress import Progress, silent
+from .progress import Progress, ignore_progress
 
 BLOCK = 50_000
 
@@ -53,7 +53,7 @@ def build_index(  # noqa: PLR0913 - what the command line takes
     settings: Mapping[str, Any] | None = None,
     block: int = BLOCK,
     overwrite: bool = False,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Manifest:
     """Index a passage file; goes on where an interrupted build of the same stopped.
 
@@ -217,15 +217,15 @@ def _blocks(corpus: Path, place: int, line: int, block: int) -> Iterator[_Rows]:
             rows.line += 1
             start, rows.end = rows.end, rows.end + len(raw)
             if rows.line == 1:
-                raw = without_mark(raw)
+                raw = strip_byte_order_mark(raw)
                 start = rows.end - len(raw)
             if raw.isspace() or not raw:
                 continue
             where = f"{corpus}:{rows.line}"
-            row = json_row(raw, where)
+            row = parse_row(raw, where)
             rows.starts.append(start)
             rows.hashes.append(id_hash(row_id(row, where)))
-            rows.passages.append(row_contents(row, where))
+            rows.passages.append(get_contents(row, where))
             if len(rows.starts) == block:
                 yield rows
                 rows = _Rows([], [], [], rows.end, rows.line)
@@ -265,7 +265,7 @@ def _check_twins(corpus: Path, offsets: np.ndarray, order: np.ndarray, ordered: 
             start, stop = int(offsets[number]), int(offsets[number + 1])
             with corpus.open("rb") as file:
                 file.seek(start)
-                named = row_id(json_row(file.read(stop - start), str(corpus)), str(corpus))
+                named = row_id(parse_row(file.read(stop - start), str(corpus)), str(corpus))
             if named in seen:
                 lines = (_line_of(corpus, offset) for offset in (start, seen[named]))
                 here, there = lines

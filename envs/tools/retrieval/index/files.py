@@ -78,7 +78,7 @@ def save_arrays(path: Path, **arrays: np.ndarray) -> None:
     write_whole(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
 
-def mapped(path: Path) -> np.ndarray:
+def map_array(path: Path) -> np.ndarray:
     """A ``.npy`` file as a read-only array that lives on the disk.
 
     Raises:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import DataError
-from ....utils.file_rows import json_row, row_contents, row_id
+from ....utils.file_rows import get_contents, parse_row, row_id
 from ..base import Hit
-from .files import mapped
+from .files import map_array
 from .manifest import Manifest, corpus_digest
 
 OFFSETS, ID_HASHES, ID_ORDER = "offsets.npy", "id-hashes.npy", "id-order.npy"
@@ -49,9 +49,9 @@ class Passages:
                 "file has changed since. Build the index again, or name the right one with corpus=."
             )
         self.path = path
-        self._offsets = mapped(folder / OFFSETS)
-        self._hashes = mapped(folder / ID_HASHES)
-        self._order = mapped(folder / ID_ORDER)
+        self._offsets = map_array(folder / OFFSETS)
+        self._hashes = map_array(folder / ID_HASHES)
+        self._order = map_array(folder / ID_ORDER)
         with path.open("rb") as file:
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
@@ -61,13 +61,13 @@ class Passages:
     def row(self, number: int) -> dict[str, Any]:
         """The corpus row as it was written."""
         start, end = int(self._offsets[number]), int(self._offsets[number + 1])
-        return json_row(self._data[start:end], f"{self.path}: passage {number}")
+        return parse_row(self._data[start:end], f"{self.path}: passage {number}")
 
     def hit(self, number: int, score: float) -> Hit:
         """A passage that was found."""
         where = f"{self.path}: passage {number}"
         row = self.row(number)
-        title, text = row_contents(row, where)
+        title, text = get_contents(row, where)
         return Hit(row_id(row, where), title, text, score)
 
     def find(self, identity: str) -> dict[str, Any] | None:

@@ -13,5 +13,5 @@ class Progress(Protocol):
         ...
 
 
-def silent(stage: str, done: int, total: int) -> None:
+def ignore_progress(stage: str, done: int, total: int) -> None:
     """Nobody watches."""
