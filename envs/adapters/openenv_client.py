@@ -21,7 +21,7 @@ except ImportError as error:
 
 
 class TextEnvClient(EnvClient):
-    """Plays a served world; ``step`` takes a :class:`TextAction` or plain text."""
+    """Plays a served environment; ``step`` takes a :class:`TextAction` or plain text."""
 
     def _step_payload(self, action: TextAction | str) -> dict[str, Any]:
         return {"text": action if isinstance(action, str) else action.text}

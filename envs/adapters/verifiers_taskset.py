@@ -1,12 +1,12 @@
-"""verifiers, and prime-rl with it: any world as a taskset and its environment.
+"""verifiers, and prime-rl with it: any environment as a taskset and its environment.
 
 The installed plugin is called ``turngym_verifiers``: ``vf-eval turngym-verifiers
---env.taskset.env-id SearchQA-v0``; prime-rl names it as ``env.taskset.id``. The world plays the
-user: the first prompt is the task's, every reply of the model is an action. Tested with
+--env.taskset.env-id SearchQA-v0``; prime-rl names it as ``env.taskset.id``. The environment plays
+the user: the first prompt is the task's, every reply of the model is an action. Tested with
 verifiers 0.4.0.
 
-Rewards are recorded by terms, with weight 1, so that they sum to the return. A broken world is an
-error of the episode, which verifiers tries again.
+Rewards are recorded by terms, with weight 1, so that they sum to the return. A broken environment
+is an error of the episode, which verifiers tries again.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["TextEnvTaskset", "TextEnvironment"]
 
 
 class TextEnvTasksetConfig(vf.TasksetConfig):
-    """Which tasks of which world."""
+    """Which tasks of which environment."""
 
     env_id: str = "SearchQA-v0"
-    """Registered id of the world."""
+    """Registered id of the environment."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Settings of the world."""
+    """Settings of the environment."""
     split: str | None = None
     """Split of the tasks; train, or the first that holds one."""
     count: int | None = None
@@ -50,14 +50,14 @@ class TextEnvTaskData(vf.TaskData):
 
 
 class TextEnvTask(vf.Task[TextEnvTaskData, vf.State, vf.TaskConfig]):
-    """One task of a world."""
+    """One task of an environment."""
 
 
 class TextEnvTaskset(vf.Taskset[TextEnvTask, TextEnvTasksetConfig]):
-    """Tasks of a world; the first observation is the prompt."""
+    """Tasks of an environment; the first observation is the prompt."""
 
     def load(self) -> Iterator[TextEnvTask]:
-        """The tasks in the split's order."""
+        """Yield the tasks in the split's order."""
         config = self.config
         talk = Conversation(config.env_id, config.settings, where=WHERE)
         rows = task_rows(
@@ -82,7 +82,7 @@ class TextEnvironmentConfig(vf.EnvConfig):
 
 
 class TextEnvironment(vf.Env[TextEnvironmentConfig]):
-    """The world answers the model's replies until the episode is over."""
+    """The environment answers the model's replies until the episode is over."""
 
     async def run(self, task: Any, agents: Any) -> None:
         """Play one episode."""

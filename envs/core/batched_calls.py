@@ -30,7 +30,7 @@ def serve_one_by_one(played: Generator[Call, Any, Outcome]) -> Outcome:
 
 
 def serve(server: Server, requests: list[Any]) -> Sequence[Any]:
-    """What ``server`` answers to ``requests``, checked for their number.
+    """Return the replies of ``server``, one per request.
 
     Raises:
         BadValueError: The number of answers differs from the number of requests.

@@ -185,8 +185,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """Return a scripted policy that reads the hidden state and reaches the best score.
 
         It is the class that the environment's registry row names (``EnvironmentSpec.expert``);
-        override
-        this method where it takes more than these two arguments.
+        override this method where it takes more than these two arguments.
 
         Args:
             mistakes: Probability per action of a plausible wrong action instead.
@@ -263,22 +262,22 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             TypeError: The action is not text.
             EpisodeError: There is no running episode.
         """
-        episode = self._ready(action)
+        episode = self._check_running(action)
         try:
-            played = self._played(episode, action)
+            played = self._play_action(episode, action)
             if isinstance(played, GeneratorType):
                 played = serve_one_by_one(played)
         except EnvFault as fault:
-            return self._broken(episode, action, fault)
+            return self._end_with_fault(episode, action, fault)
         return self._close(episode, action, played)
 
     def open_step(self, action: str) -> Generator[Call, Any, FiveTuple]:
-        """:meth:`step` as a generator of :class:`Call`; its return value is the five-tuple.
+        """Run :meth:`step` as a generator of :class:`Call` that returns the five-tuple.
 
         Whoever drives it sends each answer back, or an :class:`EnvFault` instance when the call
         could not be served, and drives it to its end.
         """
-        return self._driven(self._ready(action), action)
+        return self._drive_step(self._check_running(action), action)
 
     def open_session(self, key: str) -> tuple[str, Info]:
         """Go to a waiting session out of turn: training on a sample of an episode's sessions.
@@ -287,7 +286,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             UnknownNameError: No session of that key is waiting.
             EpisodeError: The episode is over.
         """
-        episode = self._ready("")
+        episode = self._check_running("")
         if key not in (known := [opening.key for opening in self.waiting()]):
             raise UnknownNameError("session", key, known, self.name)
         episode.observation, switch = self.enter(episode, key)
@@ -341,8 +340,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """Return a stable hash of the episode, equal in every process."""
         return digest_of(self.episode)
 
-    def _ready(self, action: str) -> Episode[S]:
-        """The running episode, after the checks that concern the caller and not the model."""
+    def _check_running(self, action: str) -> Episode[S]:
+        """Return the running episode, or raise if the caller is at fault (not the model)."""
         episode = self.episode
         if episode.status != "running":
             raise EpisodeError(
@@ -355,7 +354,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             )
         return episode
 
-    def _played(self, episode: Episode[S], action: str) -> Play:
+    def _play_action(self, episode: Episode[S], action: str) -> Play:
         episode.turn += 1
         if not self.action_space.contains(action):
             return Outcome.unreadable(
@@ -364,13 +363,13 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             )
         return self.play(episode, action)
 
-    def _driven(self, episode: Episode[S], action: str) -> Generator[Call, Any, FiveTuple]:
+    def _drive_step(self, episode: Episode[S], action: str) -> Generator[Call, Any, FiveTuple]:
         try:
-            played = self._played(episode, action)
+            played = self._play_action(episode, action)
             if isinstance(played, GeneratorType):
                 played = yield from forward_calls(played)
         except EnvFault as fault:
-            return self._broken(episode, action, fault)
+            return self._end_with_fault(episode, action, fault)
         return self._close(episode, action, played)
 
     def _close(self, episode: Episode[S], action: str, played: Any) -> FiveTuple:
@@ -389,7 +388,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             episode.invalid_actions += not played.valid
             metrics = {} if episode.status == "running" else self._metrics(episode)
         except EnvFault as fault:
-            return self._broken(episode, action, fault)
+            return self._end_with_fault(episode, action, fault)
         if played.session is not None:
             episode.session, episode.parent_session = played.session
         episode.observation = played.observation
@@ -399,7 +398,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return played.observation, reward, terminated, status == "truncated", info
 
     def _terms(self, episode: Episode[S], outcome: Outcome) -> dict[str, float]:
-        """The reward's parts; settles the status."""
+        """Settle the status and return the reward terms."""
         given = outcome.terms
         terms = {name: float(value) for name, value in given.items()} if given else {}
         episode.status = outcome.status
@@ -420,7 +419,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         own.update((name, float(value)) for name, value in self.metrics(episode).items())
         return own
 
-    def _broken(self, episode: Episode[S], action: str, fault: EnvFault) -> FiveTuple:
+    def _end_with_fault(self, episode: Episode[S], action: str, fault: EnvFault) -> FiveTuple:
         """End the episode without a score, also when the grader broke after the step counted."""
         del episode.steps[episode.turn - 1 :]
         episode.total_reward = math.fsum(step.reward for step in episode.steps)

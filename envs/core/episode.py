@@ -105,7 +105,7 @@ class Outcome(NamedTuple):
         verdict: Verdict | None = None,
         session: SessionSwitch | None = None,
     ) -> Outcome:
-        """The episode goes on."""
+        """Continue the episode."""
         return cls(observation, "running", terms, True, verdict, session)
 
     @classmethod
@@ -116,28 +116,28 @@ class Outcome(NamedTuple):
         *,
         verdict: Verdict | None = None,
     ) -> Outcome:
-        """The action could not be read; ``observation`` says what was expected. Costs a turn."""
+        """Consume a turn for an unreadable action; ``observation`` says what to write."""
         return cls(observation, "running", terms, False, verdict)
 
     @classmethod
     def solved(
         cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
     ) -> Outcome:
-        """The task's verdict: reached."""
+        """End the episode with the task solved."""
         return cls(observation, "solved", terms, True, verdict)
 
     @classmethod
     def failed(
         cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
     ) -> Outcome:
-        """The task's verdict: not reached, and the episode is over."""
+        """End the episode with the task failed."""
         return cls(observation, "failed", terms, True, verdict)
 
     @classmethod
     def truncated(
         cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
     ) -> Outcome:
-        """A limit of the environment's own was reached, beside that of turns."""
+        """End the episode at a limit of the environment's own, beside that of turns."""
         return cls(observation, "truncated", terms, True, verdict)
 
 
@@ -215,7 +215,7 @@ class Episode(Generic[S]):
         valid: bool = True,
         verdict: Verdict | None = None,
     ) -> Info:
-        """What is reported about the present state; the two dictionaries go in as they are."""
+        """Return the info of the present state, with the two dictionaries as they are."""
         parent = self.parent_session
         return {
             "task_id": self.task.id,

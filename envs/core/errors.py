@@ -37,7 +37,7 @@ class BadValueError(TurngymError, ValueError):
 
 
 class ContextFullError(BadValueError):
-    """A text after which a model's context has no room for a single token more."""
+    """The prompt fills the model's context window."""
 
 
 class EpisodeError(TurngymError, RuntimeError):

@@ -43,20 +43,20 @@ class DrawnTasks(Shared, Generic[P]):
 
     @abstractmethod
     def draw(self, pool: int, random: np.random.Generator) -> P:
-        """A payload of split number ``pool``."""
+        """Return a payload of split number ``pool``."""
 
     def sizes(self) -> Mapping[str, int | None]:
-        """None for train, the fixed number for the others."""
+        """Return None for train, the fixed number of tasks for the other splits."""
         return {"train": None, "dev": self.held_out, "test": self.held_out}
 
     def task(self, split: str, index: int) -> Task[P]:
-        """The task at ``index``."""
+        """Return the task at ``index``."""
         endless = self.sizes()[split] is None
         payload = self._draw(split, index, 0) if endless else self._all(split)[index]
         return Task(f"{split}/{index}", split, index, payload)
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """The index that a task id names."""
+        """Return the index of a task id."""
         return parse_index(split, task_id, self.sizes()[split])
 
     def _draw(self, split: str, index: int, retry: int) -> P:

@@ -63,24 +63,24 @@ class Mixture:
         return len(self._set)
 
     def place(self, index: int) -> tuple[int, int, int]:
-        """(data set, row, how often the set was walked through before) of a task."""
+        """Return (data set, row, complete passes through the set before) of a task."""
         which = int(self._set[index])
         walk, at = divmod(int(self._turn[index]), self.sizes[which])
         return which, at if walk == 0 else int(self._order(which, walk)[at]), walk
 
     def index(self, which: int, row: int, walk: int) -> int | None:
-        """The task at which :meth:`place` is these three; None when there is none."""
+        """Return the task whose :meth:`place` is these three; None if there is none."""
         at = row if walk == 0 else int(np.flatnonzero(self._order(which, walk) == row)[0])
         turn = walk * self.sizes[which] + at
         places = self._places[which]
         return int(places[turn]) if turn < len(places) else None
 
     def walks(self, which: int) -> int:
-        """How often a set is begun."""
+        """Return how often a data set is begun."""
         return math.ceil(len(self._places[which]) / self.sizes[which])
 
     def blocks(self) -> npt.NDArray[np.int64]:
-        """A number per task, equal for tasks of the same walk through the same set."""
+        """Return a number per task, equal for tasks of the same walk through the same set."""
         walks = self._turn // np.asarray(self.sizes)[self._set]
         return walks * len(self.sizes) + self._set
 
@@ -94,7 +94,7 @@ class Mixture:
 def check_weights(
     weights: object, names: Sequence[str], where: str = "SearchQA"
 ) -> list[float] | None:
-    """The weights in the order of the names.
+    """Return the weights in the order of the names.
 
     Raises:
         BadValueError: No mapping, a weight that is no positive number, or one that is missing.

@@ -8,7 +8,7 @@ from .settings import check_number
 
 
 def check_mistakes(mistakes: float) -> float:
-    """The share of mistakes that an expert was asked for.
+    """Return ``mistakes`` as a float if it is a probability.
 
     Raises:
         BadValueError: It is no probability.
@@ -32,5 +32,5 @@ class NoisyExpert:
         self._rng = np.random.default_rng(seed)
 
     def draw_mistake(self) -> bool:
-        """Whether the next action is a mistake; draws a number only where there are any."""
+        """Return whether the next action is a mistake; draw nothing if ``mistakes`` is 0."""
         return bool(self.mistakes) and self._rng.random() < self.mistakes

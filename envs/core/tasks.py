@@ -47,15 +47,15 @@ class TaskSource(Protocol[P]):
     """Where tasks come from: a generated world or a data file."""
 
     def sizes(self) -> Mapping[str, int | None]:
-        """Number of tasks per split; ``None`` when there is no end of them."""
+        """Return the number of tasks per split; None for an unbounded one."""
         ...
 
     def task(self, split: str, index: int) -> Task[P]:
-        """The task at ``index`` of ``split``; both were checked by :func:`find_task`."""
+        """Return the task at ``index`` of ``split``; both were checked by :func:`find_task`."""
         ...
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """Place of the task with this id in ``split``; None when there is none."""
+        """Return the index of the task with this id in ``split``; None if there is none."""
         ...
 
 
@@ -100,7 +100,7 @@ def _task_by_id(source: TaskSource[P], split: str | None, task_id: str, where: s
 
 
 def parse_index(split: str, task_id: str, size: int | None) -> int | None:
-    """The index in an id of the form ``split/index``; None when it is no id of this split.
+    """Return the index in an id ``split/index``; None if it is no id of this split.
 
     Args:
         split: The split that is looked in.
@@ -115,7 +115,7 @@ def parse_index(split: str, task_id: str, size: int | None) -> int | None:
 
 
 def get_default_split(source: TaskSource[P]) -> str:
-    """The split that is meant when none is named: ``train``, or the first that holds a task."""
+    """Return the split used when none is named: ``train``, or the first that holds a task."""
     sizes = source.sizes()
     if sizes.get(SPLITS[0]) != 0 and SPLITS[0] in sizes:
         return SPLITS[0]
@@ -123,7 +123,7 @@ def get_default_split(source: TaskSource[P]) -> str:
 
 
 def get_split_size(source: TaskSource[P], split: str, where: str) -> int | None:
-    """Number of tasks in ``split``, None when there is no end of them.
+    """Return the number of tasks in ``split``; None if it is unbounded.
 
     Raises:
         UnknownNameError: There is no such split.
@@ -139,7 +139,7 @@ def get_split_size(source: TaskSource[P], split: str, where: str) -> int | None:
 
 
 def get_split_blocks(source: TaskSource[P], split: str) -> npt.NDArray[np.int64] | None:
-    """Which tasks may change places when a split's order is shuffled.
+    """Return which tasks may be exchanged when a split's order is shuffled.
 
     A source whose order has a meaning (a mixture of data sets in given shares) has a method
     ``blocks(split)``: one number per task, equal for tasks that may change places.
@@ -154,7 +154,7 @@ def get_split_blocks(source: TaskSource[P], split: str) -> npt.NDArray[np.int64]
 def draw_task(
     source: TaskSource[P], split: str | None, rng: np.random.Generator, where: str
 ) -> Task[P]:
-    """A task drawn uniformly from ``split`` (from the first 2**31 when it has no end)."""
+    """Draw a task uniformly from ``split`` (from the first 2**31 if it is unbounded)."""
     split = get_default_split(source) if split is None else split
     size = get_split_size(source, split, where)
     return source.task(split, int(rng.integers(ENDLESS if size is None else size)))

@@ -1,7 +1,7 @@
 """Bandit-v0: one turn; which arm pays depends on the sign that is shown.
 
-The smallest world in which a policy gradient can be right or wrong: it needs a credit with the
-right sign and a loss that moves the right tokens, and nothing else.
+The smallest environment in which a policy gradient can be right or wrong: it needs a credit with
+the right sign and a loss that moves the right tokens, and nothing else.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Bandit(TextEnv[Machine, str]):
         return Machine(self.letters[int(task.payload[0]) - 1]), f"{task.payload}:"
 
     def play(self, episode: Episode[Machine], action: str) -> Outcome:
-        """Pull an arm; an action that cannot be read has used the only turn."""
+        """Pull an arm; an unreadable action has consumed the only turn."""
         arm = read_letter(action, self.letters)
         if arm == episode.state.best:
             return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
@@ -61,17 +61,17 @@ class Bandit(TextEnv[Machine, str]):
         return done._replace(valid=arm is not None)
 
     def fork_state(self, state: Machine) -> Machine:
-        """The state never changes, so copies share it."""
+        """Return the state itself, which never changes."""
         return state
 
     def hidden_answers(self, episode: Episode[Machine]) -> tuple[str, ...]:
-        """The arm, where the rules do not list the arms."""
+        """Return the arm, where the rules do not list the arms."""
         return () if self.instructions else (episode.state.best,)
 
     def legal_actions(self) -> list[str]:
-        """The arms."""
+        """Return the arms."""
         return list(self.letters)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Pulls the arm that pays."""
+        """Return a policy that pulls the paying arm."""
         return LetterExpert(lambda env: env.episode.state.best, self.letters, mistakes, seed)

@@ -1,4 +1,4 @@
-"""What the diagnostic worlds share: tasks that can be listed, letters as actions, an expert."""
+"""What the diagnostic environments share: listed tasks, letters as actions, an expert."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _SHARES = (0.6, 0.8)  # train below the first, dev below the second, test above
 
 
 class ListedTasks(Generic[P]):
-    """All contents of a world, shuffled once and cut into train, dev and test.
+    """All contents of an environment, shuffled once and cut into train, dev and test.
 
     Args:
         payloads: The contents, all different.
-        seed: Of the shuffle; part of the world's version.
+        seed: Of the shuffle; part of the environment's version.
     """
 
     def __init__(self, payloads: Sequence[P], seed: int = 0) -> None:
@@ -34,22 +34,22 @@ class ListedTasks(Generic[P]):
         }
 
     def sizes(self) -> Mapping[str, int | None]:
-        """Number of tasks per split."""
+        """Return the number of tasks per split."""
         return {split: len(tasks) for split, tasks in self._tasks.items()}
 
     def task(self, split: str, index: int) -> Task[P]:
-        """The task at ``index`` of ``split``."""
+        """Return the task at ``index`` of ``split``."""
         return Task(f"{split}/{index}", split, index, self._tasks[split][index])
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """Place of a task id."""
+        """Return the index of a task id."""
         name, _, number = task_id.partition("/")
         known = name == split and number.isdecimal() and str(int(number)) == number
         return int(number) if known and int(number) < len(self._tasks[split]) else None
 
 
 def read_letter(action: str, letters: str) -> str | None:
-    """The letter that an action ends with; what stands before it is thinking aloud.
+    """Return the letter that an action ends with; what precedes it is reasoning.
 
     So one token is an action, and a model that knows nothing acts at all. None when the action
     ends otherwise.
@@ -59,12 +59,12 @@ def read_letter(action: str, letters: str) -> str | None:
 
 
 def ask_for_letter(letters: str) -> str:
-    """The answer to an action that could not be read."""
+    """Return the observation after an unreadable action."""
     return f"\nwrite one of {' '.join(letters)}:"
 
 
 def check_size(size: str, where: str) -> bool:
-    """True for the micro size.
+    """Return True for the micro size.
 
     Raises:
         UnknownNameError: No such size.
@@ -93,7 +93,7 @@ class LetterExpert:
         self._rng = np.random.default_rng(seed)
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """The next action."""
+        """Return the next action."""
         best = self._best(env.unwrapped)
         if self._mistakes and self._rng.random() < self._mistakes:
             others = [letter for letter in self._letters if letter != best]

@@ -58,7 +58,7 @@ class Fork(TextEnv[Walk, str]):
         )
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Walk, str]:  # noqa: ARG002
-        """The entrance; the signs on it are noise."""
+        """Return the start; the signs on the entrance are noise."""
         return Walk(), f"{task.payload}:"
 
     def play(self, episode: Episode[Walk], action: str) -> Outcome:
@@ -76,12 +76,12 @@ class Fork(TextEnv[Walk, str]):
         return done._replace(valid=letter is not None)
 
     def good_door(self, state: Walk) -> str:
-        """The good door of the room that a walk leads to: the letters' places, added up."""
+        """Return the good door of a walk's room: the letters' places, added up."""
         total = sum(self.letters.index(letter) for letter in state.steps)
         return self.letters[(total + 1) % len(self.letters)]
 
     def at_door(self, state: Walk) -> bool:
-        """True where the next letter decides."""
+        """Return whether the next letter decides."""
         return len(state.steps) == self.walk
 
     def fork_state(self, state: Walk) -> Walk:
@@ -89,11 +89,11 @@ class Fork(TextEnv[Walk, str]):
         return Walk(state.steps)
 
     def legal_actions(self) -> list[str]:
-        """The letters."""
+        """Return the letters."""
         return list(self.letters)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Walks anywhere and knows the door."""
+        """Return a policy that walks anywhere and knows the door."""
         return LetterExpert(self._best, self.letters, mistakes, seed)
 
     def _best(self, env: Fork) -> str:

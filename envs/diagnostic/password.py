@@ -59,7 +59,7 @@ class Password(TextEnv[Doors, str]):
         super().__init__(source=ListedTasks(tasks), max_turns=count, render_mode=render_mode)
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Doors, str]:  # noqa: ARG002
-        """The first door; the signs over it are noise."""
+        """Return the first door; the signs over it are noise."""
         return Doors(), f"{task.payload}:"
 
     def play(self, episode: Episode[Doors], action: str) -> Outcome:
@@ -78,12 +78,12 @@ class Password(TextEnv[Doors, str]):
         return done("\n", {"outcome": share}, verdict=verdict)._replace(valid=letter is not None)
 
     def share(self, episode: Episode[Doors]) -> float:
-        """Share of right letters."""
+        """Return the share of right letters."""
         hits = sum(a == b for a, b in zip(self.code, episode.state.written, strict=False))
         return hits / len(self.code)
 
     def metrics(self, episode: Episode[Doors]) -> dict[str, float]:
-        """Share of right letters."""
+        """Return the share of right letters."""
         return {"right": self.share(episode)}
 
     def fork_state(self, state: Doors) -> Doors:
@@ -91,15 +91,15 @@ class Password(TextEnv[Doors, str]):
         return Doors(list(state.written))
 
     def hidden_answers(self, episode: Episode[Doors]) -> tuple[str, ...]:  # noqa: ARG002
-        """The password."""
+        """Return the password."""
         return (self.code,)
 
     def legal_actions(self) -> list[str]:
-        """The letters."""
+        """Return the letters."""
         return list(self.letters)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Knows the password."""
+        """Return a policy that knows the password."""
         return LetterExpert(
             lambda env: self.code[len(env.episode.state.written)], self.letters, mistakes, seed
         )

@@ -61,7 +61,7 @@ class Recall(TextEnv[Memory, str]):
         return Memory(letter, noise), f"{letter}:"
 
     def play(self, episode: Episode[Memory], action: str) -> Outcome:
-        """Any letter goes on until the question; there only the first one is right."""
+        """Accept any letter until the question, where only the first one is right."""
         letter = read_letter(action, self.letters)
         state = episode.state
         if episode.turn <= len(state.noise):
@@ -76,13 +76,13 @@ class Recall(TextEnv[Memory, str]):
         return done._replace(valid=letter is not None)
 
     def fork_state(self, state: Memory) -> Memory:
-        """The state never changes, so copies share it."""
+        """Return the state itself, which never changes."""
         return state
 
     def legal_actions(self) -> list[str]:
-        """The letters."""
+        """Return the letters."""
         return list(self.letters)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Repeats the letter all the time."""
+        """Return a policy that repeats the letter."""
         return LetterExpert(lambda env: env.episode.state.letter, self.letters, mistakes, seed)

@@ -46,14 +46,14 @@ class MixedSource(Shared):
             }
             if sizes:
                 self._names[split] = tuple(sizes)
-                self._mixtures[split] = self._mixed(split, sizes)
+                self._mixtures[split] = self._mix(split, sizes)
 
     def sizes(self) -> Mapping[str, int | None]:
-        """Tasks per split."""
+        """Return the number of tasks per split."""
         return {split: len(mixture) for split, mixture in self._mixtures.items()}
 
     def task(self, split: str, index: int) -> Task[Any]:
-        """The task at ``index``: the source's own under another id."""
+        """Return the task at ``index``: the source's own under another id."""
         which, row, walk = self._mixtures[split].place(index)
         name = self._names[split][which]
         own = self.sources[name].task(split, row)
@@ -62,7 +62,7 @@ class MixedSource(Shared):
         return Task(f"{name}/{own.id}{again}", split, index, own.payload, dataset)
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """Place of the task with this id."""
+        """Return the index of the task with this id."""
         name, _, own_id = task_id.partition("/")
         if name not in self._names[split]:
             return None
@@ -75,7 +75,7 @@ class MixedSource(Shared):
         return found
 
     def blocks(self, split: str) -> npt.NDArray[np.int64] | None:
-        """A number per task, see :func:`turngym.envs.core.tasks.get_split_blocks`."""
+        """Return a number per task, see :func:`turngym.envs.core.tasks.get_split_blocks`."""
         return self._mixtures[split].blocks() if len(self._names[split]) > 1 else None
 
     def _place(self, split: str, name: str, own_id: str, walk: int) -> int | None:
@@ -85,7 +85,7 @@ class MixedSource(Shared):
             None if row is None or row >= mixture.sizes[which] else mixture.index(which, row, walk)
         )
 
-    def _mixed(self, split: str, sizes: Mapping[str, int | None]) -> Mixture:
+    def _mix(self, split: str, sizes: Mapping[str, int | None]) -> Mixture:
         total = sum(self.weights[name] for name in sizes)
         shares = {name: self.weights[name] / total for name in sizes}
         endless = any(size is None for size in sizes.values())

@@ -20,14 +20,14 @@ _VERDICTS = ("solved", "failed")
 
 def nothing_breaks(lab: Lab) -> None:
     """No episode of a whole installation ends with ``env_error``."""
-    for _ in _sample(lab):  # playing raises
+    for _ in _play_sample(lab):  # playing raises
         pass
 
 
 def rewards_are_named_finite_and_in_range(lab: Lab) -> None:
     """Every reward is a finite float, the sum of its terms; returns stay in the reward range."""
-    low, high = lab.world.reward_range
-    for play in _sample(lab):
+    low, high = lab.text_env.reward_range
+    for play in _play_sample(lab):
         for turn, step in enumerate(play.steps, start=1):
             terms = step.info.get("reward_terms")
             if type(step.reward) is not float or not math.isfinite(step.reward):
@@ -45,17 +45,17 @@ def rewards_are_named_finite_and_in_range(lab: Lab) -> None:
 def expert_reaches_the_top(lab: Lab) -> str | None:
     """The scripted expert solves every task of the sample with the highest return.
 
-    In an open-ended world it earns more than silence in every task, and on average more than mixed
-    play.
+    In an open-ended environment it earns more than silence in every task, and on average more than
+    mixed play.
     """
     expert = lab.expert(lab.env, mistakes=0.0, seed=0)
     if expert is None:
-        return "the world has no scripted expert"
-    if lab.world.open_ended:
-        return _expert_earns_most(lab, expert)
-    high = lab.world.reward_range[1]
-    for task in lab.tasks(lab.world):
-        play = lab.play(lab.env, 1, expert, _options(task))
+        return "the environment has no scripted expert"
+    if lab.text_env.open_ended:
+        return _expert_earns_more(lab, expert)
+    high = lab.text_env.reward_range[1]
+    for task in lab.tasks(lab.text_env):
+        play = lab.play(lab.env, 1, expert, _reset_options(task))
         if play.status != "solved" or play.total < high - _TINY:
             raise LawViolation(
                 f"task {task.id!r}: status {play.status!r}, return {play.total} after "
@@ -66,10 +66,10 @@ def expert_reaches_the_top(lab: Lab) -> str | None:
 
 def null_and_garbage_stay_at_the_floor(lab: Lab) -> None:
     """Empty and senseless actions never solve a task nor earn anything."""
-    floor = max(0.0, lab.world.reward_range[0])
-    for task, _ in zip(lab.tasks(lab.world), range(6), strict=False):
+    floor = max(0.0, lab.text_env.reward_range[0])
+    for task, _ in zip(lab.tasks(lab.text_env), range(6), strict=False):
         for text in GARBAGE:
-            play = lab.play(lab.env, 1, lambda *_, text=text: text, _options(task))
+            play = lab.play(lab.env, 1, lambda *_, text=text: text, _reset_options(task))
             if play.status == "solved" or play.total > floor + _TINY:
                 raise LawViolation(
                     f"task {task.id!r}: the action {text!r} alone gives {play.status!r} and "
@@ -79,17 +79,17 @@ def null_and_garbage_stay_at_the_floor(lab: Lab) -> None:
 
 def answer_is_hidden(lab: Lab) -> str | None:
     """No secret of the episode stands in its first prompt."""
-    told = 0
-    for task in lab.tasks(lab.world):
-        observation, _ = lab.env.reset(seed=1, options=_options(task))
-        prompt = f"{lab.world.instructions}{observation}"
-        for secret in lab.world.hidden_answers(lab.world.episode):
-            told += 1
+    count = 0
+    for task in lab.tasks(lab.text_env):
+        observation, _ = lab.env.reset(seed=1, options=_reset_options(task))
+        prompt = f"{lab.text_env.instructions}{observation}"
+        for secret in lab.text_env.hidden_answers(lab.text_env.episode):
+            count += 1
             if re.search(rf"(?<!\w){re.escape(secret)}(?!\w)", prompt, re.IGNORECASE):
                 raise LawViolation(
                     f"task {task.id!r}: the secret {secret!r} stands in the first prompt"
                 )
-    return None if told else "the world names no secrets"
+    return None if count else "the environment names no secrets"
 
 
 def no_step_after_the_end(lab: Lab) -> None:
@@ -103,7 +103,7 @@ def no_step_after_the_end(lab: Lab) -> None:
 
 def truncated_exactly_at_the_limit(lab: Lab) -> None:
     """An episode lasts at most ``max_turns`` actions and is truncated there, never before."""
-    plays = [*_sample(lab), lab.play(lab.env, 0, lambda *_: "")]
+    plays = [*_play_sample(lab), lab.play(lab.env, 0, lambda *_: "")]
     for play in plays:
         turns, limit = len(play.steps), play.limit
         if turns > limit or (turns == limit and play.status == "running"):
@@ -116,7 +116,7 @@ def truncated_exactly_at_the_limit(lab: Lab) -> None:
 
 def status_follows_the_flags(lab: Lab) -> None:
     """``terminated`` is the task's verdict, ``truncated`` the limit's; never both, never early."""
-    for play in _sample(lab):
+    for play in _play_sample(lab):
         if play.info.get("status") != "running":
             raise LawViolation(
                 f"reset gives status {play.info.get('status')!r}; expected 'running'"
@@ -133,8 +133,8 @@ def status_follows_the_flags(lab: Lab) -> None:
 
 def info_is_complete_and_typed(lab: Lab) -> None:
     """Every info has exactly the keys of :class:`Info` and of ``details``, of the right types."""
-    for play in _sample(lab):
-        keys = {*Info.__annotations__, *lab.world.details(lab.world.episode)}
+    for play in _play_sample(lab):
+        keys = {*Info.__annotations__, *lab.text_env.details(lab.text_env.episode)}
         _check_info("reset", play.info, keys, turn=0, ended=False)
         for turn, step in enumerate(play.steps, start=1):
             _check_info(f"turn {turn}", step.info, keys, turn, ended=turn == len(play.steps))
@@ -143,7 +143,7 @@ def info_is_complete_and_typed(lab: Lab) -> None:
 def texts_are_in_the_space(lab: Lab) -> None:
     """Every observation lies in the observation space."""
     space = lab.env.observation_space
-    for play in _sample(lab):
+    for play in _play_sample(lab):
         for turn, text in enumerate([play.observation, *(s.observation for s in play.steps)]):
             if not space.contains(text):
                 raise LawViolation(f"turn {turn}: observation {text!r:.200} is not in {space}")
@@ -154,7 +154,7 @@ def tasks_are_stable_and_splits_disjoint(lab: Lab) -> None:
     other = lab.inner(lab.make())
     ids: set[str] = set()
     home: dict[str, str] = {}
-    for task in lab.tasks(lab.world):
+    for task in lab.tasks(lab.text_env):
         _check_task(lab, task, ids)
         if other.source.task(task.split, task.index).digest != task.digest:
             raise LawViolation(f"task {task.id!r} has another digest in another copy")
@@ -168,7 +168,7 @@ def legal_actions_are_valid(lab: Lab) -> str | None:
     env = lab.make()
     env.reset(seed=4)
     if lab.inner(env).legal_actions() is None:
-        return "the world does not list its actions"
+        return "the environment does not list its actions"
     for move in lab.mixed_moves(4):
         for action in (lab.inner(env).legal_actions() or [])[:50]:
             if not lab.inner(env).fork().step(action)[4]["valid_action"]:
@@ -177,10 +177,10 @@ def legal_actions_are_valid(lab: Lab) -> str | None:
     return None
 
 
-def _sample(lab: Lab) -> Iterator[Play]:
-    """Mixed episodes over the splits, an expert's and an idle one."""
-    for number, task in enumerate(lab.tasks(lab.world)):
-        yield lab.play(lab.env, number, lab.mixed(number), _options(task))
+def _play_sample(lab: Lab) -> Iterator[Play]:
+    """Yield mixed episodes over the splits, an expert's and an idle one."""
+    for number, task in enumerate(lab.tasks(lab.text_env)):
+        yield lab.play(lab.env, number, lab.mixed(number), _reset_options(task))
         if number == lab.sample:
             break
     if (expert := lab.expert(lab.env, mistakes=0.0, seed=0)) is not None:
@@ -188,22 +188,22 @@ def _sample(lab: Lab) -> Iterator[Play]:
     yield lab.play(lab.env, 0, lambda *_: "")
 
 
-def _expert_earns_most(lab: Lab, expert: Policy) -> None:
+def _expert_earns_more(lab: Lab, expert: Policy) -> None:
     expert_mean = mixed_mean = 0.0
-    for number, task in enumerate(lab.tasks(lab.world)):
-        play = lab.play(lab.env, number, expert, _options(task))
-        silent = lab.play(lab.env, number, lambda *_: "", _options(task))
+    for number, task in enumerate(lab.tasks(lab.text_env)):
+        play = lab.play(lab.env, number, expert, _reset_options(task))
+        silent = lab.play(lab.env, number, lambda *_: "", _reset_options(task))
         if play.total <= silent.total:
             raise LawViolation(
                 f"task {task.id!r}: return {play.total}, and {silent.total} by silence"
             )
         expert_mean += play.total
-        mixed_mean += lab.play(lab.env, number, lab.mixed(number), _options(task)).total
+        mixed_mean += lab.play(lab.env, number, lab.mixed(number), _reset_options(task)).total
     if expert_mean <= mixed_mean:
         raise LawViolation(f"returns sum to {expert_mean}, and to {mixed_mean} in mixed play")
 
 
-def _options(task: Task[Any]) -> dict[str, Any]:
+def _reset_options(task: Task[Any]) -> dict[str, Any]:
     return {"split": task.split, "task": task.id}
 
 
@@ -211,7 +211,7 @@ def _check_task(lab: Lab, task: Task[Any], ids: set[str]) -> None:
     if task.id in ids:
         raise LawViolation(f"two tasks have the id {task.id!r}")
     ids.add(task.id)
-    if lab.world.source.index_of(task.split, task.id) != task.index:
+    if lab.text_env.source.index_of(task.split, task.id) != task.index:
         raise LawViolation(f"task {task.id!r} is not found at its index {task.index}")
     _, info = lab.env.reset(seed=0, options={"split": task.split, "task": task.index})
     if (info["task_id"], info["split"]) != (task.id, task.split):

@@ -26,12 +26,12 @@ _SEEDS = (11, 12, 13)
 
 def gymnasium_check(lab: Lab) -> None:
     """Gymnasium's own check_env passes and warns of nothing but the missing render fps."""
-    world = lab.inner(lab.make())
-    allowed = _ALLOWED_WARNINGS if world.spec else (*_ALLOWED_WARNINGS, "not having a spec")
+    text_env = lab.inner(lab.make())
+    allowed = _ALLOWED_WARNINGS if text_env.spec else (*_ALLOWED_WARNINGS, "not having a spec")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            check_env(world)
+            check_env(text_env)
         except (AssertionError, gym.error.Error, TurngymError) as error:
             raise LawViolation(f"check_env: {error}") from error
     bad = [str(w.message) for w in caught if not any(part in str(w.message) for part in allowed)]
@@ -67,7 +67,7 @@ def episode_is_task_and_seed(lab: Lab) -> None:
     lab.env.reset(seed=5)
     for _ in range(3):
         first = lab.play(lab.env, None, lab.mixed(3), digests=True)
-        episode = lab.world.episode
+        episode = lab.text_env.episode
         options = {"split": episode.task.split, "task": episode.task.id}
         moves = [step.action for step in first.steps]
         again = lab.play(
@@ -108,7 +108,7 @@ def fork_then_act_equals_act(lab: Lab) -> None:
 
 
 def fork_through_wrappers(lab: Lab) -> None:
-    """The same with gymnasium's wrappers, and the world's own, around it."""
+    """The same with gymnasium's wrappers, and the environment's own, around it."""
     _forks_agree(
         lab,
         lambda env: gym.wrappers.OrderEnforcing(gym.wrappers.TimeLimit(env, 1_000_000)),

@@ -16,7 +16,7 @@ Rows = Iterator[tuple[str, Mapping[str, Any]]]
 
 
 def read_rows(path: Path) -> Rows:
-    """(place, object) of JSON lines; blank lines are skipped.
+    """Yield (place, object) of JSON lines; blank lines are skipped.
 
     Raises:
         DataError: A file or a line that cannot be read; says file and line.
@@ -27,7 +27,7 @@ def read_rows(path: Path) -> Rows:
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    """(place, line) of a file, blank lines too; the first without a byte order mark.
+    """Yield (place, line) of a file, blank lines too; the first without a byte order mark.
 
     Raises:
         DataError: The file cannot be opened.
@@ -38,7 +38,7 @@ def read_lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def parse_row(line: bytes, where: str) -> dict[str, Any]:
-    """The object on one line.
+    """Return the object on one line.
 
     Raises:
         DataError: Not UTF-8, not JSON, or no object.
@@ -49,7 +49,7 @@ def parse_row(line: bytes, where: str) -> dict[str, Any]:
 
 
 def parse_json_value(text: bytes, where: str, expected: str, *, lines: bool = False) -> Any:
-    """What stands in JSON.
+    """Parse JSON.
 
     Args:
         text: The bytes, without a byte order mark.
@@ -74,7 +74,7 @@ def parse_json_value(text: bytes, where: str, expected: str, *, lines: bool = Fa
 
 
 def as_object(value: Any, where: str, more: str = "") -> dict[str, Any]:
-    """``value``, which must be a JSON object; ``more`` completes the error.
+    """Return ``value`` if it is a JSON object; ``more`` completes the error.
 
     Raises:
         DataError: It is none.
@@ -85,12 +85,12 @@ def as_object(value: Any, where: str, more: str = "") -> dict[str, Any]:
 
 
 def strip_byte_order_mark(text: bytes) -> bytes:
-    """The beginning of a file without its byte order mark."""
+    """Remove the byte order mark at the beginning of a file."""
     return text.removeprefix(b"\xef\xbb\xbf")
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """The file, open for reading.
+    """Open a file for reading.
 
     Raises:
         DataError: It cannot be opened.
@@ -102,13 +102,13 @@ def open_file(path: Path) -> IO[bytes]:
 
 
 def make_read_error(path: Path, error: BaseException) -> DataError:
-    """The error of a file that cannot be read."""
+    """Make the error of a file that cannot be read."""
     reason = getattr(error, "strerror", None) or str(error)
     return DataError(f"{path}: cannot be read ({reason}).")
 
 
 def get_text(row: Mapping[str, Any], column: str, where: str) -> str:
-    """The text in a column, which must hold some."""
+    """Return the text in a column, which must hold some."""
     if column not in row:
         raise DataError(
             f"{where}: column {column!r} is missing. Columns: {', '.join(map(str, row)) or 'none'}."
@@ -117,7 +117,7 @@ def get_text(row: Mapping[str, Any], column: str, where: str) -> str:
 
 
 def check_text(value: object, column: str, where: str) -> str:
-    """The value, which must be text that is not blank."""
+    """Return ``value`` if it is text that is not blank."""
     if not isinstance(value, str):
         raise DataError(f"{where}: {column} is {value!r}; expected text.")
     if not value.strip():
@@ -126,12 +126,12 @@ def check_text(value: object, column: str, where: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text without lone surrogates, which JSON can smuggle in and UTF-8 cannot hold."""
+    """Replace lone surrogates, which JSON can contain and UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def row_id(row: Mapping[str, Any], where: str) -> str:
-    """The row's id as text."""
+    """Return the row's id as text."""
     value = row.get("id")
     if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
         raise DataError(f"{where}: id is {value!r}; expected text or an integer.")
@@ -146,7 +146,7 @@ def claim_id(ids: dict[str, str], named: str, where: str) -> None:
 
 
 def get_contents(row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Title and text of a passage: ``contents`` (first line: title), or ``title`` and ``text``.
+    """Return a passage's title and text: ``contents`` (first line: title), or both columns.
 
     Raises:
         DataError: Neither is there as text, or both are blank.

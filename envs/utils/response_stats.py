@@ -31,17 +31,17 @@ _PHRASES = re.compile(
 
 
 def count_waits(texts: Iterable[str]) -> int:
-    """How often the word "wait" was written."""
+    """Count the occurrences of the word "wait"."""
     return sum(len(_WAIT.findall(text)) for text in texts)
 
 
 def count_self_corrections(texts: Iterable[str]) -> int:
-    """How many phrases take back what came before."""
+    """Count the phrases by which a model corrects itself."""
     return sum(len(_PHRASES.findall(text)) for text in texts)
 
 
 def compute_response_metrics(texts: Iterable[str]) -> dict[str, float]:
-    """Length and self-corrections of an episode's actions, as measures of a world.
+    """Return metrics of the length and the self-corrections of an episode's actions.
 
     ``response_chars``, ``response_words``, ``waits`` and ``self_corrections``.
     """

@@ -97,8 +97,7 @@ def broken_world(conversation: Any) -> None:
     def down(action: str) -> Any:
         raise EnvFault("the retrieval server is down")
 
-    world = conversation.world
-    world.play = lambda episode, action: down(action)
+    conversation.env.play = lambda episode, action: down(action)
 
 
 def loaded(

@@ -156,7 +156,7 @@ def test_mcp() -> None:
 
     command, env_id, option, split = server["args"]
     assert (command, option) == ("mcp", "--split")
-    world = McpEnvironment(env_id, {"size": "micro"}, split)
-    assert world._called("new_episode", {}).meta["turngym/episode"]["split"] == "test"
+    environment = McpEnvironment(env_id, {"size": "micro"}, split)
+    assert environment._call("new_episode", {}).meta["turngym/episode"]["split"] == "test"
     with pytest.raises(TurngymError):
         McpEnvironment("PaperCrawler-v0", {"size": "micro"})

@@ -89,7 +89,7 @@ class PythonTool:
         return tuple(protections.find_missing())
 
     def __call__(self, requests: Sequence[str]) -> list[PythonResult | EnvFault]:
-        """One result per snippet; a fault in the place of one whose process failed to start."""
+        """Return one result per snippet; a fault for one whose process failed to start."""
         for request in requests:
             if not isinstance(request, str):
                 raise BadValueError(

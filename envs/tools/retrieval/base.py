@@ -34,7 +34,7 @@ class Retriever(Protocol):
     """Anything that finds passages for many queries at once."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` hits for each query, best first; none for a query without words."""
+        """Return at most ``k`` hits per query, best first; none for a query without words."""
         ...
 
 
@@ -49,7 +49,7 @@ class Batched:
     retriever: Retriever
 
     def __call__(self, requests: Sequence[Query]) -> list[list[Hit]]:
-        """One list of hits per request; requests with equal ``k`` go together."""
+        """Return one list of hits per request; requests with equal ``k`` are served together."""
         answers: list[list[Hit]] = [[] for _ in requests]
         for k in sorted({request.k for request in requests}):
             places = [i for i, request in enumerate(requests) if request.k == k]
@@ -63,7 +63,7 @@ class Batched:
 
 
 def words(text: str) -> list[str]:
-    """Words of ``text`` for matching: NFKC, case folded, accents dropped, possessive 's dropped.
+    """Return the words of ``text``: NFKC, case folded, without accents and possessive 's.
 
     Chinese and Japanese characters count as one word each, since no blanks part their words.
     """

@@ -63,7 +63,7 @@ class Bm25(Shared):
         return self.reload
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` passages that share a word with the query, best first.
+        """Return at most ``k`` passages that share a word with the query, best first.
 
         Raises:
             BadValueError: ``k`` is below 1.
@@ -87,7 +87,7 @@ class Bm25(Shared):
         return [Hit(ids[i], titles[i], texts[i], score) for i, score in _best(sums, k)]
 
     def _column(self, word: int, start: int, end: int) -> np.ndarray:
-        """A frequent word's scores as a full column: adding it is faster than scattering."""
+        """Return a frequent word's scores as a full column: adding is faster than scattering."""
         column = self._dense.get(word)
         if column is None:
             column = np.zeros(len(self), dtype=np.float32)
@@ -97,7 +97,7 @@ class Bm25(Shared):
 
 
 def _best(sums: np.ndarray, k: int) -> list[tuple[int, float]]:
-    """Places and scores of the ``k`` highest positive sums, first place first among equals."""
+    """Return places and scores of the ``k`` highest positive sums, first place first if equal."""
     if k <= 16:
         best = []
         for _ in range(min(k, len(sums))):

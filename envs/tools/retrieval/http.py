@@ -194,7 +194,7 @@ def _read_index(body: bytes) -> str:
 
 
 def _read_hits(reply: Any, asked: int, k: int, url: str) -> list[list[Hit]]:
-    """The hits in the JSON of a reply.
+    """Return the hits in the JSON of a reply.
 
     Args:
         reply: The JSON.
@@ -216,17 +216,17 @@ def _read_hits(reply: Any, asked: int, k: int, url: str) -> list[list[Hit]]:
     for q, rows in enumerate(result):
         if not isinstance(rows, list):
             raise DataError(f"{url}: result[{q}] of the reply is {excerpt(rows)}; {_EXPECTED}.")
-        found.append([_hit(row, f"{url}: result[{q}][{d}]") for d, row in enumerate(rows[:k])])
+        found.append([_read_hit(row, f"{url}: result[{q}][{d}]") for d, row in enumerate(rows[:k])])
     return found
 
 
-def _hit(row: Any, where: str) -> Hit:
+def _read_hit(row: Any, where: str) -> Hit:
     document = row.get("document", row) if isinstance(row, dict) else row
-    contents = _contents(document)
+    contents = _read_contents(document)
     if contents is None:
         raise DataError(f"{where} of the reply is {excerpt(row)}; {_EXPECTED}.")
     contents = contents.encode("utf-8", "replace").decode()
-    score = _score(row.get("score") if isinstance(row, dict) else None)
+    score = _read_score(row.get("score") if isinstance(row, dict) else None)
     if score is None:
         raise DataError(f"{where} of the reply is {excerpt(row)}; expected a number as score.")
     named = document.get("id") if isinstance(document, dict) else None
@@ -236,7 +236,7 @@ def _hit(row: Any, where: str) -> Hit:
     return Hit(str(named), title.strip(), text, score)
 
 
-def _contents(document: Any) -> str | None:
+def _read_contents(document: Any) -> str | None:
     if isinstance(document, str):
         return document
     if not isinstance(document, dict):
@@ -249,8 +249,8 @@ def _contents(document: Any) -> str | None:
     return None
 
 
-def _score(given: Any) -> float | None:
-    """The score, 0 where the server gives none; None for something else than a number."""
+def _read_score(given: Any) -> float | None:
+    """Return the score, 0 where the server gives none; None for something else than a number."""
     if given is None:
         return 0.0
     if isinstance(given, bool) or not isinstance(given, (int, float)):

@@ -62,10 +62,10 @@ def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
 def test_worlds_of_sessions_tell_the_session(adapter: Any, env_id: str) -> None:
     env = adapter.TextEnvironment(env_id, MICRO)
     seen = env.reset(seed=3, split="dev", task=0)
-    policy, sessions = env.world.expert(), {(0, None)}
+    policy, sessions = env.env.expert(), {(0, None)}
     while not seen.done:
         info = seen.model_dump()
-        action = policy(env.world, seen.text, info)
+        action = policy(env.env, seen.text, info)
         seen = env.step(adapter.TextAction(text=action))
         sessions.add((seen.session, seen.parent_session))
     assert len(sessions) > 1
@@ -78,11 +78,11 @@ def test_truncation_faults_and_refusals(adapter: Any) -> None:
     with pytest.raises(UnknownNameError, match="reset option"):
         env.reset(seed=1, taks=3)
     env.reset(seed=1)
-    for _ in range(env.world.max_turns):
+    for _ in range(env.env.max_turns):
         seen = env.step(adapter.TextAction(text="<search> x </search>"))
     assert (seen.done, seen.truncated, seen.status) == (True, True, "truncated")
     env.reset(seed=1)
-    broken_world(SimpleNamespace(world=env.world))
+    broken_world(SimpleNamespace(env=env.env))
     seen = env.step(adapter.TextAction(text="<search> x </search>"))
     assert (seen.done, seen.status, seen.reward) == (True, "env_error", None)
     with pytest.raises(BadValueError):

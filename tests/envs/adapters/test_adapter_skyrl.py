@@ -45,7 +45,7 @@ def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
     assert prompt == row["prompt"] == [{"role": "user", "content": direct.prompt}]
     total = 0.0
     for turn, action in enumerate(direct.actions):
-        more = " and more after it" if action.endswith(env.talk.world.stop or "\0") else ""
+        more = " and more after it" if action.endswith(env.talk.env.stop or "\0") else ""
         out = env.step(action + more)
         total += out["reward"]
         assert out["done"] == (turn == len(direct.actions) - 1)

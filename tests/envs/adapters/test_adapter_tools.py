@@ -45,7 +45,7 @@ def test_tools_of_worlds(env_id: str, names: list[str]) -> None:
 
 def test_a_world_s_own_tools_keep_their_schemas() -> None:
     game = ToolConversation("Retail-v0")
-    own = game.talk.world.tools
+    own = game.talk.env.tools
     assert len(own) == 17
     assert game.tools[:17] == [dict(tool) for tool in own]
     assert game.tools[17]["function"]["name"] == "say"
@@ -62,7 +62,7 @@ def test_a_mixture_offers_the_tools_of_all_members() -> None:
 def test_two_members_with_different_tools_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
     members = [[name, MICRO, 1] for name in ("SearchQA-v0", "Retail-v0")]
     game = ToolConversation("MixedTasks-v0", {"members": members})
-    world: Any = game.talk.world
+    world: Any = game.talk.env
 
     def search(words: str) -> str:
         """Search the shop."""
@@ -88,7 +88,7 @@ def test_a_wrong_call_is_a_move_and_an_unknown_tool_is_not() -> None:
 
 
 def test_methods_have_the_types_of_their_schemas() -> None:
-    tools = action_tools(ToolConversation("Retail-v0").talk.world)
+    tools = action_tools(ToolConversation("Retail-v0").talk.env)
     seen: list[str] = []
     for name, tool in tools.items():
         method = make_tool_method(tool, lambda self, action: seen.append(action))

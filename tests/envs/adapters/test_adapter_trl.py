@@ -102,13 +102,13 @@ def test_a_broken_world_gives_no_reward_until_the_next_reset() -> None:
     environment = EnvironmentFactory("SearchQA-v0", SEARCH)()
     row = a_row("SearchQA-v0", settings=SEARCH)
     environment.reset(**row)
-    play = environment._game.talk.world.play
+    play = environment._game.talk.env.play
     broken_world(environment._game.talk)
     with pytest.raises(EnvFault, match="server is down"):
         environment.search(query="x")
     assert environment.get_reward() is None
     assert term_reward("outcome")([environment]) == [None]
-    environment._game.talk.world.play = play
+    environment._game.talk.env.play = play
     environment.reset(**row)
     assert environment.get_reward() == 0.0
 

@@ -45,11 +45,11 @@ class DiskIndex(Shared, ABC):
         return self.manifest.identity
 
     def row(self, hit: Hit) -> dict[str, Any] | None:
-        """The corpus row of a hit, as it was written."""
+        """Return the corpus row of a hit, as it was written."""
         return self.passages.find(hit.id)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` passages for each query, best first.
+        """Return at most ``k`` passages for each query, best first.
 
         Raises:
             BadValueError: ``k`` is below 1.
@@ -60,4 +60,4 @@ class DiskIndex(Shared, ABC):
 
     @abstractmethod
     def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """:meth:`search`, with a ``k`` of at least 1."""
+        """Run :meth:`search` with a ``k`` of at least 1."""

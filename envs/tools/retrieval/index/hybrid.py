@@ -57,14 +57,14 @@ class Hybrid(Shared):
         return "+".join([*known, f"{self.depth}-{self.c:g}"]) if len(known) == len(parts) else None
 
     def row(self, hit: Hit) -> dict[str, Any] | None:
-        """The corpus row of a hit, from the first retriever that keeps rows."""
+        """Return the corpus row of a hit, from the first retriever that keeps rows."""
         for retriever in self.retrievers:
             if hasattr(retriever, "row") and (row := retriever.row(hit)) is not None:  # type: ignore[attr-defined]
                 return row
         return None
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` passages for each query, best first.
+        """Return at most ``k`` passages for each query, best first.
 
         Raises:
             BadValueError: ``k`` is below 1.

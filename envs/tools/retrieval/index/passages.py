@@ -19,7 +19,7 @@ OFFSETS, ID_HASHES, ID_ORDER = "offsets.npy", "id-hashes.npy", "id-order.npy"
 
 
 def id_hash(identity: str) -> int:
-    """64 bits of a passage's id."""
+    """Return a 64-bit hash of a passage's id."""
     return int.from_bytes(hashlib.blake2b(identity.encode(), digest_size=8).digest(), "little")
 
 
@@ -59,19 +59,19 @@ class Passages:
         return len(self._offsets) - 1
 
     def row(self, number: int) -> dict[str, Any]:
-        """The corpus row as it was written."""
+        """Return the corpus row as it was written."""
         start, end = int(self._offsets[number]), int(self._offsets[number + 1])
         return parse_row(self._data[start:end], f"{self.path}: passage {number}")
 
     def hit(self, number: int, score: float) -> Hit:
-        """A passage that was found."""
+        """Return a found passage."""
         where = f"{self.path}: passage {number}"
         row = self.row(number)
         title, text = get_contents(row, where)
         return Hit(row_id(row, where), title, text, score)
 
     def find(self, identity: str) -> dict[str, Any] | None:
-        """The corpus row with this id, None if there is none."""
+        """Return the corpus row with this id, None if there is none."""
         wanted = np.uint64(id_hash(identity))
         at = int(np.searchsorted(self._hashes, wanted))
         while at < len(self._hashes) and self._hashes[at] == wanted:

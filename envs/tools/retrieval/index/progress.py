@@ -9,9 +9,9 @@ class Progress(Protocol):
     """Called now and then with what is being done and how far it is."""
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """``done`` of ``total`` (bytes, blocks or passages of ``stage``)."""
+        """Report ``done`` of ``total`` (bytes, blocks or passages) of ``stage``."""
         ...
 
 
 def ignore_progress(stage: str, done: int, total: int) -> None:
-    """Nobody watches."""
+    """Ignore the progress."""
