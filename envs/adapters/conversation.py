@@ -1,4 +1,4 @@
-"""An environment as a conversation that only grows: what a trainer of chat models can play."""
+"""An environment as an append-only conversation, for trainers of chat models."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Settings = Mapping[str, Any] | str | None
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an environment answered to an action.
+    """The environment's reply to an action.
 
     Attributes:
         text: Its observation.
-        reward: Of this action.
+        reward: Reward of this action.
         done: True when the episode is over.
         info: See :class:`~turngym.envs.core.episode.Info`.
     """
@@ -37,7 +37,7 @@ class Reply:
 
 
 class Conversation:
-    """One environment, one episode at a time; sums up rewards by their terms.
+    """One environment, one episode at a time; sums rewards by their terms.
 
     Args:
         env_id: Registered id; ``module:id`` imports the module first.
@@ -57,10 +57,10 @@ class Conversation:
         self.env = make_text_env(env_id, settings, where=where)
         if self.env.sessions:
             raise BadValueError(
-                f"{where}: {self.env.name} opens sessions, contexts that start anew within an "
-                f"episode, and {where} keeps one conversation that only grows. Train it with "
-                "turngym's own recipes, or serve it with the OpenEnv adapter, which tells the "
-                "session of every observation."
+                f"{where}: {self.env.name} opens sessions, new contexts within an episode, "
+                f"and {where} keeps one append-only conversation. Train it with turngym's own "
+                "recipes, or serve it with the OpenEnv adapter, which reports the session of every "
+                "observation."
             )
         self.where = where
         self._made = {"env_id": env_id, "settings": read_settings(settings, where)}
@@ -68,11 +68,11 @@ class Conversation:
         self._info: Info | None = None
 
     def start(self, row: Mapping[str, Any]) -> str:
-        """Start the episode that a row names; gives the complete first prompt.
+        """Start the episode of a row and return the complete first prompt.
 
         Args:
             row: ``split``, ``task`` (id or index) and ``seed``, as :func:`task_rows` makes them;
-                None or left out means drawn. Other keys are the trainer's and are passed over.
+                a missing one is drawn. Other keys are the trainer's and are ignored.
 
         Raises:
             BadValueError: The row is of another environment (``env_id``, ``settings``).
@@ -86,12 +86,12 @@ class Conversation:
 
     def _check(self, row: Mapping[str, Any]) -> None:
         for key, made in self._made.items():
-            came = row.get(key)
-            if came is not None and key == "settings":
-                came = read_settings(came, self.where)
-            if came not in (None, made):
+            given = row.get(key)
+            if given is not None and key == "settings":
+                given = read_settings(given, self.where)
+            if given not in (None, made):
                 raise BadValueError(
-                    f"{self.where}: the row's {key} is {came!r}, but this conversation was made "
+                    f"{self.where}: the row's {key} is {given!r}, but this conversation was made "
                     f"with {made!r}; make one per environment."
                 )
 
@@ -100,7 +100,7 @@ class Conversation:
 
         Raises:
             EpisodeError: Before the first start, or after the end.
-            EnvFault: Something that the environment needs is broken; the episode has no score.
+            EnvFault: Something that the environment needs failed; the episode has no score.
         """
         if self.info["status"] != "running":
             raise EpisodeError(f"{self.where}: the episode is over ({self.info['status']}).")

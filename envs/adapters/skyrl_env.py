@@ -57,12 +57,12 @@ class SkyrlEnvironment(BaseTextEnv):
         return [{"role": "user", "content": text}], dict(self.talk.info)
 
     def step(self, action: str) -> dict[str, Any]:
-        """Take the action; nothing is said after the end."""
+        """Take the action; there is no observation after the end."""
         self.turns += 1
         reply = self.talk.act(action)
-        said = [] if reply.done else [{"role": "user", "content": reply.text}]
+        observations = [] if reply.done else [{"role": "user", "content": reply.text}]
         return {
-            "observations": said,
+            "observations": observations,
             "reward": reply.reward,
             "done": reply.done,
             "metadata": dict(reply.info),

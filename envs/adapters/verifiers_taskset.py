@@ -76,7 +76,7 @@ class TextEnvTaskset(vf.Taskset[TextEnvTask, TextEnvTasksetConfig]):
 
 
 class TextEnvironmentConfig(vf.EnvConfig):
-    """One seat: the model that plays."""
+    """One agent: the model that plays."""
 
     agent: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime=vf.SubprocessConfig())
 

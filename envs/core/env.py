@@ -96,12 +96,12 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     blocking: bool = False
     """True when a step may wait for something outside the process."""
     open_ended: bool = False
-    """True when no return is the top of every task, so that success is a matter of degree."""
+    """True if tasks have no common maximum return, so that success is a matter of degree."""
     sessions: bool = False
-    """True when actions may ask for sessions: contexts of their own within the episode."""
+    """True if actions may ask for sessions: contexts of their own within the episode."""
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:  # noqa: ARG004
-        """Refuse names of settings that the constructor does not take, and name the nearest."""
+        """Reject settings that the constructor does not take, naming the nearest."""
         check_settings(cls, settings)
         return super().__new__(cls)
 
@@ -143,7 +143,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
         ``episode.turn`` already counts this action. Raise :class:`EnvFault` when a tool or a
         grader is broken; return :meth:`Outcome.unreadable` when the action cannot be read. As a
-        generator it may yield :class:`Call` objects and receives their answers.
+        generator it may yield :class:`Call` objects and receives their replies.
         """
 
     def metrics(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
@@ -159,7 +159,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return copy.deepcopy(state)
 
     def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
-        """Return texts that would give the answer away in the first prompt; the kit seeks them."""
+        """Return texts that must not occur in the first prompt; the conformance kit checks it."""
         return ()
 
     def legal_actions(self) -> list[str] | None:
@@ -226,7 +226,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
         Args:
             seed: Seed of the environment's generator and of the episode; draws the task unless
-                one is named. Without it both go on from the generator's present state.
+                one is named. Without it both continue from the generator's present state.
             options: ``split`` ("train" by default) and ``task`` (an index or a task id).
 
         Raises:
@@ -274,13 +274,13 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def open_step(self, action: str) -> Generator[Call, Any, FiveTuple]:
         """Run :meth:`step` as a generator of :class:`Call` that returns the five-tuple.
 
-        Whoever drives it sends each answer back, or an :class:`EnvFault` instance when the call
-        could not be served, and drives it to its end.
+        The caller sends each reply back, or an :class:`EnvFault` instance if the call failed, and
+        drives the generator to its end.
         """
         return self._drive_step(self._check_running(action), action)
 
     def open_session(self, key: str) -> tuple[str, Info]:
-        """Go to a waiting session out of turn: training on a sample of an episode's sessions.
+        """Open a waiting session out of order, to train on a sample of an episode's sessions.
 
         Raises:
             UnknownNameError: No session of that key is waiting.
@@ -332,7 +332,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return self.fork()
 
     def forget(self) -> None:
-        """Drop the episode and the generator: the environment as it was when made."""
+        """Drop the episode and the generator, as if the environment were new."""
         self._episode = None
         self._stream = None
 
@@ -375,8 +375,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def _close(self, episode: Episode[S], action: str, played: Any) -> FiveTuple:
         if not isinstance(played, Outcome):
             raise TypeError(
-                f"{type(self).__name__}.play gave a {type(played).__name__}; expected an Outcome, "
-                "or a generator of Call objects that returns one."
+                f"{type(self).__name__}.play returned a {type(played).__name__}; return an "
+                "Outcome or a generator of Call objects that returns one."
             )
         try:
             terms = self._terms(episode, played)

@@ -26,7 +26,7 @@ MAX_TASKS = 50_000_000
 
 
 class Mixture:
-    """Which row of which data set each task of a split is.
+    """The order of several data sets' rows in one split.
 
     Args:
         sizes: Rows per data set, each at least 1.
@@ -97,7 +97,7 @@ def check_weights(
     """Return the weights in the order of the names.
 
     Raises:
-        BadValueError: No mapping, a weight that is no positive number, or one that is missing.
+        BadValueError: Not a mapping, a weight that is not positive, or a missing one.
         UnknownNameError: A weight of a set that does not exist.
     """
     if weights is None:

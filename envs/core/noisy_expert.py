@@ -17,11 +17,11 @@ def check_mistakes(mistakes: float) -> float:
 
 
 class NoisyExpert:
-    """A scripted player with a share of mistakes.
+    """A scripted expert that makes mistakes at a given rate.
 
     Args:
         mistakes: Probability of a plausible wrong action, as :meth:`TextEnv.expert` takes it.
-        seed: Of the mistakes.
+        seed: Seed of the mistakes.
 
     Raises:
         BadValueError: ``mistakes`` is no probability.

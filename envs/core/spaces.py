@@ -1,4 +1,4 @@
-"""The one space of the suite: text of any language, blanks and line breaks included."""
+"""The space of observations and actions: any UTF-8 text."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SAMPLE_ALPHABET = (
 class Utf8Text(gym.Space[str]):
     """Strings of at most ``max_chars`` characters that can be written as UTF-8.
 
-    Gymnasium's own ``Text`` space refuses blanks and everything outside its character set, so it
-    cannot hold a sentence. This one holds every ``str`` without lone surrogates.
+    Gymnasium's own ``Text`` space excludes blanks and everything outside its character set. This
+    one contains every ``str`` without lone surrogates.
 
     Args:
         max_chars: Upper bound on ``len(text)``, in characters.

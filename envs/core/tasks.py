@@ -1,4 +1,4 @@
-"""Tasks: what an episode is about. They come in disjoint splits, have an id and a digest."""
+"""Tasks of environments, in disjoint splits, each with an id and a digest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ P = TypeVar("P")
 
 SPLITS = ("train", "dev", "test")
 ENDLESS = 2**31
-"""Tasks of a split without end that a draw reaches."""
+"""Number of tasks of an unbounded split that a draw covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Task(Generic[P]):
         split: The split that it belongs to.
         index: Its place in the split, from 0.
         payload: What the environment needs to play it (a frozen dataclass).
-        dataset: The data set that it is from; empty where tasks are from no file.
+        dataset: The data set that it is from; empty for generated tasks.
     """
 
     id: str
@@ -66,7 +66,7 @@ def find_task(source: TaskSource[P], split: str | None, task: int | str, where: 
         source: Where to look.
         split: The split to look in; None looks an id up in every split, an index in the first.
         task: An index from 0, or a task id.
-        where: The place that asks, for errors.
+        where: The caller, for errors.
 
     Raises:
         UnknownNameError: The split or the id does not exist.
@@ -105,7 +105,7 @@ def parse_index(split: str, task_id: str, size: int | None) -> int | None:
     Args:
         split: The split that is looked in.
         task_id: The id.
-        size: Tasks of the split, None when there is no end of them.
+        size: Number of tasks in the split; None if it is unbounded.
     """
     named, _, number = task_id.partition("/")
     if named != split or not (number.isascii() and number.isdigit()):

@@ -39,8 +39,8 @@ class MixedTasks(TextEnv[Any, Any]):
         every member comes once.
 
     Rewards:
-        Those of the member. Comparisons within a task (GRPO) do not mind if members pay on
-        different scales; a critic may.
+        Those of the member. Members may have different reward scales: comparisons within a task
+        (GRPO) are not affected, a critic may be.
 
     Args:
         members: ``{id: weight}``, or ``[[id, settings, weight], ...]``, as

@@ -43,11 +43,11 @@ class ConformanceError(TurngymError, AssertionError):
 
 
 class LawViolation(Exception):
-    """What a law saw; the driver adds the names."""
+    """A law's finding; the driver adds the names."""
 
 
 class TakenStep(NamedTuple):
-    """One step as it came back, and the digest after it where it was taken."""
+    """One recorded step, with the digest after it if requested."""
 
     action: str
     observation: Any
@@ -60,7 +60,7 @@ class TakenStep(NamedTuple):
 
 @dataclass
 class Play:
-    """One episode as it came back."""
+    """One recorded episode."""
 
     observation: Any
     info: dict[str, Any]

@@ -1,4 +1,4 @@
-"""How actions are read out of text, with errors that teach what was expected."""
+"""Parse actions out of text, with errors that say what was expected."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ class TagGrammar:
 class ToolGrammar:
     """Actions of the form ``<tool_call>{"name": …, "arguments": {…}}</tool_call>``.
 
-    The first block counts. The arguments are checked against the tool's own types before the
-    environment sees them, so an environment only meets calls that it can execute.
+    The first block counts. The arguments are checked against the tool's own types first, so
+    an environment only gets calls that it can execute.
 
     Args:
         tools: The tools that may be called.

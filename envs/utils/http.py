@@ -34,11 +34,11 @@ _next_turns_lock = threading.Lock()
 
 
 class Reply(NamedTuple):
-    """What one attempt brought.
+    """The result of one attempt.
 
     Attributes:
-        problem: Why it is no use; empty when it is.
-        status: 0 where no whole reply came.
+        problem: Why it is unusable; empty if it is usable.
+        status: 0 without a complete reply.
         body: The bytes.
         after_s: The seconds of ``Retry-After``; 0 where the server names none.
     """
@@ -58,7 +58,7 @@ class HttpError(EnvFault):
     The message names the address without its query; values of headers never show.
 
     Attributes:
-        reply: What the last attempt brought.
+        reply: Result of the last attempt.
         refused: Whether that was final, so that no further attempt was made.
     """
 

@@ -1,8 +1,8 @@
-"""How often somebody takes back what was just written: a count over an episode's actions.
+"""How often a model corrects itself: counts over an episode's actions.
 
 TARL (arXiv 2509.14480) reports "waits" per episode beside the length of the replies, as signs of
-exploration. ``waits`` is that count; ``self_corrections`` counts all phrases of taking back, and
-leaves out a "wait" that asks somebody else for patience.
+exploration. ``waits`` is that count; ``self_corrections`` counts all phrases of self-correction,
+and ignores a "wait" that asks somebody else for patience.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def compute_response_metrics(texts: Iterable[str]) -> dict[str, float]:
 
     ``response_chars``, ``response_words``, ``waits`` and ``self_corrections``.
     """
-    said = list(texts)
+    actions = list(texts)
     return {
-        "response_chars": float(sum(len(text) for text in said)),
-        "response_words": float(sum(len(text.split()) for text in said)),
-        "waits": float(count_waits(said)),
-        "self_corrections": float(count_self_corrections(said)),
+        "response_chars": float(sum(len(text) for text in actions)),
+        "response_words": float(sum(len(text.split()) for text in actions)),
+        "waits": float(count_waits(actions)),
+        "self_corrections": float(count_self_corrections(actions)),
     }

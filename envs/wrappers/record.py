@@ -35,11 +35,11 @@ _WHOLE = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedStep:
-    """One action and what came of it.
+    """One action and its results.
 
     Attributes:
-        observation: What the agent saw when it acted.
-        action: What it wrote.
+        observation: The observation before the action.
+        action: Text of the action.
         session: The context that ``observation`` belongs to.
         reward: Reward of the action.
         terms: Named parts of the reward.

@@ -1,4 +1,4 @@
-"""Play a transcript again, action by action, and say where the environment answers differently."""
+"""Replay a transcript, action by action, and report the first difference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .record import RecordedStep, Transcript, extend_chain, read_transcripts
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayReport:
-    """What a replay found.
+    """The result of a replay.
 
     Attributes:
         same: True when everything that was compared is equal.

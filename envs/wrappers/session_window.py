@@ -88,7 +88,7 @@ class AsSessions(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructorArg
         observation, reward, terminated, truncated, info = self.env.step(action)
         if info["session"] != 0:
             raise BadValueError(
-                f"AsSessions: {self._world.name} opened session {info['session']} of its own; "
+                f"AsSessions: {self._inner.name} opened session {info['session']} of its own; "
                 "use it as it is."
             )
         self._turns += 1

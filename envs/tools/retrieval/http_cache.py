@@ -1,4 +1,4 @@
-"""What a retriever found, kept on disk: one file that many processes may use at a time."""
+"""A cache of retrieved passages on disk: one file that many processes may share."""
 
 from __future__ import annotations
 

@@ -129,6 +129,6 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadValueError, match="JSON"):
         EnvironmentFactory("SearchQA-v0", {"retriever": object()})()
     monkeypatch.setattr(trl_environment, "_RESERVED", ("reset", "answer"))
-    trl_environment._facade.cache_clear()
+    trl_environment._make_facade.cache_clear()
     with pytest.raises(BadValueError, match="'answer', a name that TRL reserves"):
         EnvironmentFactory("MathWord-v0", MICRO)()

@@ -153,7 +153,7 @@ def test_calls_are_served_and_their_faults_break_the_episode(number: int, cause:
 def test_a_server_with_too_few_answers_is_a_programmers_mistake() -> None:
     env = started(AskingGuess)
     env.oracle.compare = lambda pairs: []  # type: ignore[attr-defined]
-    with pytest.raises(BadValueError, match="0 answers to 1 requests"):
+    with pytest.raises(BadValueError, match="0 replies to 1 requests"):
         env.step(WRONG)
 
 

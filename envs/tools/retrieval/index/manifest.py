@@ -1,4 +1,4 @@
-"""What an index says of itself: one ``index.json``, written when everything else is complete."""
+"""The facts of an index: one ``index.json``, written when everything else is complete."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def read_manifest(folder: str | Path) -> Manifest:
         if (folder / "build.json").exists():
             raise DataError(
                 f"{folder}: this index is not finished; run the same `turngym index build` again "
-                "and it goes on where it stopped."
+                "to resume it."
             ) from None
         raise DataError(
             f"{folder}: not an index (no {FILE}); make one with: turngym index build --corpus "
