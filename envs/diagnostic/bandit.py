@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ..core.env import Episode, Outcome, Policy, TextEnv
+from ..core.env import Episode, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.tasks import Task
-from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class Machine:
     best: str
 
 
-class Bandit(TextEnv[Machine, str]):
+class Bandit(LetterEnv[Machine, str]):
     """A few signs stand there, the first says which arm pays; the others are noise.
 
     Args:
@@ -67,10 +67,6 @@ class Bandit(TextEnv[Machine, str]):
     def hidden_answers(self, episode: Episode[Machine]) -> tuple[str, ...]:
         """Return the arm, where the rules do not list the arms."""
         return () if self.instructions else (episode.state.best,)
-
-    def legal_actions(self) -> list[str]:
-        """Return the arms."""
-        return list(self.letters)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a policy that pulls the paying arm."""

@@ -8,9 +8,11 @@ from typing import Any, Generic, TypeVar
 import gymnasium as gym
 import numpy as np
 
+from ..core.env import TextEnv
 from ..core.errors import UnknownNameError
-from ..core.tasks import SPLITS, Task
+from ..core.tasks import SPLITS, Task, parse_index
 
+S = TypeVar("S")
 P = TypeVar("P")
 
 SIZES = ("micro", "full")
@@ -43,9 +45,7 @@ class ListedTasks(Generic[P]):
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """Return the index of a task id."""
-        name, _, number = task_id.partition("/")
-        known = name == split and number.isdecimal() and str(int(number)) == number
-        return int(number) if known and int(number) < len(self._tasks[split]) else None
+        return parse_index(split, task_id, len(self._tasks[split]))
 
 
 def read_letter(action: str, letters: str) -> str | None:
@@ -72,6 +72,16 @@ def check_size(size: str, where: str) -> bool:
     if size not in SIZES:
         raise UnknownNameError("size", size, SIZES, where)
     return size == "micro"
+
+
+class LetterEnv(TextEnv[S, P]):
+    """An environment whose actions are single letters."""
+
+    letters: str
+
+    def legal_actions(self) -> list[str]:
+        """Return the letters."""
+        return list(self.letters)
 
 
 class LetterExpert:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ..core.env import Episode, Outcome, Policy, TextEnv
+from ..core.env import Episode, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
-from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Walk:
     steps: str = ""
 
 
-class Fork(TextEnv[Walk, str]):
+class Fork(LetterEnv[Walk, str]):
     """Walk a few letters, any of them, then choose a door.
 
     Args:
@@ -87,10 +87,6 @@ class Fork(TextEnv[Walk, str]):
     def fork_state(self, state: Walk) -> Walk:
         """Copy the walk."""
         return Walk(state.steps)
-
-    def legal_actions(self) -> list[str]:
-        """Return the letters."""
-        return list(self.letters)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a policy that walks anywhere and knows the door."""

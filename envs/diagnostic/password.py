@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import product
 
-from ..core.env import Episode, Outcome, Policy, TextEnv
+from ..core.env import Episode, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
-from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 CODE = "bacabcbaccab"
 """The letters that open the doors, door by door: the same in all tasks, never shown."""
@@ -26,7 +26,7 @@ class Doors:
     written: list[str] = field(default_factory=list)
 
 
-class Password(TextEnv[Doors, str]):
+class Password(LetterEnv[Doors, str]):
     """A few doors in a row; each swallows one letter and says nothing until the last.
 
     Args:
@@ -93,10 +93,6 @@ class Password(TextEnv[Doors, str]):
     def hidden_answers(self, episode: Episode[Doors]) -> tuple[str, ...]:  # noqa: ARG002
         """Return the password."""
         return (self.code,)
-
-    def legal_actions(self) -> list[str]:
-        """Return the letters."""
-        return list(self.letters)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a policy that knows the password."""

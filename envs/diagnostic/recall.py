@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ..core.env import Episode, Outcome, Policy, TextEnv
+from ..core.env import Episode, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
-from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Memory:
     noise: str
 
 
-class Recall(TextEnv[Memory, str]):
+class Recall(LetterEnv[Memory, str]):
     """First a letter, then signs that mean nothing, then the question.
 
     Args:
@@ -78,10 +78,6 @@ class Recall(TextEnv[Memory, str]):
     def fork_state(self, state: Memory) -> Memory:
         """Return the state itself, which never changes."""
         return state
-
-    def legal_actions(self) -> list[str]:
-        """Return the letters."""
-        return list(self.letters)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a policy that repeats the letter."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
-from ..core.env import Episode, Opening, Outcome, Policy, SessionSwitch, TextEnv
+from ..core.env import Episode, Opening, Outcome, Policy, SessionSwitch
 from ..core.randomness import EpisodeRandom
 from ..core.tasks import Task
-from .common import LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 Inside = tuple[tuple[str, str], ...]
 """Letters of the boxes with a coin, each with the letter of the box in it that has one, or ""."""
@@ -45,7 +45,7 @@ class Boxes:
         return f"{' '.join(self.wanted(key)) or '-'}:"
 
 
-class Spawn(TextEnv[Boxes, Inside]):
+class Spawn(LetterEnv[Boxes, Inside]):
     """Ask for boxes by letter, take coins with t, end a session with s.
 
     A label says what is worth doing: the letters of the boxes that hold something, and t where a
@@ -159,10 +159,6 @@ class Spawn(TextEnv[Boxes, Inside]):
         state = episode.state
         coins = len(state.taken) / (len(state.inside) - 1)
         return {"coins": coins, "asked": float(len(state.asked))}
-
-    def legal_actions(self) -> list[str]:
-        """Return the letters."""
-        return list(self.letters)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a policy that follows the labels, then stops."""

@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium as gym
 
 from ..core.errors import BadValueError, TurngymError, UnknownNameError
+from ..core.settings import check_integer
 from . import episode_laws as episode
 from . import state_laws as state
 from .harness import ConformanceError, Lab, LawViolation
@@ -88,8 +89,7 @@ def check_text_env(
         if law not in LAWS:
             raise UnknownNameError("law", law, LAWS, "check_text_env")
     make = _choose_maker(env, settings)
-    if tasks_checked < 2:
-        raise BadValueError(f"check_text_env: tasks_checked is {tasks_checked}; expected >= 2.")
+    check_integer("tasks_checked", tasks_checked, "check_text_env", min=2)
     lab = Lab(make, tasks_checked)
     name = lab.text_env.name
     skipped: dict[str, str] = dict(exempt or {})

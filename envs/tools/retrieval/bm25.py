@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.errors import BadValueError
 from ...core.fork import Shared
+from ...core.settings import check_integer
 from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
 from .base import Corpus, Hit, words
 
@@ -68,8 +69,7 @@ class Bm25(Shared):
         Raises:
             BadValueError: ``k`` is below 1.
         """
-        if k < 1:
-            raise BadValueError(f"Bm25.search: k is {k}; expected at least 1.")
+        check_integer("k", k, "Bm25.search", min=1)
         return [self._search(query, k) for query in queries]
 
     def _search(self, query: str, k: int) -> list[Hit]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from ...core.errors import BadValueError, DataError, TurngymError
 from ...core.fork import Shared
-from ...core.settings import check_settings
+from ...core.settings import check_integer, check_settings
 from ...utils.http import HttpClient, HttpError, check_url, excerpt, parse_json
 from .base import Hit, words
 from .http_cache import FoundCache
@@ -96,8 +96,7 @@ class HttpRetriever(Shared):
                 something else.
             BadValueError: ``k`` is below 1.
         """
-        if k < 1:
-            raise BadValueError(f"HttpRetriever.search: k is {k}; expected at least 1.")
+        check_integer("k", k, "HttpRetriever.search", min=1)
         asked = [query.encode("utf-8", "replace").decode() for query in queries]
         wanted = [query for query in dict.fromkeys(asked) if words(query)]
         found = self._recall(wanted, k) if wanted else {}

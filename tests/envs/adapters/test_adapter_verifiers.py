@@ -131,7 +131,7 @@ def test_an_agent_that_stops_early_keeps_what_it_earned(stubbed: Any) -> None:
 
 
 def test_refusals(stubbed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BadValueError, match="the verifiers adapter keeps one conversation"):
+    with pytest.raises(BadValueError, match="the verifiers adapter keeps one append-only conversation"):
         tasks(stubbed, SESSIONS[0])
     with pytest.raises(BadValueError, match="no end; give a count"):
         tasks(stubbed, "SearchQA-v0", split=None, count=None)

@@ -166,7 +166,7 @@ def test_play_must_give_an_outcome_and_finite_rewards() -> None:
         def play(self, episode, action):
             return Outcome.move("", {"bad": float("inf")})
 
-    with pytest.raises(TypeError, match=r"Nothing\.play gave a NoneType"):
+    with pytest.raises(TypeError, match=r"Nothing\.play returned a NoneType"):
         started(Nothing).step("")
     with pytest.raises(BadValueError, match="'bad': inf"):
         started(Infinite).step("")

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ....core.errors import BadValueError, DataError, UnknownNameError
+from ....core.errors import DataError, UnknownNameError
+from ....core.settings import check_integer
 from ....utils.file_rows import get_contents, parse_row, row_id, strip_byte_order_mark
 from .files import disk_errors, save_array, save_arrays, save_json
 from .kinds import INDEX_KINDS, load_entry
@@ -82,8 +83,7 @@ def build_index(  # noqa: PLR0913 - what the command line takes
     corpus, out = Path(corpus).resolve(), Path(out)
     if kind not in INDEX_KINDS:
         raise UnknownNameError("kind", kind, INDEX_KINDS, "build_index")
-    if block < 1:
-        raise BadValueError(f"build_index: block is {block}; expected at least 1.")
+    check_integer("block", block, "build_index", min=1)
     entries = INDEX_KINDS[kind]
     build = load_entry(entries.build)
     checked = load_entry(entries.check)(kind, dict(settings or {}))

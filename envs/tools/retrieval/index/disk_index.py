@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ....core.errors import BadValueError
 from ....core.fork import Shared
+from ....core.settings import check_integer
 from ..base import Hit
 from .factory import open_index
 from .manifest import Manifest
@@ -54,8 +54,7 @@ class DiskIndex(Shared, ABC):
         Raises:
             BadValueError: ``k`` is below 1.
         """
-        if k < 1:
-            raise BadValueError(f"{type(self).__name__}.search: k is {k}; expected at least 1.")
+        check_integer("k", k, f"{type(self).__name__}.search", min=1)
         return self._search(queries, k)
 
     @abstractmethod

@@ -8,6 +8,7 @@ from typing import Any
 
 from ....core.errors import BadValueError
 from ....core.fork import Shared
+from ....core.settings import check_integer, check_number
 from ..base import Hit, Retriever
 
 
@@ -40,11 +41,8 @@ class Hybrid(Shared):
             raise BadValueError(
                 f"Hybrid: got {len(self.retrievers)} retrievers; expected at least 2."
             )
-        if self.depth < 1 or self.c <= 0:
-            raise BadValueError(
-                f"Hybrid: depth is {self.depth} and c is {self.c}; expected depth from 1 and c "
-                "above 0."
-            )
+        check_integer("depth", self.depth, "Hybrid", min=1)
+        check_number("c", self.c, "Hybrid", above=0)
 
     def __len__(self) -> int:
         return max(len(r) for r in self.retrievers if hasattr(r, "__len__"))  # type: ignore[arg-type]
@@ -69,8 +67,7 @@ class Hybrid(Shared):
         Raises:
             BadValueError: ``k`` is below 1.
         """
-        if k < 1:
-            raise BadValueError(f"Hybrid.search: k is {k}; expected at least 1.")
+        check_integer("k", k, "Hybrid.search", min=1)
         deep = max(k, self.depth)
         found = [retriever.search(queries, deep) for retriever in self.retrievers]
         return [self._fuse([lists[i] for lists in found], k) for i in range(len(queries))]
