@@ -1,4 +1,4 @@
-"""Every world as a conversation: same episodes, sums, ends, refusals."""
+"""Every environment as a conversation: same episodes, sums, ends, refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every world by function calls: the expert's actions as calls, schemas, wrong calls."""
+"""Every environment by function calls: the expert's actions as calls, schemas, wrong calls."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_rows_hold_a_prompt_and_the_task() -> None:
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     for env_id in SESSIONS:
-        with pytest.raises(BadValueError, match="the TRL adapter keeps one append-only conversation"):
+        with pytest.raises(BadValueError, match="the TRL adapter keeps one append-only"):
             EnvironmentFactory(env_id, MICRO)()
     with pytest.raises(BadValueError, match="JSON"):
         EnvironmentFactory("SearchQA-v0", {"retriever": object()})()

@@ -1,4 +1,4 @@
-"""verifiers: real episodes against a served model, and every world by a stub of the interface."""
+"""verifiers: real episodes against a served model, and every environment by a stub."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_an_agent_that_stops_early_keeps_what_it_earned(stubbed: Any) -> None:
 
 
 def test_refusals(stubbed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BadValueError, match="the verifiers adapter keeps one append-only conversation"):
+    with pytest.raises(BadValueError, match="the verifiers adapter keeps one append-only"):
         tasks(stubbed, SESSIONS[0])
     with pytest.raises(BadValueError, match="no end; give a count"):
         tasks(stubbed, "SearchQA-v0", split=None, count=None)

@@ -191,7 +191,7 @@ def test_rows() -> None:
     rows = verl_rows("Game24-v0", 3, split="dev", settings=MICRO)
     assert [row["extra_info"]["index"] for row in rows] == [0, 1, 2]
     assert {row["agent_name"] for row in rows} == {"turngym"}
-    with pytest.raises(BadValueError, match="the verl adapter keeps one append-only conversation"):
+    with pytest.raises(BadValueError, match="the verl adapter keeps one append-only"):
         verl_rows(SESSIONS[0], 1, settings=MICRO)
 
 

@@ -1,4 +1,4 @@
-"""The kit: good worlds pass; for every law a world that breaks it, and is caught by that law."""
+"""The kit: good environments pass; each law catches an environment that breaks it."""
 
 from __future__ import annotations
 

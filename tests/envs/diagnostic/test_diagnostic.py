@@ -1,4 +1,4 @@
-"""The diagnostic worlds: what earns, what is told, and what the sessions of Spawn-v0 do."""
+"""The diagnostic environments: what earns, what is told, and what the sessions of Spawn-v0 do."""
 
 from __future__ import annotations
 
