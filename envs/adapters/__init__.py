@@ -1,4 +1,4 @@
-"""The environments behind the interfaces of other trainers, agents and servers.
+"""Adapters of the environments to other trainers, agents and servers.
 
 Each adapter is one small file over :class:`~turngym.envs.adapters.conversation.Conversation` and
 :mod:`turngym.envs.adapters.tool_view`: ``trl_environment`` (TRL), ``verifiers_taskset`` (verifiers

@@ -37,7 +37,7 @@ _START_SCHEMA = {
 
 
 class McpEnvironment:
-    """What the server's handlers do, over one conversation.
+    """The server's handlers, over one conversation.
 
     Args:
         env_id: Registered id.

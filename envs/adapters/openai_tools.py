@@ -1,4 +1,4 @@
-"""The tools of an environment in the form that OpenAI-compatible servers and chat templates take.
+"""An environment's tools in the form of OpenAI-compatible servers and chat templates.
 
 Needs no other package. The client's loop: give ``tools`` and ``prompt`` to the model, hand each
 call to ``call``, send its text back as the tool's message, stop when it is done.

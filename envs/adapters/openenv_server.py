@@ -45,7 +45,7 @@ class TextAction(Action):
 
 
 class TextObservation(Observation):
-    """What the environment answered and reports, see :class:`~turngym.envs.core.episode.Info`."""
+    """The environment's observation and info, see :class:`~turngym.envs.core.episode.Info`."""
 
     text: str
     instructions: str = Field("", description="The rules of the environment; only after a reset.")

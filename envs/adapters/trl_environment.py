@@ -112,7 +112,7 @@ class EnvironmentFactory:
 
 
 class _Facade:
-    """What TRL sees; a subclass per environment adds a method per tool."""
+    """The object that TRL gets; a subclass per environment adds a method per tool."""
 
     def __init__(self, factory: EnvironmentFactory) -> None:
         self._factory = factory

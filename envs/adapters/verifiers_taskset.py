@@ -82,7 +82,7 @@ class TextEnvironmentConfig(vf.EnvConfig):
 
 
 class TextEnvironment(vf.Env[TextEnvironmentConfig]):
-    """The environment answers the model's replies until the episode is over."""
+    """Plays an episode: the environment answers the model until the episode ends."""
 
     async def run(self, task: Any, agents: Any) -> None:
         """Play one episode."""

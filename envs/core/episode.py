@@ -44,7 +44,7 @@ class Policy(Protocol):
 
 
 class Maybe(int):
-    """An int in a place that may also hold None.
+    """An int in a field that may also be None.
 
     Gymnasium's vector environments make an int array of the first plain int that they meet and
     then fail on another copy's None; any other type gets an object array, which holds both.

@@ -21,7 +21,7 @@ EPISODE_KEY = (1,)
 
 
 class EpisodeRandom:
-    """A numpy generator that costs nothing to carry or to fork until somebody draws from it.
+    """A numpy generator that costs nothing to carry or to fork until its first draw.
 
     Seeding PCG64 takes several microseconds and copying a generator more; most episodes of most
     environments never draw. So the generator is made at the first draw, and a fork carries only its

@@ -23,7 +23,7 @@ class Machine:
 
 
 class Bandit(LetterEnv[Machine, str]):
-    """A few signs stand there, the first says which arm pays; the others are noise.
+    """Pull the arm that the first sign names; the other signs are noise.
 
     Args:
         size: ``"micro"`` has 3 arms; ``"full"`` has 6 and states the rules.

@@ -27,7 +27,7 @@ class Doors:
 
 
 class Password(LetterEnv[Doors, str]):
-    """A few doors in a row; each swallows one letter and says nothing until the last.
+    """Open a few doors with a letter each; only the last one reports how many were right.
 
     Args:
         size: ``"micro"`` has 3 doors; ``"full"`` has 6 and states the rules.

@@ -25,7 +25,7 @@ class Memory:
 
 
 class Recall(LetterEnv[Memory, str]):
-    """First a letter, then signs that mean nothing, then the question.
+    """Repeat the first letter after a few meaningless signs.
 
     Args:
         size: ``"micro"`` asks after 2 turns; ``"full"`` after 4, and states the rules.

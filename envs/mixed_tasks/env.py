@@ -191,7 +191,7 @@ def get_member(task: Task[Any]) -> str:
 
 
 class _Experts:
-    """The policy of a mixture: that of the member at play."""
+    """The policy of a mixture: that of the current task's member."""
 
     def __init__(self, experts: Mapping[str, Policy]) -> None:
         self._experts = dict(experts)

@@ -21,7 +21,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """An action that was read: the tag and what stood inside, without blanks around it."""
+    """A parsed action: the tag and its content, without surrounding blanks."""
 
     tag: str
     content: str
@@ -29,7 +29,7 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that was read and checked: the tool's name and its arguments, by name."""
+    """A parsed and checked call: the tool's name and its arguments, by name."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -37,7 +37,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Nothing could be read; ``message`` tells the model what was wrong and what was expected."""
+    """An unreadable action; ``message`` says what was wrong and what was expected."""
 
     message: str
 

@@ -31,7 +31,7 @@ class Query(NamedTuple):
 
 
 class Retriever(Protocol):
-    """Anything that finds passages for many queries at once."""
+    """A search over passages for many queries at once."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Return at most ``k`` hits per query, best first; none for a query without words."""

@@ -26,7 +26,7 @@ _EXPECTED = (
 
 
 class RetrieverError(TurngymError, OSError):
-    """A retrieval server that gave no answer; breaks the episodes that asked, and nothing else."""
+    """A retrieval server did not answer; only the episodes that asked end with a fault."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Searching a BM25 index on the disk: exact best passages without scoring all of them.
+"""Search a BM25 index on disk: the exact best passages without scoring all of them.
 
 MaxScore (Turtle and Flood 1995): words are taken from the one that can give most to the one that
 can give least. Once ``k`` passages have more than all the words left could give together, no new

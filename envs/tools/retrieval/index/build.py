@@ -1,4 +1,4 @@
-"""Building an index: blocks of passages that survive an interruption, then one merge."""
+"""Build an index: resumable blocks of passages, then one merge."""
 
 from __future__ import annotations
 

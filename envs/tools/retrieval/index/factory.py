@@ -1,4 +1,4 @@
-"""Opening a retriever over the index in a folder."""
+"""Open a retriever over the index in a folder."""
 
 from __future__ import annotations
 
