@@ -1,4 +1,4 @@
-"""Laws about episodes: rewards, status, limits, info, tasks, and the returns of scripted policies."""
+"""Laws about episodes: rewards, status, limits, info, tasks, returns of scripted policies."""
 
 from __future__ import annotations
 
