@@ -1,5 +1,5 @@
-"""The name under which verifiers and prime-rl find turngym's worlds (they import by top name)."""
+"""The top-level name by which verifiers and prime-rl import turngym's environments."""
 
-from turngym.envs.adapters.verifiers_taskset import WorldEnv, WorldTaskset
+from turngym.envs.adapters.verifiers_taskset import TextEnvironment, TextEnvTaskset
 
-__all__ = ["WorldEnv", "WorldTaskset"]
+__all__ = ["TextEnvTaskset", "TextEnvironment"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..envs.core.env import Policy, TextEnv
 from ..envs.core.errors import BadValueError, EpisodeError, UnknownNameError
-from ..envs.core.noisy_expert import checked_mistakes
+from ..envs.core.noisy_expert import check_mistakes
 
 LINE = "\n"
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class ExpertPolicy:
     """
 
     def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
-        self._mistakes = checked_mistakes(mistakes)
+        self._mistakes = check_mistakes(mistakes)
         self._seed = seed
         self._expert: Policy | None = None
         self._world: TextEnv[Any, Any] | None = None

@@ -61,7 +61,7 @@ register_environment(
         id="MixedTasks-v0",
         entry_point="turngym.envs.mixed_tasks.env:MixedTasks",
         splits=(*SPLITS, "hard"),
-        summary="tasks of several worlds in one stream, in given shares (members)",
+        summary="tasks of several environments in one stream, in given shares (members)",
     )
 )
 gym.register(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ...envs.core.errors import BadValueError, DataError, UnknownNameError
-from ...envs.core.tasks import ENDLESS, split_size
+from ...envs.core.tasks import ENDLESS, get_split_size
 from ...envs.paper_crawler.papers import Judged, Paper, Request, Search
 from ...envs.paper_crawler.prompts import PROMPTS
 
@@ -181,7 +181,7 @@ def selector_pairs(
     """
     settings = settings or PairSettings()
     rng = np.random.default_rng([settings.seed, 1])
-    size = split_size(world.source, split, world.name)
+    size = get_split_size(world.source, split, world.name)
     allowed = _answers(world, split, size) if settings.others == "answers" else None
     pairs: list[Pair] = []
     for index in _order(size, rng):

@@ -14,7 +14,8 @@ import torch
 
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError, EnvFault
-from ...envs.paper_crawler.papers import Judged, Shared
+from ...envs.core.fork import Shared
+from ...envs.paper_crawler.papers import Judged
 from ...envs.paper_crawler.prompts import PROMPTS
 from ..models.loading import check_match, context_limit, load_model, load_tokenizer
 from ..rendering.factory import make_renderer

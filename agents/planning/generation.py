@@ -20,7 +20,7 @@ from ...envs.core.env import Policy
 from ...envs.core.errors import BadValueError
 from ...envs.core.fork import fork
 from ...envs.core.randomness import derive_seed
-from ...envs.core.tasks import split_size
+from ...envs.core.tasks import get_split_size
 from ..prompting.text_model import Message, TextModel
 from ..scripted import RandomPolicy, closed, text_env
 from .position import Position
@@ -238,7 +238,7 @@ class Maker:
         if not self.players:
             raise BadValueError("pairs: there are no players; expected at least one.")
         world = text_env(self.env)
-        size = split_size(world.source, split, world.name)
+        size = get_split_size(world.source, split, world.name)
         tasks = range(self.settings.tasks if size is None else min(size, self.settings.tasks))
         seats = asyncio.Semaphore(self.settings.concurrency)
         done = 0

@@ -11,7 +11,7 @@ import numpy as np
 from ...envs.core.errors import DataError, MissingExtraError
 from ...envs.tools.retrieval.base import Hit
 from ...envs.tools.retrieval.index.disk_index import DiskIndex
-from ...envs.tools.retrieval.index.files import mapped
+from ...envs.tools.retrieval.index.files import map_array
 from ...envs.tools.retrieval.index.manifest import Manifest
 from .dense_build import EMBEDDINGS, FAISS, make_encoder
 from .encoder import encoder_digest
@@ -45,7 +45,7 @@ class DenseIndex(DiskIndex):
         settings = manifest.settings
         self._index: Any = None
         if manifest.kind == "flat":
-            self._vectors = mapped(self.folder / EMBEDDINGS)
+            self._vectors = map_array(self.folder / EMBEDDINGS)
             dim = self._vectors.shape[1]
         else:
             self._index = self._read()

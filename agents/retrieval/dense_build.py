@@ -19,7 +19,7 @@ from ...envs.core.errors import BadValueError, DataError, MissingExtraError, Unk
 from ...envs.tools.retrieval.index.build import BuildPlan
 from ...envs.tools.retrieval.index.files import save_json
 from ...envs.tools.retrieval.index.passages import OFFSETS
-from ...envs.utils.file_rows import json_row, row_contents
+from ...envs.utils.file_rows import get_contents, parse_row
 from .encoder import Encoder, encoder_digest
 
 EMBEDDINGS, FAISS = "embeddings.npy", "vectors.faiss"
@@ -131,8 +131,8 @@ def _embed(plan: BuildPlan, count: int) -> np.memmap:
             corpus.seek(int(offsets[start]))
             for number in range(start, stop):
                 where = f"{plan.corpus}: passage {number}"
-                row = json_row(corpus.read(int(offsets[number + 1] - offsets[number])), where)
-                title, text = row_contents(row, where)
+                row = parse_row(corpus.read(int(offsets[number + 1] - offsets[number])), where)
+                title, text = get_contents(row, where)
                 texts.append(f"{title}\n{text}")
             vectors[start:stop] = encoder.encode(texts, "passage")
             vectors.flush()

@@ -20,7 +20,7 @@ from ...agents.scripted import run_episode, text_env
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from ...envs.core.fork import fork
-from ...envs.core.tasks import split_size
+from ...envs.core.tasks import get_split_size
 from ...envs.utils.statistics import Estimate, estimate, estimate_of_means
 from ...envs.wrappers.record import RecordEpisodes
 from ..core.forest import Tree
@@ -73,7 +73,7 @@ class EvalSet:
             )
         if not self.split:
             object.__setattr__(self, "split", last_split(self.world))
-        split_size(self.world.source, self.split, self.world.name)
+        get_split_size(self.world.source, self.split, self.world.name)
 
     @property
     def world(self) -> TextEnv[Any, Any]:
@@ -83,7 +83,7 @@ class EvalSet:
     @property
     def tasks(self) -> range:
         """Indices of the tasks."""
-        size = split_size(self.world.source, self.split, self.world.name)
+        size = get_split_size(self.world.source, self.split, self.world.name)
         return range(self.n if size is None else min(self.n, size))
 
     def starts(self) -> list[Start]:

@@ -10,7 +10,7 @@ import gymnasium as gym
 from ...agents.scripted import text_env
 from ...envs.core.errors import BadValueError
 from ...envs.core.fork import fork
-from ...envs.core.tasks import split_size
+from ...envs.core.tasks import get_split_size
 
 if TYPE_CHECKING:
     from .evaluate import EvalSet
@@ -46,7 +46,7 @@ def check_prompts(
         BadValueError: A prompt is too long; says which, and which settings there are.
     """
     world = text_env(env)
-    size = split_size(world.source, split, world.name)
+    size = get_split_size(world.source, split, world.name)
     count = min(n or MOST, ENDLESS if size is None else size)
     twin = fork(env)
     instructions = world.instructions

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from ...agents.engines.openai_client import Endpoint, EndpointError
 from ...envs.core.errors import BadValueError, TurngymError
-from ...envs.utils.disk_cache import cache_dir, cached_text
+from ...envs.utils.disk_cache import cache_dir, cache_text
 from ..core.forest import Forest, Turn
 from ..core.protocols import Shaper
 from .shaping import Place, action_ends, replaced
@@ -182,7 +182,7 @@ class LlmJudge(Shaper):
         body = {"model": self.model, "messages": messages, "temperature": 0.0}
         digest = hashlib.sha256(json.dumps([self.url, body]).encode()).hexdigest()
         folder = Path(self.cache) if self.cache else cache_dir() / "judge"
-        return cached_text(folder / f"{digest}.txt", lambda: self._ask(body))
+        return cache_text(folder / f"{digest}.txt", lambda: self._ask(body))
 
     @property
     def _endpoint(self) -> Endpoint:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ...envs.utils.response_stats import response_measures
+from ...envs.utils.response_stats import compute_response_metrics
 from ..core.forest import Forest, Turn
 
 _OWN_KEYS = frozenset({"success", "return", "turns", "invalid_actions"})
@@ -90,16 +90,15 @@ def lag_metrics(forest: Forest, version: int) -> dict[str, float]:
 def response_metrics(turns: Sequence[Turn]) -> dict[str, float]:
     """Length and self-corrections of what was written along a path, in any world.
 
-    See :func:`turngym.envs.utils.response_stats.response_measures`; an action that was cut for a
-    fork
-    inside it is one text.
+    See :func:`turngym.envs.utils.response_stats.compute_response_metrics`; an action that was cut
+    for a fork inside it is one text.
     """
     texts = [""]
     for turn in turns:
         texts[-1] += turn.action
         if not turn.partial:
             texts.append("")
-    return response_measures(texts)
+    return compute_response_metrics(texts)
 
 
 def _measures(paths: Sequence[Sequence[Turn]]) -> dict[str, float]:

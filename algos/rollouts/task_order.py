@@ -46,7 +46,7 @@ def step_starts(
         count: Groups per step.
         split: Split of the tasks.
         size: Number of tasks in it; None when there is no end of them; for a mixture the blocks
-            of :func:`turngym.envs.core.tasks.split_blocks`.
+            of :func:`turngym.envs.core.tasks.get_split_blocks`.
         extra_round: Which further round of the same step, from 1; 0 is the step's own.
     """
     name = str(step)

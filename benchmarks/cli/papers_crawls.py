@@ -14,7 +14,7 @@ from ...agents.scripted import ReplayPolicy, scripted, scripted_names
 from ...algos.runs.progress import reporter
 from ...envs.core.env import Policy
 from ...envs.core.errors import BadValueError
-from ...envs.core.tasks import find_task, split_size
+from ...envs.core.tasks import find_task, get_split_size
 from ..papers.crawl_figures import crawl_tree, draw_crawl, draw_recall
 from ..papers.crawl_trace import Trace, crawler_in, trace
 from ..runtime.threads import prepare
@@ -43,7 +43,7 @@ def curve(action: PapersCurve) -> None:
     out = _picture(action.out)
     env = _env(action.crawls)
     world = crawler_in(env)
-    size = split_size(world.source, action.crawls.split, world.name)
+    size = get_split_size(world.source, action.crawls.split, world.name)
     if action.n < 1:
         raise BadValueError(f"papers curve: n is {action.n}; expected 1 or more.")
     tasks = range(action.n if size is None else min(action.n, size))

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from ...agents.scripted import scripted, scripted_names, text_env
-from ...envs.core.tasks import split_size
+from ...envs.core.tasks import get_split_size
 from ..runtime.threads import prepare
 from .envs import env_config
 from .models import model_path
@@ -28,7 +28,7 @@ def run(command: PlayCommand) -> None:
     if command.task is not None:
         options["task"] = command.task
     world = text_env(env)
-    split_size(world.source, command.split, world.name)
+    get_split_size(world.source, command.split, world.name)
     if command.agent == "human" or command.agent in scripted_names(world):
         _steps(env, command, options, console)
     else:

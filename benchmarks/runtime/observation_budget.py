@@ -12,7 +12,7 @@ from ...algos.runs.progress import Reporter
 from ...algos.training.config import EnvConfig
 from ...envs.core.errors import BadValueError
 from ...envs.core.fork import fork
-from ...envs.core.tasks import split_size
+from ...envs.core.tasks import get_split_size
 
 KNOB = "max_observation_chars"
 EPISODES = 16
@@ -89,7 +89,7 @@ def _look(env: EnvConfig, tokenizer: Any) -> _Seen:
     world = text_env(made)
     renderer: Any = make_renderer(tokenizer, tools=world.tools)
     split = next(iter(world.source.sizes()))
-    size = split_size(world.source, split, world.name)
+    size = get_split_size(world.source, split, world.name)
     prompt, longest, tokens, chars = 0, 0, 0, 0
     for task in range(min(EPISODES, size or EPISODES)):
         policy = RandomPolicy(task)

@@ -1,4 +1,4 @@
-"""A world as a conversation that only grows: what a trainer of chat models can play."""
+"""An environment as an append-only conversation, for trainers of chat models."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import gymnasium as gym
 from ..core.env import TextEnv
 from ..core.episode import Info
 from ..core.errors import BadValueError, EnvFault, EpisodeError
-from ..core.tasks import first_split, split_size
+from ..core.tasks import get_default_split, get_split_size
 
 Settings = Mapping[str, Any] | str | None
-"""Settings of a world, or the same as JSON text, which every table format holds."""
+"""Settings of an environment, or the same as JSON text, which every table format holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a world answered to an action.
+    """The environment's reply to an action.
 
     Attributes:
         text: Its observation.
-        reward: Of this action.
+        reward: Reward of this action.
         done: True when the episode is over.
         info: See :class:`~turngym.envs.core.episode.Info`.
     """
@@ -37,30 +37,30 @@ class Reply:
 
 
 class Conversation:
-    """One world, one episode at a time; sums up rewards by their terms.
+    """One environment, one episode at a time; sums rewards by their terms.
 
     Args:
         env_id: Registered id; ``module:id`` imports the module first.
-        settings: Settings of the world.
+        settings: Settings of the environment.
         where: The adapter, for messages.
 
     Attributes:
-        world: The world itself.
+        environment: The environment itself.
         terms: Named parts of the return so far.
 
     Raises:
-        BadValueError: Not a text world; settings that are no object; or a world that opens
-            sessions, which no conversation that only grows can hold.
+        BadValueError: Not a text environment; settings that are no object; or an environment that
+            opens sessions, which no conversation that only grows can hold.
     """
 
     def __init__(self, env_id: str, settings: Settings = None, *, where: str) -> None:
-        self.world = make_world(env_id, settings, where=where)
-        if self.world.sessions:
+        self.env = make_text_env(env_id, settings, where=where)
+        if self.env.sessions:
             raise BadValueError(
-                f"{where}: {self.world.name} opens sessions, contexts that start anew within an "
-                f"episode, and {where} keeps one conversation that only grows. Train it with "
-                "turngym's own recipes, or serve it with the OpenEnv adapter, which tells the "
-                "session of every observation."
+                f"{where}: {self.env.name} opens sessions, new contexts within an episode, "
+                f"and {where} keeps one append-only conversation. Train it with turngym's own "
+                "recipes, or serve it with the OpenEnv adapter, which reports the session of every "
+                "observation."
             )
         self.where = where
         self._made = {"env_id": env_id, "settings": read_settings(settings, where)}
@@ -68,51 +68,53 @@ class Conversation:
         self._info: Info | None = None
 
     def start(self, row: Mapping[str, Any]) -> str:
-        """Start the episode that a row names; gives the complete first prompt.
+        """Start the episode of a row and return the complete first prompt.
 
         Args:
             row: ``split``, ``task`` (id or index) and ``seed``, as :func:`task_rows` makes them;
-                None or left out means drawn. Other keys are the trainer's and are passed over.
+                a missing one is drawn. Other keys are the trainer's and are ignored.
 
         Raises:
-            BadValueError: The row is of another world (``env_id``, ``settings``).
+            BadValueError: The row is of another environment (``env_id``, ``settings``).
         """
         self._check(row)
         self.terms = {}
-        observation, self._info = self.world.reset(seed=row.get("seed"), options=chosen_task(row))
-        return self.world.instructions + observation
+        observation, self._info = self.env.reset(
+            seed=row.get("seed"), options=get_reset_options(row)
+        )
+        return self.env.instructions + observation
 
     def _check(self, row: Mapping[str, Any]) -> None:
         for key, made in self._made.items():
-            came = row.get(key)
-            if came is not None and key == "settings":
-                came = read_settings(came, self.where)
-            if came not in (None, made):
+            given = row.get(key)
+            if given is not None and key == "settings":
+                given = read_settings(given, self.where)
+            if given not in (None, made):
                 raise BadValueError(
-                    f"{self.where}: the row's {key} is {came!r}, but this conversation was made "
-                    f"with {made!r}; make one per world."
+                    f"{self.where}: the row's {key} is {given!r}, but this conversation was made "
+                    f"with {made!r}; make one per environment."
                 )
 
     def act(self, action: str) -> Reply:
-        """Take an action, cut after the first of the world's stop strings.
+        """Take an action, cut after the first of the environment's stop strings.
 
         Raises:
             EpisodeError: Before the first start, or after the end.
-            EnvFault: Something that the world needs is broken; the episode has no score.
+            EnvFault: Something that the environment needs failed; the episode has no score.
         """
         if self.info["status"] != "running":
             raise EpisodeError(f"{self.where}: the episode is over ({self.info['status']}).")
-        action = until_stop(action, self.world.stop)
-        observation, reward, terminated, truncated, self._info = self.world.step(action)
+        action = cut_at_stop(action, self.env.stop)
+        observation, reward, terminated, truncated, self._info = self.env.step(action)
         if self._info["status"] == "env_error":
-            raise EnvFault(f"{self.world.name}: {observation}")
+            raise EnvFault(f"{self.env.name}: {observation}")
         for name, value in self._info["reward_terms"].items():
             self.terms[name] = self.terms.get(name, 0.0) + value
         return Reply(observation, reward, terminated or truncated, self._info)
 
     @property
     def info(self) -> Info:
-        """What the world reported last.
+        """What the environment reported last.
 
         Raises:
             EpisodeError: Before the first start.
@@ -127,20 +129,20 @@ class Conversation:
         return math.fsum(self.terms.values())
 
 
-def make_world(env_id: str, settings: Settings = None, *, where: str) -> TextEnv[Any, Any]:
-    """The bare world of an id.
+def make_text_env(env_id: str, settings: Settings = None, *, where: str) -> TextEnv[Any, Any]:
+    """Return the bare environment of an id.
 
     Raises:
-        BadValueError: Not a text world, or settings that are no JSON object.
+        BadValueError: Not a text environment, or settings that are no JSON object.
     """
-    world = gym.make(env_id, **read_settings(settings, where)).unwrapped
-    if not isinstance(world, TextEnv):
+    env = gym.make(env_id, **read_settings(settings, where)).unwrapped
+    if not isinstance(env, TextEnv):
         raise BadValueError(f"{where}: {env_id} is not a turngym.envs.TextEnv.")
-    return world
+    return env
 
 
 def read_settings(settings: Settings, where: str) -> dict[str, Any]:
-    """Settings as a dictionary.
+    """Return settings as a dictionary.
 
     Raises:
         BadValueError: Text that is no JSON object.
@@ -156,8 +158,8 @@ def read_settings(settings: Settings, where: str) -> dict[str, Any]:
     return read
 
 
-def settings_text(settings: Settings, where: str) -> str:
-    """Settings as JSON text, which hashes, pickles and fits into a table.
+def settings_to_json(settings: Settings, where: str) -> str:
+    """Return settings as JSON text, which is hashable and fits into a table.
 
     Raises:
         BadValueError: A value that has no JSON form.
@@ -170,13 +172,13 @@ def settings_text(settings: Settings, where: str) -> str:
         ) from None
 
 
-def chosen_task(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of ``reset`` that a row holds."""
+def get_reset_options(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of ``reset`` in a row."""
     return {key: row[key] for key in ("split", "task") if row.get(key) is not None}
 
 
-def until_stop(text: str, stop: tuple[str, ...]) -> str:
-    """``text`` up to the first stop string, which is part of the action; all of it without one."""
+def cut_at_stop(text: str, stop: tuple[str, ...]) -> str:
+    """Cut ``text`` after its first stop string, which belongs to the action."""
     ends = [place + len(mark) for mark in stop if (place := text.find(mark)) >= 0]
     return text[: min(ends)] if ends else text
 
@@ -190,7 +192,7 @@ def task_rows(
     settings: Settings = None,
     where: str = "task_rows",
 ) -> Iterator[dict[str, Any]]:
-    """The first tasks of a split as flat rows, for any table of a trainer.
+    """Yield the first tasks of a split as flat rows, for any trainer's table.
 
     A row fixes its episode: all members of a group that share the row start alike.
 
@@ -199,7 +201,7 @@ def task_rows(
         count: How many; None for the whole split.
         split: Train, or the first one that holds a task.
         seed: Seed of the first row; each further row takes the next.
-        settings: Settings of the world.
+        settings: Settings of the environment.
         where: The adapter, for messages.
 
     Yields:
@@ -208,19 +210,19 @@ def task_rows(
     Raises:
         BadValueError: More tasks than the split holds, or all of a split without end.
     """
-    world = make_world(env_id, settings, where=where)
-    split = first_split(world.source) if split is None else split
-    size = split_size(world.source, split, where)
+    env = make_text_env(env_id, settings, where=where)
+    split = get_default_split(env.source) if split is None else split
+    size = get_split_size(env.source, split, where)
     if count is None and size is None:
         raise BadValueError(f"{where}: split {split!r} has no end; give a count.")
     if count is not None and size is not None and count > size:
         raise BadValueError(f"{where}: split {split!r} holds {size} tasks; {count} were asked for.")
-    text = settings_text(settings, where)
+    text = settings_to_json(settings, where)
     for index in range((size or 0) if count is None else count):
         yield {
             "env_id": env_id,
             "settings": text,
             "split": split,
-            "task": world.source.task(split, index).id,
+            "task": env.source.task(split, index).id,
             "seed": seed + index,
         }

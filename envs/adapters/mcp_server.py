@@ -1,8 +1,8 @@
-"""MCP: a world as tools of a server that speaks to one client at a time.
+"""MCP: an environment as tools of a server that speaks to one client at a time.
 
 ``turngym mcp SearchQA-v0`` serves over standard input and output, the form that agents' desktop
 programs start; :func:`mcp_server` is the server itself, for any transport. The tool
-``new_episode`` starts a task; the others are the world's actions. Rewards, status and metrics
+``new_episode`` starts a task; the others are the environment's actions. Rewards, status and metrics
 stand in the result's metadata, which clients keep from the model. Tested with mcp 2.0.0.
 """
 
@@ -36,16 +36,16 @@ _START_SCHEMA = {
 }
 
 
-class McpWorld:
-    """What the server's handlers do, over one conversation.
+class McpEnvironment:
+    """The server's handlers, over one conversation.
 
     Args:
         env_id: Registered id.
-        settings: Settings of the world.
+        settings: Settings of the environment.
         split: Split of tasks that are drawn.
 
     Raises:
-        BadValueError: A world that opens sessions, or with a tool called ``new_episode``.
+        BadValueError: An environment that opens sessions, or with a tool called ``new_episode``.
     """
 
     def __init__(self, env_id: str, settings: Settings = None, split: str | None = None) -> None:
@@ -55,7 +55,7 @@ class McpWorld:
             raise BadValueError(f"{WHERE}: {env_id} has a tool {START!r} of its own.")
 
     async def list_tools(self, context: Any, params: Any) -> types.ListToolsResult:  # noqa: ARG002
-        """The tools."""
+        """Return the tools."""
         start = types.Tool(
             name=START,
             description="Start a task anew; gives its rules and the first observation.",
@@ -70,31 +70,31 @@ class McpWorld:
         return types.ListToolsResult(tools=[start, *actions])
 
     async def call_tool(self, context: Any, params: Any) -> types.CallToolResult:  # noqa: ARG002
-        """Call one; what was refused, and a broken world, is an error result."""
+        """Call one; what was refused, and a broken environment, is an error result."""
         try:
-            return self._called(params.name, params.arguments or {})
+            return self._call(params.name, params.arguments or {})
         except TurngymError as error:
             broken = isinstance(error, EnvFault)
-            return _result(str(error), {"status": "env_error"} if broken else {}, failed=True)
+            return _make_result(str(error), {"status": "env_error"} if broken else {}, failed=True)
 
-    def _called(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
+    def _call(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
         talk = self.game.talk
         if name == START:
-            text = self.game.start({"split": self.split, **_known(arguments)})
-            return _result(text, _report(talk, 0.0, done=False))
+            text = self.game.start({"split": self.split, **_check_arguments(arguments)})
+            return _make_result(text, _make_report(talk, 0.0, done=False))
         reply = self.game.call(name, arguments)
         end = f"\nThe episode is over ({reply.info['status']})." if reply.done else ""
-        return _result(reply.text + end, _report(talk, reply.reward, done=reply.done))
+        return _make_result(reply.text + end, _make_report(talk, reply.reward, done=reply.done))
 
 
 def mcp_server(env_id: str, settings: Settings = None, *, split: str | None = None) -> Any:
-    """An MCP server of a world, to run over any transport; one episode at a time."""
-    world = McpWorld(env_id, settings, split)
+    """Return an MCP server of an environment, to run over any transport; one episode at a time."""
+    env = McpEnvironment(env_id, settings, split)
     return Server(
         f"turngym {env_id}",
         instructions=f"A task of {env_id}. Call {START} first, then the other tools.",
-        on_list_tools=world.list_tools,
-        on_call_tool=world.call_tool,
+        on_list_tools=env.list_tools,
+        on_call_tool=env.call_tool,
     )
 
 
@@ -104,14 +104,14 @@ async def serve_stdio(server: Any) -> None:
         await server.run(received, sent, server.create_initialization_options())
 
 
-def _known(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_arguments(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     known = _START_SCHEMA["properties"]
     if extra := sorted(set(arguments) - set(known)):
         raise BadValueError(f"{START}: unknown argument {extra[0]!r}; expected {', '.join(known)}.")
     return arguments
 
 
-def _report(talk: Any, reward: float, *, done: bool) -> dict[str, Any]:
+def _make_report(talk: Any, reward: float, *, done: bool) -> dict[str, Any]:
     info = talk.info
     return {
         "reward": reward,
@@ -125,6 +125,8 @@ def _report(talk: Any, reward: float, *, done: bool) -> dict[str, Any]:
     }
 
 
-def _result(text: str, report: Mapping[str, Any], *, failed: bool = False) -> types.CallToolResult:
+def _make_result(
+    text: str, report: Mapping[str, Any], *, failed: bool = False
+) -> types.CallToolResult:
     content = [types.TextContent(type="text", text=text)]
     return types.CallToolResult(content=content, is_error=failed, _meta={META: dict(report)})

@@ -1,4 +1,4 @@
-"""The tools of a world in the form that OpenAI-compatible servers and chat templates take.
+"""An environment's tools in the form of OpenAI-compatible servers and chat templates.
 
 Needs no other package. The client's loop: give ``tools`` and ``prompt`` to the model, hand each
 call to ``call``, send its text back as the tool's message, stop when it is done.
@@ -11,22 +11,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import UnknownNameError
-from .conversation import Conversation, Reply, Settings, make_world
+from .conversation import Conversation, Reply, Settings, make_text_env
 from .tool_view import NOTE, action_tools
 
 
 def tool_schemas(env_id: str, settings: Settings = None) -> list[dict[str, Any]]:
-    """JSON Schemas of a world's actions as tools, in the OpenAI function form."""
-    world = make_world(env_id, settings, where="tool schemas")
-    return [tool.schema for tool in action_tools(world).values()]
+    """Return an environment's actions as tool schemas in the OpenAI function form."""
+    env = make_text_env(env_id, settings, where="tool schemas")
+    return [tool.schema for tool in action_tools(env).values()]
 
 
 class ToolConversation:
-    """A world that is played by function calls.
+    """An environment that is played by function calls.
 
     Args:
         env_id: Registered id.
-        settings: Settings of the world.
+        settings: Settings of the environment.
         where: The adapter, for messages.
 
     Attributes:
@@ -41,7 +41,7 @@ class ToolConversation:
         self, env_id: str, settings: Settings = None, *, where: str = "the tool loop"
     ) -> None:
         self.talk = Conversation(env_id, settings, where=where)
-        self.action_tools = action_tools(self.talk.world)
+        self.action_tools = action_tools(self.talk.env)
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -51,7 +51,7 @@ class ToolConversation:
     def start(self, row: Mapping[str, Any]) -> str:
         """Start the episode that a row names; the complete first prompt, which names the tools."""
         prompt = self.talk.start(row)
-        rules = self.talk.world.instructions
+        rules = self.talk.env.instructions
         return rules + NOTE + prompt[len(rules) :]
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> Reply:
@@ -64,10 +64,10 @@ class ToolConversation:
         Raises:
             UnknownNameError: There is no such tool; no turn is spent.
             EpisodeError: The episode is over.
-            EnvFault: Something that the world needs is broken.
+            EnvFault: Something that the environment needs is broken.
         """
         if name not in self.action_tools:
-            raise UnknownNameError("tool", name, self.action_tools, self.talk.world.name)
+            raise UnknownNameError("tool", name, self.action_tools, self.talk.env.name)
         if isinstance(arguments, str):
             try:
                 read = json.loads(arguments)

@@ -1,6 +1,6 @@
 """OpenEnv: a typed client of :func:`~turngym.envs.adapters.openenv_server.openenv_app`.
 
-``with WorldClient(base_url="http://localhost:8000").sync() as client: client.reset(task=3)``.
+``with TextEnvClient(base_url="http://localhost:8000").sync() as client: client.reset(task=3)``.
 Tested with openenv-core 0.3.0.
 """
 
@@ -20,8 +20,8 @@ except ImportError as error:
     raise MissingExtraError("the OpenEnv adapter", "openenv-core", "openenv") from error
 
 
-class WorldClient(EnvClient):
-    """Plays a served world; ``step`` takes a :class:`TextAction` or plain text."""
+class TextEnvClient(EnvClient):
+    """Plays a served environment; ``step`` takes a :class:`TextAction` or plain text."""
 
     def _step_payload(self, action: TextAction | str) -> dict[str, Any]:
         return {"text": action if isinstance(action, str) else action.text}

@@ -1,13 +1,13 @@
-"""OpenEnv: a server over any world.
+"""OpenEnv: a server over any environment.
 
 ``app = openenv_app("SearchQA-v0", {"hops": 2})`` is a FastAPI application for any server of such,
 and for the ``app:`` line of an ``openenv.yaml``. Every connection has an episode of its own.
-:class:`~turngym.envs.adapters.openenv_client.WorldClient` talks to it, as does OpenEnv's generic
+:class:`~turngym.envs.adapters.openenv_client.TextEnvClient` talks to it, as does OpenEnv's generic
 client. Tested with openenv-core 0.3.0.
 
-Worlds that open sessions work as well: every observation tells its session. OpenEnv has no place
-for truncation, status and reward terms and drops metadata on the way, so they are fields of the
-observation. A broken world ends the episode with status ``env_error`` and no reward.
+Environments that open sessions work as well: every observation tells its session. OpenEnv has no
+place for truncation, status and reward terms and drops metadata on the way, so they are fields of
+the observation. A broken environment ends the episode with status ``env_error`` and no reward.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic import Field
 
 from ..core.episode import Info
 from ..core.errors import MissingExtraError
-from .conversation import Settings, make_world, until_stop
+from .conversation import Settings, cut_at_stop, make_text_env
 
 try:
     from openenv.core.env_server import create_app  # pyright: ignore[reportMissingImports]
@@ -45,10 +45,10 @@ class TextAction(Action):
 
 
 class TextObservation(Observation):
-    """What the environment answered and reports, see :class:`~turngym.envs.core.episode.Info`."""
+    """The environment's observation and info, see :class:`~turngym.envs.core.episode.Info`."""
 
     text: str
-    instructions: str = Field("", description="The rules of the world; only after a reset.")
+    instructions: str = Field("", description="The rules of the environment; only after a reset.")
     status: str = "running"
     truncated: bool = False
     task_id: str = ""
@@ -61,19 +61,19 @@ class TextObservation(Observation):
     parent_session: int | None = None
 
 
-class WorldEnvironment(Environment):
-    """A world behind OpenEnv's interface.
+class TextEnvironment(Environment):
+    """An environment behind OpenEnv's interface.
 
     Args:
         env_id: Registered id.
-        settings: Settings of the world.
+        settings: Settings of the environment.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
     def __init__(self, env_id: str, settings: Settings = None) -> None:
         super().__init__()
-        self.world = make_world(env_id, settings, where=WHERE)
+        self.env = make_text_env(env_id, settings, where=WHERE)
         self._state = State()
 
     def reset(
@@ -89,27 +89,27 @@ class WorldEnvironment(Environment):
         Raises:
             UnknownNameError: Another option; an unknown split or task.
         """
-        text, info = self.world.reset(seed=seed, options=options)
+        text, info = self.env.reset(seed=seed, options=options)
         self._state = State(episode_id=episode_id, task_id=info["task_id"], status="running")
-        return _observation(text, info, instructions=self.world.instructions)
+        return _make_observation(text, info, instructions=self.env.instructions)
 
     def step(
         self,
         action: TextAction,
-        timeout_s: float | None = None,  # noqa: ARG002 - OpenEnv's; worlds have limits of their own
+        timeout_s: float | None = None,  # noqa: ARG002 - OpenEnv's; environments have limits of their own
         **_: Any,
     ) -> TextObservation:
-        """Take an action, cut after the world's stop string.
+        """Take an action, cut after the environment's stop string.
 
         Raises:
             EpisodeError: The episode is over, or none was started.
         """
-        text = until_stop(action.text, self.world.stop)
-        text, reward, terminated, truncated, info = self.world.step(text)
+        text = cut_at_stop(action.text, self.env.stop)
+        text, reward, terminated, truncated, info = self.env.step(text)
         broken = info["status"] == "env_error"
         self._state.step_count = info["turn"]
         self._state.status = info["status"]
-        return _observation(
+        return _make_observation(
             text,
             info,
             done=terminated or truncated,
@@ -123,25 +123,25 @@ class WorldEnvironment(Environment):
         return self._state
 
     def get_metadata(self) -> EnvironmentMetadata:
-        """Name and purpose of the world."""
-        text = (type(self.world).__doc__ or "").strip().partition("\n")[0]
-        return EnvironmentMetadata(name=self.world.name, description=text)
+        """Return the name and purpose of the environment."""
+        text = (type(self.env).__doc__ or "").strip().partition("\n")[0]
+        return EnvironmentMetadata(name=self.env.name, description=text)
 
 
 def openenv_app(env_id: str, settings: Settings = None, *, max_episodes: int = 64) -> Any:
-    """A FastAPI application that serves a world.
+    """Return a FastAPI application that serves an environment.
 
     Args:
         env_id: Registered id.
-        settings: Settings of the world.
+        settings: Settings of the environment.
         max_episodes: Connections at a time, each with an episode of its own.
 
     Raises:
-        BadValueError: Not a text world.
+        BadValueError: Not a text environment.
     """
-    make_world(env_id, settings, where=WHERE)  # refuses a wrong setting here and not per request
+    make_text_env(env_id, settings, where=WHERE)  # refuses a wrong setting here and not per request
     return create_app(
-        partial(WorldEnvironment, env_id, settings),
+        partial(TextEnvironment, env_id, settings),
         TextAction,
         TextObservation,
         env_name=env_id,
@@ -149,7 +149,7 @@ def openenv_app(env_id: str, settings: Settings = None, *, max_episodes: int = 6
     )
 
 
-def _observation(text: str, info: Info, **given: Any) -> TextObservation:
+def _make_observation(text: str, info: Info, **given: Any) -> TextObservation:
     reported = {key: info[key] for key in _REPORTED}
     return TextObservation(text=text, **reported, **given)
 

@@ -1,11 +1,11 @@
 """SkyRL-gym: ``skyrl_gym.register(id="turngym", entry_point=ENTRY_POINT)`` and :func:`skyrl_rows`.
 
-Register inside the Ray entry task. The row says which world and which task; the model's reply is
-the action, cut after the world's stop string (put ``world.stop`` into the sampling parameters as
-well, so that nothing is sampled after it). Tested with skyrl-gym 0.4.0.
+Register inside the Ray entry task. The row says which environment and which task; the model's reply
+is the action, cut after the environment's stop string (put ``environment.stop`` into the sampling
+parameters as well, so that nothing is sampled after it). Tested with skyrl-gym 0.4.0.
 
-Limits: ``done`` does not tell truncation from the end; ``metadata["status"]`` does. A broken world
-raises, for SkyRL has no place for an episode without a score.
+Limits: ``done`` does not tell truncation from the end; ``metadata["status"]`` does. A broken
+environment raises, for SkyRL has no place for an episode without a score.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ except ImportError as error:
     raise MissingExtraError("the SkyRL adapter", "skyrl-gym", "skyrl") from error
 
 WHERE = "the SkyRL adapter"
-ENTRY_POINT = f"{__name__}:SkyrlWorld"
+ENTRY_POINT = f"{__name__}:SkyrlEnvironment"
 
 
-class SkyrlWorld(BaseTextEnv):
-    """A world as SkyRL-gym's text environment.
+class SkyrlEnvironment(BaseTextEnv):
+    """An environment as SkyRL-gym's text environment.
 
     Args:
         env_config: ``env_id`` and ``settings`` where the row does not name them; may be empty.
         extras: The row of the data set, see :func:`skyrl_rows`.
 
     Raises:
-        BadValueError: No ``env_id``, or a world that opens sessions.
+        BadValueError: No ``env_id``, or an environment that opens sessions.
     """
 
     def __init__(
@@ -48,28 +48,28 @@ class SkyrlWorld(BaseTextEnv):
         if not self._row.get("env_id"):
             raise BadValueError(f"{WHERE}: the row has no 'env_id'; make rows with skyrl_rows.")
         self.talk = Conversation(self._row["env_id"], self._row.get("settings"), where=WHERE)
-        self.max_turns = self.talk.world.max_turns
+        self.max_turns = self.talk.env.max_turns
 
     def init(self, prompt: Any) -> tuple[list[dict[str, str]], dict[str, Any]]:  # noqa: ARG002
-        """Start the row's episode; the first prompt is the world's."""
+        """Start the row's episode; the first prompt is the environment's."""
         self.turns = 0
         text = self.talk.start(self._row)
         return [{"role": "user", "content": text}], dict(self.talk.info)
 
     def step(self, action: str) -> dict[str, Any]:
-        """Take the action; nothing is said after the end."""
+        """Take the action; there is no observation after the end."""
         self.turns += 1
         reply = self.talk.act(action)
-        said = [] if reply.done else [{"role": "user", "content": reply.text}]
+        observations = [] if reply.done else [{"role": "user", "content": reply.text}]
         return {
-            "observations": said,
+            "observations": observations,
             "reward": reply.reward,
             "done": reply.done,
             "metadata": dict(reply.info),
         }
 
     def get_metrics(self) -> dict[str, Any]:
-        """Metrics of a finished episode, and the return by terms."""
+        """Return the metrics of a finished episode and its return by terms."""
         terms = {f"terms/{name}": value for name, value in self.talk.terms.items()}
         return {**self.talk.info["metrics"], **terms}
 
@@ -77,7 +77,7 @@ class SkyrlWorld(BaseTextEnv):
 def skyrl_rows(
     env_id: str, count: int | None = None, *, env_class: str = "turngym", **options: Any
 ) -> list[dict[str, Any]]:
-    """Rows of a SkyRL data set: prompt, ``env_class``, ``reward_spec``, and the task.
+    """Return rows of a SkyRL data set: prompt, ``env_class``, ``reward_spec`` and task.
 
     Args:
         env_id: Registered id.

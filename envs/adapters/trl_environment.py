@@ -5,8 +5,8 @@ and ``get_reward`` for a tool, so a gymnasium environment itself would offer ``s
 to the model. Nothing of TRL is imported here. Tested with trl 1.16.0 and transformers 5.23.0.
 
 Limits: TRL has no sign for the end of an episode, so a call after it is answered by an error; an
-episode that the model leaves open scores what it has earned so far. A broken world (a retrieval
-server that is down) leaves the episode without a score: TRL gives it no weight.
+episode that the model leaves open scores what it has earned so far. A broken environment (a
+retrieval server that is down) leaves the episode without a score: TRL gives it no weight.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Literal, Union, cast
 
 from ..core.errors import BadValueError, EnvFault
-from .conversation import Settings, settings_text, task_rows
+from .conversation import Settings, settings_to_json, task_rows
 from .openai_tools import ToolConversation
 from .tool_view import ActionTool
 
@@ -32,11 +32,11 @@ _TYPES: Mapping[str, Any] = {
 }
 
 
-def tool_method(tool: ActionTool, run: Callable[[Any, str], Any]) -> Callable[..., Any]:
-    """A method with the tool's name, typed parameters and a Google docstring.
+def make_tool_method(tool: ActionTool, run: Callable[[Any, str], Any]) -> Callable[..., Any]:
+    """Make a method with the tool's name, typed parameters and a Google docstring.
 
-    It takes any named arguments, so that a wrong call is an action as well: the world says what
-    was wrong with it, and it costs a turn.
+    It takes any named arguments, so that a wrong call is an action as well: the environment says
+    what was wrong with it, and it costs a turn.
 
     Args:
         tool: The tool.
@@ -59,7 +59,7 @@ def tool_method(tool: ActionTool, run: Callable[[Any, str], Any]) -> Callable[..
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=default,
-                annotation=python_type(schema),
+                annotation=to_python_type(schema),
             )
         )
         lines.append(f"    {name}: {schema.get('description') or f'The {name}.'}")
@@ -70,16 +70,16 @@ def tool_method(tool: ActionTool, run: Callable[[Any, str], Any]) -> Callable[..
     return method
 
 
-def python_type(schema: Mapping[str, Any]) -> Any:
-    """The Python type of a JSON Schema."""
+def to_python_type(schema: Mapping[str, Any]) -> Any:
+    """Return the Python type of a JSON Schema."""
     if "enum" in schema:
         return Literal[tuple(schema["enum"])]
     if "const" in schema:
         return Literal[schema["const"]]
     if "anyOf" in schema:
-        return Union[tuple(python_type(option) for option in schema["anyOf"])]  # noqa: UP007
+        return Union[tuple(to_python_type(option) for option in schema["anyOf"])]  # noqa: UP007
     if schema.get("type") == "array":
-        return list[python_type(schema["items"])] if "items" in schema else list
+        return list[to_python_type(schema["items"])] if "items" in schema else list
     return _TYPES.get(schema.get("type", ""), dict)
 
 
@@ -93,12 +93,12 @@ class EnvironmentFactory:
 
     Args:
         env_id: Registered id.
-        settings: Settings of the world.
+        settings: Settings of the environment.
         own_reward: Whether environments have ``get_reward``, which gives the return. Without it
             the rewards come from ``reward_funcs`` alone (see :func:`term_reward`).
 
     Raises:
-        BadValueError: A world that opens sessions, or a tool with a name that TRL reserves.
+        BadValueError: An environment that opens sessions, or a tool with a name that TRL reserves.
     """
 
     env_id: str
@@ -106,13 +106,13 @@ class EnvironmentFactory:
     own_reward: bool = True
 
     def __call__(self) -> Any:
-        """A new environment."""
-        kind = _facade(self.env_id, settings_text(self.settings, WHERE), self.own_reward)
+        """Make a new environment."""
+        kind = _make_facade(self.env_id, settings_to_json(self.settings, WHERE), self.own_reward)
         return kind(self)
 
 
 class _Facade:
-    """What TRL sees; a subclass per world adds a method per tool."""
+    """The object that TRL gets; a subclass per environment adds a method per tool."""
 
     def __init__(self, factory: EnvironmentFactory) -> None:
         self._factory = factory
@@ -132,7 +132,7 @@ class _Facade:
             raise
 
     def _score(self, term: str | None) -> float | None:
-        """The return, or one term of it; None when the world broke, which TRL leaves out."""
+        """Return the episode's return or one term; None, which TRL ignores, after a fault."""
         if self._broken:
             return None
         talk = self._game.talk
@@ -144,15 +144,17 @@ class _Facade:
 
 class _Scored(_Facade):
     def get_reward(self) -> float | None:
-        """The return of the episode so far."""
+        """Return the return of the episode so far."""
         return self._score(None)
 
 
 @lru_cache(maxsize=64)
-def _facade(env_id: str, settings: str, own_reward: bool) -> type[_Facade]:
-    """The class of a world: TRL reads tools and the reward from the class."""
+def _make_facade(env_id: str, settings: str, own_reward: bool) -> type[_Facade]:
+    """Return the class for an environment: TRL reads tools and reward from the class."""
     game = ToolConversation(env_id, settings, where=WHERE)
-    methods = {name: tool_method(tool, _Facade._act) for name, tool in game.action_tools.items()}
+    methods = {
+        name: make_tool_method(tool, _Facade._act) for name, tool in game.action_tools.items()
+    }
     if clash := next((name for name in methods if name in _RESERVED or name[0] == "_"), None):
         raise BadValueError(f"{WHERE}: {env_id} has a tool {clash!r}, a name that TRL reserves.")
     name = env_id.rpartition(":")[2].replace("-", "_").replace("/", "_")
@@ -163,12 +165,12 @@ def _facade(env_id: str, settings: str, own_reward: bool) -> type[_Facade]:
 def trl_rows(
     env_id: str, count: int | None = None, *, prompt: str = "", **options: Any
 ) -> list[dict[str, Any]]:
-    """Rows for ``datasets.Dataset.from_list``: tasks with a first message of the user.
+    """Return rows for ``datasets.Dataset.from_list``: tasks with a first user message.
 
     Args:
         env_id: Registered id.
         count: How many; None for the whole split.
-        prompt: Stands before the world's rules and its first observation.
+        prompt: Stands before the environment's rules and its first observation.
         **options: ``split``, ``seed`` and ``settings`` of
             :func:`~turngym.envs.adapters.conversation.task_rows`.
     """
@@ -178,7 +180,7 @@ def trl_rows(
 
 
 def term_reward(term: str) -> Callable[..., list[float | None]]:
-    """A reward function of one named term of the world's return, for ``reward_funcs``."""
+    """Make a reward function of one named reward term, for ``reward_funcs``."""
 
     def reward(environments: Sequence[Any], **given: Any) -> list[float | None]:  # noqa: ARG001
         return [environment._score(term) for environment in environments]
@@ -188,5 +190,5 @@ def term_reward(term: str) -> Callable[..., list[float | None]]:
 
 
 def episode_info(environment: Any) -> Mapping[str, Any]:
-    """What the world reported last of an environment that this adapter made: status, metrics."""
+    """Return the latest info (status, metrics) of an environment that this adapter made."""
     return environment._game.talk.info

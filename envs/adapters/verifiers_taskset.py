@@ -1,12 +1,12 @@
-"""verifiers, and prime-rl with it: any world as a taskset and its environment.
+"""verifiers, and prime-rl with it: any environment as a taskset and its environment.
 
 The installed plugin is called ``turngym_verifiers``: ``vf-eval turngym-verifiers
---env.taskset.env-id SearchQA-v0``; prime-rl names it as ``env.taskset.id``. The world plays the
-user: the first prompt is the task's, every reply of the model is an action. Tested with
+--env.taskset.env-id SearchQA-v0``; prime-rl names it as ``env.taskset.id``. The environment plays
+the user: the first prompt is the task's, every reply of the model is an action. Tested with
 verifiers 0.4.0.
 
-Rewards are recorded by terms, with weight 1, so that they sum to the return. A broken world is an
-error of the episode, which verifiers tries again.
+Rewards are recorded by terms, with weight 1, so that they sum to the return. A broken environment
+is an error of the episode, which verifiers tries again.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ except ImportError as error:
     raise MissingExtraError("the verifiers adapter", "verifiers", "verifiers") from error
 
 WHERE = "the verifiers adapter"
-__all__ = ["WorldEnv", "WorldTaskset"]
+__all__ = ["TextEnvTaskset", "TextEnvironment"]
 
 
-class WorldConfig(vf.TasksetConfig):
-    """Which tasks of which world."""
+class TextEnvTasksetConfig(vf.TasksetConfig):
+    """Which tasks of which environment."""
 
     env_id: str = "SearchQA-v0"
-    """Registered id of the world."""
+    """Registered id of the environment."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Settings of the world."""
+    """Settings of the environment."""
     split: str | None = None
     """Split of the tasks; train, or the first that holds one."""
     count: int | None = None
@@ -43,21 +43,21 @@ class WorldConfig(vf.TasksetConfig):
     """Seed of the first task's episode; every further task takes the next."""
 
 
-class WorldData(vf.TaskData):
+class TextEnvTaskData(vf.TaskData):
     """The row that fixes an episode, see :func:`~turngym.envs.adapters.conversation.task_rows`."""
 
     row: dict[str, Any]
 
 
-class WorldTask(vf.Task[WorldData, vf.State, vf.TaskConfig]):
-    """One task of a world."""
+class TextEnvTask(vf.Task[TextEnvTaskData, vf.State, vf.TaskConfig]):
+    """One task of an environment."""
 
 
-class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):
-    """Tasks of a world; the first observation is the prompt."""
+class TextEnvTaskset(vf.Taskset[TextEnvTask, TextEnvTasksetConfig]):
+    """Tasks of an environment; the first observation is the prompt."""
 
-    def load(self) -> Iterator[WorldTask]:
-        """The tasks in the split's order."""
+    def load(self) -> Iterator[TextEnvTask]:
+        """Yield the tasks in the split's order."""
         config = self.config
         talk = Conversation(config.env_id, config.settings, where=WHERE)
         rows = task_rows(
@@ -69,18 +69,20 @@ class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):
             where=WHERE,
         )
         for row in rows:
-            data = WorldData(id=row["task"], name=row["task"], prompt=talk.start(row), row=row)
-            yield WorldTask(data, config.task)
+            data = TextEnvTaskData(
+                id=row["task"], name=row["task"], prompt=talk.start(row), row=row
+            )
+            yield TextEnvTask(data, config.task)
 
 
-class WorldEnvConfig(vf.EnvConfig):
-    """One seat: the model that plays."""
+class TextEnvironmentConfig(vf.EnvConfig):
+    """One agent: the model that plays."""
 
     agent: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime=vf.SubprocessConfig())
 
 
-class WorldEnv(vf.Env[WorldEnvConfig]):
-    """The world answers the model's replies until the episode is over."""
+class TextEnvironment(vf.Env[TextEnvironmentConfig]):
+    """Plays an episode: the environment answers the model until the episode ends."""
 
     async def run(self, task: Any, agents: Any) -> None:
         """Play one episode."""

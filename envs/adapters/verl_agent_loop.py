@@ -1,17 +1,17 @@
-"""verl: an agent loop that plays any world, one trajectory a run.
+"""verl: an agent loop that plays any environment, one trajectory a run.
 
 Name it in the file that ``actor_rollout_ref.rollout.agent.agent_loop_config_path`` points to::
 
     - name: turngym
-      _target_: turngym.envs.adapters.verl_agent_loop.WorldAgentLoop
+      _target_: turngym.envs.adapters.verl_agent_loop.TextEnvAgentLoop
 
 and make rows with :func:`~turngym.envs.adapters.verl_rows.verl_rows`, whose column ``agent_name``
-selects it. The ids that were sampled are the ids that are trained on; the world's text has mask 0.
-Every reply must end with the model's end-of-turn token, so give no stop strings: the action is cut
-after the world's stop string here. Tested with verl 0.9.1.
+selects it. The ids that were sampled are the ids that are trained on; the environment's text has
+mask 0. Every reply must end with the model's end-of-turn token, so give no stop strings: the action
+is cut after the environment's stop string here. Tested with verl 0.9.1.
 
-Limits: a broken world raises, for verl has no trajectory without a score. verl trains one path per
-run, so trees and sessions are turngym's own recipes' business.
+Limits: a broken environment raises, for verl has no trajectory without a score. verl trains one
+path per run, so trees and sessions are turngym's own recipes' business.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Path:
     )
 
 
-class WorldAgentLoop(AgentLoopBase):
+class TextEnvAgentLoop(AgentLoopBase):
     """Plays the episode that the row names; the return is the trajectory's score."""
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
@@ -63,15 +63,15 @@ class WorldAgentLoop(AgentLoopBase):
         scores: list[float] = []
         request = uuid4().hex
         while len(path.mask) < room:
-            action = await self._generated(path, sampling_params, request)
-            reply = await _answered(talk, action, path)
+            action = await self._generate(path, sampling_params, request)
+            reply = await _step(talk, action, path)
             scores.append(reply.reward)
             if reply.done:
                 break
-            await self._observed(path, reply.text)
+            await self._observe(path, reply.text)
         return self._output(path, talk, scores, room)
 
-    async def _generated(self, path: _Path, sampling: Mapping[str, Any], request: str) -> str:
+    async def _generate(self, path: _Path, sampling: Mapping[str, Any], request: str) -> str:
         """Sample a reply; its ids go to the path as they are."""
         begin = perf_counter()
         output = await self.server_manager.generate(
@@ -92,8 +92,8 @@ class WorldAgentLoop(AgentLoopBase):
         path.messages.append({"role": "assistant", "content": action})
         return action
 
-    async def _observed(self, path: _Path, text: str) -> None:
-        """Put what the world said behind the path, with mask 0."""
+    async def _observe(self, path: _Path, text: str) -> None:
+        """Append an observation to the path, with mask 0."""
         grown = [*path.messages, {"role": "user", "content": text}]
         merged, path.mask, path.logps = await self.ct_merge_context_msg(
             path.messages, grown, path.ids, path.mask, path.logps
@@ -121,14 +121,14 @@ class WorldAgentLoop(AgentLoopBase):
             status=info["status"],
             task_id=info["task_id"],
             reward_terms=dict(talk.terms),
-            world_metrics=dict(info["metrics"]),
+            env_metrics=dict(info["metrics"]),
         )
         return output
 
 
-async def _answered(talk: Conversation, action: str, path: _Path) -> Reply:
-    """The world's reply; worlds that wait for a server do so off the event loop."""
+async def _step(talk: Conversation, action: str, path: _Path) -> Reply:
+    """Step the environment; one that waits for a server does so off the event loop."""
     begin = perf_counter()
-    reply = await asyncio.to_thread(talk.act, action) if talk.world.blocking else talk.act(action)
+    reply = await asyncio.to_thread(talk.act, action) if talk.env.blocking else talk.act(action)
     path.seconds["tool_calls"] += perf_counter() - begin
     return reply

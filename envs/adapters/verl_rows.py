@@ -12,7 +12,7 @@ WHERE = "the verl adapter"
 def verl_rows(
     env_id: str, count: int | None = None, *, agent_name: str = "turngym", **options: Any
 ) -> list[dict[str, Any]]:
-    """Rows for verl's parquet files (``pandas.DataFrame(rows).to_parquet(path)``).
+    """Return rows for verl's parquet files (``pandas.DataFrame(rows).to_parquet(path)``).
 
     Args:
         env_id: Registered id.
@@ -22,7 +22,7 @@ def verl_rows(
             :func:`~turngym.envs.adapters.conversation.task_rows`.
 
     Raises:
-        BadValueError: A world that opens sessions.
+        BadValueError: An environment that opens sessions.
     """
     talk = Conversation(env_id, options.get("settings"), where=WHERE)
     return [

@@ -1,4 +1,4 @@
-"""Driving environments that ask questions: one at a time, or those of many copies together."""
+"""Serve the calls of environments: one by one, or those of many copies in batches."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ R = TypeVar("R")
 Server = Callable[[Sequence[Any]], Sequence[Any]]
 
 
-def served_at_once(played: Generator[Call, Any, Outcome]) -> Outcome:
-    """Drive an environment's generator, serving every call by itself."""
-    turn = answered(played)
+def serve_one_by_one(played: Generator[Call, Any, Outcome]) -> Outcome:
+    """Drive an environment's generator, serving each call by itself."""
+    turn = forward_calls(played)
     reply: Any = None
     while True:
         try:
@@ -30,23 +30,23 @@ def served_at_once(played: Generator[Call, Any, Outcome]) -> Outcome:
 
 
 def serve(server: Server, requests: list[Any]) -> Sequence[Any]:
-    """What ``server`` answers to ``requests``, checked for their number.
+    """Return the replies of ``server``, one per request.
 
     Raises:
-        BadValueError: The number of answers differs from the number of requests.
-        EnvFault: Nothing could be served.
+        BadValueError: The number of replies differs from the number of requests.
+        EnvFault: All requests failed.
     """
     replies = server(requests)
     if len(replies) != len(requests):
         raise BadValueError(
-            f"{getattr(server, '__qualname__', server)!s} gave {len(replies)} answers to "
-            f"{len(requests)} requests; expected one each, in the same order."
+            f"{getattr(server, '__qualname__', server)!s} returned {len(replies)} replies to "
+            f"{len(requests)} requests; return one for each, in the same order."
         )
     return replies
 
 
-def answered(played: Generator[Call, Any, Outcome]) -> Generator[Call, Any, Outcome]:
-    """Pass calls out and answers in; an :class:`EnvFault` that came as an answer is raised."""
+def forward_calls(played: Generator[Call, Any, Outcome]) -> Generator[Call, Any, Outcome]:
+    """Forward calls and replies; raise a reply that is an :class:`EnvFault` in the generator."""
     reply: Any = None
     while True:
         try:
@@ -57,14 +57,14 @@ def answered(played: Generator[Call, Any, Outcome]) -> Generator[Call, Any, Outc
 
 
 def drive_together(turns: Sequence[Generator[Call, Any, R]]) -> list[R]:
-    """Run many generators to their ends; in every round, calls with an equal ``serve`` go as one.
+    """Run many generators to their ends, batching calls with an equal ``serve`` in each round.
 
     Args:
-        turns: What :meth:`TextEnv.open_step` gave, one per copy.
+        turns: Generators of :meth:`TextEnv.open_step`, one per copy.
 
     Returns:
         Their return values, in the same order. A batch that raises :class:`EnvFault` ends only
-        the copies that asked in it.
+        the copies with a call in it.
     """
     results: list[Any] = [None] * len(turns)
     replies: dict[int, Any] = dict.fromkeys(range(len(turns)))
@@ -88,10 +88,7 @@ def drive_together(turns: Sequence[Generator[Call, Any, R]]) -> list[R]:
 
 
 async def call_env(env: gym.Env[Any, Any], do: Callable[[], R]) -> R:
-    """Run a step or a reset of ``env``, in a thread when it may wait for something outside.
-
-    So the event loop stays free meanwhile.
-    """
+    """Run a step or a reset of ``env``, in a thread if it may block the event loop."""
     import asyncio  # it brings ssl along, which few environments need
 
     blocking = getattr(env.unwrapped, "blocking", False)

@@ -19,7 +19,7 @@ _Feed = Callable[[bytes], None]
 
 
 def digest_of(value: Any) -> str:
-    """Hex digest (32 characters) of nested plain data.
+    """Return the hex digest (32 characters) of nested plain data.
 
     Handles None, bool, int, float, str, bytes, enums, paths, lists, tuples, deques, sets, mappings,
     dataclasses, numpy scalars, arrays and generators, and any object with a ``digest()`` method or

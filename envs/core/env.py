@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import GeneratorType
 from typing import Any, Generic, Self, TypeVar, cast
 
-from .batched_calls import answered, served_at_once
+from .batched_calls import forward_calls, serve_one_by_one
 from .digest import digest_of
 from .episode import (
     NO_TERMS,
@@ -96,12 +96,12 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     blocking: bool = False
     """True when a step may wait for something outside the process."""
     open_ended: bool = False
-    """True when no return is the top of every task, so that success is a matter of degree."""
+    """True if tasks have no common maximum return, so that success is a matter of degree."""
     sessions: bool = False
-    """True when actions may ask for sessions: contexts of their own within the episode."""
+    """True if actions may ask for sessions: contexts of their own within the episode."""
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:  # noqa: ARG004
-        """Refuse names of settings that the constructor does not take, and name the nearest."""
+        """Reject settings that the constructor does not take, naming the nearest."""
         check_settings(cls, settings)
         return super().__new__(cls)
 
@@ -143,7 +143,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
         ``episode.turn`` already counts this action. Raise :class:`EnvFault` when a tool or a
         grader is broken; return :meth:`Outcome.unreadable` when the action cannot be read. As a
-        generator it may yield :class:`Call` objects and receives their answers.
+        generator it may yield :class:`Call` objects and receives their replies.
         """
 
     def metrics(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
@@ -159,7 +159,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return copy.deepcopy(state)
 
     def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
-        """Return texts that would give the answer away in the first prompt; the kit seeks them."""
+        """Return texts that must not occur in the first prompt; the conformance kit checks it."""
         return ()
 
     def legal_actions(self) -> list[str] | None:
@@ -185,8 +185,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """Return a scripted policy that reads the hidden state and reaches the best score.
 
         It is the class that the environment's registry row names (``EnvironmentSpec.expert``);
-        override
-        this method where it takes more than these two arguments.
+        override this method where it takes more than these two arguments.
 
         Args:
             mistakes: Probability per action of a plausible wrong action instead.
@@ -227,7 +226,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
         Args:
             seed: Seed of the environment's generator and of the episode; draws the task unless
-                one is named. Without it both go on from the generator's present state.
+                one is named. Without it both continue from the generator's present state.
             options: ``split`` ("train" by default) and ``task`` (an index or a task id).
 
         Raises:
@@ -263,31 +262,31 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             TypeError: The action is not text.
             EpisodeError: There is no running episode.
         """
-        episode = self._ready(action)
+        episode = self._check_running(action)
         try:
-            played = self._played(episode, action)
+            played = self._play_action(episode, action)
             if isinstance(played, GeneratorType):
-                played = served_at_once(played)
+                played = serve_one_by_one(played)
         except EnvFault as fault:
-            return self._broken(episode, action, fault)
+            return self._end_with_fault(episode, action, fault)
         return self._close(episode, action, played)
 
     def open_step(self, action: str) -> Generator[Call, Any, FiveTuple]:
-        """:meth:`step` as a generator of :class:`Call`; its return value is the five-tuple.
+        """Run :meth:`step` as a generator of :class:`Call` that returns the five-tuple.
 
-        Whoever drives it sends each answer back, or an :class:`EnvFault` instance when the call
-        could not be served, and drives it to its end.
+        The caller sends each reply back, or an :class:`EnvFault` instance if the call failed, and
+        drives the generator to its end.
         """
-        return self._driven(self._ready(action), action)
+        return self._drive_step(self._check_running(action), action)
 
     def open_session(self, key: str) -> tuple[str, Info]:
-        """Go to a waiting session out of turn: training on a sample of an episode's sessions.
+        """Open a waiting session out of order, to train on a sample of an episode's sessions.
 
         Raises:
             UnknownNameError: No session of that key is waiting.
             EpisodeError: The episode is over.
         """
-        episode = self._ready("")
+        episode = self._check_running("")
         if key not in (known := [opening.key for opening in self.waiting()]):
             raise UnknownNameError("session", key, known, self.name)
         episode.observation, switch = self.enter(episode, key)
@@ -333,7 +332,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return self.fork()
 
     def forget(self) -> None:
-        """Drop the episode and the generator: the environment as it was when made."""
+        """Drop the episode and the generator, as if the environment were new."""
         self._episode = None
         self._stream = None
 
@@ -341,8 +340,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """Return a stable hash of the episode, equal in every process."""
         return digest_of(self.episode)
 
-    def _ready(self, action: str) -> Episode[S]:
-        """The running episode, after the checks that concern the caller and not the model."""
+    def _check_running(self, action: str) -> Episode[S]:
+        """Return the running episode, or raise if the caller is at fault (not the model)."""
         episode = self.episode
         if episode.status != "running":
             raise EpisodeError(
@@ -355,7 +354,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             )
         return episode
 
-    def _played(self, episode: Episode[S], action: str) -> Play:
+    def _play_action(self, episode: Episode[S], action: str) -> Play:
         episode.turn += 1
         if not self.action_space.contains(action):
             return Outcome.unreadable(
@@ -364,20 +363,20 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             )
         return self.play(episode, action)
 
-    def _driven(self, episode: Episode[S], action: str) -> Generator[Call, Any, FiveTuple]:
+    def _drive_step(self, episode: Episode[S], action: str) -> Generator[Call, Any, FiveTuple]:
         try:
-            played = self._played(episode, action)
+            played = self._play_action(episode, action)
             if isinstance(played, GeneratorType):
-                played = yield from answered(played)
+                played = yield from forward_calls(played)
         except EnvFault as fault:
-            return self._broken(episode, action, fault)
+            return self._end_with_fault(episode, action, fault)
         return self._close(episode, action, played)
 
     def _close(self, episode: Episode[S], action: str, played: Any) -> FiveTuple:
         if not isinstance(played, Outcome):
             raise TypeError(
-                f"{type(self).__name__}.play gave a {type(played).__name__}; expected an Outcome, "
-                "or a generator of Call objects that returns one."
+                f"{type(self).__name__}.play returned a {type(played).__name__}; return an "
+                "Outcome or a generator of Call objects that returns one."
             )
         try:
             terms = self._terms(episode, played)
@@ -389,7 +388,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             episode.invalid_actions += not played.valid
             metrics = {} if episode.status == "running" else self._metrics(episode)
         except EnvFault as fault:
-            return self._broken(episode, action, fault)
+            return self._end_with_fault(episode, action, fault)
         if played.session is not None:
             episode.session, episode.parent_session = played.session
         episode.observation = played.observation
@@ -399,7 +398,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return played.observation, reward, terminated, status == "truncated", info
 
     def _terms(self, episode: Episode[S], outcome: Outcome) -> dict[str, float]:
-        """The reward's parts; settles the status."""
+        """Settle the status and return the reward terms."""
         given = outcome.terms
         terms = {name: float(value) for name, value in given.items()} if given else {}
         episode.status = outcome.status
@@ -420,7 +419,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         own.update((name, float(value)) for name, value in self.metrics(episode).items())
         return own
 
-    def _broken(self, episode: Episode[S], action: str, fault: EnvFault) -> FiveTuple:
+    def _end_with_fault(self, episode: Episode[S], action: str, fault: EnvFault) -> FiveTuple:
         """End the episode without a score, also when the grader broke after the step counted."""
         del episode.steps[episode.turn - 1 :]
         episode.total_reward = math.fsum(step.reward for step in episode.steps)

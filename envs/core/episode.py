@@ -1,4 +1,4 @@
-"""What one episode is made of: its state, its steps and outcomes, what is reported, who acts."""
+"""The parts of an episode: its state, steps and outcomes, the reported info, the policy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Info(TypedDict):
 
 
 class Policy(Protocol):
-    """Anything that answers an environment's present observation with an action."""
+    """A function from an environment's present observation to an action."""
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
         """Return the next action."""
@@ -44,7 +44,7 @@ class Policy(Protocol):
 
 
 class Maybe(int):
-    """An int in a place that may also hold None.
+    """An int in a field that may also be None.
 
     Gymnasium's vector environments make an int array of the first plain int that they meet and
     then fail on another copy's None; any other type gets an object array, which holds both.
@@ -61,7 +61,7 @@ class SessionSwitch(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """A session that an action asked for and that nobody has opened yet.
+    """A session that an action asked for and that is not open yet.
 
     Attributes:
         key: Unique in the episode.
@@ -81,8 +81,8 @@ class Outcome(NamedTuple):
 
     Attributes:
         observation: The answer of the environment.
-        status: ``running`` when the episode goes on, else the task's verdict, or ``truncated``
-            when a limit of the environment's own was reached.
+        status: ``running`` if the episode continues, else the task's verdict, or ``truncated``
+            if a limit of the environment's own was reached.
         terms: Named parts of the reward.
         valid: False when the action could not be read.
         verdict: The rule judge's +1, 0 or -1 on this turn, None where the environment cannot know.
@@ -105,7 +105,7 @@ class Outcome(NamedTuple):
         verdict: Verdict | None = None,
         session: SessionSwitch | None = None,
     ) -> Outcome:
-        """The episode goes on."""
+        """Continue the episode."""
         return cls(observation, "running", terms, True, verdict, session)
 
     @classmethod
@@ -116,44 +116,44 @@ class Outcome(NamedTuple):
         *,
         verdict: Verdict | None = None,
     ) -> Outcome:
-        """The action could not be read; ``observation`` says what was expected. Costs a turn."""
+        """Consume a turn for an unreadable action; ``observation`` says what to write."""
         return cls(observation, "running", terms, False, verdict)
 
     @classmethod
     def solved(
         cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
     ) -> Outcome:
-        """The task's verdict: reached."""
+        """End the episode with the task solved."""
         return cls(observation, "solved", terms, True, verdict)
 
     @classmethod
     def failed(
         cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
     ) -> Outcome:
-        """The task's verdict: not reached, and the episode is over."""
+        """End the episode with the task failed."""
         return cls(observation, "failed", terms, True, verdict)
 
     @classmethod
     def truncated(
         cls, observation: str, terms: Mapping[str, float], *, verdict: Verdict | None = None
     ) -> Outcome:
-        """A limit of the environment's own was reached, beside that of turns."""
+        """End the episode at a limit of the environment's own, beside that of turns."""
         return cls(observation, "truncated", terms, True, verdict)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A question to something that answers batches (a retriever, a tool server).
+    """A request to something that serves batches (a retriever, a tool server).
 
-    ``play`` may be a generator that yields calls and receives each answer. A single environment
-    serves a call at once; the batched vector environment collects the calls of all its copies and
-    serves those with an equal ``serve`` together.
+    ``play`` may be a generator that yields calls and receives the replies. A single environment
+    serves a call immediately; the batched vector environment collects the calls of all its copies
+    and serves those with an equal ``serve`` together.
 
     Attributes:
-        serve: Takes a list of requests, returns as many answers in the same order. It raises
-            :class:`EnvFault` when all of them failed, and puts an ``EnvFault`` instance in the
-            place of an answer when only that one failed.
-        request: The question.
+        serve: Takes a list of requests, returns as many replies in the same order. It raises
+            :class:`EnvFault` if all of them failed, and returns an ``EnvFault`` instance in the
+            place of a single failed reply.
+        request: The request.
     """
 
     serve: Callable[[Sequence[Any]], Sequence[Any]]
@@ -164,7 +164,7 @@ Play = Outcome | Generator[Call, Any, Outcome]
 
 
 class Step(NamedTuple):
-    """One line of a transcript: the observation that was seen, the action that answered it."""
+    """One step of a transcript: an observation and the action that followed it."""
 
     observation: str
     action: str
@@ -174,7 +174,7 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class Episode(Generic[S]):
-    """All that an episode is; pickles, forks and hashes as one value.
+    """The complete state of an episode, which pickles, forks and hashes as one value.
 
     An episode is its task and its seed: ``env.reset(seed=episode.random.seed, options={"split":
     episode.task.split, "task": episode.task.id})`` starts the same one again.
@@ -215,7 +215,7 @@ class Episode(Generic[S]):
         valid: bool = True,
         verdict: Verdict | None = None,
     ) -> Info:
-        """What is reported about the present state; the two dictionaries go in as they are."""
+        """Return the info of the present state, with the two dictionaries as they are."""
         parent = self.parent_session
         return {
             "task_id": self.task.id,

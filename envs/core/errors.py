@@ -1,4 +1,4 @@
-"""What can go wrong: one root, and messages that say where, what came and what was expected."""
+"""All errors: one root, and messages that say where, what was given and what was expected."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class UnknownNameError(TurngymError, ValueError):
     """A name (environment, split, task, recipe, size, option) that does not exist.
 
     Args:
-        kind: What was asked for, in words ("split", "recipe").
-        name: What came.
+        kind: Kind of name, in words ("split", "recipe").
+        name: The unknown name.
         known: The names that exist; the nearest one is suggested.
-        where: The place that refused it (an env id, a command), empty when obvious.
+        where: What refused it (an environment id, a command); empty when obvious.
     """
 
     def __init__(self, kind: str, name: object, known: Iterable[object], where: str = "") -> None:
@@ -33,23 +33,23 @@ class UnknownNameError(TurngymError, ValueError):
 
 
 class BadValueError(TurngymError, ValueError):
-    """A setting or input of the wrong value or shape."""
+    """A setting or input has a wrong value or shape."""
 
 
 class ContextFullError(BadValueError):
-    """A text after which a model's context has no room for a single token more."""
+    """The prompt fills the model's context window."""
 
 
 class EpisodeError(TurngymError, RuntimeError):
-    """A call out of order: step before reset, or after the episode's end."""
+    """A call is out of order: a step before reset, or after the episode's end."""
 
 
 class DataError(TurngymError, ValueError):
-    """A file that does not hold what it should; the message carries file and line."""
+    """A file has the wrong contents; the message names file and line."""
 
 
 class MissingExtraError(TurngymError, ImportError):
-    """An optional dependency that is not installed; the message names the extra to install."""
+    """An optional dependency is missing; the message names the extra to install."""
 
     def __init__(self, what: str, package: str, extra: str) -> None:
         super().__init__(
@@ -59,7 +59,7 @@ class MissingExtraError(TurngymError, ImportError):
 
 
 class EnvFault(TurngymError, RuntimeError):
-    """A broken tool, server or grader: the episode ends with status ``env_error``.
+    """A tool, server or grader failed: the episode ends with status ``env_error``.
 
     Raise it inside :meth:`turngym.envs.TextEnv.play` when something outside the model's and the
     programmer's control failed. It never becomes a score.
@@ -67,4 +67,4 @@ class EnvFault(TurngymError, RuntimeError):
 
 
 class EngineFault(TurngymError, RuntimeError):
-    """An engine that broke while it sampled or took weights; the run can be resumed."""
+    """An engine failed while sampling or loading weights; the run can be resumed."""

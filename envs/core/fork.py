@@ -26,7 +26,7 @@ class Shared:
 
 
 def fork(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """An independent copy of ``env`` at this very state; nothing is executed again.
+    """Return an independent copy of ``env`` at this very state, without replaying anything.
 
     Wrappers are copied one by one with all they hold; what they hold of each other and of the
     environment inside becomes the copies. A wrapper that owns something that cannot be copied (an

@@ -1,4 +1,4 @@
-"""Tasks that are drawn at random from what an index says: train has no end, the others have one."""
+"""Tasks generated from their index: train is unbounded, the other splits are not."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from .fork import Shared
-from .tasks import SPLITS, Task, numbered
+from .tasks import SPLITS, Task, parse_index
 
 _RETRIES = 8
 
 
 class Worded(Protocol):
-    """A payload that is told apart from others by its text."""
+    """A payload that is identified by its text."""
 
     @property
     def text(self) -> str:
-        """What the task asks."""
+        """Text of the task."""
         ...
 
 
@@ -27,13 +27,13 @@ P = TypeVar("P", bound=Worded)
 
 
 class DrawnTasks(Shared, Generic[P]):
-    """A task source whose payload at an index depends on the seed, the split and the index alone.
+    """A task source whose payloads depend only on the seed, the split and the index.
 
-    Dev and test hold no text twice where there are enough of them.
+    No text occurs twice in dev or test, if there are enough texts.
 
     Args:
-        seed: Of all draws.
-        held_out: Tasks of the dev and of the test split.
+        seed: Seed of all draws.
+        held_out: Number of tasks in dev and in test.
     """
 
     def __init__(self, seed: int, held_out: int) -> None:
@@ -43,21 +43,21 @@ class DrawnTasks(Shared, Generic[P]):
 
     @abstractmethod
     def draw(self, pool: int, random: np.random.Generator) -> P:
-        """A payload of split number ``pool``."""
+        """Draw a payload of split number ``pool``."""
 
     def sizes(self) -> Mapping[str, int | None]:
-        """None for train, the fixed number for the others."""
+        """Return None for train, the fixed number of tasks for the other splits."""
         return {"train": None, "dev": self.held_out, "test": self.held_out}
 
     def task(self, split: str, index: int) -> Task[P]:
-        """The task at ``index``."""
+        """Return the task at ``index``."""
         endless = self.sizes()[split] is None
         payload = self._draw(split, index, 0) if endless else self._all(split)[index]
         return Task(f"{split}/{index}", split, index, payload)
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """The index that a task id names."""
-        return numbered(split, task_id, self.sizes()[split])
+        """Return the index of a task id."""
+        return parse_index(split, task_id, self.sizes()[split])
 
     def _draw(self, split: str, index: int, retry: int) -> P:
         pool = SPLITS.index(split)

@@ -21,12 +21,12 @@ import numpy.typing as npt
 from .errors import BadValueError, UnknownNameError
 from .settings import check_number
 
-MOST_TASKS = 50_000_000
+MAX_TASKS = 50_000_000
 """Tasks of a weighted split; more are refused."""
 
 
 class Mixture:
-    """Which row of which data set each task of a split is.
+    """The order of several data sets' rows in one split.
 
     Args:
         sizes: Rows per data set, each at least 1.
@@ -42,10 +42,10 @@ class Mixture:
         shares /= shares.sum()
         rows = np.asarray(sizes)
         over = float(((rows - 0.5) / shares).max())
-        if over > MOST_TASKS:
+        if over > MAX_TASKS:
             raise BadValueError(
                 f"SearchQA: with these weights it takes {over:,.0f} tasks until each of the "
-                f"{rows.sum():,} questions has come; expected at most {MOST_TASKS:,}. Give the "
+                f"{rows.sum():,} questions has come; expected at most {MAX_TASKS:,}. Give the "
                 "set with the smallest weight a larger one, or fewer questions."
             )
         if weights is None:
@@ -63,24 +63,24 @@ class Mixture:
         return len(self._set)
 
     def place(self, index: int) -> tuple[int, int, int]:
-        """(data set, row, how often the set was walked through before) of a task."""
+        """Return (data set, row, complete passes through the set before) of a task."""
         which = int(self._set[index])
         walk, at = divmod(int(self._turn[index]), self.sizes[which])
         return which, at if walk == 0 else int(self._order(which, walk)[at]), walk
 
     def index(self, which: int, row: int, walk: int) -> int | None:
-        """The task at which :meth:`place` is these three; None when there is none."""
+        """Return the task whose :meth:`place` is these three; None if there is none."""
         at = row if walk == 0 else int(np.flatnonzero(self._order(which, walk) == row)[0])
         turn = walk * self.sizes[which] + at
         places = self._places[which]
         return int(places[turn]) if turn < len(places) else None
 
     def walks(self, which: int) -> int:
-        """How often a set is begun."""
+        """Return how often a data set is begun."""
         return math.ceil(len(self._places[which]) / self.sizes[which])
 
     def blocks(self) -> npt.NDArray[np.int64]:
-        """A number per task, equal for tasks of the same walk through the same set."""
+        """Return a number per task, equal for tasks of the same walk through the same set."""
         walks = self._turn // np.asarray(self.sizes)[self._set]
         return walks * len(self.sizes) + self._set
 
@@ -91,13 +91,13 @@ class Mixture:
         return self._orders[which, walk]
 
 
-def checked_weights(
+def check_weights(
     weights: object, names: Sequence[str], where: str = "SearchQA"
 ) -> list[float] | None:
-    """The weights in the order of the names.
+    """Return the weights in the order of the names.
 
     Raises:
-        BadValueError: No mapping, a weight that is no positive number, or one that is missing.
+        BadValueError: Not a mapping, a weight that is not positive, or a missing one.
         UnknownNameError: A weight of a set that does not exist.
     """
     if weights is None:

@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from .errors import BadValueError
+from .settings import check_number
 
 
-def checked_mistakes(mistakes: float) -> float:
-    """The share of mistakes that an expert was asked for.
+def check_mistakes(mistakes: float) -> float:
+    """Return ``mistakes`` as a float if it is a probability.
 
     Raises:
         BadValueError: It is no probability.
     """
-    if not 0 <= mistakes <= 1:
-        raise BadValueError(f"expert: mistakes is {mistakes!r}; expected a probability.")
-    return mistakes
+    return check_number("mistakes", mistakes, "expert", min=0, max=1)
 
 
-class Erring:
-    """A scripted player with a share of mistakes.
+class NoisyExpert:
+    """A scripted expert that makes mistakes at a given rate.
 
     Args:
         mistakes: Probability of a plausible wrong action, as :meth:`TextEnv.expert` takes it.
-        seed: Of the mistakes.
+        seed: Seed of the mistakes.
 
     Raises:
         BadValueError: ``mistakes`` is no probability.
     """
 
     def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
-        self.mistakes = checked_mistakes(mistakes)
+        self.mistakes = check_mistakes(mistakes)
         self._rng = np.random.default_rng(seed)
 
-    def errs(self) -> bool:
-        """Whether the next action is a mistake; draws a number only where there are any."""
+    def draw_mistake(self) -> bool:
+        """Return whether the next action is a mistake; draw nothing if ``mistakes`` is 0."""
         return bool(self.mistakes) and self._rng.random() < self.mistakes

@@ -21,7 +21,7 @@ EPISODE_KEY = (1,)
 
 
 class EpisodeRandom:
-    """A numpy generator that costs nothing to carry or to fork until somebody draws from it.
+    """A numpy generator that costs nothing to carry or to fork until its first draw.
 
     Seeding PCG64 takes several microseconds and copying a generator more; most episodes of most
     environments never draw. So the generator is made at the first draw, and a fork carries only its
@@ -58,13 +58,13 @@ class EpisodeRandom:
         return self._generator.bit_generator.state
 
     def fork(self) -> EpisodeRandom:
-        """An independent copy that will draw the same numbers."""
+        """Return an independent copy that will draw the same numbers."""
         twin = EpisodeRandom(self.seed, self.key)
         twin._position = self.position
         return twin
 
     def digest(self) -> str:
-        """Text that names the stream and its position."""
+        """Return text that names the stream and its position."""
         return f"{self.seed}:{self.key}:{self.position}"
 
 
@@ -82,7 +82,7 @@ class GivenRandom:
         self.seed = -1
 
     def fork(self) -> GivenRandom:
-        """An independent copy that will draw the same numbers."""
+        """Return an independent copy that will draw the same numbers."""
         return GivenRandom(copy.deepcopy(self.generator))
 
 

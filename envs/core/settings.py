@@ -1,4 +1,4 @@
-"""Checks of the settings that environments and tools are made with."""
+"""Checks of the settings of environments and tools."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .errors import BadValueError, UnknownNameError
 
 
 def check_settings(cls: type, settings: Iterable[str]) -> None:
-    """Refuse names that the constructor of ``cls`` does not take.
+    """Reject names that the constructor of ``cls`` does not take.
 
     Raises:
-        UnknownNameError: Such a name; with the nearest that it takes.
+        UnknownNameError: An unknown name; the message suggests the nearest.
     """
     known = inspect.signature(cls.__init__).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values()):
@@ -28,17 +28,17 @@ def check_settings(cls: type, settings: Iterable[str]) -> None:
 
 
 def check_integer(name: str, value: Any, where: str, *, min: int, max: int | None = None) -> int:
-    """Return ``value`` if it is an integer (True and False are none) within its bounds.
+    """Return ``value`` if it is an integer (not a bool) within its bounds.
 
     Args:
         name: Name of the setting.
-        value: What it was set to.
-        where: What has the setting, for the message.
-        min: Smallest value that is allowed.
-        max: Largest value that is allowed, None when there is none.
+        value: Its value.
+        where: Owner of the setting, for the message.
+        min: Smallest allowed value.
+        max: Largest allowed value; None for no limit.
 
     Raises:
-        BadValueError: It is no integer, or out of bounds.
+        BadValueError: It is not an integer, or out of bounds.
     """
     whole = isinstance(value, int) and not isinstance(value, bool)
     if whole and min <= value and (max is None or value <= max):
@@ -56,18 +56,18 @@ def check_number(
     max: float = math.inf,
     above: float = -math.inf,
 ) -> float:
-    """Return ``value`` as a float if it is a finite number (no bool) within its bounds.
+    """Return ``value`` as a float if it is a finite number (not a bool) within its bounds.
 
     Args:
         name: Name of the setting.
-        value: What it was set to.
-        where: What has the setting, for the message.
-        min: Smallest value that is allowed.
-        max: Largest value that is allowed.
-        above: A bound below, itself not allowed.
+        value: Its value.
+        where: Owner of the setting, for the message.
+        min: Smallest allowed value.
+        max: Largest allowed value.
+        above: Exclusive lower bound.
 
     Raises:
-        BadValueError: It is no number, or out of bounds.
+        BadValueError: It is not a number, or out of bounds.
     """
     real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if real and min <= value <= max and above < value and math.isfinite(value):

@@ -1,4 +1,4 @@
-"""The one space of the suite: text of any language, blanks and line breaks included."""
+"""The space of observations and actions: any UTF-8 text."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SAMPLE_ALPHABET = (
 class Utf8Text(gym.Space[str]):
     """Strings of at most ``max_chars`` characters that can be written as UTF-8.
 
-    Gymnasium's own ``Text`` space refuses blanks and everything outside its character set, so it
-    cannot hold a sentence. This one holds every ``str`` without lone surrogates.
+    Gymnasium's own ``Text`` space excludes blanks and everything outside its character set. This
+    one contains every ``str`` without lone surrogates.
 
     Args:
         max_chars: Upper bound on ``len(text)``, in characters.
@@ -52,7 +52,7 @@ class Utf8Text(gym.Space[str]):
         return "".join(_SAMPLE_ALPHABET[i] for i in picks)
 
     def contains(self, x: Any) -> bool:
-        """True for a str of legal length that encodes as UTF-8."""
+        """Return whether ``x`` is a str of legal length that encodes as UTF-8."""
         if not isinstance(x, str) or len(x) > self.max_chars:
             return False
         if x.isascii():  # a flag of the string, while encoding reads all of it
@@ -64,15 +64,15 @@ class Utf8Text(gym.Space[str]):
         return True
 
     def to_jsonable(self, sample_n: Iterable[str]) -> list[str]:
-        """Strings are JSON already."""
+        """Return the strings, which are JSON already."""
         return list(sample_n)
 
     def from_jsonable(self, sample_n: list[Any]) -> list[str]:
-        """Inverse of :meth:`to_jsonable`."""
+        """Return the strings of :meth:`to_jsonable`."""
         return [str(s) for s in sample_n]
 
     def fork(self) -> Utf8Text:
-        """An independent copy; its sampler goes on where this one stands."""
+        """Return an independent copy whose sampler continues from here."""
         twin = Utf8Text.__new__(Utf8Text)
         twin.__dict__.update(self.__dict__)
         if self._np_random is not None:

@@ -1,4 +1,4 @@
-"""Tasks: what an episode is about. They come in disjoint splits, have an id and a digest."""
+"""Tasks of environments, in disjoint splits, each with an id and a digest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ P = TypeVar("P")
 
 SPLITS = ("train", "dev", "test")
 ENDLESS = 2**31
-"""Tasks of a split without end that a draw reaches."""
+"""Number of tasks of an unbounded split that a draw covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Task(Generic[P]):
         split: The split that it belongs to.
         index: Its place in the split, from 0.
         payload: What the environment needs to play it (a frozen dataclass).
-        dataset: The data set that it is from; empty where tasks are from no file.
+        dataset: The data set that it is from; empty for generated tasks.
     """
 
     id: str
@@ -47,15 +47,15 @@ class TaskSource(Protocol[P]):
     """Where tasks come from: a generated world or a data file."""
 
     def sizes(self) -> Mapping[str, int | None]:
-        """Number of tasks per split; ``None`` when there is no end of them."""
+        """Return the number of tasks per split; None for an unbounded one."""
         ...
 
     def task(self, split: str, index: int) -> Task[P]:
-        """The task at ``index`` of ``split``; both were checked by :func:`find_task`."""
+        """Return the task at ``index`` of ``split``; both were checked by :func:`find_task`."""
         ...
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """Place of the task with this id in ``split``; None when there is none."""
+        """Return the index of the task with this id in ``split``; None if there is none."""
         ...
 
 
@@ -66,7 +66,7 @@ def find_task(source: TaskSource[P], split: str | None, task: int | str, where: 
         source: Where to look.
         split: The split to look in; None looks an id up in every split, an index in the first.
         task: An index from 0, or a task id.
-        where: The place that asks, for errors.
+        where: The caller, for errors.
 
     Raises:
         UnknownNameError: The split or the id does not exist.
@@ -78,8 +78,8 @@ def find_task(source: TaskSource[P], split: str | None, task: int | str, where: 
         raise BadValueError(
             f"{where}: task is {task!r} ({type(task).__name__}); expected an index or a task id."
         )
-    split = first_split(source) if split is None else split
-    size = split_size(source, split, where)
+    split = get_default_split(source) if split is None else split
+    size = get_split_size(source, split, where)
     index = int(task)
     if index < 0 or (size is not None and index >= size):
         top = "any index from 0" if size is None else f"an index from 0 to {size - 1}"
@@ -91,7 +91,7 @@ def _task_by_id(source: TaskSource[P], split: str | None, task_id: str, where: s
     splits = list(source.sizes()) if split is None else [split]
     examples: list[str] = []
     for name in splits:
-        size = split_size(source, name, where) if split is not None else source.sizes()[name]
+        size = get_split_size(source, name, where) if split is not None else source.sizes()[name]
         if (index := source.index_of(name, task_id)) is not None:
             return source.task(name, index)
         examples += [source.task(name, i).id for i in range(3 if size is None else min(size, 3))]
@@ -99,13 +99,13 @@ def _task_by_id(source: TaskSource[P], split: str | None, task_id: str, where: s
     raise UnknownNameError(f"task id in {place}", task_id, examples, where)
 
 
-def numbered(split: str, task_id: str, size: int | None) -> int | None:
-    """The index in an id of the form ``split/index``; None when it is no id of this split.
+def parse_index(split: str, task_id: str, size: int | None) -> int | None:
+    """Return the index in an id ``split/index``; None if it is no id of this split.
 
     Args:
         split: The split that is looked in.
         task_id: The id.
-        size: Tasks of the split, None when there is no end of them.
+        size: Number of tasks in the split; None if it is unbounded.
     """
     named, _, number = task_id.partition("/")
     if named != split or not (number.isascii() and number.isdigit()):
@@ -114,16 +114,16 @@ def numbered(split: str, task_id: str, size: int | None) -> int | None:
     return index if str(index) == number and (size is None or index < size) else None
 
 
-def first_split(source: TaskSource[P]) -> str:
-    """The split that is meant when none is named: ``train``, or the first that holds a task."""
+def get_default_split(source: TaskSource[P]) -> str:
+    """Return the split used when none is named: ``train``, or the first that holds a task."""
     sizes = source.sizes()
     if sizes.get(SPLITS[0]) != 0 and SPLITS[0] in sizes:
         return SPLITS[0]
     return next((split for split, size in sizes.items() if size != 0), SPLITS[0])
 
 
-def split_size(source: TaskSource[P], split: str, where: str) -> int | None:
-    """Number of tasks in ``split``, None when there is no end of them.
+def get_split_size(source: TaskSource[P], split: str, where: str) -> int | None:
+    """Return the number of tasks in ``split``; None if it is unbounded.
 
     Raises:
         UnknownNameError: There is no such split.
@@ -138,8 +138,8 @@ def split_size(source: TaskSource[P], split: str, where: str) -> int | None:
     return size
 
 
-def split_blocks(source: TaskSource[P], split: str) -> npt.NDArray[np.int64] | None:
-    """Which tasks may change places when a split's order is shuffled.
+def get_split_blocks(source: TaskSource[P], split: str) -> npt.NDArray[np.int64] | None:
+    """Return which tasks may be exchanged when a split's order is shuffled.
 
     A source whose order has a meaning (a mixture of data sets in given shares) has a method
     ``blocks(split)``: one number per task, equal for tasks that may change places.
@@ -154,7 +154,7 @@ def split_blocks(source: TaskSource[P], split: str) -> npt.NDArray[np.int64] | N
 def draw_task(
     source: TaskSource[P], split: str | None, rng: np.random.Generator, where: str
 ) -> Task[P]:
-    """A task drawn uniformly from ``split`` (from the first 2**31 when it has no end)."""
-    split = first_split(source) if split is None else split
-    size = split_size(source, split, where)
+    """Draw a task uniformly from ``split`` (from the first 2**31 if it is unbounded)."""
+    split = get_default_split(source) if split is None else split
+    size = get_split_size(source, split, where)
     return source.task(split, int(rng.integers(ENDLESS if size is None else size)))

@@ -1,1 +1,1 @@
-"""Worlds of a dozen words, each asking for one ability that a training algorithm must have."""
+"""Tiny environments, each testing one ability that a training algorithm must have."""

@@ -1,7 +1,7 @@
 """Bandit-v0: one turn; which arm pays depends on the sign that is shown.
 
-The smallest world in which a policy gradient can be right or wrong: it needs a credit with the
-right sign and a loss that moves the right tokens, and nothing else.
+The smallest environment in which a policy gradient can be right or wrong: it needs a credit with
+the right sign and a loss that moves the right tokens, and nothing else.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ..core.env import Episode, Outcome, Policy, TextEnv
+from ..core.env import Episode, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 
 @dataclass(slots=True)
@@ -22,8 +22,8 @@ class Machine:
     best: str
 
 
-class Bandit(TextEnv[Machine, str]):
-    """A few signs stand there, the first says which arm pays; the others are noise.
+class Bandit(LetterEnv[Machine, str]):
+    """Pull the arm that the first sign names; the other signs are noise.
 
     Args:
         size: ``"micro"`` has 3 arms; ``"full"`` has 6 and states the rules.
@@ -45,33 +45,29 @@ class Bandit(TextEnv[Machine, str]):
                 " and nothing else.\n"
             )
         tasks = ["".join(signs) for signs in product(signs, repeat=5 if micro else 4)]
-        super().__init__(source=Listed(tasks), max_turns=1, render_mode=render_mode)
+        super().__init__(source=ListedTasks(tasks), max_turns=1, render_mode=render_mode)
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Machine, str]:  # noqa: ARG002
         """Show the signs."""
         return Machine(self.letters[int(task.payload[0]) - 1]), f"{task.payload}:"
 
     def play(self, episode: Episode[Machine], action: str) -> Outcome:
-        """Pull an arm; an action that cannot be read has used the only turn."""
-        arm = chosen(action, self.letters)
+        """Pull an arm; an unreadable action has consumed the only turn."""
+        arm = read_letter(action, self.letters)
         if arm == episode.state.best:
             return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
-        text = "\n" if arm else expected(self.letters)
+        text = "\n" if arm else ask_for_letter(self.letters)
         done = Outcome.failed(text, {"outcome": 0.0}, verdict=-1)
         return done._replace(valid=arm is not None)
 
     def fork_state(self, state: Machine) -> Machine:
-        """The state never changes, so copies share it."""
+        """Return the state itself, which never changes."""
         return state
 
     def hidden_answers(self, episode: Episode[Machine]) -> tuple[str, ...]:
-        """The arm, where the rules do not list the arms."""
+        """Return the arm, where the rules do not list the arms."""
         return () if self.instructions else (episode.state.best,)
 
-    def legal_actions(self) -> list[str]:
-        """The arms."""
-        return list(self.letters)
-
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Pulls the arm that pays."""
+        """Return a policy that pulls the paying arm."""
         return LetterExpert(lambda env: env.episode.state.best, self.letters, mistakes, seed)

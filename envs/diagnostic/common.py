@@ -1,4 +1,4 @@
-"""What the diagnostic worlds share: tasks that can be listed, letters as actions, an expert."""
+"""What the diagnostic environments share: listed tasks, letters as actions, an expert."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from typing import Any, Generic, TypeVar
 import gymnasium as gym
 import numpy as np
 
+from ..core.env import TextEnv
 from ..core.errors import UnknownNameError
-from ..core.tasks import SPLITS, Task
+from ..core.tasks import SPLITS, Task, parse_index
 
+S = TypeVar("S")
 P = TypeVar("P")
 
 SIZES = ("micro", "full")
 _SHARES = (0.6, 0.8)  # train below the first, dev below the second, test above
 
 
-class Listed(Generic[P]):
-    """All contents of a world, shuffled once and cut into train, dev and test.
+class ListedTasks(Generic[P]):
+    """All contents of an environment, shuffled once and cut into train, dev and test.
 
     Args:
         payloads: The contents, all different.
-        seed: Of the shuffle; part of the world's version.
+        seed: Of the shuffle; part of the environment's version.
     """
 
     def __init__(self, payloads: Sequence[P], seed: int = 0) -> None:
@@ -34,22 +36,20 @@ class Listed(Generic[P]):
         }
 
     def sizes(self) -> Mapping[str, int | None]:
-        """Number of tasks per split."""
+        """Return the number of tasks per split."""
         return {split: len(tasks) for split, tasks in self._tasks.items()}
 
     def task(self, split: str, index: int) -> Task[P]:
-        """The task at ``index`` of ``split``."""
+        """Return the task at ``index`` of ``split``."""
         return Task(f"{split}/{index}", split, index, self._tasks[split][index])
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """Place of a task id."""
-        name, _, number = task_id.partition("/")
-        known = name == split and number.isdecimal() and str(int(number)) == number
-        return int(number) if known and int(number) < len(self._tasks[split]) else None
+        """Return the index of a task id."""
+        return parse_index(split, task_id, len(self._tasks[split]))
 
 
-def chosen(action: str, letters: str) -> str | None:
-    """The letter that an action ends with; what stands before it is thinking aloud.
+def read_letter(action: str, letters: str) -> str | None:
+    """Return the letter that an action ends with; what precedes it is reasoning.
 
     So one token is an action, and a model that knows nothing acts at all. None when the action
     ends otherwise.
@@ -58,13 +58,13 @@ def chosen(action: str, letters: str) -> str | None:
     return last if last and last in letters else None
 
 
-def expected(letters: str) -> str:
-    """The answer to an action that could not be read."""
+def ask_for_letter(letters: str) -> str:
+    """Return the observation after an unreadable action."""
     return f"\nwrite one of {' '.join(letters)}:"
 
 
 def check_size(size: str, where: str) -> bool:
-    """True for the micro size.
+    """Return True for the micro size.
 
     Raises:
         UnknownNameError: No such size.
@@ -72,6 +72,16 @@ def check_size(size: str, where: str) -> bool:
     if size not in SIZES:
         raise UnknownNameError("size", size, SIZES, where)
     return size == "micro"
+
+
+class LetterEnv(TextEnv[S, P]):
+    """An environment whose actions are single letters."""
+
+    letters: str
+
+    def legal_actions(self) -> list[str]:
+        """Return the letters."""
+        return list(self.letters)
 
 
 class LetterExpert:
@@ -93,7 +103,7 @@ class LetterExpert:
         self._rng = np.random.default_rng(seed)
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """The next action."""
+        """Return the next action."""
         best = self._best(env.unwrapped)
         if self._mistakes and self._rng.random() < self._mistakes:
             others = [letter for letter in self._letters if letter != best]

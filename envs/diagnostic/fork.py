@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ..core.env import Episode, Outcome, Policy, TextEnv
+from ..core.env import Episode, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Walk:
     steps: str = ""
 
 
-class Fork(TextEnv[Walk, str]):
+class Fork(LetterEnv[Walk, str]):
     """Walk a few letters, any of them, then choose a door.
 
     Args:
@@ -53,19 +53,21 @@ class Fork(TextEnv[Walk, str]):
                 "letter and nothing else.\n"
             )
         tasks = ["".join(signs) for signs in product("12345", repeat=3)]
-        super().__init__(source=Listed(tasks), max_turns=self.walk + 1, render_mode=render_mode)
+        super().__init__(
+            source=ListedTasks(tasks), max_turns=self.walk + 1, render_mode=render_mode
+        )
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Walk, str]:  # noqa: ARG002
-        """The entrance; the signs on it are noise."""
+        """Return the start; the signs on the entrance are noise."""
         return Walk(), f"{task.payload}:"
 
     def play(self, episode: Episode[Walk], action: str) -> Outcome:
         """Walk on, or choose a door at the end of the walk."""
-        letter = chosen(action, self.letters)
+        letter = read_letter(action, self.letters)
         state = episode.state
         if len(state.steps) < self.walk:
             if letter is None:
-                return Outcome.unreadable(expected(self.letters), verdict=-1)
+                return Outcome.unreadable(ask_for_letter(self.letters), verdict=-1)
             state.steps += letter
             return Outcome.move("\ndoor:" if len(state.steps) == self.walk else "\n:", verdict=0)
         if letter == self.good_door(state):
@@ -74,24 +76,20 @@ class Fork(TextEnv[Walk, str]):
         return done._replace(valid=letter is not None)
 
     def good_door(self, state: Walk) -> str:
-        """The good door of the room that a walk leads to: the letters' places, added up."""
+        """Return the good door of a walk's room: the letters' places, added up."""
         total = sum(self.letters.index(letter) for letter in state.steps)
         return self.letters[(total + 1) % len(self.letters)]
 
     def at_door(self, state: Walk) -> bool:
-        """True where the next letter decides."""
+        """Return whether the next letter decides."""
         return len(state.steps) == self.walk
 
     def fork_state(self, state: Walk) -> Walk:
         """Copy the walk."""
         return Walk(state.steps)
 
-    def legal_actions(self) -> list[str]:
-        """The letters."""
-        return list(self.letters)
-
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Walks anywhere and knows the door."""
+        """Return a policy that walks anywhere and knows the door."""
         return LetterExpert(self._best, self.letters, mistakes, seed)
 
     def _best(self, env: Fork) -> str:

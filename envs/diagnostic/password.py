@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import product
 
-from ..core.env import Episode, Outcome, Policy, TextEnv
+from ..core.env import Episode, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 CODE = "bacabcbaccab"
 """The letters that open the doors, door by door: the same in all tasks, never shown."""
@@ -26,8 +26,8 @@ class Doors:
     written: list[str] = field(default_factory=list)
 
 
-class Password(TextEnv[Doors, str]):
-    """A few doors in a row; each swallows one letter and says nothing until the last.
+class Password(LetterEnv[Doors, str]):
+    """Open a few doors with a letter each; only the last one reports how many were right.
 
     Args:
         size: ``"micro"`` has 3 doors; ``"full"`` has 6 and states the rules.
@@ -56,34 +56,34 @@ class Password(TextEnv[Doors, str]):
                 "Write one letter and nothing else.\n"
             )
         tasks = ["".join(signs) for signs in product("123", repeat=5)]
-        super().__init__(source=Listed(tasks), max_turns=count, render_mode=render_mode)
+        super().__init__(source=ListedTasks(tasks), max_turns=count, render_mode=render_mode)
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Doors, str]:  # noqa: ARG002
-        """The first door; the signs over it are noise."""
+        """Return the first door; the signs over it are noise."""
         return Doors(), f"{task.payload}:"
 
     def play(self, episode: Episode[Doors], action: str) -> Outcome:
         """Write a letter; one that cannot be read counts as a wrong one."""
-        letter = chosen(action, self.letters)
+        letter = read_letter(action, self.letters)
         state = episode.state
         right = self.code[len(state.written)]
         state.written.append(letter or "")
         verdict = 1 if letter == right else -1
         if len(state.written) < len(self.code):
             if letter is None:
-                return Outcome.unreadable(expected(self.letters), verdict=verdict)
+                return Outcome.unreadable(ask_for_letter(self.letters), verdict=verdict)
             return Outcome.move("\nnext:", verdict=verdict)
         share = self.share(episode)
         done = Outcome.solved if share == 1.0 else Outcome.failed
         return done("\n", {"outcome": share}, verdict=verdict)._replace(valid=letter is not None)
 
     def share(self, episode: Episode[Doors]) -> float:
-        """Share of right letters."""
+        """Return the share of right letters."""
         hits = sum(a == b for a, b in zip(self.code, episode.state.written, strict=False))
         return hits / len(self.code)
 
     def metrics(self, episode: Episode[Doors]) -> dict[str, float]:
-        """Share of right letters."""
+        """Return the share of right letters."""
         return {"right": self.share(episode)}
 
     def fork_state(self, state: Doors) -> Doors:
@@ -91,15 +91,11 @@ class Password(TextEnv[Doors, str]):
         return Doors(list(state.written))
 
     def hidden_answers(self, episode: Episode[Doors]) -> tuple[str, ...]:  # noqa: ARG002
-        """The password."""
+        """Return the password."""
         return (self.code,)
 
-    def legal_actions(self) -> list[str]:
-        """The letters."""
-        return list(self.letters)
-
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Knows the password."""
+        """Return a policy that knows the password."""
         return LetterExpert(
             lambda env: self.code[len(env.episode.state.written)], self.letters, mistakes, seed
         )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ..core.env import Episode, Outcome, Policy, TextEnv
+from ..core.env import Episode, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 
 @dataclass(slots=True)
@@ -24,8 +24,8 @@ class Memory:
     noise: str
 
 
-class Recall(TextEnv[Memory, str]):
-    """First a letter, then signs that mean nothing, then the question.
+class Recall(LetterEnv[Memory, str]):
+    """Repeat the first letter after a few meaningless signs.
 
     Args:
         size: ``"micro"`` asks after 2 turns; ``"full"`` after 4, and states the rules.
@@ -53,7 +53,7 @@ class Recall(TextEnv[Memory, str]):
             )
         signs = "123456789"[: max(2, round(40 ** (1 / wait)))]
         tasks = ["".join(p) for p in product(self.letters, *[signs] * wait)]
-        super().__init__(source=Listed(tasks), max_turns=wait + 1, render_mode=render_mode)
+        super().__init__(source=ListedTasks(tasks), max_turns=wait + 1, render_mode=render_mode)
 
     def begin(self, task: Task[str], random: EpisodeRandom) -> tuple[Memory, str]:  # noqa: ARG002
         """Show the letter."""
@@ -61,12 +61,12 @@ class Recall(TextEnv[Memory, str]):
         return Memory(letter, noise), f"{letter}:"
 
     def play(self, episode: Episode[Memory], action: str) -> Outcome:
-        """Any letter goes on until the question; there only the first one is right."""
-        letter = chosen(action, self.letters)
+        """Accept any letter until the question, where only the first one is right."""
+        letter = read_letter(action, self.letters)
         state = episode.state
         if episode.turn <= len(state.noise):
             if letter is None:
-                return Outcome.unreadable(expected(self.letters), verdict=-1)
+                return Outcome.unreadable(ask_for_letter(self.letters), verdict=-1)
             if episode.turn == len(state.noise):
                 return Outcome.move(f"\n{state.noise[-1]} ?", verdict=0)
             return Outcome.move(f"\n{state.noise[episode.turn - 1]}:", verdict=0)
@@ -76,13 +76,9 @@ class Recall(TextEnv[Memory, str]):
         return done._replace(valid=letter is not None)
 
     def fork_state(self, state: Memory) -> Memory:
-        """The state never changes, so copies share it."""
+        """Return the state itself, which never changes."""
         return state
 
-    def legal_actions(self) -> list[str]:
-        """The letters."""
-        return list(self.letters)
-
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Repeats the letter all the time."""
+        """Return a policy that repeats the letter."""
         return LetterExpert(lambda env: env.episode.state.letter, self.letters, mistakes, seed)

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
-from ..core.env import Episode, Opening, Outcome, Policy, SessionSwitch, TextEnv
+from ..core.env import Episode, Opening, Outcome, Policy, SessionSwitch
 from ..core.randomness import EpisodeRandom
 from ..core.tasks import Task
-from .common import LetterExpert, Listed, check_size, chosen, expected
+from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 Inside = tuple[tuple[str, str], ...]
 """Letters of the boxes with a coin, each with the letter of the box in it that has one, or ""."""
@@ -35,17 +35,17 @@ class Boxes:
     taken: list[str] = field(default_factory=list)
 
     def wanted(self, key: str) -> str:
-        """Letters that are worth writing in a session."""
+        """Return the letters that are worth writing in a session."""
         boxes = "".join(b for b in self.inside.get(key, "") if key + b not in self.asked)
         coin = key and key in self.inside and key not in self.taken
         return (TAKE if coin else "") + boxes
 
     def label(self, key: str) -> str:
-        """First observation of a session."""
+        """Return the first observation of a session."""
         return f"{' '.join(self.wanted(key)) or '-'}:"
 
 
-class Spawn(TextEnv[Boxes, Inside]):
+class Spawn(LetterEnv[Boxes, Inside]):
     """Ask for boxes by letter, take coins with t, end a session with s.
 
     A label says what is worth doing: the letters of the boxes that hold something, and t where a
@@ -73,15 +73,15 @@ class Spawn(TextEnv[Boxes, Inside]):
                 f"the letter of a box ({', '.join(self.boxes)}) to have it opened later, t to take "
                 "the coin, s to stop here. Asking costs. Write one letter and nothing else.\n"
             )
-        most = 20 if micro else 40
-        low = -COST * most
-        source = Listed(_contents(self.boxes))
+        max_turns = 20 if micro else 40
+        low = -COST * max_turns
+        source = ListedTasks(_list_tasks(self.boxes))
         super().__init__(
-            source=source, max_turns=most, reward_range=(low, 1.0), render_mode=render_mode
+            source=source, max_turns=max_turns, reward_range=(low, 1.0), render_mode=render_mode
         )
 
     def begin(self, task: Task[Inside], random: EpisodeRandom) -> tuple[Boxes, str]:  # noqa: ARG002
-        """The label of the start."""
+        """Return the label of the start."""
         inside = {"": "".join(letter for letter, _ in task.payload)}
         for letter, inner in task.payload:
             inside |= {letter: inner, **({letter + inner: ""} if inner else {})}
@@ -90,7 +90,7 @@ class Spawn(TextEnv[Boxes, Inside]):
 
     def play(self, episode: Episode[Boxes], action: str) -> Outcome:
         """Ask, take or stop; the end of a session opens the next one that waits."""
-        state, letter = episode.state, chosen(action, self.letters)
+        state, letter = episode.state, read_letter(action, self.letters)
         state.acted += 1
         state.asked_now = None
         wanted = state.wanted(state.here) or STOP
@@ -104,7 +104,7 @@ class Spawn(TextEnv[Boxes, Inside]):
         if letter == STOP or state.acted >= len(self.boxes):
             after = self._next(state)
         else:
-            after = Outcome.move("\n:" if letter else expected(self.letters))
+            after = Outcome.move("\n:" if letter else ask_for_letter(self.letters))
         verdict = 1 if letter and letter in wanted else -1
         return after._replace(terms=terms, verdict=verdict, valid=letter is not None)
 
@@ -127,13 +127,13 @@ class Spawn(TextEnv[Boxes, Inside]):
         return state.label(key), SessionSwitch(number, state.numbers[key[:-1]])
 
     def asked(self) -> Sequence[Opening]:
-        """The box that the last action asked for."""
+        """Return the box that the last action asked for."""
         state = self.episode.state
         over = state.asked_now is None or self.episode.status != "running"
         return () if over else self._openings([state.asked_now or ""])
 
     def waiting(self) -> Sequence[Opening]:
-        """Boxes that nobody has acted in, the present one first."""
+        """Return the boxes that nobody has acted in, the present one first."""
         state = self.episode.state
         fresh = [state.here] if state.here and not state.acted else []
         return self._openings(fresh + state.waiting)
@@ -143,7 +143,7 @@ class Spawn(TextEnv[Boxes, Inside]):
         return [Opening(k, state.label(k), float(k in state.inside), len(k)) for k in keys]
 
     def session_key(self) -> str:
-        """The present box."""
+        """Return the present box."""
         return self.episode.state.here
 
     def enter(self, episode: Episode[Boxes], key: str) -> tuple[str, SessionSwitch]:
@@ -155,17 +155,13 @@ class Spawn(TextEnv[Boxes, Inside]):
         return self._go(state, key)
 
     def metrics(self, episode: Episode[Boxes]) -> Mapping[str, float]:
-        """Share of the coins, and how many boxes were asked for."""
+        """Return the share of coins taken and the number of boxes asked for."""
         state = episode.state
         coins = len(state.taken) / (len(state.inside) - 1)
         return {"coins": coins, "asked": float(len(state.asked))}
 
-    def legal_actions(self) -> list[str]:
-        """The letters."""
-        return list(self.letters)
-
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Does what the labels say, then stops."""
+        """Return a policy that follows the labels, then stops."""
 
         def best(env: Spawn) -> str:
             return (env.episode.state.wanted(env.episode.state.here) or STOP)[0]
@@ -173,8 +169,8 @@ class Spawn(TextEnv[Boxes, Inside]):
         return LetterExpert(best, self.letters, mistakes, seed)
 
 
-def _contents(boxes: str) -> list[Inside]:
-    """One or two boxes with a coin; at most one of them has a box in it that holds another."""
+def _list_tasks(boxes: str) -> list[Inside]:
+    """Return all tasks: one or two boxes with a coin, at most one with a box inside."""
     few = [c for size in (1, 2) for c in combinations(boxes, size)]
     return [
         tuple(zip(outer, inner, strict=True))

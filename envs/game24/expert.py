@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from ..core.errors import UnknownNameError
-from ..core.noisy_expert import Erring
+from ..core.noisy_expert import NoisyExpert
 from .arithmetic import Move, Numbers, expression_of, moves, numbers_of, solution
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ leaves a number out."""
 _SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "by"}
 
 
-class Expert(Erring):
+class Expert(NoisyExpert):
     """A policy for :class:`Game24`: steps that lead to 24, or an answer where steps no longer do.
 
     Args:
@@ -40,7 +40,7 @@ class Expert(Erring):
         """Return the next action of the episode in ``env``."""
         episode = cast("Game24", env.unwrapped).episode
         given, left = numbers_of(episode.task.payload.numbers), episode.state.left
-        if self.errs():
+        if self.draw_mistake():
             kind = KINDS[int(self._rng.integers(len(KINDS)))]
             return mistake(kind, given, left, self._rng)
         plan = solution(left)

@@ -15,7 +15,7 @@ import numpy as np
 from ..core.errors import BadValueError, DataError, UnknownNameError
 from ..core.fork import Shared
 from ..core.tasks import SPLITS, Task
-from ..utils.disk_cache import cached_arrays, source_digest
+from ..utils.disk_cache import cache_arrays, source_digest
 from .arithmetic import numbers_of, plainly, reachable
 
 SIZES = ("full", "micro")
@@ -76,7 +76,7 @@ def generated(size: str) -> Puzzles:
     """
     check_size(size)
     made_by = source_digest(Path(__file__).parent, "arithmetic.py", "puzzles.py")
-    stored = cached_arrays(f"game24-{size}-{made_by}", lambda: {"numbers": _all(size)})
+    stored = cache_arrays(f"game24-{size}-{made_by}", lambda: {"numbers": _all(size)})
     rows = [Puzzle(tuple(row)) for row in stored["numbers"].tolist()]
     order = np.random.default_rng(0).permutation(len(rows))
     cuts = [0, *(int(share * len(rows)) for share in _SHARES), len(rows)]

@@ -22,15 +22,15 @@ from ..core.tasks import SPLITS, Task
 from ..utils.file_rows import (
     Rows,
     as_object,
-    checked,
-    claim,
+    check_text,
+    claim_id,
     clean,
-    json_rows,
-    json_value,
-    opened,
+    get_text,
+    open_file,
+    parse_json_value,
+    read_rows,
     row_id,
-    text_of,
-    without_mark,
+    strip_byte_order_mark,
 )
 from .grading import Grader
 from .problem import Problem
@@ -87,7 +87,7 @@ def load_problems(data: Data, grader: Grader, skip_unreadable: bool = False) -> 
         splits[split] = []
         for number, (where, row) in enumerate(_rows(path)):
             named = row_id(row, where) if row.get("id") is not None else f"{path.stem}/{number}"
-            claim(ids, named, where)
+            claim_id(ids, named, where)
             problem = _problem(row, where)
             if grader.grades(problem.answer):
                 splits[split].append((named, problem))
@@ -121,13 +121,13 @@ def _files(data: Data) -> dict[str, Path]:
 
 def _rows(path: Path) -> Rows:
     if path.suffix == ".jsonl":
-        yield from json_rows(path)
+        yield from read_rows(path)
         return
     if path.suffix != ".json":
         raise UnknownNameError("file ending", path.suffix, ENDINGS, str(path))
-    with opened(path) as file:
-        text = without_mark(file.read())
-    rows = json_value(text, str(path), "a list of objects", lines=True)
+    with open_file(path) as file:
+        text = strip_byte_order_mark(file.read())
+    rows = parse_json_value(text, str(path), "a list of objects", lines=True)
     if not isinstance(rows, list):
         raise DataError(f"{path}: a {type(rows).__name__}; expected a list of objects.")
     for number, row in enumerate(rows):
@@ -144,7 +144,7 @@ def _problem(row: Mapping[str, Any], where: str) -> Problem:
         )
     solution = row.get("solution")
     return Problem(
-        text=text_of(row, column, where).strip(),
+        text=get_text(row, column, where).strip(),
         answer=_answer(row, where),
         solution="" if solution is None else _solution(solution, where),
     )
@@ -158,7 +158,7 @@ def _answer(row: Mapping[str, Any], where: str) -> str:
         )
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         return str(given)
-    return checked(given, "answer", where).strip()
+    return check_text(given, "answer", where).strip()
 
 
 def _solution(given: object, where: str) -> str:

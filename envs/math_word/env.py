@@ -13,7 +13,7 @@ from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
 from ..tools.action_parsing import Tagged, TagGrammar
-from ..utils.response_stats import response_measures
+from ..utils.response_stats import compute_response_metrics
 from .arithmetic import equations
 from .data import Data, GivenProblems, load_problems
 from .generator import (
@@ -184,7 +184,7 @@ class MathWord(TextEnv[MathState, Problem]):
         """
         said = [step.action for step in episode.steps]
         sums = [holds for text in said for holds, _ in equations(text)]
-        metrics = response_measures(said)
+        metrics = compute_response_metrics(said)
         metrics["answered"] = float(episode.state.answer is not None)
         metrics["sums"] = float(len(sums))
         metrics["false_sums"] = 1.0 - sum(sums) / len(sums) if sums else 0.0

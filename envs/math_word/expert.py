@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
 
-from ..core.noisy_expert import Erring
+from ..core.noisy_expert import NoisyExpert
 from .problem import Problem
 from .quantities import show
 
@@ -22,7 +22,7 @@ _SIGN_SHARE = 0.5
 _OTHER_SIGN = {"+": "-", "-": "+", "*": "+", "/": "*"}
 
 
-class Expert(Erring):
+class Expert(NoisyExpert):
     """A policy for :class:`MathWord`: the plan's sums one by one, then the answer.
 
     To a user's problems, which have no plan, it only gives the answer.

@@ -29,7 +29,7 @@ class MixedTasks(TextEnv[Any, Any]):
 
     Description:
         Every task belongs to one of the members, and its episode is played by that member's own
-        rules: its turns, rewards, verdicts, measures, expert. The member's instructions stand at
+        rules: its turns, rewards, verdicts, metrics, expert. The member's instructions stand at
         the head of the first observation, since they differ from task to task. An action may end
         with the stop string of any member.
 
@@ -39,8 +39,8 @@ class MixedTasks(TextEnv[Any, Any]):
         every member comes once.
 
     Rewards:
-        Those of the member. Comparisons within a task (GRPO) do not mind if members pay on
-        different scales; a critic may.
+        Those of the member. Members may have different reward scales: comparisons within a task
+        (GRPO) are not affected, a critic may be.
 
     Args:
         members: ``{id: weight}``, or ``[[id, settings, weight], ...]``, as
@@ -70,38 +70,38 @@ class MixedTasks(TextEnv[Any, Any]):
     ) -> None:
         self.members: dict[str, TextEnv[Any, Any]] = {}
         weights: list[float] = []
-        for env_id, settings, weight in _entries(DEFAULT if members is None else members):
-            self.members[_name(env_id, self.members)] = _made(env_id, settings, size)
+        for env_id, settings, weight in _read_members(DEFAULT if members is None else members):
+            self.members[_name_member(env_id, self.members)] = _make_member(env_id, settings, size)
             weights.append(weight)
-        worlds = list(self.members.values())
+        envs = list(self.members.values())
         super().__init__(
             source=MixedSource({n: w.source for n, w in self.members.items()}, weights),
-            max_turns=max(world.max_turns for world in worlds),
-            max_chars=max(world.observation_space.max_chars for world in worlds),
+            max_turns=max(env.max_turns for env in envs),
+            max_chars=max(env.observation_space.max_chars for env in envs),
             reward_range=(
-                min(world.reward_range[0] for world in worlds),
-                max(world.reward_range[1] for world in worlds),
+                min(env.reward_range[0] for env in envs),
+                max(env.reward_range[1] for env in envs),
             ),
             render_mode=render_mode,
         )
-        self.action_space = Utf8Text(min(w.action_space.max_chars for w in worlds))
-        self.stop = tuple(dict.fromkeys(text for world in worlds for text in world.stop))
-        self.tools = _united(self.members)
-        self.blocking = any(world.blocking for world in worlds)
-        self.sessions = any(world.sessions for world in worlds)
-        self.open_ended = any(world.open_ended for world in worlds)
+        self.action_space = Utf8Text(min(w.action_space.max_chars for w in envs))
+        self.stop = tuple(dict.fromkeys(text for env in envs for text in env.stop))
+        self.tools = _merge_tools(self.members)
+        self.blocking = any(env.blocking for env in envs)
+        self.sessions = any(env.sessions for env in envs)
+        self.open_ended = any(env.open_ended for env in envs)
 
     @property
     def max_turns(self) -> int:
-        """Actions that the present episode may take; the most of any before the first."""
-        return self._most_turns if self._episode is None else self._present.max_turns
+        """Actions of the present episode at most; before the first, of any member."""
+        return self._max_turns if self._episode is None else self._present.max_turns
 
     @max_turns.setter
     def max_turns(self, value: int) -> None:
-        self._most_turns = value
+        self._max_turns = value
 
-    def seat(self) -> TextEnv[Any, Any]:
-        """The member whose task is played, at the present state of the episode.
+    def view_member(self) -> TextEnv[Any, Any]:
+        """Return the member whose task is played, at the present state of the episode.
 
         A view for reading (an expert, the legal actions); step the mixture, not the view.
         """
@@ -110,61 +110,61 @@ class MixedTasks(TextEnv[Any, Any]):
         return view
 
     def begin(self, task: Task[Any], random: EpisodeRandom) -> tuple[Any, str]:
-        """The member's instructions and its first observation."""
-        member = self._of(task)
-        world, observation = member.begin(task, random)
-        return world, member.instructions + observation
+        """Return the member's instructions and its first observation."""
+        member = self._find_member(task)
+        state, observation = member.begin(task, random)
+        return state, member.instructions + observation
 
     def play(self, episode: Episode[Any], action: str) -> Play:
-        """What the member does."""
-        return self._of(episode.task).play(episode, action)
+        """Play the action in the member."""
+        return self._find_member(episode.task).play(episode, action)
 
     def metrics(self, episode: Episode[Any]) -> Mapping[str, float]:
-        """The member's measures."""
-        return self._of(episode.task).metrics(episode)
+        """Return the member's metrics."""
+        return self._find_member(episode.task).metrics(episode)
 
     def truncation_reward(self, episode: Episode[Any]) -> Mapping[str, float]:
-        """The member's reward terms of a truncated episode."""
-        return self._of(episode.task).truncation_reward(episode)
+        """Return the member's reward terms of a truncated episode."""
+        return self._find_member(episode.task).truncation_reward(episode)
 
     def fork_state(self, state: Any) -> Any:
-        """The member's copy of its state."""
+        """Return the member's copy of its state."""
         return self._present.fork_state(state)
 
     def hidden_answers(self, episode: Episode[Any]) -> Sequence[str]:
-        """The member's secrets."""
-        return self._of(episode.task).hidden_answers(episode)
+        """Return the member's hidden answers."""
+        return self._find_member(episode.task).hidden_answers(episode)
 
     def details(self, episode: Episode[Any]) -> Mapping[str, Any]:
-        """The member's own keys."""
-        return self._of(episode.task).details(episode)
+        """Return the member's own keys."""
+        return self._find_member(episode.task).details(episode)
 
     def debug_info(self, episode: Episode[Any]) -> Mapping[str, Any]:
-        """The member's own account."""
-        return self._of(episode.task).debug_info(episode)
+        """Return the member's own debug info."""
+        return self._find_member(episode.task).debug_info(episode)
 
     def legal_actions(self) -> list[str] | None:
-        """The member's."""
-        return self.seat().legal_actions()
+        """Return the member's legal actions."""
+        return self.view_member().legal_actions()
 
     def asked(self) -> Sequence[Opening]:
-        """The member's."""
-        return self.seat().asked()
+        """Return the sessions that the member's last action asked for."""
+        return self.view_member().asked()
 
     def waiting(self) -> Sequence[Opening]:
-        """The member's."""
-        return self.seat().waiting()
+        """Return the member's waiting sessions."""
+        return self.view_member().waiting()
 
     def session_key(self) -> str:
-        """The member's."""
-        return self.seat().session_key()
+        """Return the member's session key."""
+        return self.view_member().session_key()
 
     def enter(self, episode: Episode[Any], key: str) -> tuple[str, SessionSwitch]:
-        """The member's."""
-        return self._of(episode.task).enter(episode, key)
+        """Open a waiting session of the member."""
+        return self._find_member(episode.task).enter(episode, key)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
-        """Each task played by its member's expert.
+        """Return a policy that plays each task by its member's expert.
 
         Args:
             mistakes: As each member understands it.
@@ -175,23 +175,23 @@ class MixedTasks(TextEnv[Any, Any]):
     @property
     def member(self) -> str:
         """Name of the member whose task is played."""
-        return member_of(self.episode.task)
+        return get_member(self.episode.task)
 
     @property
     def _present(self) -> TextEnv[Any, Any]:
-        return self._of(self.episode.task)
+        return self._find_member(self.episode.task)
 
-    def _of(self, task: Task[Any]) -> TextEnv[Any, Any]:
-        return self.members[member_of(task)]
+    def _find_member(self, task: Task[Any]) -> TextEnv[Any, Any]:
+        return self.members[get_member(task)]
 
 
-def member_of(task: Task[Any]) -> str:
-    """Name of the member that a task of a mixture belongs to."""
+def get_member(task: Task[Any]) -> str:
+    """Return the name of the member that a mixture's task belongs to."""
     return task.id.partition("/")[0]
 
 
 class _Experts:
-    """The policy of a mixture: that of the member at play."""
+    """The policy of a mixture: that of the current task's member."""
 
     def __init__(self, experts: Mapping[str, Policy]) -> None:
         self._experts = dict(experts)
@@ -199,57 +199,57 @@ class _Experts:
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
         mixed = env.unwrapped
         assert isinstance(mixed, MixedTasks)
-        return self._experts[mixed.member](mixed.seat(), observation, info)
+        return self._experts[mixed.member](mixed.view_member(), observation, info)
 
 
-def _entries(members: object) -> list[tuple[str, dict[str, Any], float]]:
-    """(id, settings, weight) of each member."""
+def _read_members(members: object) -> list[tuple[str, dict[str, Any], float]]:
+    """Return (id, settings, weight) of each member."""
     if isinstance(members, Mapping):
         rows: list[Any] = [[env_id, {}, weight] for env_id, weight in members.items()]
     elif isinstance(members, Sequence) and not isinstance(members, str):
         rows = list(members)
     else:
-        raise _bad(f"members is {members!r}")
+        raise _make_error(f"members is {members!r}")
     if not rows:
-        raise _bad("members is empty")
+        raise _make_error("members is empty")
     found = []
     for row in rows:
         if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != 3:
-            raise _bad(f"a member is {row!r}")
+            raise _make_error(f"a member is {row!r}")
         env_id, settings, weight = row
         if not isinstance(env_id, str) or not isinstance(settings, Mapping):
-            raise _bad(f"a member is {row!r}")
+            raise _make_error(f"a member is {row!r}")
         find_environment(env_id)
         check_number(f"the weight of {env_id}", weight, "MixedTasks", above=0)
         found.append((env_id, dict(settings), float(weight)))
     return found
 
 
-def _bad(what: str) -> BadValueError:
+def _make_error(what: str) -> BadValueError:
     return BadValueError(
         f"MixedTasks: {what}; expected {{id: weight}} or [[id, settings, weight], ...], as "
         '{"SearchQA-v0": 3, "MathWord-v0": 1}.'
     )
 
 
-def _made(env_id: str, settings: dict[str, Any], size: str | None) -> TextEnv[Any, Any]:
+def _make_member(env_id: str, settings: dict[str, Any], size: str | None) -> TextEnv[Any, Any]:
     if size is not None and size not in SIZES:
         raise BadValueError(f"MixedTasks: size is {size!r}; expected {' or '.join(SIZES)}.")
     takes_size = size in find_environment(env_id).sizes and not {"size", "data"} & set(settings)
     if size is not None and takes_size:
         settings = {"size": size, **settings}
-    world = gym.make(env_id, **settings).unwrapped
-    if isinstance(world, MixedTasks):
+    env = gym.make(env_id, **settings).unwrapped
+    if isinstance(env, MixedTasks):
         raise BadValueError(
             f"MixedTasks: {env_id} is a mixture itself; write its members out, with their weights."
         )
-    if not isinstance(world, TextEnv):
-        raise BadValueError(f"MixedTasks: {env_id} is no text world that can be mixed.")
-    return world
+    if not isinstance(env, TextEnv):
+        raise BadValueError(f"MixedTasks: {env_id} is no text environment that can be mixed.")
+    return env
 
 
-def _name(env_id: str, taken: Mapping[str, Any]) -> str:
-    """The id without its version; numbered from the second of the same id on."""
+def _name_member(env_id: str, taken: Mapping[str, Any]) -> str:
+    """Return the id without its version; numbered from the second of the same id on."""
     name = env_id.rpartition("/")[2].rpartition("-v")[0]
     number = 1
     while (found := name if number == 1 else f"{name}.{number}") in taken:
@@ -257,15 +257,15 @@ def _name(env_id: str, taken: Mapping[str, Any]) -> str:
     return found
 
 
-def _united(members: Mapping[str, TextEnv[Any, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """The tools of all members; the same tool in two of them once."""
+def _merge_tools(members: Mapping[str, TextEnv[Any, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Return the tools of all members; the same tool in two of them once."""
     found: dict[str, Mapping[str, Any]] = {}
-    for name, world in members.items():
-        for tool in world.tools:
+    for name, env in members.items():
+        for tool in env.tools:
             called = str(tool.get("function", tool).get("name"))
             if found.setdefault(called, tool) != tool:
                 raise BadValueError(
                     f"MixedTasks: {name} and another member have different tools {called!r}; an "
-                    "agent could not tell them apart. Mix worlds without that clash."
+                    "agent could not tell them apart. Mix environments without that clash."
                 )
     return tuple(found.values())

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from ..core.errors import BadValueError
 from ..core.fork import Shared
-from ..core.interleave import MOST_TASKS, Mixture
+from ..core.interleave import MAX_TASKS, Mixture
 from ..core.tasks import SPLITS, Task, TaskSource
 
-LEAST_TASKS = 100_000
+MIN_TASKS = 100_000
 """Tasks of a split in which some source has no end; more where a finite source needs them."""
 
 
@@ -46,14 +46,14 @@ class MixedSource(Shared):
             }
             if sizes:
                 self._names[split] = tuple(sizes)
-                self._mixtures[split] = self._mixed(split, sizes)
+                self._mixtures[split] = self._mix(split, sizes)
 
     def sizes(self) -> Mapping[str, int | None]:
-        """Tasks per split."""
+        """Return the number of tasks per split."""
         return {split: len(mixture) for split, mixture in self._mixtures.items()}
 
     def task(self, split: str, index: int) -> Task[Any]:
-        """The task at ``index``: the source's own under another id."""
+        """Return the task at ``index``: the source's own under another id."""
         which, row, walk = self._mixtures[split].place(index)
         name = self._names[split][which]
         own = self.sources[name].task(split, row)
@@ -62,7 +62,7 @@ class MixedSource(Shared):
         return Task(f"{name}/{own.id}{again}", split, index, own.payload, dataset)
 
     def index_of(self, split: str, task_id: str) -> int | None:
-        """Place of the task with this id."""
+        """Return the index of the task with this id."""
         name, _, own_id = task_id.partition("/")
         if name not in self._names[split]:
             return None
@@ -75,7 +75,7 @@ class MixedSource(Shared):
         return found
 
     def blocks(self, split: str) -> npt.NDArray[np.int64] | None:
-        """A number per task, see :func:`turngym.envs.core.tasks.split_blocks`."""
+        """Return a number per task, see :func:`turngym.envs.core.tasks.get_split_blocks`."""
         return self._mixtures[split].blocks() if len(self._names[split]) > 1 else None
 
     def _place(self, split: str, name: str, own_id: str, walk: int) -> int | None:
@@ -85,18 +85,18 @@ class MixedSource(Shared):
             None if row is None or row >= mixture.sizes[which] else mixture.index(which, row, walk)
         )
 
-    def _mixed(self, split: str, sizes: Mapping[str, int | None]) -> Mixture:
+    def _mix(self, split: str, sizes: Mapping[str, int | None]) -> Mixture:
         total = sum(self.weights[name] for name in sizes)
         shares = {name: self.weights[name] / total for name in sizes}
         endless = any(size is None for size in sizes.values())
         if split != SPLITS[0] and not endless:
             return Mixture([size for size in sizes.values() if size is not None])
         due = [(size - 0.5) / shares[n] for n, size in sizes.items() if size is not None]
-        tasks = max(0.0, LEAST_TASKS if endless else 0.0, *due)
-        if tasks > MOST_TASKS:
+        tasks = max(0.0, MIN_TASKS if endless else 0.0, *due)
+        if tasks > MAX_TASKS:
             raise BadValueError(
                 f"MixedTasks: with these weights it takes {tasks:,.0f} tasks until each of the "
-                f"{split} tasks has come; expected at most {MOST_TASKS:,}. Give the member with "
+                f"{split} tasks has come; expected at most {MAX_TASKS:,}. Give the member with "
                 "the smallest weight a larger one."
             )
         counts = [

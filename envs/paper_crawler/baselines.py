@@ -10,7 +10,7 @@ import gymnasium as gym
 
 from ..core.digest import digest_of
 from ..core.env import Policy
-from ..core.noisy_expert import checked_mistakes
+from ..core.noisy_expert import check_mistakes
 from .build import WordKnowledge
 from .crawl.actions import ActionExecutor
 from .crawl.grammar import STOPS, write_action
@@ -122,7 +122,7 @@ class Expert(CrawlPolicy):
 
     def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
         super().__init__(seed)
-        self.mistakes = checked_mistakes(mistakes)
+        self.mistakes = check_mistakes(mistakes)
 
     def queries(self, view: CrawlView) -> Iterable[str]:
         """Return the scripted queries, save mistakes; at least the request itself."""

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from ..core.errors import BadValueError, UnknownNameError
+from ..core.settings import check_integer, check_number
 from ..core.tasks import TaskSource
-from .crawl.rules import check_number
 from .papers import Judged, Library, Request, Selector
 from .prompts import PROMPTS
 from .world.parameters import world_parameters
@@ -111,7 +111,7 @@ def build_parts(
             "simulated selector. Leave one out."
         )
     if noise is not None:
-        check_number("PaperCrawler", "selector_noise", noise)
+        check_number("selector_noise", noise, "PaperCrawler", min=0)
     if isinstance(selector, str):
         selector = open_named_selector(selector)
     if all(value is None for value in real.values()):
@@ -177,7 +177,7 @@ def _real(
 
 def _generated(made: Mapping[str, Any], selector: Selector | None, noise: float) -> CrawlParts:
     seed = 0 if made["world_seed"] is None else made["world_seed"]
-    check_number("PaperCrawler", "world_seed", seed, whole=True)
+    check_integer("world_seed", seed, "PaperCrawler", min=0)
     size = made["size"] or "full"
     parameters = world_parameters(size, made["preset"] or "default")
     library = generated_library(parameters, seed)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from ..core.errors import BadValueError
+from ..core.settings import check_integer
 from .crawl.grammar import MARKERS, STOPS
-from .crawl.rules import check_number
 from .env import PaperCrawler
 
 STOP = 0
@@ -59,7 +59,7 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
     metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 - gymnasium's own form
 
     def __init__(self, *, n_max: int = 16, **settings: Any) -> None:
-        check_number("PaperCrawlerIndex", "n_max", n_max, 1, whole=True)
+        check_integer("n_max", n_max, "PaperCrawlerIndex", min=1)
         if "granularity" in settings:
             raise BadValueError(
                 "PaperCrawlerIndex: granularity was given; its actions are single ones, leave it "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,6 @@ class Judged(NamedTuple):
 
     request: Request
     paper: Paper
-
-
-class Shared:
-    """Read-only data that all copies and forks of an environment share: it is its own copy."""
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
-        return self
 
 
 class Library(Protocol):

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from .papers import Paper, Request, Shared
+from ..core.fork import Shared
+from .papers import Paper, Request
 
 RULES = (
     "You look for scientific papers. Write each search as [Search] query and each section that you "

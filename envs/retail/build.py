@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import BadValueError, UnknownNameError
+from ..core.settings import check_integer
 from .customer.interface import Customer
 from .customer.proposals import STRICTNESS
 from .customer.scripted import Listener, RuleCustomer
@@ -59,7 +60,7 @@ def build_knowledge(
     if size not in SIZES:
         raise UnknownNameError("size", size, SIZES, "Retail")
     seed = 0 if world_seed is None else world_seed
-    _check_integer("world_seed", seed, 0)
+    check_integer("world_seed", seed, "Retail", min=0)
     known = (1, 2) if size == "micro" else (1, 2, 3, 4, 5)
     wanted = known if tiers is None else (tiers,) if isinstance(tiers, int) else tuple(tiers)
     if not wanted or any(isinstance(tier, bool) or tier not in known for tier in wanted):
@@ -67,13 +68,6 @@ def build_knowledge(
     source = get_generated_tasks(size, seed, tuple(sorted(set(wanted))), proof)
     tools = get_toolset(mode, MICRO if size == "micro" else None)
     return Knowledge(size=size, source=source, tools=tools)
-
-
-def _check_integer(name: str, value: Any, minimum: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise BadValueError(
-            f"Retail: {name} is {value!r}; expected an integer of at least {minimum}."
-        )
 
 
 def build_customer(customer: Any, strictness: str, patience_turns: int, *, prose: bool) -> Customer:
@@ -91,7 +85,7 @@ def build_customer(customer: Any, strictness: str, patience_turns: int, *, prose
     """
     if strictness not in STRICTNESS:
         raise UnknownNameError("strictness", strictness, STRICTNESS, "Retail")
-    _check_integer("patience_turns", patience_turns, 1)
+    check_integer("patience_turns", patience_turns, "Retail", min=1)
     if isinstance(customer, Mapping):
         return _build_llm_customer(customer)
     if isinstance(customer, str):

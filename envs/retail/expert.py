@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from ..core.episode import Episode
-from ..core.noisy_expert import Erring
+from ..core.noisy_expert import NoisyExpert
 from . import expert_utterances as utterances
 from .customer.scenario import Goal, Identity, build_call
 from .customer.scripted import active_goal
@@ -40,7 +40,7 @@ _DENIED_SLOTS = (
 """Denials whose reason lies in a slot that must be asked for."""
 
 
-class Expert(Erring):
+class Expert(NoisyExpert):
     """A policy for Retail that knows the goals: it asks, reads, proposes, writes, answers, denies.
 
     Args:
@@ -61,7 +61,7 @@ class Expert(Erring):
         if episode.task.payload.scenario is None:
             return _replay_gold(episode, inner.knowledge)
         decision = _Decision(episode, inner.knowledge)
-        return decision.act_wrongly(self._rng) if self.errs() else decision.act()
+        return decision.act_wrongly(self._rng) if self.draw_mistake() else decision.act()
 
 
 def _replay_gold(episode: Episode[RetailState], knowledge: Knowledge) -> str:

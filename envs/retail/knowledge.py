@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..core.errors import DataError
+from ..core.fork import Shared
 from ..core.tasks import TaskSource
 from .shop.overlay import Changes, Overlay
-from .shop.tables import Shared, Shop
+from .shop.tables import Shop
 from .shop.toolset import Toolset
 from .tasks.payload import RetailTask, apply_calls, replay_gold
 

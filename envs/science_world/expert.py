@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 
 from ..core.env import TextEnv
-from ..core.noisy_expert import Erring
+from ..core.noisy_expert import NoisyExpert
 from .engine.action_lists import list_legal_actions
 from .house.state import HouseState
 from .tasks.solvers.solve import LOST, plan_action
@@ -17,7 +17,7 @@ HARMLESS = ("look", "go to", "teleport to", "open", "read", "inventory", "wait1"
 """A mistake is a needless action that the task recovers from: one that begins so."""
 
 
-class ScienceExpert(Erring):
+class ScienceExpert(NoisyExpert):
     """Does what the task's solver says next, from the hidden state of the episode.
 
     Args:
@@ -38,7 +38,7 @@ class ScienceExpert(Erring):
         inner = env.unwrapped
         assert isinstance(inner, TextEnv)
         house: HouseState = inner.episode.state.house
-        if self.errs():
+        if self.draw_mistake():
             return self._wrong(house)
         return plan_action(house)
 

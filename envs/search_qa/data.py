@@ -39,23 +39,24 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import BadValueError, DataError, MissingExtraError, UnknownNameError
-from ..core.interleave import checked_weights
+from ..core.interleave import check_weights
 from ..core.tasks import SPLITS
-from ..tools.retrieval.base import Bm25, Corpus
+from ..tools.retrieval.base import Corpus
+from ..tools.retrieval.bm25 import Bm25
 from ..utils.file_rows import (
     Rows,
     as_object,
-    checked,
-    claim,
+    check_text,
+    claim_id,
     clean,
-    json_rows,
-    json_value,
-    opened,
-    row_contents,
+    get_contents,
+    get_text,
+    make_read_error,
+    open_file,
+    parse_json_value,
+    read_rows,
     row_id,
-    text_of,
-    unreadable,
-    without_mark,
+    strip_byte_order_mark,
 )
 from .questions import Question
 from .source import QuestionSets
@@ -118,7 +119,7 @@ def load_questions(
     for split in SPLITS:
         if split in splits:
             sets = _sets(splits[split], split, where)
-            shares = checked_weights(weights, list(sets), where) if split == _TRAIN else None
+            shares = check_weights(weights, list(sets), where) if split == _TRAIN else None
             found[split] = QuestionSets(sets, shares)
     return found
 
@@ -133,7 +134,7 @@ def load_corpus_index(path: str | Path) -> Bm25:
     try:
         stat = path.stat()
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
     return _index(path, stat.st_mtime_ns, stat.st_size)
 
 
@@ -158,9 +159,9 @@ def _corpus(path: Path) -> Corpus:
     ids: dict[str, str] = {}
     titles: list[str] = []
     texts: list[str] = []
-    for where, row in json_rows(path):
-        claim(ids, row_id(row, where), where)
-        title, text = row_contents(row, where)
+    for where, row in read_rows(path):
+        claim_id(ids, row_id(row, where), where)
+        title, text = get_contents(row, where)
         titles.append(title)
         texts.append(text)
     if not ids:
@@ -205,7 +206,7 @@ def _sets(places: Places, split: str, where: str) -> dict[str, list[tuple[str, Q
                 named = row.id or f"{file.stem}/{number}"
             else:
                 named = f"{name}/{row.id or len(rows)}"
-            claim(ids, named, row.where)
+            claim_id(ids, named, row.where)
             rows.append((named, row.question))
     return sets
 
@@ -277,7 +278,7 @@ def _file_rows(path: Path, where: str) -> tuple[Written, ...]:
     try:
         stat = path.stat()
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
     return _remembered(path, stat.st_mtime_ns, stat.st_size)
 
 
@@ -320,20 +321,20 @@ def _source(row: Mapping[str, Any], where: str) -> str:
     given = row.get("data_source")
     if given is None or given == "":
         return ""
-    return checked(given, "data_source", where).strip().replace("/", "_")
+    return check_text(given, "data_source", where).strip().replace("/", "_")
 
 
 def _question_text(row: Mapping[str, Any], where: str) -> str:
     if row.get("question") is not None:
-        return text_of(row, "question", where)
+        return get_text(row, "question", where)
     extra = row.get("extra_info")
     if isinstance(extra, Mapping) and extra.get("question") is not None:
-        return text_of(extra, "question", where)
+        return get_text(extra, "question", where)
     prompt = row.get("prompt")
     for message in reversed(prompt if isinstance(prompt, list) else []):
         if isinstance(message, Mapping) and message.get("role") == "user":
-            content = text_of(message, "content", where)
-            return checked(content.rpartition("Question:")[2], "question", where)
+            content = get_text(message, "content", where)
+            return check_text(content.rpartition("Question:")[2], "question", where)
     raise DataError(
         f"{where}: no question; expected a column question, extra_info.question, or a prompt with "
         f"a user message. Columns: {', '.join(map(str, row))}."
@@ -381,10 +382,10 @@ def rows_of(path: Path, where: str) -> Rows:
 
 
 def _list_rows(path: Path) -> Rows:
-    with opened(path) as file:
-        text = without_mark(file.read())
+    with open_file(path) as file:
+        text = strip_byte_order_mark(file.read())
     expected = "a list of objects. One object per line is a .jsonl file"
-    items = json_value(text, str(path), expected, lines=True)
+    items = parse_json_value(text, str(path), expected, lines=True)
     if not isinstance(items, list):
         raise DataError(f"{path}: a {type(items).__name__}; expected a list of objects.")
     for number, item in enumerate(items):
@@ -405,7 +406,7 @@ def _csv_rows(path: Path) -> Rows:
                 line = reader.line_num
                 yield f"{path}:{line}", _csv_row(row, f"{path}:{line}")
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8.") from None
     except csv.Error as error:
@@ -458,11 +459,11 @@ def _parquet_rows(path: Path) -> Rows:
                     yield f"{path}: row {number}", row
                     number += 1
     except (OSError, pyarrow.ArrowException) as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
 
 
 READERS = {
-    ".jsonl": json_rows,
+    ".jsonl": read_rows,
     ".parquet": _parquet_rows,
     ".csv": _csv_rows,
     ".json": _list_rows,

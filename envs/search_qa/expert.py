@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
 
-from ..core.noisy_expert import Erring
+from ..core.noisy_expert import NoisyExpert
 from .queries import Probe
 from .questions import Question
 from .text import GRAMMAR
@@ -24,7 +24,7 @@ _DOC = re.compile(r"^Doc \d+\(Title: \"?(.*?)\"?\) (.*)$", re.MULTILINE)
 _NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
 
 
-class Expert(Erring):
+class Expert(NoisyExpert):
     """A policy for :class:`SearchQA`: searches along the question's hidden plan, then answers.
 
     Args:

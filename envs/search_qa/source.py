@@ -139,5 +139,5 @@ class GivenQuestions(Shared):
         return self._splits[split].index_of(task_id)
 
     def blocks(self, split: str) -> npt.NDArray[np.int64] | None:
-        """A number per task of a mixture, see :func:`turngym.envs.core.tasks.split_blocks`."""
+        """A number per task of a mixture, see :func:`turngym.envs.core.tasks.get_split_blocks`."""
         return self._splits[split].blocks()

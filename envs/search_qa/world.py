@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.fork import Shared
-from ..tools.retrieval.base import Bm25, Corpus
-from ..utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
+from ..tools.retrieval.base import Corpus
+from ..tools.retrieval.bm25 import Bm25
+from ..utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
 from .articles import Articles, write_articles
 from .full import FULL
 from .graph import NONE, Graph, build_graph
@@ -57,7 +58,7 @@ class World(Shared):
         self.schema = SCHEMAS[size]
         made_by = source_digest(Path(__file__).parent, *_SOURCES)
         self.name = f"searchqa-{size}-s{seed}-d{distractors!r}-{made_by}"
-        stored = cached_arrays(self.name, lambda: _pack(*_generate(self.schema, seed, distractors)))
+        stored = cache_arrays(self.name, lambda: _pack(*_generate(self.schema, seed, distractors)))
         self.graph, articles = _unpack(stored)
         self.places = articles.places
         count = len(articles.texts)

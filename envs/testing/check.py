@@ -1,4 +1,4 @@
-"""The conformance kit: every law of the contract, run against a world; stricter than gymnasium's.
+"""The conformance kit: every law of the contract; stricter than gymnasium's check.
 
 An environment is in when ``check_text_env(id)`` passes.
 """
@@ -14,9 +14,10 @@ from typing import Any
 import gymnasium as gym
 
 from ..core.errors import BadValueError, TurngymError, UnknownNameError
+from ..core.settings import check_integer
 from . import episode_laws as episode
 from . import state_laws as state
-from .harness import Broken, ConformanceError, Lab
+from .harness import ConformanceError, Lab, LawViolation
 
 __all__ = ["LAWS", "ConformanceError", "Report", "check_text_env"]
 
@@ -48,77 +49,77 @@ LAWS: Mapping[str, Callable[[Lab], str | None]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """A world that keeps every law.
+    """An environment that keeps every law.
 
     Attributes:
-        world: Its id or class.
-        kept: The laws that were checked.
-        skipped: Laws that say nothing about this world, with the reason.
+        env: Its id or class.
+        passed: The laws that were checked.
+        skipped: Laws that say nothing about this environment, with the reason.
     """
 
-    world: str
-    kept: tuple[str, ...]
+    env: str
+    passed: tuple[str, ...]
     skipped: Mapping[str, str]
 
 
 def check_text_env(
-    world: str | Callable[..., gym.Env[Any, Any]],
+    env: str | Callable[..., gym.Env[Any, Any]],
     /,
     *,
     tasks_checked: int = 30,
     exempt: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Report:
-    """Check a world against every law of the contract.
+    """Check an environment against every law of the contract.
 
     Args:
-        world: A registered id (``module:id`` imports the module first), or a class or function
-            that makes the world.
+        env: A registered id (``module:id`` imports the module first), or a class or
+            function that makes the environment.
         tasks_checked: How many tasks the thorough laws look at.
-        exempt: Laws that are not checked, with the reason: for engines of others behind a world.
-        **settings: Settings of the world, as for ``gym.make``.
+        exempt: Laws that are not checked, with the reason: for engines of others behind an
+            environment.
+        **settings: Settings of the environment, as for ``gym.make``.
 
     Raises:
         ConformanceError: The first law that is broken, by name, and what was seen.
-        BadValueError: ``world`` is neither, or does not make a text environment.
+        BadValueError: ``env`` is neither, or does not make a text environment.
         UnknownNameError: No such law to exempt.
     """
     for law in exempt or ():
         if law not in LAWS:
             raise UnknownNameError("law", law, LAWS, "check_text_env")
-    make = _maker(world, settings)
-    if tasks_checked < 2:
-        raise BadValueError(f"check_text_env: tasks_checked is {tasks_checked}; expected >= 2.")
+    make = _choose_maker(env, settings)
+    check_integer("tasks_checked", tasks_checked, "check_text_env", min=2)
     lab = Lab(make, tasks_checked)
-    name = lab.world.name
+    name = lab.text_env.name
     skipped: dict[str, str] = dict(exempt or {})
     for law, check in LAWS.items():
         if law in skipped:
             continue
         try:
             reason = check(lab)
-        except Broken as broken:
+        except LawViolation as broken:
             raise ConformanceError(name, law, str(broken)) from broken
         except TurngymError as error:
             detail = f"{type(error).__name__}: {error}"
             raise ConformanceError(name, law, detail) from error
         if reason is not None:
             skipped[law] = reason
-    kept = tuple(law for law in LAWS if law not in skipped)
-    return Report(world=name, kept=kept, skipped=skipped)
+    passed = tuple(law for law in LAWS if law not in skipped)
+    return Report(env=name, passed=passed, skipped=skipped)
 
 
-def _maker(
-    world: str | Callable[..., gym.Env[Any, Any]], settings: Mapping[str, Any]
+def _choose_maker(
+    env: str | Callable[..., gym.Env[Any, Any]], settings: Mapping[str, Any]
 ) -> Callable[[], gym.Env[Any, Any]]:
-    if isinstance(world, str):
-        module, _, world = world.rpartition(":")
+    if isinstance(env, str):
+        module, _, env = env.rpartition(":")
         if module:
             import_module(module)
-        return partial(gym.make, gym.spec(world), **settings)
-    if callable(world):
-        return partial(world, **settings)
+        return partial(gym.make, gym.spec(env), **settings)
+    if callable(env):
+        return partial(env, **settings)
     raise BadValueError(
-        f"check_text_env: got a {type(world).__name__}; expected an id or a function that "
-        "makes the world (the kit needs several copies)."
+        f"check_text_env: got a {type(env).__name__}; expected an id or a function that "
+        "makes the environment (the kit needs several copies)."
     )

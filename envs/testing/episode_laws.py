@@ -1,4 +1,4 @@
-"""Laws about episodes: rewards, status, limits, info, tasks, and what scripted play earns."""
+"""Laws about episodes: rewards, status, limits, info, tasks, returns of scripted policies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.digest import digest_of
 from ..core.env import Policy
 from ..core.episode import Info
 from ..core.tasks import Task
-from .harness import GARBAGE, Broken, Lab, Play, refuses_to_step
+from .harness import GARBAGE, Lab, LawViolation, Play, refuses_to_step
 
 _TINY = 1e-6
 _STATUSES = ("running", "solved", "failed", "truncated", "env_error")
@@ -20,42 +20,44 @@ _VERDICTS = ("solved", "failed")
 
 def nothing_breaks(lab: Lab) -> None:
     """No episode of a whole installation ends with ``env_error``."""
-    for _ in _sample(lab):  # playing raises
+    for _ in _play_sample(lab):  # playing raises
         pass
 
 
 def rewards_are_named_finite_and_in_range(lab: Lab) -> None:
     """Every reward is a finite float, the sum of its terms; returns stay in the reward range."""
-    low, high = lab.world.reward_range
-    for play in _sample(lab):
+    low, high = lab.text_env.reward_range
+    for play in _play_sample(lab):
         for turn, step in enumerate(play.steps, start=1):
             terms = step.info.get("reward_terms")
             if type(step.reward) is not float or not math.isfinite(step.reward):
-                raise Broken(f"turn {turn}: reward is {step.reward!r}; expected a finite float")
+                raise LawViolation(
+                    f"turn {turn}: reward is {step.reward!r}; expected a finite float"
+                )
             if not isinstance(terms, dict) or not math.isclose(
                 math.fsum(terms.values()), step.reward, abs_tol=1e-9
             ):
-                raise Broken(f"turn {turn}: reward {step.reward} is not the sum of {terms}")
+                raise LawViolation(f"turn {turn}: reward {step.reward} is not the sum of {terms}")
         if not low - _TINY <= play.total <= high + _TINY:
-            raise Broken(f"return {play.total} is outside the reward range [{low}, {high}]")
+            raise LawViolation(f"return {play.total} is outside the reward range [{low}, {high}]")
 
 
 def expert_reaches_the_top(lab: Lab) -> str | None:
     """The scripted expert solves every task of the sample with the highest return.
 
-    In an open-ended world it earns more than silence in every task, and on average more than mixed
-    play.
+    In an open-ended environment it earns more than silence in every task, and on average more than
+    mixed play.
     """
     expert = lab.expert(lab.env, mistakes=0.0, seed=0)
     if expert is None:
-        return "the world has no scripted expert"
-    if lab.world.open_ended:
-        return _expert_earns_most(lab, expert)
-    high = lab.world.reward_range[1]
-    for task in lab.tasks(lab.world):
-        play = lab.play(lab.env, 1, expert, _options(task))
+        return "the environment has no scripted expert"
+    if lab.text_env.open_ended:
+        return _expert_earns_more(lab, expert)
+    high = lab.text_env.reward_range[1]
+    for task in lab.tasks(lab.text_env):
+        play = lab.play(lab.env, 1, expert, _reset_options(task))
         if play.status != "solved" or play.total < high - _TINY:
-            raise Broken(
+            raise LawViolation(
                 f"task {task.id!r}: status {play.status!r}, return {play.total} after "
                 f"{len(play.steps)} turns; expected solved with {high}"
             )
@@ -64,12 +66,12 @@ def expert_reaches_the_top(lab: Lab) -> str | None:
 
 def null_and_garbage_stay_at_the_floor(lab: Lab) -> None:
     """Empty and senseless actions never solve a task nor earn anything."""
-    floor = max(0.0, lab.world.reward_range[0])
-    for task, _ in zip(lab.tasks(lab.world), range(6), strict=False):
+    floor = max(0.0, lab.text_env.reward_range[0])
+    for task, _ in zip(lab.tasks(lab.text_env), range(6), strict=False):
         for text in GARBAGE:
-            play = lab.play(lab.env, 1, lambda *_, text=text: text, _options(task))
+            play = lab.play(lab.env, 1, lambda *_, text=text: text, _reset_options(task))
             if play.status == "solved" or play.total > floor + _TINY:
-                raise Broken(
+                raise LawViolation(
                     f"task {task.id!r}: the action {text!r} alone gives {play.status!r} and "
                     f"return {play.total}; expected at most {floor}"
                 )
@@ -77,47 +79,53 @@ def null_and_garbage_stay_at_the_floor(lab: Lab) -> None:
 
 def answer_is_hidden(lab: Lab) -> str | None:
     """No secret of the episode stands in its first prompt."""
-    told = 0
-    for task in lab.tasks(lab.world):
-        observation, _ = lab.env.reset(seed=1, options=_options(task))
-        prompt = f"{lab.world.instructions}{observation}"
-        for secret in lab.world.hidden_answers(lab.world.episode):
-            told += 1
+    count = 0
+    for task in lab.tasks(lab.text_env):
+        observation, _ = lab.env.reset(seed=1, options=_reset_options(task))
+        prompt = f"{lab.text_env.instructions}{observation}"
+        for secret in lab.text_env.hidden_answers(lab.text_env.episode):
+            count += 1
             if re.search(rf"(?<!\w){re.escape(secret)}(?!\w)", prompt, re.IGNORECASE):
-                raise Broken(f"task {task.id!r}: the secret {secret!r} stands in the first prompt")
-    return None if told else "the world names no secrets"
+                raise LawViolation(
+                    f"task {task.id!r}: the secret {secret!r} stands in the first prompt"
+                )
+    return None if count else "the environment names no secrets"
 
 
 def no_step_after_the_end(lab: Lab) -> None:
     """A step after the end, and one before the first reset, raise EpisodeError."""
     if not refuses_to_step(lab.make()):
-        raise Broken("a step before the first reset was taken")
+        raise LawViolation("a step before the first reset was taken")
     lab.play(lab.env, 2, lab.mixed(2))
     if not refuses_to_step(lab.env):
-        raise Broken("a step after the end of the episode was taken")
+        raise LawViolation("a step after the end of the episode was taken")
 
 
 def truncated_exactly_at_the_limit(lab: Lab) -> None:
     """An episode lasts at most ``max_turns`` actions and is truncated there, never before."""
-    plays = [*_sample(lab), lab.play(lab.env, 0, lambda *_: "")]
+    plays = [*_play_sample(lab), lab.play(lab.env, 0, lambda *_: "")]
     for play in plays:
         turns, limit = len(play.steps), play.limit
         if turns > limit or (turns == limit and play.status == "running"):
-            raise Broken(f"an episode goes on after {limit} actions, the limit")
+            raise LawViolation(f"an episode goes on after {limit} actions, the limit")
         if play.status == "truncated" and turns != limit:
-            raise Broken(f"an episode was truncated after {turns} actions; the limit is {limit}")
+            raise LawViolation(
+                f"an episode was truncated after {turns} actions; the limit is {limit}"
+            )
 
 
 def status_follows_the_flags(lab: Lab) -> None:
     """``terminated`` is the task's verdict, ``truncated`` the limit's; never both, never early."""
-    for play in _sample(lab):
+    for play in _play_sample(lab):
         if play.info.get("status") != "running":
-            raise Broken(f"reset gives status {play.info.get('status')!r}; expected 'running'")
+            raise LawViolation(
+                f"reset gives status {play.info.get('status')!r}; expected 'running'"
+            )
         for turn, step in enumerate(play.steps, start=1):
             flags, status = (step.terminated, step.truncated), step.info.get("status")
             want = (status in _VERDICTS, status in ("truncated", "env_error"))
             if flags != want or type(flags[0]) is not bool or type(flags[1]) is not bool:
-                raise Broken(
+                raise LawViolation(
                     f"turn {turn}: status {status!r} with terminated {flags[0]!r} and truncated "
                     f"{flags[1]!r}; expected {want[0]} and {want[1]}"
                 )
@@ -125,8 +133,8 @@ def status_follows_the_flags(lab: Lab) -> None:
 
 def info_is_complete_and_typed(lab: Lab) -> None:
     """Every info has exactly the keys of :class:`Info` and of ``details``, of the right types."""
-    for play in _sample(lab):
-        keys = {*Info.__annotations__, *lab.world.details(lab.world.episode)}
+    for play in _play_sample(lab):
+        keys = {*Info.__annotations__, *lab.text_env.details(lab.text_env.episode)}
         _check_info("reset", play.info, keys, turn=0, ended=False)
         for turn, step in enumerate(play.steps, start=1):
             _check_info(f"turn {turn}", step.info, keys, turn, ended=turn == len(play.steps))
@@ -135,10 +143,10 @@ def info_is_complete_and_typed(lab: Lab) -> None:
 def texts_are_in_the_space(lab: Lab) -> None:
     """Every observation lies in the observation space."""
     space = lab.env.observation_space
-    for play in _sample(lab):
+    for play in _play_sample(lab):
         for turn, text in enumerate([play.observation, *(s.observation for s in play.steps)]):
             if not space.contains(text):
-                raise Broken(f"turn {turn}: observation {text!r:.200} is not in {space}")
+                raise LawViolation(f"turn {turn}: observation {text!r:.200} is not in {space}")
 
 
 def tasks_are_stable_and_splits_disjoint(lab: Lab) -> None:
@@ -146,13 +154,13 @@ def tasks_are_stable_and_splits_disjoint(lab: Lab) -> None:
     other = lab.inner(lab.make())
     ids: set[str] = set()
     home: dict[str, str] = {}
-    for task in lab.tasks(lab.world):
+    for task in lab.tasks(lab.text_env):
         _check_task(lab, task, ids)
         if other.source.task(task.split, task.index).digest != task.digest:
-            raise Broken(f"task {task.id!r} has another digest in another copy")
+            raise LawViolation(f"task {task.id!r} has another digest in another copy")
         content = digest_of(task.payload)
         if home.setdefault(content, task.split) != task.split:
-            raise Broken(f"task {task.id!r} has the same content as one of {home[content]!r}")
+            raise LawViolation(f"task {task.id!r} has the same content as one of {home[content]!r}")
 
 
 def legal_actions_are_valid(lab: Lab) -> str | None:
@@ -160,19 +168,19 @@ def legal_actions_are_valid(lab: Lab) -> str | None:
     env = lab.make()
     env.reset(seed=4)
     if lab.inner(env).legal_actions() is None:
-        return "the world does not list its actions"
+        return "the environment does not list its actions"
     for move in lab.mixed_moves(4):
         for action in (lab.inner(env).legal_actions() or [])[:50]:
             if not lab.inner(env).fork().step(action)[4]["valid_action"]:
-                raise Broken(f"the listed action {action!r} cannot be read")
+                raise LawViolation(f"the listed action {action!r} cannot be read")
         env.step(move)
     return None
 
 
-def _sample(lab: Lab) -> Iterator[Play]:
-    """Mixed episodes over the splits, an expert's and an idle one."""
-    for number, task in enumerate(lab.tasks(lab.world)):
-        yield lab.play(lab.env, number, lab.mixed(number), _options(task))
+def _play_sample(lab: Lab) -> Iterator[Play]:
+    """Yield mixed episodes over the splits, an expert's and an idle one."""
+    for number, task in enumerate(lab.tasks(lab.text_env)):
+        yield lab.play(lab.env, number, lab.mixed(number), _reset_options(task))
         if number == lab.sample:
             break
     if (expert := lab.expert(lab.env, mistakes=0.0, seed=0)) is not None:
@@ -180,38 +188,42 @@ def _sample(lab: Lab) -> Iterator[Play]:
     yield lab.play(lab.env, 0, lambda *_: "")
 
 
-def _expert_earns_most(lab: Lab, expert: Policy) -> None:
+def _expert_earns_more(lab: Lab, expert: Policy) -> None:
     expert_mean = mixed_mean = 0.0
-    for number, task in enumerate(lab.tasks(lab.world)):
-        play = lab.play(lab.env, number, expert, _options(task))
-        silent = lab.play(lab.env, number, lambda *_: "", _options(task))
+    for number, task in enumerate(lab.tasks(lab.text_env)):
+        play = lab.play(lab.env, number, expert, _reset_options(task))
+        silent = lab.play(lab.env, number, lambda *_: "", _reset_options(task))
         if play.total <= silent.total:
-            raise Broken(f"task {task.id!r}: return {play.total}, and {silent.total} by silence")
+            raise LawViolation(
+                f"task {task.id!r}: return {play.total}, and {silent.total} by silence"
+            )
         expert_mean += play.total
-        mixed_mean += lab.play(lab.env, number, lab.mixed(number), _options(task)).total
+        mixed_mean += lab.play(lab.env, number, lab.mixed(number), _reset_options(task)).total
     if expert_mean <= mixed_mean:
-        raise Broken(f"returns sum to {expert_mean}, and to {mixed_mean} in mixed play")
+        raise LawViolation(f"returns sum to {expert_mean}, and to {mixed_mean} in mixed play")
 
 
-def _options(task: Task[Any]) -> dict[str, Any]:
+def _reset_options(task: Task[Any]) -> dict[str, Any]:
     return {"split": task.split, "task": task.id}
 
 
 def _check_task(lab: Lab, task: Task[Any], ids: set[str]) -> None:
     if task.id in ids:
-        raise Broken(f"two tasks have the id {task.id!r}")
+        raise LawViolation(f"two tasks have the id {task.id!r}")
     ids.add(task.id)
-    if lab.world.source.index_of(task.split, task.id) != task.index:
-        raise Broken(f"task {task.id!r} is not found at its index {task.index}")
+    if lab.text_env.source.index_of(task.split, task.id) != task.index:
+        raise LawViolation(f"task {task.id!r} is not found at its index {task.index}")
     _, info = lab.env.reset(seed=0, options={"split": task.split, "task": task.index})
     if (info["task_id"], info["split"]) != (task.id, task.split):
-        raise Broken(f"task {task.index} of {task.split!r} was asked for, {info['task_id']!r} came")
+        raise LawViolation(
+            f"task {task.index} of {task.split!r} was asked for, {info['task_id']!r} came"
+        )
 
 
 def _check_info(where: str, info: dict[str, Any], keys: set[str], turn: int, ended: bool) -> None:
     if set(info) != keys:
         odd = sorted(set(info) ^ keys)
-        raise Broken(f"{where}: info misses or adds the keys {odd}")
+        raise LawViolation(f"{where}: info misses or adds the keys {odd}")
     checks = {
         "task_id": isinstance(info["task_id"], str),
         "split": isinstance(info["split"], str),
@@ -226,7 +238,7 @@ def _check_info(where: str, info: dict[str, Any], keys: set[str], turn: int, end
     }
     for key, good in checks.items():
         if not good:
-            raise Broken(f"{where}: info[{key!r}] is {info[key]!r}")
+            raise LawViolation(f"{where}: info[{key!r}] is {info[key]!r}")
 
 
 def _is_numbers(value: Any) -> bool:

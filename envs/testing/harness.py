@@ -1,4 +1,4 @@
-"""The bench of the conformance kit: makes worlds, plays them by fixed rules, notes what came."""
+"""Make environments, play them by fixed rules and record what they return, for the laws."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ GARBAGE = (
 
 
 class ConformanceError(TurngymError, AssertionError):
-    """A world breaks a law of the contract.
+    """An environment breaks a law of the contract.
 
     Args:
-        world: The id or the class of the world.
+        env: The id or the class of the environment.
         law: Name of the law.
         detail: What was seen and what was expected.
     """
 
-    def __init__(self, world: str, law: str, detail: str) -> None:
-        super().__init__(f"{world} breaks the law {law!r}: {detail}")
-        self.world = world
+    def __init__(self, env: str, law: str, detail: str) -> None:
+        super().__init__(f"{env} breaks the law {law!r}: {detail}")
+        self.env = env
         self.law = law
         self.detail = detail
 
 
-class Broken(Exception):
-    """What a law saw; the driver adds the names."""
+class LawViolation(Exception):
+    """A law's finding; the driver adds the names."""
 
 
-class Taken(NamedTuple):
-    """One step as it came back, and the digest after it where it was taken."""
+class TakenStep(NamedTuple):
+    """One recorded step, with the digest after it if requested."""
 
     action: str
     observation: Any
@@ -60,12 +60,12 @@ class Taken(NamedTuple):
 
 @dataclass
 class Play:
-    """One episode as it came back."""
+    """One recorded episode."""
 
     observation: Any
     info: dict[str, Any]
     digest: str
-    steps: list[Taken]
+    steps: list[TakenStep]
     limit: int = 0  # turns that this episode may take
 
     @property
@@ -80,10 +80,10 @@ class Play:
 
 
 class Lab:
-    """Makes copies of one world and plays them.
+    """Makes copies of one environment and plays them.
 
     Args:
-        make: Makes the world, wrapped or bare.
+        make: Makes the environment, wrapped or bare.
         sample: How many tasks and episodes the thorough laws look at.
     """
 
@@ -91,17 +91,17 @@ class Lab:
         self.make_alone = make
         self.sample = sample
         self.env = self.make()
-        self.world = self.inner(self.env)
+        self.text_env = self.inner(self.env)
 
     def make(self) -> gym.Env[Any, Any]:
-        """A fresh copy."""
+        """Make a fresh copy."""
         env = self.make_alone()
         self.inner(env)
         return env
 
     @staticmethod
     def inner(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
-        """The world inside its wrappers.
+        """Return the environment inside its wrappers.
 
         Raises:
             BadValueError: It is not a :class:`TextEnv`.
@@ -111,7 +111,7 @@ class Lab:
         return env.unwrapped
 
     def expert(self, env: gym.Env[Any, Any], mistakes: float, seed: int) -> Policy | None:
-        """The world's scripted expert, None when it has none."""
+        """Return the environment's scripted expert, None when it has none."""
         try:
             return self.inner(env).expert(mistakes=mistakes, seed=seed)
         except NotImplementedError:
@@ -130,23 +130,23 @@ class Lab:
         Digests are taken after every step where ``digests`` is set, and are empty otherwise.
         """
         observation, info = env.reset(seed=seed, options=None if options is None else dict(options))
-        world = self.inner(env)
-        play = Play(observation, dict(info), world.digest() if digests else "", [])
-        play.limit = world.max_turns
-        for _ in range(2 * world.max_turns):
+        text_env = self.inner(env)
+        play = Play(observation, dict(info), text_env.digest() if digests else "", [])
+        play.limit = text_env.max_turns
+        for _ in range(2 * text_env.max_turns):
             action = act(env, observation, info)
             observation, reward, terminated, truncated, info = env.step(action)
-            digest = world.digest() if digests else ""
+            digest = text_env.digest() if digests else ""
             taken = (observation, reward, terminated, truncated, dict(info), digest)
-            play.steps.append(Taken(action, *taken))
+            play.steps.append(TakenStep(action, *taken))
             if info.get("status") == "env_error":
-                raise Broken(f"the environment broke at action {action!r}: {observation}")
+                raise LawViolation(f"the environment broke at action {action!r}: {observation}")
             if terminated or truncated:
                 break
         return play
 
     def mixed(self, seed: int) -> Callable[[gym.Env[Any, Any], str, dict[str, Any]], str]:
-        """A fixed blend of expert moves (with mistakes), legal actions and garbage."""
+        """Return a fixed blend of expert actions (with mistakes), legal actions and garbage."""
         rng = np.random.default_rng(seed)
         experts: dict[int, Policy | None] = {}
 
@@ -170,12 +170,12 @@ class Lab:
         return lambda *_: next(left, "")
 
     def mixed_moves(self, seed: int) -> list[str]:
-        """The actions of one mixed episode."""
+        """Return the actions of one mixed episode."""
         return [step.action for step in self.play(self.make(), seed, self.mixed(seed)).steps]
 
-    def tasks(self, world: TextEnv[Any, Any]) -> Iterator[Task[Any]]:
-        """A sample of every split: the first tasks, then spread over the rest."""
-        sizes = world.source.sizes()
+    def tasks(self, text_env: TextEnv[Any, Any]) -> Iterator[Task[Any]]:
+        """Yield a sample of every split: the first tasks, then spread over the rest."""
+        sizes = text_env.source.sizes()
         each = max(2, self.sample // max(1, len(sizes)))
         for split, size in sizes.items():
             top = 10_000 if size is None else size
@@ -183,16 +183,16 @@ class Lab:
             spread = np.linspace(half, top - 1, num=each - half, dtype=int) if top > each else []
             indices = range(top) if top <= each else [*range(half), *(int(i) for i in spread)]
             for index in dict.fromkeys(indices):
-                yield world.source.task(split, index)
+                yield text_env.source.task(split, index)
 
 
-def differing(one: Play, two: Play) -> str:
-    """The first difference of two plays in words, empty when they are equal."""
+def describe_difference(one: Play, two: Play) -> str:
+    """Return the first difference of two plays in words, empty when they are equal."""
     for what in ("observation", "info", "digest"):
         if getattr(one, what) != getattr(two, what):
             return f"reset: {what} {getattr(one, what)!r} against {getattr(two, what)!r}"
     for turn, (a, b) in enumerate(zip(one.steps, two.steps, strict=False), start=1):
-        for what in Taken._fields:
+        for what in TakenStep._fields:
             if getattr(a, what) != getattr(b, what):
                 return f"turn {turn}: {what} {getattr(a, what)!r} against {getattr(b, what)!r}"
     if len(one.steps) != len(two.steps):
@@ -201,7 +201,7 @@ def differing(one: Play, two: Play) -> str:
 
 
 def refuses_to_step(env: gym.Env[Any, Any]) -> bool:
-    """True when a step raises :class:`EpisodeError`."""
+    """Return whether a step raises :class:`EpisodeError`."""
     try:
         env.step("")
     except EpisodeError:

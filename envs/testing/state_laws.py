@@ -18,7 +18,7 @@ from gymnasium.utils.env_checker import check_env
 
 from ..core.errors import TurngymError
 from ..core.fork import fork
-from .harness import Broken, Lab, differing
+from .harness import Lab, LawViolation, describe_difference
 
 _ALLOWED_WARNINGS = ("No render fps was declared",)
 _SEEDS = (11, 12, 13)
@@ -26,17 +26,17 @@ _SEEDS = (11, 12, 13)
 
 def gymnasium_check(lab: Lab) -> None:
     """Gymnasium's own check_env passes and warns of nothing but the missing render fps."""
-    world = lab.inner(lab.make())
-    allowed = _ALLOWED_WARNINGS if world.spec else (*_ALLOWED_WARNINGS, "not having a spec")
+    text_env = lab.inner(lab.make())
+    allowed = _ALLOWED_WARNINGS if text_env.spec else (*_ALLOWED_WARNINGS, "not having a spec")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            check_env(world)
+            check_env(text_env)
         except (AssertionError, gym.error.Error, TurngymError) as error:
-            raise Broken(f"check_env: {error}") from error
+            raise LawViolation(f"check_env: {error}") from error
     bad = [str(w.message) for w in caught if not any(part in str(w.message) for part in allowed)]
     if bad:
-        raise Broken(f"check_env warns: {bad[0]}")
+        raise LawViolation(f"check_env warns: {bad[0]}")
 
 
 def same_seed_same_episode(lab: Lab) -> None:
@@ -46,8 +46,10 @@ def same_seed_same_episode(lab: Lab) -> None:
         first = lab.play(one, seed, lab.mixed(seed), digests=True)
         moves = [step.action for step in first.steps]
         for env, who in ((two, "another copy"), (one, "the same copy, reset again")):
-            if found := differing(first, lab.play(env, seed, lab.same_moves(moves), digests=True)):
-                raise Broken(f"seed {seed}, {who}: {found}")
+            if found := describe_difference(
+                first, lab.play(env, seed, lab.same_moves(moves), digests=True)
+            ):
+                raise LawViolation(f"seed {seed}, {who}: {found}")
 
 
 def other_seed_other_episode(lab: Lab) -> None:
@@ -57,7 +59,7 @@ def other_seed_other_episode(lab: Lab) -> None:
         observation, info = lab.env.reset(seed=seed)
         starts.add((info["task_id"], observation))
     if len(starts) < 2:
-        raise Broken(f"seeds 0 to 9 all start with {next(iter(starts))!r}")
+        raise LawViolation(f"seeds 0 to 9 all start with {next(iter(starts))!r}")
 
 
 def episode_is_task_and_seed(lab: Lab) -> None:
@@ -65,14 +67,14 @@ def episode_is_task_and_seed(lab: Lab) -> None:
     lab.env.reset(seed=5)
     for _ in range(3):
         first = lab.play(lab.env, None, lab.mixed(3), digests=True)
-        episode = lab.world.episode
+        episode = lab.text_env.episode
         options = {"split": episode.task.split, "task": episode.task.id}
         moves = [step.action for step in first.steps]
         again = lab.play(
             lab.make(), episode.random.seed, lab.same_moves(moves), options, digests=True
         )
-        if found := differing(first, again):
-            raise Broken(f"task {episode.task.id!r}, seed {episode.random.seed}: {found}")
+        if found := describe_difference(first, again):
+            raise LawViolation(f"task {episode.task.id!r}, seed {episode.random.seed}: {found}")
 
 
 def copies_do_not_touch(lab: Lab) -> None:
@@ -82,7 +84,7 @@ def copies_do_not_touch(lab: Lab) -> None:
     for env, seed, play in zip(copies, _SEEDS, alone, strict=True):
         env.reset(seed=seed)
         if lab.inner(env).episode.observation != play.observation:
-            raise Broken(f"seed {seed}: another copy's reset changed the first observation")
+            raise LawViolation(f"seed {seed}: another copy's reset changed the first observation")
     for turn in range(max(len(play.steps) for play in alone)):
         for env, seed, play in zip(copies, _SEEDS, alone, strict=True):
             if turn >= len(play.steps):
@@ -94,7 +96,7 @@ def copies_do_not_touch(lab: Lab) -> None:
                 want.reward,
                 want.digest,
             ):
-                raise Broken(
+                raise LawViolation(
                     f"seed {seed}, turn {turn + 1}: {observation!r} among other copies, "
                     f"{want.observation!r} alone"
                 )
@@ -106,7 +108,7 @@ def fork_then_act_equals_act(lab: Lab) -> None:
 
 
 def fork_through_wrappers(lab: Lab) -> None:
-    """The same with gymnasium's wrappers, and the world's own, around it."""
+    """The same with gymnasium's wrappers, and the environment's own, around it."""
     _forks_agree(
         lab,
         lambda env: gym.wrappers.OrderEnforcing(gym.wrappers.TimeLimit(env, 1_000_000)),
@@ -122,17 +124,19 @@ def _forks_agree(lab: Lab, wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]
             before = lab.inner(env).digest()
             twin, spare = fork(env), fork(env)
             if lab.inner(twin) is lab.inner(env) or twin is env:
-                raise Broken(f"turn {turn}: the fork is the original itself")
+                raise LawViolation(f"turn {turn}: the fork is the original itself")
             ahead = twin.step(move)
             if lab.inner(env).digest() != before:
-                raise Broken(f"turn {turn}: a step of the fork changed the original's state")
+                raise LawViolation(f"turn {turn}: a step of the fork changed the original's state")
             here = env.step(move)
             if ahead != here or lab.inner(twin).digest() != lab.inner(env).digest():
-                raise Broken(f"turn {turn}: the fork answers {ahead!r}, the original {here!r}")
+                raise LawViolation(
+                    f"turn {turn}: the fork answers {ahead!r}, the original {here!r}"
+                )
             if lab.inner(spare).digest() != before:
-                raise Broken(f"turn {turn}: a step of the original changed the fork's state")
+                raise LawViolation(f"turn {turn}: a step of the original changed the fork's state")
         if lab.inner(fork(env)).np_random is lab.inner(env).np_random:
-            raise Broken("the fork draws from the original's generator")
+            raise LawViolation("the fork draws from the original's generator")
 
 
 def pickles_mid_episode(lab: Lab) -> None:
@@ -144,10 +148,12 @@ def pickles_mid_episode(lab: Lab) -> None:
         try:
             twin = pickle.loads(pickle.dumps(env))
         except (pickle.PicklingError, TypeError, AttributeError) as error:
-            raise Broken(f"turn {turn}: cannot be pickled: {error}") from error
+            raise LawViolation(f"turn {turn}: cannot be pickled: {error}") from error
         ahead, here = twin.step(move), env.step(move)
         if ahead != here or lab.inner(twin).digest() != lab.inner(env).digest():
-            raise Broken(f"turn {turn}: the pickled copy answers {ahead!r}, the original {here!r}")
+            raise LawViolation(
+                f"turn {turn}: the pickled copy answers {ahead!r}, the original {here!r}"
+            )
 
 
 def random_state_untouched(lab: Lab) -> None:
@@ -156,9 +162,9 @@ def random_state_untouched(lab: Lab) -> None:
     lab.play(lab.make(), 3, lab.mixed(3), digests=True)
     lab.make().reset()
     if random.getstate() != python:
-        raise Broken("Python's global random state moved; draw from the episode's generator")
+        raise LawViolation("Python's global random state moved; draw from the episode's generator")
     if pickle.dumps(np.random.get_state()) != legacy:  # noqa: NPY002
-        raise Broken("numpy's global random state moved; draw from the episode's generator")
+        raise LawViolation("numpy's global random state moved; draw from the episode's generator")
 
 
 _CHILD = """
@@ -194,8 +200,8 @@ def same_in_another_process(lab: Lab) -> None:
         env={**os.environ, "PYTHONHASHSEED": other},
     )
     if done.returncode:
-        raise Broken(f"another process failed: {done.stderr.decode(errors='replace')[-500:]}")
+        raise LawViolation(f"another process failed: {done.stderr.decode(errors='replace')[-500:]}")
     found = done.stdout.decode().rpartition("DIGESTS ")[2].split()
     if found != want:
         at = next((i for i, (a, b) in enumerate(zip(found, want, strict=False)) if a != b), -1)
-        raise Broken(f"digest {at} of {len(want)} differs in another process")
+        raise LawViolation(f"digest {at} of {len(want)} differs in another process")

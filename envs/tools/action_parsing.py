@@ -1,4 +1,4 @@
-"""How actions are read out of text, with errors that teach what was expected."""
+"""Parse actions out of text, with errors that say what was expected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """An action that was read: the tag and what stood inside, without blanks around it."""
+    """A parsed action: the tag and its content, without surrounding blanks."""
 
     tag: str
     content: str
@@ -29,7 +29,7 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that was read and checked: the tool's name and its arguments, by name."""
+    """A parsed and checked call: the tool's name and its arguments, by name."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -37,7 +37,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Nothing could be read; ``message`` tells the model what was wrong and what was expected."""
+    """An unreadable action; ``message`` says what was wrong and what was expected."""
 
     message: str
 
@@ -82,13 +82,13 @@ class TagGrammar:
         """Read the action that ``text`` holds."""
         if found := self._block.search(text):
             return Tagged(found[1], found[2].strip())
-        return Unreadable(f"{self._fault(text)} Write {self.expected}.")
+        return Unreadable(f"{self._describe_fault(text)} Write {self.expected}.")
 
     def write(self, tag: str, content: str) -> str:
-        """The action that :meth:`parse` reads as ``tag`` and ``content``."""
+        """Return the action that :meth:`parse` reads as ``tag`` and ``content``."""
         return f"<{tag}> {content} </{tag}>"
 
-    def _fault(self, text: str) -> str:
+    def _describe_fault(self, text: str) -> str:
         opened = [m[2] for m in _ANY_TAG.finditer(text) if not m[1]]
         closed = [m[2] for m in _ANY_TAG.finditer(text) if m[1]]
         for tag in opened:
@@ -100,7 +100,7 @@ class TagGrammar:
             if tag in self.tags:
                 return f"</{tag}> closes a <{tag}> that was never opened."
         for tag in opened:
-            if near := _nearest(tag, self.tags):
+            if near := _find_nearest(tag, self.tags):
                 return f"<{tag}> is not a tag here; did you mean <{near}>?"
         if not text.strip():
             return "The action is empty."
@@ -110,8 +110,8 @@ class TagGrammar:
 class ToolGrammar:
     """Actions of the form ``<tool_call>{"name": …, "arguments": {…}}</tool_call>``.
 
-    The first block counts. The arguments are checked against the tool's own types before the
-    world sees them, so a world only meets calls that it can execute.
+    The first block counts. The arguments are checked against the tool's own types first, so
+    an environment only gets calls that it can execute.
 
     Args:
         tools: The tools that may be called.
@@ -151,15 +151,15 @@ class ToolGrammar:
             )
         except (RecursionError, ValueError):  # nested too deeply, or a number of 5,000 digits
             return Unreadable("The tool call holds a value that cannot be read. Use plain values.")
-        return self._checked(call)
+        return self._check_call(call)
 
     def write(self, name: str, **arguments: Any) -> str:
-        """The action that :meth:`parse` reads as this call."""
+        """Return the action that :meth:`parse` reads as this call."""
         call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
         tag = next(iter(self._blocks.tags))
         return f"<{tag}>{call}</{tag}>"
 
-    def _checked(self, call: Any) -> ToolCall | Unreadable:
+    def _check_call(self, call: Any) -> ToolCall | Unreadable:
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
             return Unreadable(
                 'The tool call needs a "name" that is a string. '
@@ -171,7 +171,7 @@ class ToolGrammar:
             )
         name = call["name"]
         if name not in self.tools:
-            near = _nearest(name, self.tools)
+            near = _find_nearest(name, self.tools)
             hint = f" Did you mean {near!r}?" if near else ""
             return Unreadable(f"There is no tool {name!r}.{hint} Tools: {', '.join(self.tools)}.")
         arguments = call.get("arguments", {})
@@ -186,7 +186,7 @@ class ToolGrammar:
             return Unreadable(str(error))
 
 
-def _nearest(name: str, known: Iterable[str]) -> str | None:
+def _find_nearest(name: str, known: Iterable[str]) -> str | None:
     lowered = {k.lower(): k for k in known}
     near = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.6)
     return lowered[near[0]] if near else None

@@ -54,14 +54,14 @@ class Tool:
         properties = self.parameters["properties"]
         parts = []
         for name, schema in properties.items():
-            text = f"{name}: {_type_name(schema)}"
+            text = f"{name}: {_describe_type(schema)}"
             parts.append(
                 f"{text} = {json.dumps(schema['default'])}" if "default" in schema else text
             )
         return f"{self.name}({', '.join(parts)})"
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as Python values, defaults filled in.
+        """Return the arguments as Python values, defaults filled in.
 
         Types are JSON's own: the text ``"3"`` is not an integer, the integer 3 is a number.
 
@@ -71,7 +71,7 @@ class Tool:
         try:
             checked = self.model.model_validate_json(json.dumps(arguments), strict=True)
         except ValidationError as error:
-            faults = "; ".join(_fault(fault) for fault in error.errors())
+            faults = "; ".join(_describe_fault(fault) for fault in error.errors())
             raise BadValueError(f"{self.name}: {faults}. Expected {self.usage}.") from None
         return {
             str(field.alias): getattr(checked, inner)
@@ -79,18 +79,18 @@ class Tool:
         }
 
     def call(self, arguments: Mapping[str, Any], **given: Any) -> Any:
-        """Check the arguments and call the function; ``given`` are the world's own parameters."""
+        """Check the arguments and call the function; ``given`` is what the environment fills in."""
         return self.function(**given, **self.check(arguments))
 
 
 def make_tool(function: Callable[..., Any], *, given: tuple[str, ...] = ()) -> Tool:
-    """A tool from a function with type hints and a Google docstring.
+    """Make a tool from a function with type hints and a Google docstring.
 
     Args:
         function: Takes ``str``, ``int``, ``float``, ``bool``, ``list``, ``dict``, ``Literal``,
             ``Optional``, dataclasses, ``TypedDict`` (of ``typing_extensions`` before Python 3.12)
             or pydantic models.
-        given: Parameters that the world fills in itself; the model never sees them.
+        given: Parameters that the environment fills in itself; the model never sees them.
 
     Raises:
         BadValueError: An untyped or variadic parameter, a type without JSON form, no docstring, or
@@ -98,12 +98,12 @@ def make_tool(function: Callable[..., Any], *, given: tuple[str, ...] = ()) -> T
     """
     name = getattr(function, "__name__", type(function).__name__)
     description, about = _read_docstring(function, name)
-    hints = _hints(function, name)
+    hints = _get_hints(function, name)
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in given:
             continue
-        fields[f"{_INNER}{parameter.name}"] = _field(
+        fields[f"{_INNER}{parameter.name}"] = _make_field(
             parameter, hints, about.pop(parameter.name, ""), name
         )
     if about:
@@ -123,11 +123,11 @@ def make_tool(function: Callable[..., Any], *, given: tuple[str, ...] = ()) -> T
 
 
 def tool_schema(function: Callable[..., Any], *, given: tuple[str, ...] = ()) -> dict[str, Any]:
-    """JSON Schema of a typed function in the OpenAI function form; see :func:`make_tool`."""
+    """Return a typed function's JSON Schema in the OpenAI form; see :func:`make_tool`."""
     return make_tool(function, given=given).schema
 
 
-def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+def _get_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     try:
         return typing.get_type_hints(function, include_extras=True)
     except NameError as error:
@@ -136,7 +136,7 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         ) from error
 
 
-def _field(
+def _make_field(
     parameter: inspect.Parameter, hints: Mapping[str, Any], about: str, tool: str
 ) -> tuple[Any, Any]:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -157,7 +157,7 @@ def _field(
 
 
 def _read_docstring(function: Callable[..., Any], name: str) -> tuple[str, dict[str, str]]:
-    """First paragraph, and the text of the ``Args:`` section by parameter."""
+    """Return the first paragraph, and the text of the ``Args:`` section by parameter."""
     text = inspect.getdoc(function)
     if not text:
         raise BadValueError(
@@ -193,7 +193,7 @@ def _read_arguments(lines: list[str]) -> dict[str, str]:
 
 
 def _without_titles(schema: Any) -> Any:
-    """Pydantic names everything twice; a parameter may itself be called "title"."""
+    """Remove pydantic's titles; a parameter may itself be called "title"."""
     if isinstance(schema, list):
         return [_without_titles(item) for item in schema]
     if not isinstance(schema, dict):
@@ -207,19 +207,19 @@ def _without_titles(schema: Any) -> Any:
     }
 
 
-def _type_name(schema: Mapping[str, Any]) -> str:
+def _describe_type(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return " | ".join(json.dumps(value) for value in schema["enum"])
     if "const" in schema:
         return json.dumps(schema["const"])
     if "anyOf" in schema:
-        return " | ".join(_type_name(option) for option in schema["anyOf"])
+        return " | ".join(_describe_type(option) for option in schema["anyOf"])
     if schema.get("type") == "array" and "items" in schema:
-        return f"list of {_type_name(schema['items'])}"
+        return f"list of {_describe_type(schema['items'])}"
     return str(schema.get("type", "object"))
 
 
-def _fault(fault: Mapping[str, Any]) -> str:
+def _describe_fault(fault: Mapping[str, Any]) -> str:
     place = ".".join(str(part) for part in fault["loc"]) or "arguments"
     if fault["type"] == "missing":
         return f"argument {place!r} is missing"

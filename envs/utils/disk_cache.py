@@ -16,13 +16,13 @@ _DIGEST_BYTES = 32
 
 
 def cache_dir() -> Path:
-    """``$TURNGYM_CACHE``, or ``~/.cache/turngym``."""
+    """Return ``$TURNGYM_CACHE``, or ``~/.cache/turngym``."""
     named = os.environ.get("TURNGYM_CACHE")
     return Path(named).expanduser() if named else Path.home() / ".cache" / "turngym"
 
 
-def cached_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray]:
-    """The arrays stored under ``name``, built and stored when absent or damaged.
+def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray]:
+    """Return the arrays stored under ``name``, built and stored when absent or damaged.
 
     Args:
         name: File name without ending; carries everything that the content depends on.
@@ -39,7 +39,7 @@ def cached_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarra
     return made
 
 
-def cached_text(path: Path, build: Callable[[], str]) -> str:
+def cache_text(path: Path, build: Callable[[], str]) -> str:
     """Return the text in a file, built and stored there when absent.
 
     The name of the file carries everything that the text depends on. A folder that cannot be
@@ -53,7 +53,7 @@ def cached_text(path: Path, build: Callable[[], str]) -> str:
 
 
 def source_digest(folder: Path, *files: str) -> str:
-    """Short hash of source files: a cache named by it never outlives the code that filled it."""
+    """Return a short hash of source files, for cache names that change with the code."""
     digest = hashlib.blake2b(digest_size=6)
     for name in files:
         digest.update((folder / name).read_bytes())
@@ -61,14 +61,14 @@ def source_digest(folder: Path, *files: str) -> str:
 
 
 def pack_strings(texts: list[str]) -> dict[str, np.ndarray]:
-    """Strings as two arrays: UTF-8 ``bytes`` and ``ends`` (cumulative, in bytes)."""
+    """Pack strings into two arrays: UTF-8 ``bytes`` and ``ends`` (cumulative, in bytes)."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     ends = np.cumsum([len(e) for e in encoded], dtype=np.int64)
     return {"bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8), "ends": ends}
 
 
 def unpack_strings(data: np.ndarray, ends: np.ndarray) -> list[str]:
-    """Inverse of :func:`pack_strings`."""
+    """Unpack the arrays of :func:`pack_strings`."""
     raw, stops = data.tobytes(), ends.tolist()
     starts = [0, *stops[:-1]] if stops else []
     return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, stops, strict=True)]

@@ -15,39 +15,41 @@ from ..core.errors import DataError
 Rows = Iterator[tuple[str, Mapping[str, Any]]]
 
 
-def json_rows(path: Path) -> Rows:
-    """(place, object) of JSON lines; blank lines are skipped.
+def read_rows(path: Path) -> Rows:
+    """Yield (place, object) of JSON lines; blank lines are skipped.
 
     Raises:
         DataError: A file or a line that cannot be read; says file and line.
     """
-    for where, line in lines_of(path):
+    for where, line in read_lines(path):
         if line.strip():
-            yield where, json_row(line, where)
+            yield where, parse_row(line, where)
 
 
-def lines_of(path: Path) -> Iterator[tuple[str, bytes]]:
-    """(place, line) of a file, blank lines too; the first without a byte order mark.
+def read_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield (place, line) of a file, blank lines too; the first without a byte order mark.
 
     Raises:
         DataError: The file cannot be opened.
     """
-    with opened(path) as file:
+    with open_file(path) as file:
         for number, line in enumerate(file, start=1):
-            yield f"{path}:{number}", without_mark(line) if number == 1 else line
+            yield f"{path}:{number}", strip_byte_order_mark(line) if number == 1 else line
 
 
-def json_row(line: bytes, where: str) -> dict[str, Any]:
-    """The object on one line.
+def parse_row(line: bytes, where: str) -> dict[str, Any]:
+    """Return the object on one line.
 
     Raises:
         DataError: Not UTF-8, not JSON, or no object.
     """
-    return as_object(json_value(line.rstrip(), where, "one object per line"), where, " per line")
+    return as_object(
+        parse_json_value(line.rstrip(), where, "one object per line"), where, " per line"
+    )
 
 
-def json_value(text: bytes, where: str, expected: str, *, lines: bool = False) -> Any:
-    """What stands in JSON.
+def parse_json_value(text: bytes, where: str, expected: str, *, lines: bool = False) -> Any:
+    """Parse JSON.
 
     Args:
         text: The bytes, without a byte order mark.
@@ -72,7 +74,7 @@ def json_value(text: bytes, where: str, expected: str, *, lines: bool = False) -
 
 
 def as_object(value: Any, where: str, more: str = "") -> dict[str, Any]:
-    """``value``, which must be a JSON object; ``more`` completes the error.
+    """Return ``value`` if it is a JSON object; ``more`` completes the error.
 
     Raises:
         DataError: It is none.
@@ -82,13 +84,13 @@ def as_object(value: Any, where: str, more: str = "") -> dict[str, Any]:
     return value
 
 
-def without_mark(text: bytes) -> bytes:
-    """The beginning of a file without its byte order mark."""
+def strip_byte_order_mark(text: bytes) -> bytes:
+    """Remove the byte order mark at the beginning of a file."""
     return text.removeprefix(b"\xef\xbb\xbf")
 
 
-def opened(path: Path) -> IO[bytes]:
-    """The file, open for reading.
+def open_file(path: Path) -> IO[bytes]:
+    """Open a file for reading.
 
     Raises:
         DataError: It cannot be opened.
@@ -96,26 +98,26 @@ def opened(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
 
 
-def unreadable(path: Path, error: BaseException) -> DataError:
-    """The error of a file that cannot be read."""
+def make_read_error(path: Path, error: BaseException) -> DataError:
+    """Make the error of a file that cannot be read."""
     reason = getattr(error, "strerror", None) or str(error)
     return DataError(f"{path}: cannot be read ({reason}).")
 
 
-def text_of(row: Mapping[str, Any], column: str, where: str) -> str:
-    """The text in a column, which must hold some."""
+def get_text(row: Mapping[str, Any], column: str, where: str) -> str:
+    """Return the text in a column, which must hold some."""
     if column not in row:
         raise DataError(
             f"{where}: column {column!r} is missing. Columns: {', '.join(map(str, row)) or 'none'}."
         )
-    return checked(row[column], column, where)
+    return check_text(row[column], column, where)
 
 
-def checked(value: object, column: str, where: str) -> str:
-    """The value, which must be text that is not blank."""
+def check_text(value: object, column: str, where: str) -> str:
+    """Return ``value`` if it is text that is not blank."""
     if not isinstance(value, str):
         raise DataError(f"{where}: {column} is {value!r}; expected text.")
     if not value.strip():
@@ -124,27 +126,27 @@ def checked(value: object, column: str, where: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text without lone surrogates, which JSON can smuggle in and UTF-8 cannot hold."""
+    """Replace lone surrogates, which JSON can contain and UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def row_id(row: Mapping[str, Any], where: str) -> str:
-    """The row's id as text."""
+    """Return the row's id as text."""
     value = row.get("id")
     if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
         raise DataError(f"{where}: id is {value!r}; expected text or an integer.")
     return clean(str(value))
 
 
-def claim(ids: dict[str, str], named: str, where: str) -> None:
+def claim_id(ids: dict[str, str], named: str, where: str) -> None:
     """Note an id and where it was used; refuse one that was used before."""
     if named in ids:
         raise DataError(f"{where}: id {named!r} was used before, at {ids[named]}.")
     ids[named] = where
 
 
-def row_contents(row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Title and text of a passage: ``contents`` (first line: title), or ``title`` and ``text``.
+def get_contents(row: Mapping[str, Any], where: str) -> tuple[str, str]:
+    """Return a passage's title and text: ``contents`` (first line: title), or both columns.
 
     Raises:
         DataError: Neither is there as text, or both are blank.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import re
 import threading
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from ..core.errors import BadValueError, EnvFault
+from ..core.settings import check_integer, check_number
 
 T = TypeVar("T")
 MAX_PAUSE_S = 30.0
@@ -34,11 +34,11 @@ _next_turns_lock = threading.Lock()
 
 
 class Reply(NamedTuple):
-    """What one attempt brought.
+    """The result of one attempt.
 
     Attributes:
-        problem: Why it is no use; empty when it is.
-        status: 0 where no whole reply came.
+        problem: Why it is unusable; empty if it is usable.
+        status: 0 without a complete reply.
         body: The bytes.
         after_s: The seconds of ``Retry-After``; 0 where the server names none.
     """
@@ -58,7 +58,7 @@ class HttpError(EnvFault):
     The message names the address without its query; values of headers never show.
 
     Attributes:
-        reply: What the last attempt brought.
+        reply: Result of the last attempt.
         refused: Whether that was final, so that no further attempt was made.
     """
 
@@ -105,16 +105,8 @@ class HttpClient:
 
     def __post_init__(self) -> None:
         for name, least in (("timeout_s", 0.001), ("wait_s", 0.0), ("pause_s", 0.0)):
-            value = getattr(self, name)
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not (number and least <= value and math.isfinite(value)):
-                raise BadValueError(
-                    f"{self.owner}: {name} is {value!r}; expected at least {least:g} seconds."
-                )
-        if type(self.attempts) is not int or self.attempts < 1:
-            raise BadValueError(
-                f"{self.owner}: attempts is {self.attempts!r}; expected an integer from 1."
-            )
+            check_number(name, getattr(self, name), self.owner, min=least)
+        check_integer("attempts", self.attempts, self.owner, min=1)
 
     def send(
         self,

@@ -1,8 +1,8 @@
-"""How often somebody takes back what was just written: a count over an episode's actions.
+"""How often a model corrects itself: counts over an episode's actions.
 
 TARL (arXiv 2509.14480) reports "waits" per episode beside the length of the replies, as signs of
-exploration. ``waits`` is that count; ``self_corrections`` counts all phrases of taking back, and
-leaves out a "wait" that asks somebody else for patience.
+exploration. ``waits`` is that count; ``self_corrections`` counts all phrases of self-correction,
+and ignores a "wait" that asks somebody else for patience.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _PHRASES = re.compile(
 )
 
 
-def waits(texts: Iterable[str]) -> int:
-    """How often the word "wait" was written."""
+def count_waits(texts: Iterable[str]) -> int:
+    """Count the occurrences of the word "wait"."""
     return sum(len(_WAIT.findall(text)) for text in texts)
 
 
-def self_corrections(texts: Iterable[str]) -> int:
-    """How many phrases take back what came before."""
+def count_self_corrections(texts: Iterable[str]) -> int:
+    """Count the phrases by which a model corrects itself."""
     return sum(len(_PHRASES.findall(text)) for text in texts)
 
 
-def response_measures(texts: Iterable[str]) -> dict[str, float]:
-    """Length and self-corrections of an episode's actions, as measures of a world.
+def compute_response_metrics(texts: Iterable[str]) -> dict[str, float]:
+    """Return metrics of the length and the self-corrections of an episode's actions.
 
     ``response_chars``, ``response_words``, ``waits`` and ``self_corrections``.
     """
-    said = list(texts)
+    actions = list(texts)
     return {
-        "response_chars": float(sum(len(text) for text in said)),
-        "response_words": float(sum(len(text.split()) for text in said)),
-        "waits": float(waits(said)),
-        "self_corrections": float(self_corrections(said)),
+        "response_chars": float(sum(len(text) for text in actions)),
+        "response_words": float(sum(len(text.split()) for text in actions)),
+        "waits": float(count_waits(actions)),
+        "self_corrections": float(count_self_corrections(actions)),
     }

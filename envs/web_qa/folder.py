@@ -13,7 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 from ..core.errors import BadValueError, DataError
 from ..core.fork import Shared
-from ..tools.retrieval.base import Bm25, Corpus, Hit
+from ..tools.retrieval.base import Corpus, Hit
+from ..tools.retrieval.bm25 import Bm25
 from .html_text import Join, Text, decoded, html_text, markdown_text, plain_text, web_join
 from .pages import NoPage, Page, clipped, fitting, plain
 from .text import harmless

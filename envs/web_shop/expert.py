@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium as gym
 
-from ..core.noisy_expert import Erring
+from ..core.noisy_expert import NoisyExpert
 from .pages import BACK, BUY, NEXT, PREVIOUS
 from .reward import Goal, best_choice
 from .state import Visit
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .env import WebShop
 
 
-class Expert(Erring):
+class Expert(NoisyExpert):
     """A policy for :class:`WebShop`: searches for kind, attributes and options, chooses and buys.
 
     Args:
@@ -34,7 +34,7 @@ class Expert(Erring):
         """Return the next action of the episode in ``env``."""
         shop = cast("WebShop", env.unwrapped)
         visit, goal = shop.episode.state, shop.episode.task.payload
-        if self.errs():
+        if self.draw_mistake():
             return self._mistake(shop, visit, goal)
         if visit.page == "item":
             last = shop.episode.turn + 1 >= shop.max_turns

@@ -36,7 +36,7 @@ import numpy as np
 from ..core.digest import digest_of
 from ..core.errors import BadValueError, DataError
 from ..core.fork import Shared
-from ..core.tasks import Task, numbered
+from ..core.tasks import Task, parse_index
 from .goals import price_limit
 from .items import Item, Options, Shop
 from .reward import NO_LIMIT, Goal
@@ -83,7 +83,7 @@ class FileGoals(Shared):
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """The index that a task id names."""
-        return numbered(split, task_id, len(self._splits[split]))
+        return parse_index(split, task_id, len(self._splits[split]))
 
 
 def load_files(folder: str | os.PathLike[str]) -> FileGoals:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.fork import Shared
-from ..core.tasks import SPLITS, Task, numbered
+from ..core.tasks import SPLITS, Task, parse_index
 from .catalogue import load_shop
 from .items import Item, Shop
 from .reward import NO_LIMIT, Goal
@@ -84,7 +84,7 @@ class Goals(Shared):
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """The index that a task id names."""
-        return numbered(split, task_id, len(self._places[split]) * GOALS_PER_ITEM)
+        return parse_index(split, task_id, len(self._places[split]) * GOALS_PER_ITEM)
 
 
 @lru_cache(maxsize=8)

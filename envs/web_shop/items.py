@@ -8,7 +8,8 @@ from typing import Any
 
 from ..core.errors import DataError
 from ..core.fork import Shared
-from ..tools.retrieval.base import Bm25, Corpus
+from ..tools.retrieval.base import Corpus
+from ..tools.retrieval.bm25 import Bm25
 
 Options = tuple[tuple[str, tuple[str, ...]], ...]
 """Names of what can be chosen, each with its values, all in lower case."""

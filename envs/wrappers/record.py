@@ -35,11 +35,11 @@ _WHOLE = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedStep:
-    """One action and what came of it.
+    """One action and its results.
 
     Attributes:
-        observation: What the agent saw when it acted.
-        action: What it wrote.
+        observation: The observation before the action.
+        action: Text of the action.
         session: The context that ``observation`` belongs to.
         reward: Reward of the action.
         terms: Named parts of the reward.
@@ -77,7 +77,7 @@ class Transcript:
         split: Split of the task.
         task_id: Id of the task.
         task_digest: Hash of the task's content.
-        instructions: The rules of the world as they were.
+        instructions: The rules of the environment as they were.
         chain: Hash of instructions and first observation; each step continues it.
         steps: Every action.
         observation: What the last action was answered with.
@@ -104,12 +104,12 @@ class Transcript:
     metrics: Mapping[str, float]
 
     def to_json(self) -> str:
-        """One line of JSON, without the line break."""
+        """Return one line of JSON, without the line break."""
         return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, line: str) -> Transcript:
-        """Inverse of :meth:`to_json`.
+        """Parse a line of :meth:`to_json`.
 
         Raises:
             ValueError: Not JSON.
@@ -130,8 +130,8 @@ class Transcript:
 _READER = TypeAdapter(Transcript)
 
 
-def link(chain: str, *texts: str) -> str:
-    """The next hash of a chain of texts (16 hex digits)."""
+def extend_chain(chain: str, *texts: str) -> str:
+    """Return the next hash of a chain of texts (16 hex digits)."""
     h = hashlib.blake2b(chain.encode(), digest_size=8)
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -170,12 +170,12 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
             )
         if env.get_wrapper_attr("sessions") and not inner.sessions:
             raise BadValueError(
-                "RecordEpisodes: goes inside AsSessions, not around it: it records the world's own "
+                "RecordEpisodes: goes inside AsSessions, not around it: it records the whole "
                 "episode. Write AsSessions(RecordEpisodes(env, path), window)."
             )
         self.path = None if path is None else Path(path)
         self.inner = inner
-        self._settings = _plain_settings(inner.spec.id, inner.spec.kwargs)
+        self._settings = _to_plain_settings(inner.spec.id, inner.spec.kwargs)
         self._reset: dict[str, Any] = {}
         self._steps: list[RecordedStep] = []
         self._metrics: Mapping[str, float] = {}
@@ -188,9 +188,12 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         """Start an episode; one that was running is written as abandoned."""
         self._write()
         observation, info = self.env.reset(seed=seed, options=options)
-        self._reset = {"seed": None if seed is None else int(seed), "options": _plain(options)}
+        self._reset = {
+            "seed": None if seed is None else int(seed),
+            "options": _to_plain_values(options),
+        }
         self._steps, self._metrics = [], {}
-        self._first_chain = link("", self.inner.instructions, observation)
+        self._first_chain = extend_chain("", self.inner.instructions, observation)
         self._open = True
         return observation, info
 
@@ -208,7 +211,7 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
                 terms=info["reward_terms"],
                 status=info["status"],
                 valid=info["valid_action"],
-                chain=link(self.chain, action, observation),
+                chain=extend_chain(self.chain, action, observation),
             )
         )
         if terminated or truncated:
@@ -222,7 +225,7 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         super().close()
 
     def fork_wrapper(self, inner: gym.Env[str, str]) -> RecordEpisodes:
-        """A recorder around the copy; both write their episodes, whole, to the same file."""
+        """Return a recorder around the copy; both write whole episodes to the same file."""
         twin = RecordEpisodes(inner, self.path)
         twin._reset, twin._steps, twin._open = self._reset, self._steps.copy(), self._open
         twin._first_chain, twin._metrics = self._first_chain, self._metrics
@@ -241,7 +244,7 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
             format=FORMAT,
             env_id=spec.id,
             kwargs=self._settings,
-            versions=versions(),
+            versions=get_versions(),
             seed=episode.random.seed,
             reset=self._reset,
             split=episode.task.split,
@@ -288,15 +291,15 @@ def append_line(path: Path, text: str) -> None:
     with path.open("a+b") as file:
         _lock(file.fileno())
         size = file.seek(0, os.SEEK_END)
-        if size and _last_byte(file, size) != b"\n":
-            file.truncate(_last_line_start(file, size))
+        if size and _read_last_byte(file, size) != b"\n":
+            file.truncate(_find_last_line(file, size))
         file.write(text.encode("utf-8") + b"\n")
         file.flush()
 
 
 @functools.cache
-def versions() -> Mapping[str, str]:
-    """Versions of what an episode depends on."""
+def get_versions() -> Mapping[str, str]:
+    """Return the versions of what an episode depends on."""
     names = ("turngym", "gymnasium", "numpy")
     return {name: metadata.version(name) for name in names}
 
@@ -310,13 +313,13 @@ def _lock(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def _last_byte(file: Any, size: int) -> bytes:
+def _read_last_byte(file: Any, size: int) -> bytes:
     file.seek(size - 1)
     return file.read(1)
 
 
-def _last_line_start(file: Any, size: int) -> int:
-    """Offset after the last line break."""
+def _find_last_line(file: Any, size: int) -> int:
+    """Return the offset after the last line break."""
     end = size
     while end > 0:
         start = max(0, end - 65536)
@@ -328,15 +331,15 @@ def _last_line_start(file: Any, size: int) -> int:
     return 0
 
 
-def _plain(options: Mapping[str, Any] | None) -> dict[str, Any]:
+def _to_plain_values(options: Mapping[str, Any] | None) -> dict[str, Any]:
     return {
         key: value.item() if hasattr(value, "item") else value
         for key, value in (options or {}).items()
     }
 
 
-def _plain_settings(env_id: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings as JSON gives them back; paths as text."""
+def _to_plain_settings(env_id: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings as JSON gives them back; paths as text."""
     try:
         return json.loads(json.dumps(settings, default=os.fspath))
     except (TypeError, ValueError) as error:

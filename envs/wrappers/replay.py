@@ -1,4 +1,4 @@
-"""Play a transcript again, action by action, and say where the world answers differently."""
+"""Replay a transcript, action by action, and report the first difference."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import gymnasium as gym
 
 from ..core.env import TextEnv
 from ..core.errors import BadValueError, TurngymError
-from .record import RecordedStep, Transcript, link, read_transcripts
+from .record import RecordedStep, Transcript, extend_chain, read_transcripts
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayReport:
-    """What a replay found.
+    """The result of a replay.
 
     Attributes:
         same: True when everything that was compared is equal.
         difference: The first difference in words; empty when there is none.
         turn: Turn of the first difference, 0 for the reset, None when there is none.
         turns: Actions that were compared. The action of a transcript that broke the environment
-            is not among them: a fault outside the world does not repeat.
+            is not among them: a fault outside the environment does not repeat.
     """
 
     same: bool
@@ -32,9 +32,9 @@ class ReplayReport:
     turns: int
 
 
-class _Differs(Exception):
+class _Difference(Exception):
     def __init__(self, turn: int, what: str, recorded: Any, played: Any) -> None:
-        super().__init__(f"{what}: recorded {_shown(recorded)}, played {_shown(played)}")
+        super().__init__(f"{what}: recorded {_shorten(recorded)}, played {_shorten(played)}")
         self.turn = turn
 
 
@@ -66,18 +66,18 @@ def replay(
 def _replay_one(transcript: Transcript, env: gym.Env[Any, Any] | None) -> ReplayReport:
     made = env is None
     env = gym.make(transcript.env_id, **transcript.kwargs) if env is None else env
-    world = env.unwrapped
-    if not isinstance(world, TextEnv):
-        raise BadValueError(f"replay: {world} is not a TextEnv.")
+    inner = env.unwrapped
+    if not isinstance(inner, TextEnv):
+        raise BadValueError(f"replay: {inner} is not a TextEnv.")
     turns = 0
     try:
-        _compare_start(transcript, env, world)
+        _compare_start(transcript, env, inner)
         for turn, step in enumerate(transcript.steps, start=1):
             if step.status == "env_error":
                 break
             _compare_step(transcript, turn, step, env)
             turns = turn
-    except _Differs as difference:
+    except _Difference as difference:
         return ReplayReport(
             same=False, difference=str(difference), turn=difference.turn, turns=turns
         )
@@ -88,20 +88,20 @@ def _replay_one(transcript: Transcript, env: gym.Env[Any, Any] | None) -> Replay
 
 
 def _compare_start(
-    transcript: Transcript, env: gym.Env[Any, Any], world: TextEnv[Any, Any]
+    transcript: Transcript, env: gym.Env[Any, Any], inner: TextEnv[Any, Any]
 ) -> None:
-    if world.name != transcript.env_id:
-        raise _Differs(0, "environment", transcript.env_id, world.name)
+    if inner.name != transcript.env_id:
+        raise _Difference(0, "environment", transcript.env_id, inner.name)
     options = {"split": transcript.split, "task": transcript.task_id}
     try:
         observation, _ = env.reset(seed=transcript.seed, options=options)
     except TurngymError as error:
-        raise _Differs(0, "task", transcript.task_id, error) from error
-    _same(0, "task digest", transcript.task_digest, world.episode.task.digest)
-    _same(0, "instructions", transcript.instructions, world.instructions)
+        raise _Difference(0, "task", transcript.task_id, error) from error
+    _compare(0, "task digest", transcript.task_digest, inner.episode.task.digest)
+    _compare(0, "instructions", transcript.instructions, inner.instructions)
     first = transcript.steps[0].observation if transcript.steps else transcript.observation
-    _same(0, "observation", first, observation)
-    _same(0, "chain", transcript.chain, link("", world.instructions, observation))
+    _compare(0, "observation", first, observation)
+    _compare(0, "chain", transcript.chain, extend_chain("", inner.instructions, observation))
 
 
 def _compare_step(
@@ -109,18 +109,18 @@ def _compare_step(
 ) -> None:
     """Take the recorded action and compare everything that it was answered with."""
     if (status := env.unwrapped.episode.status) != "running":  # pyright: ignore
-        raise _Differs(turn, "status before the action", "running", status)
+        raise _Difference(turn, "status before the action", "running", status)
     observation, reward, terminated, truncated, info = env.step(step.action)
-    for what, recorded, played in _pairs(transcript, turn, step, observation, info):
-        _same(turn, what, recorded, played)
-    _same(turn, "reward", step.reward, float(reward))
+    for what, recorded, played in _pair_results(transcript, turn, step, observation, info):
+        _compare(turn, what, recorded, played)
+    _compare(turn, "reward", step.reward, float(reward))
     before = transcript.chain if turn == 1 else transcript.steps[turn - 2].chain
-    _same(turn, "chain", step.chain, link(before, step.action, observation))
+    _compare(turn, "chain", step.chain, extend_chain(before, step.action, observation))
     if (terminated or truncated) and turn == len(transcript.steps):
-        _same(turn, "metrics", dict(transcript.metrics), info["metrics"])
+        _compare(turn, "metrics", dict(transcript.metrics), info["metrics"])
 
 
-def _pairs(
+def _pair_results(
     transcript: Transcript, turn: int, step: RecordedStep, observation: str, info: Any
 ) -> Iterator[tuple[str, Any, Any]]:
     last = turn == len(transcript.steps)
@@ -135,11 +135,11 @@ def _pairs(
         yield "status at the end", transcript.status, info["status"]
 
 
-def _same(turn: int, what: str, recorded: Any, played: Any) -> None:
+def _compare(turn: int, what: str, recorded: Any, played: Any) -> None:
     if recorded != played:
-        raise _Differs(turn, what, recorded, played)
+        raise _Difference(turn, what, recorded, played)
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}…"

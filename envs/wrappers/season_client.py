@@ -1,4 +1,4 @@
-"""Talks to a leaderboard's server: JSON over HTTP, repeated when the network fails."""
+"""The client of a leaderboard's server: JSON over HTTP, with retries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BUSY_WAIT_S = 90.0
 
 
 class SeasonClient:
-    """One account's way to a sealed season.
+    """An account's client of a sealed season.
 
     Args:
         server: Address of the server, as ``https://board.example.org``.

@@ -1,4 +1,4 @@
-"""A world that a leaderboard's server steps: ``gym.make(id, server=…, token=…)``."""
+"""An environment that a leaderboard's server steps: ``gym.make(id, server=…, token=…)``."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from ..core.episode import Info, Maybe
 from ..core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from ..core.randomness import SeededEnv
 from ..core.registration import find_environment
+from ..core.settings import check_integer
 from ..core.spaces import Utf8Text
 from .season_client import SeasonClient
 
 CLIENT = ("server", "token", "season", "timeout_s")
-"""Settings of the client; all others are the world's, and must be those of the season."""
+"""Settings of the client; all others are the environment's, and must be those of the season."""
 RESET_OPTIONS = ("split", "task", "trial")
 
 
 class RemoteEnv(SeededEnv):
-    """An environment of a sealed season: the world's state stays on the server.
+    """An environment of a sealed season: its state stays on the server.
 
     Each task and trial can be begun once. ``reset()`` begins the next one that this account has
     not begun; ``options={"task": 3, "trial": 1}`` a certain one. Seeds are the server's: the seed
-    given to ``reset`` seeds only :attr:`np_random`. Rewards, measures and verdicts are told if the
-    season says so; else the reward is 0 and only ``info["status"]`` says how an episode ended.
+    given to ``reset`` seeds only :attr:`np_random`. Rewards, metrics and verdicts are reported
+    if the season publishes them; otherwise the reward is 0 and only ``info["status"]`` says how an
+    episode ended.
 
     Args:
         env_id: Registered id.
         client: The way to the server.
-        settings: Settings of the world; those that are given must be the season's.
+        settings: Settings of the environment; those that are given must be the season's.
         render_mode: ``"ansi"`` makes :meth:`render` return the transcript.
 
     Raises:
-        BadValueError: The season does not hold the world, or with other settings.
+        BadValueError: The season does not hold the environment, or with other settings.
         EnvFault: The server cannot be reached.
     """
 
@@ -52,7 +54,7 @@ class RemoteEnv(SeededEnv):
         self.env_id = env_id
         self.client = client
         self.render_mode = render_mode
-        cell = _cell_of(env_id, settings, client.describe_season())
+        cell = _find_cell(env_id, settings, client.describe_season())
         self.key: str = cell["key"]
         self.split: str = cell["split"]
         self.tasks: int = cell["tasks"]
@@ -74,7 +76,7 @@ class RemoteEnv(SeededEnv):
         return self.env_id
 
     def legal_actions(self) -> None:
-        """What is possible stays on the server."""
+        """Return None: the state stays on the server."""
         return
 
     def reset(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
@@ -103,13 +105,15 @@ class RemoteEnv(SeededEnv):
             )
         if seed is not None:
             self.seed_stream(seed)
-        task = _index(given.get("task"), "task", self.name)
-        trial = _index(given.get("trial"), "trial", self.name)
-        told = self.client.start(self.key, task, trial, secrets.token_hex(16))
-        self._session = told["session"]
-        self._info = _info(told["info"])
-        self._texts = [self.instructions, told["observation"]]
-        return told["observation"], self._info
+        task, trial = (given.get(key) for key in ("task", "trial"))
+        for key, value in (("task", task), ("trial", trial)):
+            if value is not None:
+                check_integer(key, value, self.name, min=0)
+        reply = self.client.start(self.key, task, trial, secrets.token_hex(16))
+        self._session = reply["session"]
+        self._info = _read_info(reply["info"])
+        self._texts = [self.instructions, reply["observation"]]
+        return reply["observation"], self._info
 
     def step(  # pyright: ignore[reportIncompatibleMethodOverride] - info is typed
         self, action: str
@@ -136,24 +140,24 @@ class RemoteEnv(SeededEnv):
             )
         turn = self._info["turn"] + 1
         try:
-            told = self.client.step(self._session, turn, action)
+            reply = self.client.step(self._session, turn, action)
         except EnvFault as fault:
-            return self._broken(turn, action, fault)
-        self._info = _info(told["info"])
-        self._texts += [action, told["observation"]]
+            return self._end_with_fault(turn, action, fault)
+        self._info = _read_info(reply["info"])
+        self._texts += [action, reply["observation"]]
         return (
-            told["observation"],
-            float(told["reward"]),
-            told["terminated"],
-            told["truncated"],
+            reply["observation"],
+            float(reply["reward"]),
+            reply["terminated"],
+            reply["truncated"],
             self._info,
         )
 
     def render(self) -> str | None:
-        """The transcript so far as text (render mode ``"ansi"``), else None."""
+        """Return the transcript so far as text (render mode ``"ansi"``), else None."""
         return "".join(self._texts) if self.render_mode == "ansi" else None
 
-    def _broken(
+    def _end_with_fault(
         self, turn: int, action: str, fault: EnvFault
     ) -> tuple[str, float, bool, bool, Info]:
         assert self._info is not None
@@ -167,61 +171,55 @@ class RemoteEnv(SeededEnv):
         return observation, 0.0, False, True, self._info
 
 
-def remote_env(env_id: str, world: Any, settings: Mapping[str, Any]) -> RemoteEnv:
-    """The remote twin of a world.
+def remote_env(env_id: str, env_class: Any, settings: Mapping[str, Any]) -> RemoteEnv:
+    """Make the client of an environment that a season's server steps.
 
     Args:
         env_id: Its id.
-        world: Its class.
-        settings: What ``gym.make`` was given: the client's settings and the world's.
+        env_class: Its class.
+        settings: What ``gym.make`` was given: the client's settings and the environment's.
 
     Raises:
-        UnknownNameError: A setting that the world does not have.
-        BadValueError: No address or token, or the season has another world or settings.
+        UnknownNameError: A setting that the environment does not have.
+        BadValueError: No address or token, or the season has another environment or settings.
     """
-    known = inspect.signature(world.__init__).parameters
+    known = inspect.signature(env_class.__init__).parameters
     own = {name: value for name, value in settings.items() if name not in CLIENT}
     for name in own:
         if name not in known:
             names = [*CLIENT, *(key for key in known if key != "self")]
-            raise UnknownNameError("setting", name, names, world.__name__)
+            raise UnknownNameError("setting", name, names, env_class.__name__)
     render_mode = own.pop("render_mode", None)
     ways = {name: settings[name] for name in CLIENT if name in settings}
     client = SeasonClient(ways.pop("server"), ways.pop("token", None), **ways)
     return RemoteEnv(env_id, client, own, render_mode)
 
 
-def _cell_of(env_id: str, settings: Mapping[str, Any], season: Mapping[str, Any]) -> Any:
-    """The season's cell of this world with these settings.
+def _find_cell(env_id: str, settings: Mapping[str, Any], season: Mapping[str, Any]) -> Any:
+    """Return the season's cell of this environment with these settings.
 
     Raises:
         BadValueError: There is none, or several.
     """
-    of_world = [cell for cell in season["cells"] if cell["env_id"] == env_id]
+    candidates = [cell for cell in season["cells"] if cell["env_id"] == env_id]
     found = [
         cell
-        for cell in of_world
+        for cell in candidates
         if all(name in cell["settings"] and cell["settings"][name] == value
                for name, value in settings.items())
     ]  # fmt: skip
     if len(found) == 1:
         return found[0]
     held = "; ".join(f"{cell['env_id']} with {cell['settings']}" for cell in season["cells"])
-    which = "no world" if not found else "several worlds"
+    which = "no environment" if not found else "several environments"
     raise BadValueError(
         f"season {season['name']} holds {which} {env_id} with {dict(settings)}. It holds: {held}."
     )
 
 
-def _index(value: Any, key: str, where: str) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise BadValueError(f"{where}: {key} is {value!r}; expected a number from 0 in the season.")
-
-
-def _info(told: Mapping[str, Any]) -> Info:
-    """The info as a local world gives it."""
-    whole = dict(told)
+def _read_info(reply: Mapping[str, Any]) -> Info:
+    """Return the info as a local environment does."""
+    whole = dict(reply)
     for key in ("parent_session", "verdict"):
         whole[key] = None if whole[key] is None else Maybe(whole[key])
     return cast("Info", whole)

@@ -1,4 +1,4 @@
-"""Cut any multi-turn world into sessions: a context that starts anew every few turns."""
+"""Cut any multi-turn environment into sessions: a context that starts anew every few turns."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ class AsSessions(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructorArg
 
     Its first observation is the task's first one, a separator, and the newest ``carry`` actions
     with their answers. That is sound where the task and these are enough to go on (and wherever
-    the return is a sum over sessions; it always is). Rewards, statuses and metrics are the world's
-    own: only what the agent sees, ``info["session"]`` and ``info["parent_session"]`` change.
+    the return is a sum over sessions; it always is). Rewards, statuses and metrics are those of
+    the environment: only what the agent sees, ``info["session"]`` and ``info["parent_session"]``
+    change.
 
-    A recorder goes inside (``AsSessions(RecordEpisodes(env, path))``): it writes the world's own
-    episode, which replays without this wrapper. Forks with :func:`turngym.envs.fork`, and pickles.
+    A recorder goes inside (``AsSessions(RecordEpisodes(env, path))``): it writes the
+    environment's own episode, which replays without this wrapper. It can be forked by
+    :func:`turngym.envs.fork` and pickled.
 
     Args:
-        env: A text world without sessions of its own, wrapped or not.
+        env: A text environment without sessions of its own, wrapped or not.
         window: Turns per session.
         carry: Newest turns that the next session is shown.
         separator: Stands between the task's first observation and those turns.
 
     Raises:
-        BadValueError: Not a text world; one that opens sessions itself; a setting below 1.
+        BadValueError: Not a text environment; one that opens sessions itself; a setting below 1.
     """
 
     sessions = True
@@ -56,9 +58,9 @@ class AsSessions(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructorArg
             )
         for name, value in (("window", window), ("carry", carry)):
             check_integer(name, value, "AsSessions", min=1)
-        most = inner.observation_space.max_chars, inner.action_space.max_chars
-        self.observation_space = Utf8Text(most[0] + len(separator) + carry * sum(most))
-        self._world = inner
+        limits = inner.observation_space.max_chars, inner.action_space.max_chars
+        self.observation_space = Utf8Text(limits[0] + len(separator) + carry * sum(limits))
+        self._inner = inner
         self._window, self._carry, self._separator = window, carry, separator
         self._first = ""
         self._newest: list[str] = []
@@ -81,12 +83,12 @@ class AsSessions(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructorArg
         """Take one action; the last one of a window is answered in the next session.
 
         Raises:
-            BadValueError: The world opened a session of its own.
+            BadValueError: The environment opened a session of its own.
         """
         observation, reward, terminated, truncated, info = self.env.step(action)
         if info["session"] != 0:
             raise BadValueError(
-                f"AsSessions: {self._world.name} opened session {info['session']} of its own; "
+                f"AsSessions: {self._inner.name} opened session {info['session']} of its own; "
                 "use it as it is."
             )
         self._turns += 1
@@ -97,19 +99,19 @@ class AsSessions(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructorArg
             self._turns = 0
             observation = f"{self._first}{self._separator}{''.join(self._newest)}"
         self._shown = observation
-        return observation, float(reward), terminated, truncated, self._marked(info)
+        return observation, float(reward), terminated, truncated, self._mark_session(info)
 
     def asked(self) -> Sequence[Opening]:
-        """The session that the last action opened by ending a window."""
-        return (self._opening(),) if self._just_opened else ()
+        """Return the session that the last action opened by ending a window."""
+        return (self._make_opening(),) if self._just_opened else ()
 
     def waiting(self) -> Sequence[Opening]:
-        """The present session, while nobody has acted in it."""
+        """Return the present session, while nobody has acted in it."""
         fresh = self._session > 0 and self._turns == 0
-        return (self._opening(),) if fresh and self._world.episode.status == "running" else ()
+        return (self._make_opening(),) if fresh and self._inner.episode.status == "running" else ()
 
     def session_key(self) -> str:
-        """Key of the present session, empty for the first one."""
+        """Return the key of the present session, empty for the first one."""
         return f"window {self._session}" if self._session else ""
 
     def open_session(self, key: str) -> tuple[str, Info]:
@@ -119,12 +121,12 @@ class AsSessions(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructorArg
             UnknownNameError: No session of that key is waiting.
         """
         if key not in (known := [opening.key for opening in self.waiting()]):
-            raise UnknownNameError("session", key, known, self._world.name)
-        return self._shown, self._marked(self._world.episode.info({}, {}))
+            raise UnknownNameError("session", key, known, self._inner.name)
+        return self._shown, self._mark_session(self._inner.episode.info({}, {}))
 
-    def _opening(self) -> Opening:
+    def _make_opening(self) -> Opening:
         return Opening(self.session_key(), self._shown, layer=self._session)
 
-    def _marked(self, info: Mapping[str, Any]) -> Any:
+    def _mark_session(self, info: Mapping[str, Any]) -> Any:
         parent = Maybe(self._session - 1) if self._session else None
         return {**info, "session": self._session, "parent_session": parent}

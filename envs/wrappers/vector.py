@@ -1,4 +1,4 @@
-"""Many copies of one world stepped together, their questions to retrievers and tools in batches."""
+"""Copies of one environment stepped together, with batched calls of retrievers and tools."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
     after an episode's end (gymnasium's next-step mode): that step ignores the copy's action and
     returns the first observation with reward 0. They keep the split of the last :meth:`reset`.
 
-    ``gym.make_vec(id, num_envs=8)`` makes one; the copies share the world's read-only data.
+    ``gym.make_vec(id, num_envs=8)`` makes one; the copies share the environment's read-only data.
 
     Args:
-        env: The world; it is copied, and its present episode is not used.
+        env: The environment; it is copied, and its present episode is not used.
         num_envs: Number of copies.
 
     Raises:
@@ -93,10 +93,10 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
             BadValueError: A list or mask of the wrong length.
             EpisodeError: A mask at the first reset leaves copies without an episode.
         """
-        seeds = self._one_each("seed", seed, spread=itertools.count)
+        seeds = self._spread("seed", seed, spread=itertools.count)
         shared = dict(options or {})
-        mask = self._mask(shared.pop("reset_mask", None))
-        tasks = self._one_each("options['task']", shared.pop("task", None), spread=itertools.repeat)
+        mask = self._read_mask(shared.pop("reset_mask", None))
+        tasks = self._spread("options['task']", shared.pop("task", None), spread=itertools.repeat)
         self._again = {"split": shared["split"]} if "split" in shared else {}
         if not self._observations:
             self._observations = [""] * self.num_envs
@@ -105,7 +105,7 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
             own = shared if tasks[i] is None else {**shared, "task": tasks[i]}
             self._observations[i], infos[i] = self.envs[i].reset(seed=seeds[i], options=own)
         self._ended[mask] = False
-        return tuple(self._observations), self._infos(infos)
+        return tuple(self._observations), self._stack_infos(infos)
 
     def step(
         self, actions: Sequence[str]
@@ -135,10 +135,10 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         for i, taken in zip(places, drive_together(turns), strict=True):
             self._observations[i], rewards[i], terminated[i], truncated[i], infos[i] = taken
         self._ended = terminated | truncated
-        return tuple(self._observations), rewards, terminated, truncated, self._infos(infos)
+        return tuple(self._observations), rewards, terminated, truncated, self._stack_infos(infos)
 
     def render(self) -> tuple[Any, ...]:
-        """The transcript of every copy (render mode ``"ansi"``), else None for each."""
+        """Return the transcript of every copy (render mode ``"ansi"``), else None for each."""
         return tuple(env.render() for env in self.envs)
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - gymnasium's signature
@@ -146,8 +146,8 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         for env in self.envs:
             env.close()
 
-    def _one_each(self, what: str, given: Any, spread: Callable[[Any], Any]) -> list[Any]:
-        """One value per copy: a list as it is, one value spread over all, None for none."""
+    def _spread(self, what: str, given: Any, spread: Callable[[Any], Any]) -> list[Any]:
+        """Return one value per copy: a list as it is, one value spread over all, None for none."""
         if given is None:
             return [None] * self.num_envs
         if isinstance(given, (list, tuple, np.ndarray)):
@@ -158,7 +158,7 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
             return list(given)
         return list(itertools.islice(spread(given), self.num_envs))
 
-    def _mask(self, given: Any) -> Bools:
+    def _read_mask(self, given: Any) -> Bools:
         if given is None:
             return np.ones(self.num_envs, dtype=np.bool_)
         mask = np.asarray(given)
@@ -171,22 +171,22 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
             raise EpisodeError("TextVectorEnv: the first reset must be of all copies.")
         return mask
 
-    def _infos(self, infos: Sequence[Info | None]) -> dict[str, Any]:
-        """Gymnasium's form of many infos, built column by column."""
-        told = np.array([info is not None for info in infos], dtype=np.bool_)
+    def _stack_infos(self, infos: Sequence[Info | None]) -> dict[str, Any]:
+        """Return many infos in gymnasium's form, built column by column."""
+        present = np.array([info is not None for info in infos], dtype=np.bool_)
         given = [(i, info) for i, info in enumerate(infos) if info is not None]
         columns: dict[str, Any] = {}
         for key, kind in _FLAT.items():
-            blank = np.full(self.num_envs, None) if kind is object else np.zeros(len(told), kind)
+            blank = np.full(self.num_envs, None) if kind is object else np.zeros(len(present), kind)
             for i, info in given:
                 blank[i] = info[key]
-            columns[key], columns[f"_{key}"] = blank, told.copy()
+            columns[key], columns[f"_{key}"] = blank, present.copy()
         for key in _NESTED:
-            columns[key] = self._numbers([(i, info[key]) for i, info in given])
-            columns[f"_{key}"] = told.copy()
+            columns[key] = self._stack_numbers([(i, info[key]) for i, info in given])
+            columns[f"_{key}"] = present.copy()
         return columns
 
-    def _numbers(self, named: list[tuple[int, dict[str, float]]]) -> dict[str, Any]:
+    def _stack_numbers(self, named: list[tuple[int, dict[str, float]]]) -> dict[str, Any]:
         columns: dict[str, Any] = {}
         for i, numbers in named:
             for key, value in numbers.items():
@@ -199,10 +199,10 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
 
 
 def make_vector(env_id: str, *, num_envs: int = 1, **settings: Any) -> TextVectorEnv:
-    """The vector environment of a registered world; ``settings`` are those of ``gym.make``.
+    """Make the vector form of a registered environment; ``settings`` are those of ``gym.make``.
 
     Raises:
-        BadValueError: The world is not a bare :class:`TextEnv`.
+        BadValueError: The environment is not a bare :class:`TextEnv`.
     """
     env = gym.make(env_id, **settings)
     if not isinstance(env, TextEnv):

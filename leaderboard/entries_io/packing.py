@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...envs.core.errors import DataError
-from ...envs.wrappers.record import Transcript, versions
+from ...envs.wrappers.record import Transcript, get_versions
 from ..schema.base import make_form
 from ..schema.entry import Episode, Manifest, PlayedEnv, SuiteRef
 from ..schema.suite import Cell, Slot, Suite
@@ -29,7 +29,7 @@ def manifest_for(suite: Suite, **fields: Any) -> Manifest:
         "environments": tuple(
             PlayedEnv(key=cell.key, env_id=cell.env_id, digest=cell.digest) for cell in suite.cells
         ),
-        "versions": dict(versions()),
+        "versions": dict(get_versions()),
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
     }
     return make_form(Manifest, "entry", **(filled_in | fields))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...envs.core.errors import DataError
 from ...envs.utils.disk_cache import cache_dir
-from ...envs.wrappers.record import versions
+from ...envs.wrappers.record import get_versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest
 from ..schema.base import parse_form
@@ -113,7 +113,7 @@ def rebuild(
         if tell is not None:
             tell(entry_id, place, len(folders))
         verdict = known.get((entry_id, _digest(folder)))
-        if verdict is None or verdict.verifier != dict(versions()):
+        if verdict is None or verdict.verifier != dict(get_versions()):
             verdict = verify(folder)
         found.append(Indexed(entry_id=entry_id, verdict=verdict))
     _write(database, found)

@@ -180,7 +180,7 @@ class Episode(Form):
         seed: Seed of the episode; the suite says which it must be.
         actions: What the agent wrote, in order.
         chain: Hash of the rules and the first observation, then one per action: each over all
-            texts so far (:func:`turngym.envs.wrappers.record.link`).
+            texts so far (:func:`turngym.envs.wrappers.record.extend_chain`).
         error: What stopped the agent before the episode's end; such an episode counts as 0.
         why: The error in words.
     """

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
-from ...envs.wrappers.record import link
+from ...envs.wrappers.record import extend_chain
 from ..schema.entry import Episode
 from ..schema.result import EpisodeResult, refused_episode
 from ..schema.suite import Cell
@@ -48,7 +48,7 @@ def replay_episode(
             expected=info["task_id"],
             got=episode.task_id,
         )
-    chain = link("", world.instructions, observation)
+    chain = extend_chain("", world.instructions, observation)
     _compare(episode, 0, chain, observation)
     readable = 0
     for turn, action in enumerate(episode.actions, start=1):
@@ -61,7 +61,7 @@ def replay_episode(
                 f"the environment broke while replaying turn {turn}: {observation}",
                 turn=turn,
             )
-        chain = link(chain, action, observation)
+        chain = extend_chain(chain, action, observation)
         _compare(episode, turn, chain, observation)
         readable += info["valid_action"]
     _check_end(world, episode)

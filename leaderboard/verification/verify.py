@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...envs.wrappers.record import versions
+from ...envs.wrappers.record import get_versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest, is_valid
 from ..ranking.scoring import entry_scores
@@ -70,7 +70,7 @@ def verify_folder(
         episodes=tuple(found.results) if refusal is None else (),
         replayed=len(found.results),
         seconds=time.monotonic() - begun,
-        verifier=dict(versions()),
+        verifier=dict(get_versions()),
     )
 
 

@@ -129,5 +129,5 @@ def test_names() -> None:
 def test_only_text_environments() -> None:
     with pytest.raises(BadValueError, match="no text environment"):
         RandomPolicy()(gym.make("CartPole-v1"), "", {})  # type: ignore[arg-type]
-    with pytest.raises(BadValueError, match="expected a probability"):
+    with pytest.raises(BadValueError, match="expected a number from 0 to 1"):
         ExpertPolicy(mistakes=1.5)

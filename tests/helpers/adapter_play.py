@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from turngym.envs import all_ids, find_environment
-from turngym.envs.adapters.conversation import make_world, task_rows
+from turngym.envs.adapters.conversation import make_text_env, task_rows
 from turngym.envs.core.errors import EnvFault
 from turngym.envs.core.tasks import SPLITS
 
@@ -58,7 +58,7 @@ def a_row(env_id: str, index: int = 1, settings: Mapping[str, Any] = MICRO) -> d
 def played(env_id: str) -> Played:
     """An episode of the expert, by gymnasium's own interface."""
     row = a_row(env_id)
-    world = make_world(env_id, MICRO, where="test")
+    world = make_text_env(env_id, MICRO, where="test")
     options = {"split": row["split"], "task": row["task"]}
     observation, info = world.reset(seed=row["seed"], options=options)
     prompt, expert, over = world.instructions + observation, world.expert(), False
@@ -97,8 +97,7 @@ def broken_world(conversation: Any) -> None:
     def down(action: str) -> Any:
         raise EnvFault("the retrieval server is down")
 
-    world = conversation.world
-    world.play = lambda episode, action: down(action)
+    conversation.env.play = lambda episode, action: down(action)
 
 
 def loaded(

@@ -57,7 +57,7 @@ class Hasty(Guess):
 
 
 class Patient(Guess):
-    def _ready(self, action):
+    def _check_running(self, action):
         return self.episode
 
 

@@ -152,11 +152,11 @@ def test_mcp() -> None:
     (server,) = json.loads(text)["mcpServers"].values()
     assert server["command"] == "turngym"
     needs("mcp")
-    from turngym.envs.adapters.mcp_server import McpWorld
+    from turngym.envs.adapters.mcp_server import McpEnvironment
 
     command, env_id, option, split = server["args"]
     assert (command, option) == ("mcp", "--split")
-    world = McpWorld(env_id, {"size": "micro"}, split)
-    assert world._called("new_episode", {}).meta["turngym/episode"]["split"] == "test"
+    environment = McpEnvironment(env_id, {"size": "micro"}, split)
+    assert environment._call("new_episode", {}).meta["turngym/episode"]["split"] == "test"
     with pytest.raises(TurngymError):
-        McpWorld("PaperCrawler-v0", {"size": "micro"})
+        McpEnvironment("PaperCrawler-v0", {"size": "micro"})

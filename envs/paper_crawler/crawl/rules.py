@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, get_args, get_type_hints
 
 from ...core.errors import BadValueError, UnknownNameError
+from ...core.settings import check_integer, check_number
 from .grammar import MoveKind, SessionKind
 
 Granularity = Literal["action", "session"]
@@ -60,9 +60,9 @@ class Rules:
             if value is None and field.name in _OPTIONAL:
                 continue
             if field.name in _COUNTS:
-                check_number("PaperCrawler", field.name, value, _COUNTS[field.name], whole=True)
+                check_integer(field.name, value, "PaperCrawler", min=_COUNTS[field.name])
             elif field.name in _AMOUNTS:
-                check_number("PaperCrawler", field.name, value)
+                check_number(field.name, value, "PaperCrawler", min=0)
             elif value not in known:
                 raise UnknownNameError(field.name, value, known, "PaperCrawler")
         if self.over_cap == "charge" and self.granularity == "action":
@@ -95,33 +95,3 @@ class Rules:
         if self.schedule == "sampled":
             return 1 + self.layers * self.per_layer
         return None if self.layers > 1 else 1 + first
-
-
-def check_number(
-    where: str,
-    name: str,
-    value: object,
-    low: float = 0,
-    high: float = math.inf,
-    *,
-    whole: bool = False,
-) -> None:
-    """Refuse a setting that is no finite number, or one out of range.
-
-    Args:
-        where: What the setting belongs to.
-        name: Of the setting.
-        value: What was given.
-        low: The smallest value.
-        high: The largest value.
-        whole: Whether it has to be an integer.
-
-    Raises:
-        BadValueError: Something else was given.
-    """
-    number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not low <= value <= high:  # pyright: ignore
-        kind = "an integer" if whole else "a number"
-        top = "" if high == math.inf else f" to {high:,}"
-        span = "" if low == -math.inf else f" from {low:,}{top}"
-        raise BadValueError(f"{where}: {name} is {value!r}; expected {kind}{span}.")

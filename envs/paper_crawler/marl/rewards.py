@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from ...core.errors import BadValueError, EnvFault, UnknownNameError
-from ..crawl.rules import Label, check_number
+from ...core.settings import check_number
+from ..crawl.rules import Label
 from ..papers import Judged, Request, Selector
 from .decisions import Decision
 
@@ -38,7 +38,7 @@ class Weights:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            check_number(_WHERE, f"selector_rewards[{name!r}]", value, -math.inf)
+            check_number(f"selector_rewards[{name!r}]", value, _WHERE)
 
     def reward(self, accepted: bool, relevant: bool) -> float:
         """Of one decision."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ...core.errors import BadValueError, DataError, EnvFault
-from ...tools.retrieval.index.progress import Progress, silent
-from ...utils.file_rows import json_row, lines_of
+from ...tools.retrieval.index.progress import Progress, ignore_progress
+from ...utils.file_rows import parse_row, read_lines
 from .database import PaperDatabase, read_record
 from .layout import AUTO, DATABASE, LAYOUT, Part, data_folder, zip_in
 from .queries import QueryRow, RowRules, read_row
@@ -141,7 +141,11 @@ class PapersReport:
 
 
 def check_papers(
-    folder: str | Path, *, every: bool = False, sample: int = SAMPLE, progress: Progress = silent
+    folder: str | Path,
+    *,
+    every: bool = False,
+    sample: int = SAMPLE,
+    progress: Progress = ignore_progress,
 ) -> PapersReport:
     """Look through a folder of PaSa's layout; nothing in it is changed.
 
@@ -201,7 +205,7 @@ def _queries(found: FoundFile, database: PaperDatabase | None, progress: Progres
     unanswered = 0
     for where, line in _lines(found, progress):
         try:
-            row = read_row(json_row(line, where), where, rules)
+            row = read_row(parse_row(line, where), where, rules)
             if row.qid in seen:
                 raise DataError(f"{where}: id {row.qid!r} was used before, at {seen[row.qid]}.")
         except DataError as error:
@@ -229,7 +233,7 @@ def _examples(found: FoundFile, progress: Progress) -> FoundRows:
     damaged, rows = Damage(), 0
     for where, line in _lines(found, progress):
         try:
-            if not isinstance(json_row(line, where).get("messages"), list):
+            if not isinstance(parse_row(line, where).get("messages"), list):
                 raise DataError(f"{where}: messages is no list; expected a dialogue.")
         except DataError as error:
             damaged.add(error)
@@ -240,7 +244,7 @@ def _examples(found: FoundFile, progress: Progress) -> FoundRows:
 
 def _lines(found: FoundFile, progress: Progress) -> Iterator[tuple[str, bytes]]:
     done = 0
-    for number, (where, line) in enumerate(lines_of(found.path)):
+    for number, (where, line) in enumerate(read_lines(found.path)):
         if number % _TICK == 0:
             progress(found.name, done, found.size or 1)
         done += len(line)

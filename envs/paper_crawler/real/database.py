@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ...core.errors import DataError, EnvFault
 from ...tools.retrieval.index.files import disk_errors
-from ...tools.retrieval.index.progress import Progress, silent
+from ...tools.retrieval.index.progress import Progress, ignore_progress
 from ...utils.file_rows import clean
 from ..papers import Paper, one_line, title_key
 from .title_table import TitleTable
@@ -193,7 +193,7 @@ _TICK = 1_000
 
 
 def write_passages(
-    database: PaperDatabase, path: str | Path, progress: Progress = silent
+    database: PaperDatabase, path: str | Path, progress: Progress = ignore_progress
 ) -> tuple[int, int]:
     """Write ``{"id", "title", "text"}`` per paper, the text being its abstract.
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 from ...core.errors import BadValueError, EnvFault
-from ...tools.retrieval.base import Bm25, Corpus, Hit, Retriever
+from ...tools.retrieval.base import Corpus, Hit, Retriever
+from ...tools.retrieval.bm25 import Bm25
 from ...tools.retrieval.http_cache import FoundCache
 from ..papers import Search
 from .arxiv_ids import plain_id

@@ -11,11 +11,11 @@ from threading import Lock
 from typing import Any
 
 from ...core.errors import BadValueError, DataError, UnknownNameError
-from ...core.settings import check_settings
+from ...core.fork import Shared
+from ...core.settings import check_integer, check_settings
 from ...tools.retrieval.index.factory import open_index
 from ...tools.retrieval.index.manifest import Manifest, read_manifest
-from ..crawl.rules import check_number
-from ..papers import Paper, Search, Shared
+from ..papers import Paper, Search
 from .arxiv import ArxivSearch
 from .arxiv_ids import plain_id
 from .database import PaperDatabase
@@ -210,7 +210,7 @@ def _reopen(
 
 
 def _database(folder: str, kept: Any) -> PaperDatabase:
-    check_number("papers_settings", "kept", kept, 1, whole=True)
+    check_integer("kept", kept, "papers_settings", min=1)
     files = database_files(folder)
     return PaperDatabase(files.titles, files.papers, kept=kept)
 

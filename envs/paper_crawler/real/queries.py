@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.errors import DataError, UnknownNameError
+from ...core.fork import Shared
+from ...core.settings import check_integer
 from ...core.tasks import Task
 from ...search_qa.data import called
-from ...utils.file_rows import checked, claim, json_rows, text_of, unreadable
-from ..crawl.rules import check_number
-from ..papers import Request, Shared, one_line, title_key
+from ...utils.file_rows import check_text, claim_id, get_text, make_read_error, read_rows
+from ..papers import Request, one_line, title_key
 from .arxiv_ids import plain_id
 from .layout import query_files
 
@@ -50,7 +51,7 @@ class RowRules:
             raise UnknownNameError(
                 "choice", self.unanswered, _UNANSWERED, "data_settings, unanswered"
             )
-        check_number("data_settings", "days_back", self.days_back, 0, _LONGEST_BACK, whole=True)
+        check_integer("days_back", self.days_back, "data_settings", min=0, max=_LONGEST_BACK)
 
 
 class QueryRow(NamedTuple):
@@ -78,8 +79,8 @@ def read_row(row: Mapping[str, Any], where: str, rules: RowRules) -> QueryRow:
     Raises:
         DataError: Something is missing, of the wrong type, or does not fit.
     """
-    qid = text_of(row, "qid", where).strip()
-    text = one_line(text_of(row, "question", where))
+    qid = get_text(row, "qid", where).strip()
+    text = one_line(get_text(row, "question", where))
     titles, ids = _texts(row, "answer", where), _texts(row, "answer_arxiv_id", where)
     if len(titles) != len(ids):
         raise DataError(
@@ -123,7 +124,7 @@ def _texts(row: Mapping[str, Any], column: str, where: str) -> list[str]:
     given = row[column]
     if not isinstance(given, list):
         raise DataError(f"{where}: {column} is {given!r}; expected a list of texts.")
-    return [checked(item, f"{column}[{i}]", where) for i, item in enumerate(given)]
+    return [check_text(item, f"{column}[{i}]", where) for i, item in enumerate(given)]
 
 
 def _date(row: Mapping[str, Any], where: str, days_back: int) -> int:
@@ -184,7 +185,7 @@ class RequestFiles(Shared):
         for split, (path, stamp) in self._files.items():
             rows = _read(path, stamp, rules)
             for where, row in rows:
-                claim(ids, row.qid, where)
+                claim_id(ids, row.qid, where)
             kept = [row for _, row in rows if row.request.answers]
             if not kept:
                 raise DataError(f"{path}: holds no query; expected one JSON object per line.")
@@ -237,7 +238,7 @@ def _stamp(path: Path) -> Stamp:
     try:
         stat = path.stat()
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
     return stat.st_mtime_ns, stat.st_size
 
 
@@ -248,4 +249,4 @@ def _read(
     rules: RowRules,
 ) -> tuple[tuple[str, QueryRow], ...]:
     """(place, row) of a file; read once per process."""
-    return tuple((where, read_row(row, where, rules)) for where, row in json_rows(path))
+    return tuple((where, read_row(row, where, rules)) for where, row in read_rows(path))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import DataError
-from ...utils.disk_cache import cached_arrays, pack_strings, source_digest
-from ...utils.file_rows import clean, unreadable
+from ...utils.disk_cache import cache_arrays, pack_strings, source_digest
+from ...utils.file_rows import clean, make_read_error
 from ..papers import one_line, title_key
 from .arxiv_ids import UNDATED, date_of, plain_id
 from .packed import Hashes, HashTable, PackedTexts, hash_of, hashes_of
@@ -43,7 +43,7 @@ class TitleTable:
         code = source_digest(here, "title_table.py", "packed.py", "arxiv_ids.py", "../papers.py")
         self.digest = hashlib.blake2b(raw, digest_size=12).hexdigest()
         self.name = f"papers-titles-{self.digest}-{code}"
-        arrays = cached_arrays(self.name, lambda: _built(raw, path))
+        arrays = cache_arrays(self.name, lambda: _built(raw, path))
         self.ids = PackedTexts(arrays["ids.bytes"], arrays["ids.ends"])
         self.titles = PackedTexts(arrays["titles.bytes"], arrays["titles.ends"])
         self.dates = arrays["dates"]
@@ -85,7 +85,7 @@ def _raw(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
 
 
 class _Pairs(list[Any]):

@@ -18,8 +18,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from ...core.errors import DataError, EnvFault
-from ...utils.disk_cache import cached_arrays, source_digest
-from ...utils.file_rows import unreadable
+from ...utils.disk_cache import cache_arrays, source_digest
+from ...utils.file_rows import make_read_error
 from .packed import Hashes, hash_of
 
 _END = struct.Struct("<4s4H2LH")
@@ -71,10 +71,10 @@ def zip_table(path: Path) -> tuple[dict[str, np.ndarray], str]:
         with path.open("rb") as file:
             directory, count = _directory(file, path)
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise make_read_error(path, error) from None
     code = source_digest(Path(__file__).parent, "zip_members.py", "packed.py")
     digest = hashlib.blake2b(directory, digest_size=12).hexdigest()
-    table = cached_arrays(f"papers-zip-{digest}-{code}", lambda: _built(directory, count, path))
+    table = cache_arrays(f"papers-zip-{digest}-{code}", lambda: _built(directory, count, path))
     return table, digest
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.errors import BadValueError
 from ...tools.retrieval.base import words
-from ...utils.disk_cache import cached_arrays, pack_strings, unpack_strings
+from ...utils.disk_cache import cache_arrays, pack_strings, unpack_strings
 
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 2
@@ -41,7 +41,7 @@ class DatedBm25:
         self, name: str, titles: Sequence[str], abstracts: Sequence[str], days: Sequence[int]
     ) -> None:
         self._days = list(days)
-        arrays = cached_arrays(name, lambda: _index(titles, abstracts))
+        arrays = cache_arrays(name, lambda: _index(titles, abstracts))
         vocabulary = unpack_strings(arrays["vocabulary.bytes"], arrays["vocabulary.ends"])
         self._word_ids = {word: i for i, word in enumerate(vocabulary)}
         self._scores = arrays["data"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ...core.errors import BadValueError, UnknownNameError
-from ..crawl.rules import check_number
+from ...core.settings import check_integer, check_number
 
 SIZES = ("full", "micro")
 PRESETS = ("default", "easy", "hard", "deep")
@@ -100,7 +100,11 @@ class WorldParameters:
         if self.size not in SIZES:
             raise UnknownNameError("size", self.size, SIZES, _WHERE)
         for name, (low, high) in {**_RANGES, **_SIZE_RANGES[self.size]}.items():
-            check_number(_WHERE, name, getattr(self, name), low, high, whole=name in _WHOLE)
+            value = getattr(self, name)
+            if name in _WHOLE:
+                check_integer(name, value, _WHERE, min=int(low), max=int(high))
+            else:
+                check_number(name, value, _WHERE, min=low, max=high)
         for low, high in _ORDERED:
             if getattr(self, low) > getattr(self, high):
                 raise BadValueError(

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.errors import BadValueError, UnknownNameError
-from ...core.tasks import SPLITS, Task, numbered
-from ...utils.disk_cache import cached_arrays, pack_strings, unpack_strings
-from ..papers import Request, Shared
+from ...core.fork import Shared
+from ...core.tasks import SPLITS, Task, parse_index
+from ...utils.disk_cache import cache_arrays, pack_strings, unpack_strings
+from ..papers import Request
 from .graph import NONE, PAPER
 from .outline import OUTLINES, RELATED
 from .parameters import WorldParameters
@@ -208,7 +209,7 @@ class GeneratedRequests(Shared):
         if labels not in LABELS:
             raise UnknownNameError("labels", labels, LABELS, "citation world")
         self.world, self.labels = world, labels
-        stored = cached_arrays(f"{world.identity}-requests", lambda: _pack(world))
+        stored = cache_arrays(f"{world.identity}-requests", lambda: _pack(world))
         sizes = stored["sizes"].tolist()
         firsts = np.cumsum([0, *sizes[:-1]]).tolist()
         self._sizes: dict[str, int] = dict(zip(SPLITS, sizes, strict=True))
@@ -251,7 +252,7 @@ class GeneratedRequests(Shared):
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """The index that a task id names."""
-        return numbered(split, task_id, self._sizes[split])
+        return parse_index(split, task_id, self._sizes[split])
 
 
 @lru_cache(maxsize=16)

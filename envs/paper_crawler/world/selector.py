@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..crawl.rules import check_number
-from ..papers import Judged, Library, Paper, Request, Shared
+from ...core.fork import Shared
+from ...core.settings import check_number
+from ..papers import Judged, Library, Paper, Request
 
 HIT, NEAR, FAR = 0.78, 0.06, 0.004
 _MAX_NOISE = 4.0
@@ -46,8 +47,8 @@ class RuleSelector(Shared):
     blocking = False
 
     def __init__(self, library: Library, *, noise: float = 1.0, seed: int = 0) -> None:
-        check_number("RuleSelector", "noise", noise, 0, _MAX_NOISE)
-        self.library, self.noise, self.seed = library, float(noise), int(seed)
+        self.noise = check_number("noise", noise, "RuleSelector", min=0, max=_MAX_NOISE)
+        self.library, self.seed = library, int(seed)
         self.identity = f"rule-{self.noise!r}-{self.seed}-{library.identity}"
         self._hit = 1.0 - self.noise * (1.0 - HIT)
         self._near, self._far = self.noise * NEAR, self.noise * FAR

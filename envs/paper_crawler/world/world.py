@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...core.digest import digest_of
-from ...utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
-from ..papers import Paper, Search, Shared
+from ...core.fork import Shared
+from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
+from ..papers import Paper, Search
 from .engine import DatedBm25
 from .graph import KINDS, NONE, Citations, Columns, draw_citations, draw_columns
 from .names import Names, names_of
@@ -53,7 +54,7 @@ class World(Shared):
         made_by = source_digest(Path(__file__).parent, *_SOURCES)
         mark = f"{digest_of(parameters)[:12]}-s{seed}-{made_by}-numpy{np.__version__}"
         self.identity = f"papers-{parameters.size}-{mark}"
-        stored = cached_arrays(self.identity, lambda: _generate(parameters, seed))
+        stored = cache_arrays(self.identity, lambda: _generate(parameters, seed))
         self.columns = _part(Columns, stored, "paper.")
         self.citations = _part(Citations, stored, "cite.")
         titles, abstracts, headings = (

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ...core.errors import BadValueError, EnvFault, UnknownNameError
+from ...core.fork import Shared
 
 _DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _SIGNS = {"@": "at", ".": "dot", "_": "underscore", "#": "hash", "-": "dash"}
@@ -184,7 +185,7 @@ def read_wave(data: bytes) -> Waveform:
         raise EnvFault(f"the synthesiser gave no sound: {error}") from error
 
 
-class Speech:
+class Speech(Shared):
     """Only the sound reaches the assistant: the observation holds a mark, the transcript is hidden.
 
     ``env.unwrapped.sound()`` is the waveform of the customer's last message.
@@ -202,9 +203,6 @@ class Speech:
         self.synthesiser = Espeak() if synthesiser is None else synthesiser
         self.spoken = Spoken() if spoken is None else spoken
         self._sounds: OrderedDict[str, Waveform] = OrderedDict()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Speech:
-        return self
 
     def __reduce__(self) -> Any:
         return Speech, (self.synthesiser, self.spoken)

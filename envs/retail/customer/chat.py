@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import BadValueError, EnvFault
-from ...utils.disk_cache import cached_text
+from ...utils.disk_cache import cache_text
 from ...utils.http import HttpClient, HttpError, bearer_headers, check_url, parse_json
 
 _gates: dict[tuple[str, int], threading.BoundedSemaphore] = {}
@@ -57,7 +57,7 @@ class ChatEndpoint:
         if self.cache is None:
             return self._ask(body)
         key = hashlib.sha256(json.dumps([self.url, body], sort_keys=True).encode()).hexdigest()
-        return cached_text(Path(self.cache) / key[:2] / f"{key}.txt", lambda: self._ask(body))
+        return cache_text(Path(self.cache) / key[:2] / f"{key}.txt", lambda: self._ask(body))
 
     @property
     def _http(self) -> HttpClient:

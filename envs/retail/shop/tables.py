@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 from ...core.digest import digest_of
+from ...core.fork import Shared
 
 Record = dict[str, Any]
 Table = dict[str, Record]
@@ -16,13 +17,6 @@ View = Callable[[Record], Any]
 
 to_json = json.JSONEncoder(ensure_ascii=False).encode
 """Write a value as the tools show it."""
-
-
-class Shared:
-    """Read-only data: forks and copies of an environment hold the same object."""
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
-        return self
 
 
 def show_all(record: Record) -> Any:

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ...core.fork import Shared
 from ...tools.action_parsing import ToolCall, ToolGrammar, Unreadable
 from ...tools.schema import Tool, make_tool
 from . import read_tools, write_tools
 from .overlay import Overlay
 from .refusals import Refused
 from .semantics import MODES, Semantics
-from .tables import Record, Shared, to_json
+from .tables import Record, to_json
 
 _READS = (
     read_tools.find_user_id_by_email,

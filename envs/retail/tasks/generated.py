@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import DataError
-from ...core.tasks import Task, numbered
-from ...utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
+from ...core.fork import Shared
+from ...core.tasks import Task, parse_index
+from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
 from ..shop.generate import SPLITS, make_shop
-from ..shop.tables import Shared, Shop
+from ..shop.tables import Shop
 from .make import COUNTS, BuildProof, make_tasks, task_id, tasks_digest
 from .payload import RetailTask, read_task, task_json
 
@@ -49,7 +50,7 @@ def _load_texts(size: str, world_seed: int, split: str, proof: BuildProof) -> li
         tasks = make_tasks(size, world_seed, split, proof)
         return pack_strings([json.dumps(task_json(task)) for task in tasks])
 
-    stored = cached_arrays(f"retail-{size}-{world_seed}-{split}-{_hash_code()}", build)
+    stored = cache_arrays(f"retail-{size}-{world_seed}-{split}-{_hash_code()}", build)
     return unpack_strings(stored["bytes"], stored["ends"])
 
 
@@ -94,7 +95,7 @@ class GeneratedTasks(Shared):
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """Return the place of the task with this id."""
-        place = numbered(split, task_id, COUNTS[self.size][split])
+        place = parse_index(split, task_id, COUNTS[self.size][split])
         if self._all or place is None:
             return place
         places = self._places_of(split)

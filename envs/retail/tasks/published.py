@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import DataError
+from ...core.fork import Shared
 from ...core.tasks import SPLITS, Task
-from ..shop.tables import Shared, Shop, Table
+from ..shop.tables import Shop, Table
 from ..shop.toolset import WRITES
 from .payload import Call, RetailTask
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ...core.errors import BadValueError, UnknownNameError
+from ...core.errors import UnknownNameError
+from ...core.settings import check_integer
 from ...core.tasks import SPLITS
 from . import descriptions as texts
 from . import variations
@@ -48,16 +49,8 @@ class TaskKind:
         Raises:
             BadValueError: There is no such variation.
         """
-        count = len(self.variations)
-        if isinstance(variation, bool) or not isinstance(variation, int):
-            raise BadValueError(
-                f"{WHERE} {self.name}: variation is {variation!r}; expected an integer."
-            )
-        if not 0 <= variation < count:
-            raise BadValueError(
-                f"{WHERE} {self.name}: variation {variation} does not exist; expected 0 to "
-                f"{count - 1}."
-            )
+        last = len(self.variations) - 1
+        check_integer("variation", variation, f"{WHERE} {self.name}", min=0, max=last)
         return self.variations[variation]
 
     def text(self, variation: int) -> str:

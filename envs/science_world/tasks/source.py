@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from ...core.errors import UnknownNameError
+from ...core.fork import Shared
 from ...core.tasks import SPLITS, Task
 from .catalogue import TASKS, TaskKind, find_kind
 from .params import Mix
@@ -55,7 +56,7 @@ def choose_tasks(tasks: str | Iterable[str] | None, size: str) -> tuple[str, ...
     return tuple(dict.fromkeys(found))
 
 
-class Variations:
+class Variations(Shared):
     """All variations of some tasks in the original's splits, task by task.
 
     An id is the task's name and the variation's number: ``"boil/14"``.
@@ -68,9 +69,6 @@ class Variations:
             split: list(accumulate(len(numbers) for numbers in per_task))
             for split, per_task in self._numbers.items()
         }
-
-    def __deepcopy__(self, memo: Mapping[int, object]) -> Variations:
-        return self
 
     def __reduce__(self) -> tuple[object, ...]:
         return make_variations, (self.tasks, self.size)

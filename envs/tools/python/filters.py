@@ -113,7 +113,7 @@ OF_MODES = frozenset(("chmod", "fchmod", "fchmodat", "utimensat"))
 
 @cache
 def call_filter(machine: str, without: frozenset[str] = frozenset()) -> list[Line] | None:
-    """The program for a machine, None where its system calls are not known here.
+    """Return the program for a machine; None if its system calls are not known here.
 
     Args:
         machine: What the machine calls itself.

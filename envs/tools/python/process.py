@@ -145,10 +145,10 @@ class _Watcher:
         assert process.stdout is not None
         assert process.stderr is not None
         self.ended = Ended()
-        self._told = bytearray()
+        self._reported = bytearray()
         self._report = report
         self._sinks = {
-            report: self._told,
+            report: self._reported,
             process.stdout.fileno(): self.ended.out,
             process.stderr.fileno(): self.ended.err,
         }
@@ -162,9 +162,9 @@ class _Watcher:
                 left = deadline - time.monotonic()
                 if left <= 0 or not self._read(ready, left):
                     if not over:
-                        self._too_much(started, left)
+                        self._stop(started, left)
                     break
-                if not started and self._told.startswith(b"ready\n"):
+                if not started and self._reported.startswith(b"ready\n"):
                     started, deadline = True, time.monotonic() + timeout_s
                 if not over and self._report not in ready.get_map():
                     over, deadline = True, time.monotonic() + _AFTER_S
@@ -182,17 +182,19 @@ class _Watcher:
                 return False
         return True
 
-    def _too_much(self, started: bool, left: float) -> None:
+    def _stop(self, started: bool, left: float) -> None:
         if not started:
             raise EnvFault(f"the python tool: no start within {START_S:g} s; is the machine full?")
         self.ended.why = "timeout" if left <= 0 else "output"
 
     def _read_report(self, started: bool) -> Ended:
-        told = self._told.decode("utf-8", "replace")
+        report = self._reported.decode("utf-8", "replace")
         if not started:
-            fault = told.removeprefix("fault ").strip() or self.ended.err.decode("utf-8", "replace")
+            fault = report.removeprefix("fault ").strip() or self.ended.err.decode(
+                "utf-8", "replace"
+            )
             raise EnvFault(f"the python tool could not close a process off: {fault[-500:]}")
-        kind, _, number = told.removeprefix("ready\n").strip().partition(" ")
+        kind, _, number = report.removeprefix("ready\n").strip().partition(" ")
         if kind:
             self.ended.status = -int(number) if kind == "signal" else int(number)
         elif self.ended.why == "itself":
@@ -219,14 +221,14 @@ def _payload(source: str, layers: Sequence[str], limits: Limits, report: int, fo
         "filter": call_filter(
             os.uname().machine, frozenset() if "namespaces" in layers else OF_MODES
         ),
-        **_places(),
+        **_find_files(),
     }
     return _compiled_child() + marshal.dumps(job)
 
 
 @cache
-def _places() -> dict[str, Any]:
-    """What of the machine's files the sandbox sees, read-only: libraries, and three devices."""
+def _find_files() -> dict[str, Any]:
+    """Return the machine's files that the sandbox sees, read-only: libraries and three devices."""
     readable: list[tuple[str, str]] = []  # where it is, where the code sees it
     for path in sorted({os.path.realpath(path) for path in _LIBRARIES if os.path.isdir(path)}):
         if not any(path.startswith(f"{above}/") for above, _ in readable):

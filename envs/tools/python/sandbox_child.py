@@ -157,7 +157,7 @@ def _execute(source: str, names: dict[str, Any]) -> None:
 
 
 def _explain(error: BaseException, source: str) -> None:
-    """The traceback on stderr, with the code's own lines and without this file's."""
+    """Write the traceback to stderr, with the code's own lines and without this file's."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != CODE_NAME:
         trace = trace.tb_next
@@ -221,7 +221,7 @@ def _read_only(target: str, *, devices: bool = False, deep: bool = True) -> None
 
 
 def _own_root(job: dict[str, Any]) -> None:
-    """A root of its own: the standard library, shared libraries, a few devices, and /tmp."""
+    """Mount a root of its own: the standard library, shared libraries, a few devices, and /tmp."""
     size = f"size={job['disk_bytes']},nr_inodes=4096"
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     _mount("tmpfs", job["base"], "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m,mode=755")
@@ -266,7 +266,7 @@ def _move_library(prefix: str) -> None:
 
 
 def _drop_rights(*, as_nobody: bool) -> None:
-    """No capability, no way to gain one, and another user where this one is the machine's root."""
+    """Give up all capabilities, the ways to gain one, and the machine's root user."""
     _check(_libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
     for capability in range(64):
         if _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) < 0:
@@ -299,7 +299,7 @@ def _limit(job: dict[str, Any]) -> None:
 
 
 def _landlock(readable: list[str], devices: list[str], folder: str) -> None:
-    """Only these folders can be read, only ``folder`` can be written.
+    """Restrict reading to these folders and writing to ``folder``.
 
     Names, sizes and dates of other files can still be seen.
     """

@@ -1,4 +1,4 @@
-"""The python tool: snippets in, what they print out."""
+"""The Python tool: runs snippets and returns their output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MIB = 1 << 20
 
 
 class PythonResult(NamedTuple):
-    """What became of one snippet.
+    """The result of one snippet.
 
     Attributes:
         text: What the model sees: stdout of code that ended well, else the end of stderr.
@@ -38,11 +38,10 @@ class PythonTool:
     """Runs Python snippets, each in a process of its own that can reach nothing.
 
     As ``serve`` of a :class:`~turngym.envs.core.episode.Call` it runs the snippets of many
-    episodes side
-    by side. Code sees the standard library alone (no installed packages), UTC, an empty temporary
-    folder as its working directory that vanishes with it, and no input. The value of a last bare
-    expression is printed. Memory addresses in what is shown (``<… at 0x…>``) are blanked, strings
-    hash alike, so code that asks neither clock nor chance gives the same text again.
+    episodes side by side. Code sees the standard library alone (no installed packages), UTC, an
+    empty temporary folder as its working directory that vanishes with it, and no input. The value
+    of a last bare expression is printed. Memory addresses in the output (``<… at 0x…>``) are
+    blanked and strings hash alike, so code without clock or chance gives the same text again.
 
     Full protection is namespaces and a system call filter, see
     :data:`~turngym.envs.tools.python.protections.REQUIRED`; both work without being root.
@@ -89,7 +88,7 @@ class PythonTool:
         return tuple(protections.find_missing())
 
     def __call__(self, requests: Sequence[str]) -> list[PythonResult | EnvFault]:
-        """One result per snippet; a fault in the place of one whose process failed to start."""
+        """Return one result per snippet; a fault for one whose process failed to start."""
         for request in requests:
             if not isinstance(request, str):
                 raise BadValueError(

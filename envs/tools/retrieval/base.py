@@ -1,22 +1,15 @@
-"""Passages, and retrievers that find them: one protocol, BM25 as the built-in one."""
+"""The protocol of retrievers: queries in, ranked passages out."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-import numpy as np
+from ...core.errors import EnvFault
 
-from ...core.errors import BadValueError, EnvFault
-from ...core.fork import Shared
-from ...utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
-
-_DENSE_SHARE = 8
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORDS = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
 
@@ -38,10 +31,10 @@ class Query(NamedTuple):
 
 
 class Retriever(Protocol):
-    """Anything that finds passages for many queries at once."""
+    """A search over passages for many queries at once."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` hits for each query, best first; none for a query without words."""
+        """Return at most ``k`` hits per query, best first; none for a query without words."""
         ...
 
 
@@ -56,7 +49,7 @@ class Batched:
     retriever: Retriever
 
     def __call__(self, requests: Sequence[Query]) -> list[list[Hit]]:
-        """One list of hits per request; requests with equal ``k`` go together."""
+        """Return one list of hits per request; requests with equal ``k`` are served together."""
         answers: list[list[Hit]] = [[] for _ in requests]
         for k in sorted({request.k for request in requests}):
             places = [i for i, request in enumerate(requests) if request.k == k]
@@ -70,7 +63,7 @@ class Batched:
 
 
 def words(text: str) -> list[str]:
-    """Words of ``text`` for matching: NFKC, case folded, accents dropped, possessive 's dropped.
+    """Return the words of ``text``: NFKC, case folded, without accents and possessive 's.
 
     Chinese and Japanese characters count as one word each, since no blanks part their words.
     """
@@ -90,119 +83,3 @@ class Corpus(NamedTuple):
     ids: Sequence[str]
     titles: Sequence[str]
     texts: Sequence[str]
-
-
-class Bm25(Shared):
-    """BM25 (Lucene variant, k1 1.5, b 0.75) over titles and texts, by bm25s's precomputed scores.
-
-    Equal scores keep the order of the corpus, so results are the same in every process. Read-only
-    after construction: copies, forks and pickles of environments share it.
-
-    Args:
-        corpus: The passages.
-        name: Name of the cached index; carries all that the passages depend on.
-        reload: Function and arguments that give this very object again; what a pickle stores in
-            place of the passages.
-
-    Attributes:
-        identity: Text that changes with the passages and with how they are searched.
-    """
-
-    def __init__(
-        self,
-        corpus: Corpus,
-        *,
-        name: str,
-        reload: tuple[Callable[..., Bm25], tuple[Any, ...]] | None = None,
-    ) -> None:
-        if not corpus.texts:
-            raise BadValueError("Bm25: the corpus is empty; expected at least one passage.")
-        self.corpus = corpus
-        self.reload = reload
-        made_by = f"{source_digest(Path(__file__).parent, 'base.py')}-{version('bm25s')}"
-        self.identity = f"{name}-bm25-{made_by}"
-        arrays = cached_arrays(self.identity, lambda: _index(corpus))
-        vocabulary = unpack_strings(arrays["vocabulary.bytes"], arrays["vocabulary.ends"])
-        self._word_ids = {word: i for i, word in enumerate(vocabulary)}
-        self._scores = arrays["data"]
-        self._passages = arrays["indices"].astype(np.int64)
-        self._starts = arrays["indptr"].tolist()
-        self._dense: dict[int, np.ndarray] = {}
-
-    def __len__(self) -> int:
-        return len(self.corpus.texts)
-
-    def __reduce__(self) -> Any:
-        if self.reload is None:
-            return super().__reduce__()
-        return self.reload
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` passages that share a word with the query, best first.
-
-        Raises:
-            BadValueError: ``k`` is below 1.
-        """
-        if k < 1:
-            raise BadValueError(f"Bm25.search: k is {k}; expected at least 1.")
-        return [self._search(query, k) for query in queries]
-
-    def _search(self, query: str, k: int) -> list[Hit]:
-        known = [i for w in words(query) if (i := self._word_ids.get(w)) is not None]
-        if not known:
-            return []
-        sums = np.zeros(len(self), dtype=np.float32)
-        for word in known:
-            start, end = self._starts[word], self._starts[word + 1]
-            if (end - start) * _DENSE_SHARE > len(sums):
-                sums += self._column(word, start, end)
-            else:
-                sums[self._passages[start:end]] += self._scores[start:end]
-        ids, titles, texts = self.corpus
-        return [Hit(ids[i], titles[i], texts[i], score) for i, score in _best(sums, k)]
-
-    def _column(self, word: int, start: int, end: int) -> np.ndarray:
-        """A frequent word's scores as a full column: adding it is faster than scattering."""
-        column = self._dense.get(word)
-        if column is None:
-            column = np.zeros(len(self), dtype=np.float32)
-            column[self._passages[start:end]] = self._scores[start:end]
-            self._dense[word] = column
-        return column
-
-
-def _best(sums: np.ndarray, k: int) -> list[tuple[int, float]]:
-    """Places and scores of the ``k`` highest positive sums, first place first among equals."""
-    if k <= 16:
-        best = []
-        for _ in range(min(k, len(sums))):
-            place = int(sums.argmax())
-            if (score := float(sums[place])) <= 0.0:
-                break
-            best.append((place, score))
-            sums[place] = 0.0
-        return best
-    order = np.argsort(-sums, kind="stable")[:k]
-    return [(int(i), float(sums[i])) for i in order if sums[i] > 0.0]
-
-
-def _index(corpus: Corpus) -> dict[str, np.ndarray]:
-    import bm25s  # imported late: only building an index needs it
-
-    word_ids: dict[str, int] = {}
-    tokens = [
-        [word_ids.setdefault(w, len(word_ids)) for w in words(f"{title} {text}")]
-        for title, text in zip(corpus.titles, corpus.texts, strict=True)
-    ]
-    if not word_ids:
-        raise BadValueError("Bm25: no passage of the corpus holds a word.")
-    index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
-    index.index((tokens, word_ids), create_empty_token=False, show_progress=False)
-    packed = pack_strings(list(word_ids))
-    return {
-        "data": np.asarray(index.scores["data"], dtype=np.float32),
-        "indices": np.asarray(index.scores["indices"], dtype=np.int32),
-        "indptr": np.asarray(index.scores["indptr"], dtype=np.int64),
-        "vocabulary.bytes": packed["bytes"],
-        "vocabulary.ends": packed["ends"],
-    }

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from ...core.errors import BadValueError, DataError, TurngymError
-from ...core.settings import check_settings
+from ...core.fork import Shared
+from ...core.settings import check_integer, check_settings
 from ...utils.http import HttpClient, HttpError, check_url, excerpt, parse_json
 from .base import Hit, words
 from .http_cache import FoundCache
-from .reply import EXPECTED, read_reply
 
 _ROUTE = "/retrieve"
 _NO_RETRIEVER = (401, 403, 404, 405)
 _HEALTH_S = 2.0
 _MAX_BYTES = 1 << 28
+_EXPECTED = (
+    'expected {"result": [[{"document": {"id", "contents"}, "score"}, …], …]}, one list per query'
+)
 
 
 class RetrieverError(TurngymError, OSError):
-    """A retrieval server that gave no answer; breaks the episodes that asked, and nothing else."""
+    """A retrieval server did not answer; only the episodes that asked end with a fault."""
 
 
 @dataclass(frozen=True)
-class HttpRetriever:
+class HttpRetriever(Shared):
     """Asks a server for passages; one request per batch of queries, over kept connections.
 
     Reads what Search-R1's servers answer: passages as ``{"id", "contents"}``, with or without
@@ -79,9 +84,6 @@ class HttpRetriever:
                 )
             object.__setattr__(self, "cache", os.fspath(self.cache))
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> HttpRetriever:
-        return self
-
     def __reduce__(self) -> Any:
         return HttpRetriever, (self.url, self.timeout_s, self.attempts, self.wait_s, self.cache)
 
@@ -94,8 +96,7 @@ class HttpRetriever:
                 something else.
             BadValueError: ``k`` is below 1.
         """
-        if k < 1:
-            raise BadValueError(f"HttpRetriever.search: k is {k}; expected at least 1.")
+        check_integer("k", k, "HttpRetriever.search", min=1)
         asked = [query.encode("utf-8", "replace").decode() for query in queries]
         wanted = [query for query in dict.fromkeys(asked) if words(query)]
         found = self._recall(wanted, k) if wanted else {}
@@ -129,9 +130,9 @@ class HttpRetriever:
             reply = parse_json(body)
         except ValueError:
             raise DataError(
-                f"{self.url}: the reply is no JSON: {excerpt(body)}; {EXPECTED}."
+                f"{self.url}: the reply is no JSON: {excerpt(body)}; {_EXPECTED}."
             ) from None
-        return dict(zip(queries, read_reply(reply, len(queries), k, self.url), strict=True))
+        return dict(zip(queries, _read_hits(reply, len(queries), k, self.url), strict=True))
 
     def _find_identity(self, cache: FoundCache) -> str:
         """Return the index that the server searches, asked once per process; else its address."""
@@ -189,3 +190,68 @@ def _read_index(body: bytes) -> str:
     if not isinstance(index, str) or not index:
         raise ValueError("it names no index")
     return index
+
+
+def _read_hits(reply: Any, asked: int, k: int, url: str) -> list[list[Hit]]:
+    """Return the hits in the JSON of a reply.
+
+    Args:
+        reply: The JSON.
+        asked: How many queries were asked.
+        k: Most hits per query; more are dropped.
+        url: Who replied, for messages.
+
+    Raises:
+        DataError: It has another shape.
+    """
+    result = reply.get("result") if isinstance(reply, dict) else None
+    if not isinstance(result, list):
+        raise DataError(f"{url}: the reply is {excerpt(reply)}; {_EXPECTED}.")
+    if len(result) != asked:
+        raise DataError(
+            f"{url}: the reply holds {len(result)} lists for {asked} queries; {_EXPECTED}."
+        )
+    found: list[list[Hit]] = []
+    for q, rows in enumerate(result):
+        if not isinstance(rows, list):
+            raise DataError(f"{url}: result[{q}] of the reply is {excerpt(rows)}; {_EXPECTED}.")
+        found.append([_read_hit(row, f"{url}: result[{q}][{d}]") for d, row in enumerate(rows[:k])])
+    return found
+
+
+def _read_hit(row: Any, where: str) -> Hit:
+    document = row.get("document", row) if isinstance(row, dict) else row
+    contents = _read_contents(document)
+    if contents is None:
+        raise DataError(f"{where} of the reply is {excerpt(row)}; {_EXPECTED}.")
+    contents = contents.encode("utf-8", "replace").decode()
+    score = _read_score(row.get("score") if isinstance(row, dict) else None)
+    if score is None:
+        raise DataError(f"{where} of the reply is {excerpt(row)}; expected a number as score.")
+    named = document.get("id") if isinstance(document, dict) else None
+    if named is None or named == "":
+        named = hashlib.blake2b(contents.encode(), digest_size=8).hexdigest()
+    title, _, text = contents.partition("\n")
+    return Hit(str(named), title.strip(), text, score)
+
+
+def _read_contents(document: Any) -> str | None:
+    if isinstance(document, str):
+        return document
+    if not isinstance(document, dict):
+        return None
+    if isinstance(document.get("contents"), str):
+        return document["contents"]
+    title, text = document.get("title"), document.get("text")
+    if isinstance(text, str) and (title is None or isinstance(title, str)):
+        return f"{title or ''}\n{text}"
+    return None
+
+
+def _read_score(given: Any) -> float | None:
+    """Return the score, 0 where the server gives none; None for something else than a number."""
+    if given is None:
+        return 0.0
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        return None
+    return float(given) if abs(given) < math.inf else None

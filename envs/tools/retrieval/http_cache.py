@@ -1,4 +1,4 @@
-"""What a retriever found, kept on disk: one file that many processes may use at a time."""
+"""A cache of retrieved passages on disk: one file that many processes may share."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FoundCache:
         return Path(self.folder).expanduser() / FILE
 
     def read(self, identity: str, queries: Sequence[str], k: int) -> dict[str, list[Hit]]:
-        """The hits of those queries that are known."""
+        """Return the hits of those queries that are known."""
         found: dict[str, list[Hit]] = {}
 
         def look(base: sqlite3.Connection) -> None:
@@ -52,7 +52,7 @@ class FoundCache:
                 key = _key(identity, query, k)
                 row = base.execute("SELECT hits FROM found WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[query] = _hits(row[0])
+                    found[query] = _parse_hits(row[0])
 
         self._use(look)
         return found
@@ -65,7 +65,7 @@ class FoundCache:
             self._use(lambda base: base.executemany(sql, rows))
 
     def identity(self, url: str) -> str | None:
-        """The index that ``url`` was last known to search; None when it never said."""
+        """Return the index that ``url`` was last known to search; None if it never said."""
         sql = "SELECT identity FROM servers WHERE url = ?"
         row = self._use(lambda base: base.execute(sql, (url,)).fetchone())
         return None if row is None else str(row[0])
@@ -76,7 +76,7 @@ class FoundCache:
         self._use(lambda base: base.execute(sql, (url, identity)))
 
     def _use(self, do: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Do it with a connection of its own: threads and forks share nothing but the file."""
+        """Run ``do`` with a connection of its own: threads and forks share only the file."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=_WAIT_S)) as base:
@@ -94,7 +94,7 @@ class FoundCache:
 
 
 def _prepare(base: sqlite3.Connection) -> None:
-    """Tables and log; switching to the log is the one thing that SQLite does not wait for."""
+    """Prepare tables and log; switching to the log is all that SQLite does not wait for."""
     for left in reversed(range(_TRIES)):
         try:
             if base.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -114,8 +114,8 @@ def _key(identity: str, query: str, k: int) -> bytes:
     return hashlib.blake2b(asked, digest_size=20).digest()
 
 
-def _hits(stored: str) -> list[Hit]:
-    """Hits from their JSON.
+def _parse_hits(stored: str) -> list[Hit]:
+    """Return hits from their JSON.
 
     Raises:
         ValueError: It is not what :meth:`FoundCache.keep` writes.

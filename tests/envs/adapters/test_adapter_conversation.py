@@ -1,4 +1,4 @@
-"""Every world as a conversation: same episodes, sums, ends, refusals."""
+"""Every environment as a conversation: same episodes, sums, ends, refusals."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from turngym.envs.adapters.conversation import (
     Conversation,
-    make_world,
-    settings_text,
+    cut_at_stop,
+    make_text_env,
+    settings_to_json,
     task_rows,
-    until_stop,
 )
 from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 
@@ -91,18 +91,18 @@ def test_bad_settings_and_calls_out_of_order() -> None:
     with pytest.raises(BadValueError, match="expected a JSON object"):
         Conversation("Game24-v0", "[1]", where="test")
     with pytest.raises(BadValueError, match="without JSON form"):
-        settings_text({"data": {1}}, "test")
+        settings_to_json({"data": {1}}, "test")
     with pytest.raises(EpisodeError, match="no episode yet"):
         Conversation("Game24-v0", MICRO, where="test").act("1 + 1 = 2")
     with pytest.raises(BadValueError, match="not a turngym"):
-        make_world("CartPole-v1", where="test")
+        make_text_env("CartPole-v1", where="test")
 
 
 @given(st.text("ab<>/"), st.lists(st.text("ab<>/", min_size=1), max_size=3))
 def test_the_cut_ends_with_the_first_stop_string(text: str, stop: list[str]) -> None:
-    cut = until_stop(text, tuple(stop))
+    cut = cut_at_stop(text, tuple(stop))
     assert text.startswith(cut)
-    assert until_stop(cut, tuple(stop)) == cut
+    assert cut_at_stop(cut, tuple(stop)) == cut
     if any(mark in text for mark in stop):
         assert any(cut.endswith(mark) for mark in stop)
     else:

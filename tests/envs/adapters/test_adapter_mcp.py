@@ -47,7 +47,7 @@ def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
     from mcp import Client
 
     direct = played(env_id)
-    tools = adapter.McpWorld(env_id, MICRO).game.action_tools
+    tools = adapter.McpEnvironment(env_id, MICRO).game.action_tools
 
     async def play() -> Any:
         async with Client(adapter.mcp_server(env_id, MICRO)) as client:
@@ -79,7 +79,7 @@ def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
 def test_refusals_are_error_results(adapter: Any) -> None:
     from mcp import Client
 
-    world = adapter.McpWorld("SearchQA-v0", SEARCH)
+    environment = adapter.McpEnvironment("SearchQA-v0", SEARCH)
 
     async def play() -> None:
         async with Client(adapter.mcp_server("SearchQA-v0", SEARCH, split="test")) as client:
@@ -102,12 +102,12 @@ def test_refusals_are_error_results(adapter: Any) -> None:
     for env_id in SESSIONS:
         with pytest.raises(BadValueError, match="opens sessions"):
             adapter.mcp_server(env_id, MICRO)
-    world._called("new_episode", {"seed": 1})
-    broken_world(world.game.talk)
+    environment._call("new_episode", {"seed": 1})
+    broken_world(environment.game.talk)
     from types import SimpleNamespace
 
     call = SimpleNamespace(name="search", arguments={"query": "x"})
-    result = asyncio.run(world.call_tool(None, call))
+    result = asyncio.run(environment.call_tool(None, call))
     assert result.is_error
     assert result.meta[META] == {"status": "env_error"}
 

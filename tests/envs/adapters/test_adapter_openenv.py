@@ -37,7 +37,7 @@ def adapter() -> Any:
 @pytest.mark.parametrize("env_id", TALKING)
 def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
     direct = played(env_id)
-    env = adapter.WorldEnvironment(env_id, MICRO)
+    env = adapter.TextEnvironment(env_id, MICRO)
     row = direct.row
     seen = env.reset(seed=row["seed"], episode_id="e1", split=row["split"], task=row["task"])
     assert seen.instructions + seen.text == direct.prompt
@@ -60,12 +60,12 @@ def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
 @needs_openenv
 @pytest.mark.parametrize("env_id", SESSIONS)
 def test_worlds_of_sessions_tell_the_session(adapter: Any, env_id: str) -> None:
-    env = adapter.WorldEnvironment(env_id, MICRO)
+    env = adapter.TextEnvironment(env_id, MICRO)
     seen = env.reset(seed=3, split="dev", task=0)
-    policy, sessions = env.world.expert(), {(0, None)}
+    policy, sessions = env.env.expert(), {(0, None)}
     while not seen.done:
         info = seen.model_dump()
-        action = policy(env.world, seen.text, info)
+        action = policy(env.env, seen.text, info)
         seen = env.step(adapter.TextAction(text=action))
         sessions.add((seen.session, seen.parent_session))
     assert len(sessions) > 1
@@ -74,15 +74,15 @@ def test_worlds_of_sessions_tell_the_session(adapter: Any, env_id: str) -> None:
 
 @needs_openenv
 def test_truncation_faults_and_refusals(adapter: Any) -> None:
-    env = adapter.WorldEnvironment("SearchQA-v0", SEARCH)
+    env = adapter.TextEnvironment("SearchQA-v0", SEARCH)
     with pytest.raises(UnknownNameError, match="reset option"):
         env.reset(seed=1, taks=3)
     env.reset(seed=1)
-    for _ in range(env.world.max_turns):
+    for _ in range(env.env.max_turns):
         seen = env.step(adapter.TextAction(text="<search> x </search>"))
     assert (seen.done, seen.truncated, seen.status) == (True, True, "truncated")
     env.reset(seed=1)
-    broken_world(SimpleNamespace(world=env.world))
+    broken_world(SimpleNamespace(env=env.env))
     seen = env.step(adapter.TextAction(text="<search> x </search>"))
     assert (seen.done, seen.status, seen.reward) == (True, "env_error", None)
     with pytest.raises(BadValueError):
@@ -119,12 +119,12 @@ def address() -> Iterator[str]:
 def test_two_clients_of_a_server_do_not_touch(address: str) -> None:
     from openenv import GenericEnvClient
 
-    from turngym.envs.adapters.openenv_client import WorldClient
+    from turngym.envs.adapters.openenv_client import TextEnvClient
 
     direct = played("SearchQA-v0")
     start = {key: direct.row[key] for key in ("seed", "split", "task")}
     with (
-        WorldClient(base_url=address).sync() as client,
+        TextEnvClient(base_url=address).sync() as client,
         GenericEnvClient(base_url=address).sync() as other,
     ):
         first = client.reset(**start)

@@ -40,12 +40,12 @@ def adapter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
     direct = played(env_id)
     row = adapter.skyrl_rows(env_id, 2, split="dev", seed=5, settings=MICRO)[1]
-    env = adapter.SkyrlWorld({}, extras={k: v for k, v in row.items() if k != "prompt"})
+    env = adapter.SkyrlEnvironment({}, extras={k: v for k, v in row.items() if k != "prompt"})
     prompt, _ = env.init(row["prompt"])
     assert prompt == row["prompt"] == [{"role": "user", "content": direct.prompt}]
     total = 0.0
     for turn, action in enumerate(direct.actions):
-        more = " and more after it" if action.endswith(env.talk.world.stop or "\0") else ""
+        more = " and more after it" if action.endswith(env.talk.env.stop or "\0") else ""
         out = env.step(action + more)
         total += out["reward"]
         assert out["done"] == (turn == len(direct.actions) - 1)
@@ -61,10 +61,10 @@ def test_an_expert_s_episode(adapter: Any, env_id: str) -> None:
 
 def test_refusals(adapter: Any) -> None:
     with pytest.raises(BadValueError, match="no 'env_id'"):
-        adapter.SkyrlWorld({}, extras={"env_class": "turngym"})
+        adapter.SkyrlEnvironment({}, extras={"env_class": "turngym"})
     with pytest.raises(BadValueError, match="opens sessions"):
         adapter.skyrl_rows(SESSIONS[0], 1, settings=MICRO)
-    env = adapter.SkyrlWorld({"env_id": "SearchQA-v0", "settings": SEARCH}, extras={})
+    env = adapter.SkyrlEnvironment({"env_id": "SearchQA-v0", "settings": SEARCH}, extras={})
     env.init([])
     broken_world(env.talk)
     with pytest.raises(EnvFault, match="server is down"):

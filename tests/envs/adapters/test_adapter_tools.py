@@ -1,4 +1,4 @@
-"""Every world by function calls: the expert's actions as calls, schemas, wrong calls."""
+"""Every environment by function calls: the expert's actions as calls, schemas, wrong calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from helpers.adapter_play import MICRO, TALKING, a_row, as_call, played
 
 from turngym.envs.adapters.openai_tools import ToolConversation, tool_schemas
 from turngym.envs.adapters.tool_view import NOTE, action_tools
-from turngym.envs.adapters.trl_environment import python_type, tool_method
+from turngym.envs.adapters.trl_environment import make_tool_method, to_python_type
 from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
 from turngym.envs.tools.schema import tool_schema
 
@@ -45,7 +45,7 @@ def test_tools_of_worlds(env_id: str, names: list[str]) -> None:
 
 def test_a_world_s_own_tools_keep_their_schemas() -> None:
     game = ToolConversation("Retail-v0")
-    own = game.talk.world.tools
+    own = game.talk.env.tools
     assert len(own) == 17
     assert game.tools[:17] == [dict(tool) for tool in own]
     assert game.tools[17]["function"]["name"] == "say"
@@ -62,7 +62,7 @@ def test_a_mixture_offers_the_tools_of_all_members() -> None:
 def test_two_members_with_different_tools_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
     members = [[name, MICRO, 1] for name in ("SearchQA-v0", "Retail-v0")]
     game = ToolConversation("MixedTasks-v0", {"members": members})
-    world: Any = game.talk.world
+    world: Any = game.talk.env
 
     def search(words: str) -> str:
         """Search the shop."""
@@ -88,18 +88,18 @@ def test_a_wrong_call_is_a_move_and_an_unknown_tool_is_not() -> None:
 
 
 def test_methods_have_the_types_of_their_schemas() -> None:
-    tools = action_tools(ToolConversation("Retail-v0").talk.world)
+    tools = action_tools(ToolConversation("Retail-v0").talk.env)
     seen: list[str] = []
     for name, tool in tools.items():
-        method = tool_method(tool, lambda self, action: seen.append(action))
+        method = make_tool_method(tool, lambda self, action: seen.append(action))
         signature = inspect.signature(method)
         properties = tool.parameters["properties"]
         assert set(signature.parameters) == {"self", *properties}
         for parameter, schema in properties.items():
-            assert signature.parameters[parameter].annotation == python_type(schema)
+            assert signature.parameters[parameter].annotation == to_python_type(schema)
             assert parameter in (method.__doc__ or "")
         assert method.__name__ == name
-    tool_method(tools["get_order_details"], lambda self, action: seen.append(action))(
+    make_tool_method(tools["get_order_details"], lambda self, action: seen.append(action))(
         None, order_id="#W1"
     )
     assert seen == [
@@ -123,4 +123,4 @@ def test_methods_have_the_types_of_their_schemas() -> None:
     ],
 )
 def test_python_types(schema: dict[str, Any], expected: Any) -> None:
-    assert python_type(schema) == expected
+    assert to_python_type(schema) == expected

@@ -102,13 +102,13 @@ def test_a_broken_world_gives_no_reward_until_the_next_reset() -> None:
     environment = EnvironmentFactory("SearchQA-v0", SEARCH)()
     row = a_row("SearchQA-v0", settings=SEARCH)
     environment.reset(**row)
-    play = environment._game.talk.world.play
+    play = environment._game.talk.env.play
     broken_world(environment._game.talk)
     with pytest.raises(EnvFault, match="server is down"):
         environment.search(query="x")
     assert environment.get_reward() is None
     assert term_reward("outcome")([environment]) == [None]
-    environment._game.talk.world.play = play
+    environment._game.talk.env.play = play
     environment.reset(**row)
     assert environment.get_reward() == 0.0
 
@@ -124,11 +124,11 @@ def test_rows_hold_a_prompt_and_the_task() -> None:
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     for env_id in SESSIONS:
-        with pytest.raises(BadValueError, match="the TRL adapter keeps one conversation"):
+        with pytest.raises(BadValueError, match="the TRL adapter keeps one append-only"):
             EnvironmentFactory(env_id, MICRO)()
     with pytest.raises(BadValueError, match="JSON"):
         EnvironmentFactory("SearchQA-v0", {"retriever": object()})()
     monkeypatch.setattr(trl_environment, "_RESERVED", ("reset", "answer"))
-    trl_environment._facade.cache_clear()
+    trl_environment._make_facade.cache_clear()
     with pytest.raises(BadValueError, match="'answer', a name that TRL reserves"):
         EnvironmentFactory("MathWord-v0", MICRO)()

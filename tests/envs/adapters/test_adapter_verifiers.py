@@ -1,4 +1,4 @@
-"""verifiers: real episodes against a served model, and every world by a stub of the interface."""
+"""verifiers: real episodes against a served model, and every environment by a stub."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ class Seat:
 
 def tasks(adapter: Any, env_id: str, **config: Any) -> list[Any]:
     made = {"env_id": env_id, "settings": MICRO, "split": "dev", "count": 2, "seed": 5, **config}
-    return list(adapter.WorldTaskset(adapter.WorldConfig(**made)).load())
+    return list(adapter.TextEnvTaskset(adapter.TextEnvTasksetConfig(**made)).load())
 
 
 def run(adapter: Any, task: Any, replies: list[str]) -> Seat:
-    seat, env = Seat(replies), object.__new__(adapter.WorldEnv)
+    seat, env = Seat(replies), object.__new__(adapter.TextEnvironment)
     asyncio.run(env.run(task, SimpleNamespace(agent=seat)))
     return seat
 
@@ -132,7 +132,7 @@ def test_an_agent_that_stops_early_keeps_what_it_earned(stubbed: Any) -> None:
 
 
 def test_refusals(stubbed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BadValueError, match="the verifiers adapter keeps one conversation"):
+    with pytest.raises(BadValueError, match="the verifiers adapter keeps one append-only"):
         tasks(stubbed, SESSIONS[0])
     with pytest.raises(BadValueError, match="no end; give a count"):
         tasks(stubbed, "SearchQA-v0", split=None, count=None)

@@ -115,8 +115,8 @@ def run(adapter: Any, row: dict[str, Any], server: Server, tokens: Any, room: in
     config = SimpleNamespace(actor_rollout_ref=SimpleNamespace(rollout=rollout))
 
     async def play() -> Any:
-        if adapter.WorldAgentLoop.__mro__[1].__module__.startswith("verl"):
-            loop = adapter.WorldAgentLoop(
+        if adapter.TextEnvAgentLoop.__mro__[1].__module__.startswith("verl"):
+            loop = adapter.TextEnvAgentLoop(
                 SimpleNamespace(config=config),
                 server,
                 tokens,
@@ -126,7 +126,7 @@ def run(adapter: Any, row: dict[str, Any], server: Server, tokens: Any, room: in
                 hf_model_type="qwen2",
             )
         else:
-            loop = adapter.WorldAgentLoop(config, server, tokens)
+            loop = adapter.TextEnvAgentLoop(config, server, tokens)
         return await loop.run({"temperature": 1.0}, raw_prompt=row["prompt"], **row)
 
     return asyncio.run(play())
@@ -191,7 +191,7 @@ def test_rows() -> None:
     rows = verl_rows("Game24-v0", 3, split="dev", settings=MICRO)
     assert [row["extra_info"]["index"] for row in rows] == [0, 1, 2]
     assert {row["agent_name"] for row in rows} == {"turngym"}
-    with pytest.raises(BadValueError, match="the verl adapter keeps one conversation"):
+    with pytest.raises(BadValueError, match="the verl adapter keeps one append-only"):
         verl_rows(SESSIONS[0], 1, settings=MICRO)
 
 

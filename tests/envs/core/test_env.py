@@ -153,7 +153,7 @@ def test_calls_are_served_and_their_faults_break_the_episode(number: int, cause:
 def test_a_server_with_too_few_answers_is_a_programmers_mistake() -> None:
     env = started(AskingGuess)
     env.oracle.compare = lambda pairs: []  # type: ignore[attr-defined]
-    with pytest.raises(BadValueError, match="0 answers to 1 requests"):
+    with pytest.raises(BadValueError, match="0 replies to 1 requests"):
         env.step(WRONG)
 
 
@@ -166,7 +166,7 @@ def test_play_must_give_an_outcome_and_finite_rewards() -> None:
         def play(self, episode, action):
             return Outcome.move("", {"bad": float("inf")})
 
-    with pytest.raises(TypeError, match=r"Nothing\.play gave a NoneType"):
+    with pytest.raises(TypeError, match=r"Nothing\.play returned a NoneType"):
         started(Nothing).step("")
     with pytest.raises(BadValueError, match="'bad': inf"):
         started(Infinite).step("")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.envs.core.generated_tasks import DrawnTasks
-from turngym.envs.core.tasks import numbered
+from turngym.envs.core.tasks import parse_index
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Numbers(DrawnTasks[Number]):
 
 @given(split=st.sampled_from(["train", "dev"]), index=st.integers(0, 500), size=st.integers(1, 500))
 def test_a_number_is_found_under_its_id_alone(split: str, index: int, size: int) -> None:
-    assert numbered(split, f"{split}/{index}", None) == index
-    assert numbered(split, f"{split}/{index}", size) == (index if index < size else None)
+    assert parse_index(split, f"{split}/{index}", None) == index
+    assert parse_index(split, f"{split}/{index}", size) == (index if index < size else None)
     for other in (f"test/{index}", f"{split}/0{index}", f"{split}/+{index}", f"{split}/", split):
-        assert numbered(split, other, None) is None
+        assert parse_index(split, other, None) is None
 
 
 def test_draws_depend_on_the_index_alone() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from turngym.algos.rollouts.task_order import step_starts
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.core.interleave import Mixture
-from turngym.envs.core.tasks import find_task, split_blocks
+from turngym.envs.core.tasks import find_task, get_split_blocks
 from turngym.envs.search_qa.data import load_questions
 from turngym.envs.search_qa.env import SearchQA
 from turngym.envs.search_qa.questions import Question
@@ -156,7 +156,7 @@ def test_equal_ids_and_rows_of_two_sets_stay_apart(tmp_path: Path) -> None:
     assert len({task.digest for task in tasks}) == 6
     for i, task_id in enumerate(ids):
         assert source.index_of("train", task_id) == i
-    starts = step_starts(0, 1, 12, "train", split_blocks(source, "train"))
+    starts = step_starts(0, 1, 12, "train", get_split_blocks(source, "train"))
     by_uid = {s.uid: source.task("train", s.task).id for s in starts}
     assert len(by_uid) == 12
     assert sorted(by_uid.values()) == sorted(ids * 2)
@@ -191,7 +191,7 @@ def test_one_file_keeps_its_order_and_its_ids(tmp_path: Path) -> None:
     source = GivenQuestions(load_questions(write(tmp_path / "q.jsonl", rows("nq", 4))))
     assert [source.task("train", i).id for i in range(4)] == [f"train_{i}" for i in range(4)]
     assert source.task("train", 0).dataset == "q"
-    assert split_blocks(source, "train") is None
+    assert get_split_blocks(source, "train") is None
 
 
 def test_a_folder_is_read_by_splits(tmp_path: Path) -> None:

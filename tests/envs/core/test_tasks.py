@@ -7,7 +7,14 @@ import pytest
 from helpers.guess_worlds import COUNTS, Secret, Secrets
 
 from turngym.envs.core.errors import BadValueError, UnknownNameError
-from turngym.envs.core.tasks import ENDLESS, Task, draw_task, find_task, first_split, split_size
+from turngym.envs.core.tasks import (
+    ENDLESS,
+    Task,
+    draw_task,
+    find_task,
+    get_default_split,
+    get_split_size,
+)
 
 
 class Sized(Secrets):
@@ -54,10 +61,10 @@ def test_unknown_and_empty_splits() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'train'"):
         find_task(Secrets(), "trian", 0, "W")
     with pytest.raises(BadValueError, match="split 'dev' holds no task"):
-        split_size(Sized(train=2, dev=0), "dev", "W")
-    assert first_split(Sized(dev=3, train=2)) == "train"
-    assert first_split(Sized(train=0, dev=3)) == "dev"
-    assert first_split(Sized(train=None)) == "train"
+        get_split_size(Sized(train=2, dev=0), "dev", "W")
+    assert get_default_split(Sized(dev=3, train=2)) == "train"
+    assert get_default_split(Sized(train=0, dev=3)) == "dev"
+    assert get_default_split(Sized(train=None)) == "train"
     with pytest.raises(BadValueError, match="holds no task"):
         draw_task(Sized(train=0), None, np.random.default_rng(1), "W")
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from turngym.envs import check_text_env, fork
 from turngym.envs.core.errors import BadValueError, UnknownNameError
-from turngym.envs.core.tasks import split_blocks
-from turngym.envs.diagnostic.common import Listed
-from turngym.envs.mixed_tasks.env import MixedTasks, member_of
+from turngym.envs.core.tasks import get_split_blocks
+from turngym.envs.diagnostic.common import ListedTasks
+from turngym.envs.mixed_tasks.env import MixedTasks, get_member
 from turngym.envs.mixed_tasks.source import MixedSource
 
 MATHS = [
@@ -90,7 +90,7 @@ def test_words_and_spaces_are_united() -> None:
     assert env.stop == ("</answer>", "</search>")
     assert env.reward_range == (0.0, 1.0)
     assert set(env.source.sizes()) == {"train", "dev", "test"}
-    blocks = split_blocks(env.source, "dev")
+    blocks = get_split_blocks(env.source, "dev")
     assert blocks is not None
     assert sorted(Counter(blocks.tolist()).values()) == [500, 2000]
 
@@ -159,7 +159,7 @@ class Endless:
         return {"train": None, "dev": 5}
 
     def task(self, split: str, index: int) -> Any:
-        return Listed(list(range(50))).task(split, index % 5)
+        return ListedTasks(list(range(50))).task(split, index % 5)
 
     def index_of(self, split: str, task_id: str) -> int | None:
         return None
@@ -170,13 +170,15 @@ class Endless:
     st.integers(1, 300),
 )
 def test_shares_hold_in_every_prefix(given: list[tuple[int, float]], stop: int) -> None:
-    sources = {f"s{i}": Listed([(i, k) for k in range(2 * n)]) for i, (n, _) in enumerate(given)}
+    sources = {
+        f"s{i}": ListedTasks([(i, k) for k in range(2 * n)]) for i, (n, _) in enumerate(given)
+    }
     weights = [w for _, w in given]
     source = MixedSource(sources, weights)
     size = source.sizes()["train"]
     assert size is not None
     stop = min(stop, size)
-    had = Counter(member_of(source.task("train", i)) for i in range(stop))
+    had = Counter(get_member(source.task("train", i)) for i in range(stop))
     for i, w in enumerate(weights):
         assert abs(had[f"s{i}"] - stop * w / sum(weights)) <= len(weights) / 2 + 1
     ids = [source.task("train", i).id for i in range(size)]
@@ -188,7 +190,7 @@ def test_shares_hold_in_every_prefix(given: list[tuple[int, float]], stop: int) 
 
 
 def test_a_source_without_end_never_repeats_itself() -> None:
-    source = MixedSource({"a": Endless(), "b": Listed(list(range(50)))}, [1, 3])
+    source = MixedSource({"a": Endless(), "b": ListedTasks(list(range(50)))}, [1, 3])
     size = source.sizes()["train"]
     assert size is not None
     assert size >= 100_000 - 2

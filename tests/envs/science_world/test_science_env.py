@@ -195,5 +195,5 @@ def test_the_micro_world_is_small() -> None:
 
 
 def test_a_bad_probability_of_mistakes() -> None:
-    with pytest.raises(BadValueError, match="probability"):
+    with pytest.raises(BadValueError, match="expected a number from 0 to 1"):
         make().expert(mistakes=2.0)

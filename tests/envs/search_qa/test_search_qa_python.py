@@ -258,4 +258,4 @@ def test_conformance() -> None:
 
 def test_conformance_of_episodes_that_compute() -> None:
     report = check_text_env(ComputingQA, tasks_checked=5)
-    assert set(LAWS) - set(report.kept) == {"legal actions are valid"}
+    assert set(LAWS) - set(report.passed) == {"legal actions are valid"}

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.envs.core.errors import BadValueError, EnvFault
-from turngym.envs.tools.retrieval.base import Batched, Bm25, Corpus, Hit, Query, words
-from turngym.envs.utils.disk_cache import cache_dir, cached_arrays, pack_strings, unpack_strings
+from turngym.envs.tools.retrieval.base import Batched, Corpus, Hit, Query, words
+from turngym.envs.tools.retrieval.bm25 import Bm25
+from turngym.envs.utils.disk_cache import cache_arrays, cache_dir, pack_strings, unpack_strings
 
 
 @pytest.fixture(autouse=True)
@@ -115,13 +116,13 @@ def test_a_damaged_cache_is_rebuilt() -> None:
         return {"x": np.arange(5)}
 
     for _ in range(2):
-        np.testing.assert_array_equal(cached_arrays("thing", build)["x"], np.arange(5))
+        np.testing.assert_array_equal(cache_arrays("thing", build)["x"], np.arange(5))
     assert len(built) == 1
     (path,) = cache_dir().iterdir()
     whole = path.read_bytes()
     for damaged in (whole[:-7], b"", whole[:40] + b"?" + whole[41:]):
         path.write_bytes(damaged)
-        np.testing.assert_array_equal(cached_arrays("thing", build)["x"], np.arange(5))
+        np.testing.assert_array_equal(cache_arrays("thing", build)["x"], np.arange(5))
         assert path.read_bytes() == whole
     assert len(built) == 4
 
@@ -131,7 +132,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(
 ) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "file"))
-    assert cached_arrays("thing", lambda: {"x": np.zeros(2)})["x"].tolist() == [0, 0]
+    assert cache_arrays("thing", lambda: {"x": np.zeros(2)})["x"].tolist() == [0, 0]
 
 
 def test_an_index_without_a_reload_pickles_whole() -> None:

@@ -1,4 +1,4 @@
-"""The conformance kit over every registered world."""
+"""The conformance kit over every registered environment."""
 
 from __future__ import annotations
 

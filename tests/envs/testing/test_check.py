@@ -1,4 +1,4 @@
-"""The kit: good worlds pass; for every law a world that breaks it, and is caught by that law."""
+"""The kit: good environments pass; each law catches an environment that breaks it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ register_environment(
 @pytest.mark.parametrize("world", [Guess, AskingGuess, SessionGuess, "TestKit-v0"])
 def test_good_worlds_pass(world: Any) -> None:
     report = check_text_env(world, max_turns=7)
-    assert report.kept == tuple(LAWS)
+    assert report.passed == tuple(LAWS)
     assert not report.skipped
 
 
 def test_a_wrapped_world_passes() -> None:
     wrapped = lambda: gym.wrappers.TimeLimit(Guess(), 100)  # noqa: E731
-    assert check_text_env(wrapped).kept == tuple(LAWS)
+    assert check_text_env(wrapped).passed == tuple(LAWS)
 
 
 class Bare(Guess):
@@ -59,7 +59,7 @@ def test_a_broken_world_is_caught_by_the_law(law: str, world: Callable[[], gym.E
     with pytest.raises(ConformanceError) as caught:
         check_text_env(world)
     assert caught.value.law == law, caught.value.detail
-    assert str(caught.value).startswith(f"{caught.value.world} breaks the law {law!r}: ")
+    assert str(caught.value).startswith(f"{caught.value.env} breaks the law {law!r}: ")
 
 
 def test_every_law_has_a_world_that_breaks_it() -> None:
@@ -91,6 +91,6 @@ def test_a_law_can_be_left_out_with_a_reason() -> None:
     law = "null and garbage stay at the floor"
     report = check_text_env("Bandit-v0", tasks_checked=2, exempt={law: "not today"})
     assert report.skipped[law] == "not today"
-    assert law not in report.kept
+    assert law not in report.passed
     with pytest.raises(UnknownNameError, match="null and garbage"):
         check_text_env("Bandit-v0", exempt={"null and garbage": "no such law"})

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from turngym.envs.core.errors import DataError
 from turngym.envs.utils.file_rows import (
-    claim,
-    json_row,
-    json_rows,
-    json_value,
-    row_contents,
+    claim_id,
+    get_contents,
+    get_text,
+    parse_json_value,
+    parse_row,
+    read_rows,
     row_id,
-    text_of,
 )
 
 TEXTS = st.text(max_size=12)
@@ -28,7 +28,7 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
     text = "\n  \n".join(json.dumps(row) for row in rows)
     path.write_text(text, encoding="utf-8-sig")
-    read = list(json_rows(path))
+    read = list(read_rows(path))
     assert [row for _, row in read] == rows
     assert [where for where, _ in read] == [f"{path}:{1 + 2 * i}" for i in range(len(rows))]
 
@@ -46,14 +46,14 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows
 )
 def test_bad_lines(line: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        json_row(line, "f:3")
+        parse_row(line, "f:3")
 
 
 def test_the_line_within_a_text_is_named_on_request() -> None:
     with pytest.raises(DataError, match=r"^f:2: not JSON .* at column 1\); expected a list"):
-        json_value(b"[\n}", "f", "a list", lines=True)
+        parse_json_value(b"[\n}", "f", "a list", lines=True)
     with pytest.raises(DataError, match=r"^f: not JSON"):
-        json_value(b"[\n}", "f", "a list")
+        parse_json_value(b"[\n}", "f", "a list")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_line_within_a_text_is_named_on_request() -> None:
     ],
 )
 def test_title_and_text(row: dict[str, Any], want: tuple[str, str]) -> None:
-    assert row_contents(row, "f:1") == want
+    assert get_contents(row, "f:1") == want
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_title_and_text(row: dict[str, Any], want: tuple[str, str]) -> None:
 )
 def test_rows_without_a_passage(row: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        row_contents(row, "f:1")
+        get_contents(row, "f:1")
 
 
 def test_ids_are_texts_or_integers_and_used_once() -> None:
@@ -92,14 +92,14 @@ def test_ids_are_texts_or_integers_and_used_once() -> None:
         with pytest.raises(DataError, match=r"f:1: id is .*; expected text or an integer"):
             row_id({"id": bad}, "f:1")
     seen: dict[str, str] = {}
-    claim(seen, "x", "f:1")
+    claim_id(seen, "x", "f:1")
     with pytest.raises(DataError, match=r"f:2: id 'x' was used before, at f:1"):
-        claim(seen, "x", "f:2")
+        claim_id(seen, "x", "f:2")
 
 
 @pytest.mark.parametrize(("value", "message"), [(3, "a is 3; expected text"), (" ", "a is empty")])
 def test_a_text_is_text(value: Any, message: str) -> None:
     with pytest.raises(DataError, match=f"f:1: {message}"):
-        text_of({"a": value}, "a", "f:1")
+        get_text({"a": value}, "a", "f:1")
     with pytest.raises(DataError, match=r"column 'b' is missing. Columns: a"):
-        text_of({"a": value}, "b", "f:1")
+        get_text({"a": value}, "b", "f:1")

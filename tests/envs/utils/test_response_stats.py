@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from turngym.envs.utils.response_stats import response_measures, self_corrections, waits
+from turngym.envs.utils.response_stats import (
+    compute_response_metrics,
+    count_self_corrections,
+    count_waits,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,19 +27,19 @@ from turngym.envs.utils.response_stats import response_measures, self_correction
     ],
 )
 def test_phrases(text: str, count: int) -> None:
-    assert self_corrections([text]) == count
-    assert self_corrections([text, text]) == 2 * count
+    assert count_self_corrections([text]) == count
+    assert count_self_corrections([text, text]) == 2 * count
 
 
 def test_waits_are_the_plain_word() -> None:
-    assert waits(["Wait, please wait for it.", "waiting", "WAIT"]) == 3
+    assert count_waits(["Wait, please wait for it.", "waiting", "WAIT"]) == 3
 
 
 def test_measures_of_what_was_written() -> None:
-    assert response_measures(["one two", "Wait, three"]) == {
+    assert compute_response_metrics(["one two", "Wait, three"]) == {
         "response_chars": 18.0,
         "response_words": 4.0,
         "waits": 1.0,
         "self_corrections": 1.0,
     }
-    assert set(response_measures([]).values()) == {0.0}
+    assert set(compute_response_metrics([]).values()) == {0.0}

@@ -278,7 +278,7 @@ def test_refusals_name_the_world_that_was_made(settings: dict[str, Any]) -> None
 
 
 def test_the_expert_refuses_impossible_shares_of_mistakes() -> None:
-    with pytest.raises(BadValueError, match=r"expert: mistakes is 2; expected a prob"):
+    with pytest.raises(BadValueError, match="expert: mistakes is 2; expected a number"):
         WebQA(size="micro").expert(mistakes=2)
 
 

@@ -181,16 +181,16 @@ def test_who_may_play_what(address: str, place: Place) -> None:
         mallory.step(env._session, 1, "a")
     with pytest.raises(BadValueError, match="no valid token"):
         SeasonClient(address, "tg_wrong").start("Password-v0", None, None, "0" * 32)
-    with pytest.raises(BadValueError, match="holds no world"):
+    with pytest.raises(BadValueError, match="holds no environment"):
         remote(address, place, size="full")
-    with pytest.raises(BadValueError, match="holds no world"):
+    with pytest.raises(BadValueError, match="holds no environment"):
         remote(address, place, "Game24-v0")
     with pytest.raises(UnknownNameError, match="setting 'hops'"):
         remote(address, place, hops=3)
     for options, match in (
         ({"task": 9}, "none of the tasks"),
         ({"trial": 9}, "there are 2"),
-        ({"task": "x"}, "expected a number"),
+        ({"task": "x"}, "task is 'x'; expected an integer"),
         ({"split": "train"}, "the season plays"),
         ({"seed": 1}, "reset option"),
     ):

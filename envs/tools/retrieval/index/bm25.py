@@ -1,4 +1,4 @@
-"""Searching a BM25 index on the disk: exact best passages without scoring all of them.
+"""Search a BM25 index on disk: the exact best passages without scoring all of them.
 
 MaxScore (Turtle and Flood 1995): words are taken from the one that can give most to the one that
 can give least. Once ``k`` passages have more than all the words left could give together, no new
@@ -16,7 +16,7 @@ import numpy as np
 from ..base import Hit, words
 from .bm25_build import WordTable
 from .disk_index import DiskIndex
-from .files import mapped
+from .files import map_array
 from .manifest import Manifest
 
 _SLACK = 1e-5  # relative; sums in another order differ by a rounding or two
@@ -25,7 +25,7 @@ _LONG = 256
 
 
 def _kth_highest(scores: np.ndarray, k: int) -> float:
-    """What at least ``k`` of the scores reach: the k-th highest, or a little less for long arrays.
+    """Return what at least ``k`` scores reach: the k-th highest, or less for long arrays.
 
     The best of many equal stretches are so many different scores, found in one cheap pass.
     """
@@ -46,7 +46,7 @@ class _Term(NamedTuple):
 class Bm25Index(DiskIndex):
     """BM25 over a memory-mapped index.
 
-    It ranks as :class:`turngym.envs.tools.retrieval.base.Bm25` does.
+    It ranks as :class:`turngym.envs.tools.retrieval.bm25.Bm25` does.
     Equal scores keep the order of the corpus. A passage that shares no word with a query is not
     found.
 
@@ -59,10 +59,10 @@ class Bm25Index(DiskIndex):
     def __init__(self, folder: Path, manifest: Manifest, corpus: str | Path | None = None) -> None:
         super().__init__(folder, manifest, corpus)
         self._table = WordTable(folder)
-        self._starts = mapped(folder / "starts.npy")
-        self._docs = mapped(folder / "docs.npy")
-        self._scores = mapped(folder / "scores.npy")
-        self._most = mapped(folder / "most.npy")
+        self._starts = map_array(folder / "starts.npy")
+        self._docs = map_array(folder / "docs.npy")
+        self._scores = map_array(folder / "scores.npy")
+        self._max_scores = map_array(folder / "most.npy")
 
     def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         found: dict[str, list[Hit]] = {}
@@ -74,7 +74,7 @@ class Bm25Index(DiskIndex):
         return [list(found[query]) for query in queries]
 
     def rank(self, query: str, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers and scores of the best passages, at most ``k``, best first."""
+        """Return numbers and scores of the best passages, at most ``k``, best first."""
         terms = self._terms(query)
         if not terms:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
@@ -97,11 +97,11 @@ class Bm25Index(DiskIndex):
             number = self._table.find(word)
             if number is not None:
                 start, end = int(self._starts[number]), int(self._starts[number + 1])
-                terms.append(_Term(start, end, n, n * float(self._most[number])))
+                terms.append(_Term(start, end, n, n * float(self._max_scores[number])))
         return terms
 
     def _candidates(self, terms: Sequence[_Term], k: int) -> np.ndarray:
-        """Passages among which the best ``k`` are, ascending; ``terms`` by what they can give."""
+        """Return passages that include the best ``k``, ascending; ``terms`` by maximum score."""
         left, had = sum(term.max_score for term in terms), 0.0
         docs, scores = np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.float32)
         closed = False
@@ -143,7 +143,7 @@ class Bm25Index(DiskIndex):
         return both[first], np.add.reduceat(given, first)
 
     def _scores_of(self, term: _Term, docs: np.ndarray) -> np.ndarray:
-        """What a word gives to each of the passages ``docs``."""
+        """Return a word's scores for the passages ``docs``."""
         listed = self._docs[term.start : term.end]
         at = listed.searchsorted(docs)
         at[at == len(listed)] = 0

@@ -19,14 +19,14 @@ from ....core.errors import BadValueError, DataError
 from ....utils.disk_cache import pack_strings, unpack_strings
 from ..base import words
 from .build import BuildPlan
-from .files import mapped, save_array
+from .files import map_array, save_array
 
 K1, B = 1.5, 0.75
 _CHUNK = 1 << 24  # postings that the merge looks at together
 
 
 def word_hash(word: str) -> int:
-    """64 bits of a word."""
+    """Return a 64-bit hash of a word."""
     return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
 
 
@@ -42,7 +42,7 @@ class PostingBlocks:
             self._ids[word] = len(self._ids)
 
     def block(self, passages: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
-        """Postings of (title, text) passages, numbered from 0 within the block.
+        """Return the postings of (title, text) passages, numbered from 0 within the block.
 
         Returns:
             ``terms`` [t] ascending, ``counts`` [t] passages of each, ``docs`` and ``tfs``
@@ -116,12 +116,12 @@ def build_bm25(plan: BuildPlan, passages: int) -> None:
         scores[at] = np.repeat(idf[terms], counts) * (tfs / (tfs + norm))
         filled[terms] += counts
         first += len(lengths)
-    most = _highest_scores(scores, starts)
+    highest = _highest_scores(scores, starts)
     del docs, scores
     for name in ("docs", "scores"):
         os.replace(folder / f"{name}.npy.part", folder / f"{name}.npy")
     save_array(folder / "starts.npy", starts)
-    save_array(folder / "most.npy", most)
+    save_array(folder / "most.npy", highest)
     _save_words(folder, vocabulary)
     progress("merging", len(parts), len(parts))
 
@@ -144,7 +144,7 @@ def _survey(parts: Iterable[Path]) -> tuple[list[str], np.ndarray, int]:
 
 
 def _allocate(path: Path, size: int, dtype: type) -> np.ndarray:
-    """A writable ``.npy`` on the disk whose blocks exist: a full disk is an error, not a crash."""
+    """Allocate a writable ``.npy`` on disk now, so that a full disk is an error, not a crash."""
     scratch = path.with_name(f"{path.name}.part")
     array = np.lib.format.open_memmap(scratch, mode="w+", dtype=dtype, shape=(int(size),))
     with scratch.open("r+b") as file:
@@ -153,20 +153,20 @@ def _allocate(path: Path, size: int, dtype: type) -> np.ndarray:
 
 
 def _highest_scores(scores: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Highest score of each term ``[terms]``."""
-    most = np.zeros(len(starts) - 1, dtype=np.float32)
+    """Return the highest score of each term ``[terms]``."""
+    highest = np.zeros(len(starts) - 1, dtype=np.float32)
     term = 0
-    while term < len(most):
+    while term < len(highest):
         stop = int(np.searchsorted(starts, starts[term] + _CHUNK, side="right")) - 1
-        stop = min(max(stop, term + 1), len(most))
+        stop = min(max(stop, term + 1), len(highest))
         piece = scores[starts[term] : starts[stop]]
-        most[term:stop] = np.maximum.reduceat(piece, starts[term:stop] - starts[term])
+        highest[term:stop] = np.maximum.reduceat(piece, starts[term:stop] - starts[term])
         term = stop
-    return most
+    return highest
 
 
 def _save_words(folder: Path, vocabulary: list[str]) -> None:
-    """A table from the hash of a word to its number, and the words to check against."""
+    """Save a table from word hashes to numbers, and the words to check against."""
     hashes = np.fromiter(map(word_hash, vocabulary), dtype=np.uint64, count=len(vocabulary))
     order = np.argsort(hashes, kind="stable")
     packed = pack_strings(vocabulary)
@@ -180,16 +180,16 @@ class WordTable:
     """Numbers of words, looked up on the disk."""
 
     def __init__(self, folder: Path) -> None:
-        self._hashes = mapped(folder / "word-hashes.npy")
-        self._order = mapped(folder / "word-order.npy")
-        self._bytes = mapped(folder / "words.npy")
-        self._ends = mapped(folder / "word-ends.npy")
+        self._hashes = map_array(folder / "word-hashes.npy")
+        self._order = map_array(folder / "word-order.npy")
+        self._bytes = map_array(folder / "words.npy")
+        self._ends = map_array(folder / "word-ends.npy")
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def find(self, word: str) -> int | None:
-        """Number of a word, None for one that no passage holds."""
+        """Return the number of a word; None for one that no passage holds."""
         wanted, raw = np.uint64(word_hash(word)), word.encode()
         at = int(self._hashes.searchsorted(wanted))
         while at < len(self._hashes) and self._hashes[at] == wanted:

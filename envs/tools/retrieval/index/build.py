@@ -1,4 +1,4 @@
-"""Building an index: blocks of passages that survive an interruption, then one merge."""
+"""Build an index: resumable blocks of passages, then one merge."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ....core.errors import BadValueError, DataError, UnknownNameError
-from ....utils.file_rows import json_row, row_contents, row_id, without_mark
+from ....core.errors import DataError, UnknownNameError
+from ....core.settings import check_integer
+from ....utils.file_rows import get_contents, parse_row, row_id, strip_byte_order_mark
 from .files import disk_errors, save_array, save_arrays, save_json
 from .kinds import INDEX_KINDS, load_entry
 from .manifest import FILE, FORMAT, Manifest, corpus_digest, read_manifest
 from .passages import ID_HASHES, ID_ORDER, OFFSETS, id_hash
-from .progress import Progress, silent
+from .progress import Progress, ignore_progress
 
 BLOCK = 50_000
 
@@ -31,7 +32,7 @@ class BuildPlan:
         out: Folder of the index.
         kind: One of :data:`~turngym.envs.tools.retrieval.index.kinds.INDEX_KINDS`.
         settings: What the kind is built with.
-        progress: Told how far it is.
+        progress: Called with how far it is.
     """
 
     corpus: Path
@@ -53,9 +54,9 @@ def build_index(  # noqa: PLR0913 - what the command line takes
     settings: Mapping[str, Any] | None = None,
     block: int = BLOCK,
     overwrite: bool = False,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Manifest:
-    """Index a passage file; goes on where an interrupted build of the same stopped.
+    """Build an index of a passage file, resuming an interrupted build of the same.
 
     The texts are not copied: the index reads them from ``corpus``, which must stay as it is.
 
@@ -67,7 +68,7 @@ def build_index(  # noqa: PLR0913 - what the command line takes
         settings: Of dense kinds, see :mod:`turngym.agents.retrieval.dense_build`.
         block: Passages that are worked on together; memory grows with it.
         overwrite: Throw away what is in ``out``.
-        progress: Told how far it is.
+        progress: Called with how far it is.
 
     Returns:
         The facts of the finished index.
@@ -82,16 +83,15 @@ def build_index(  # noqa: PLR0913 - what the command line takes
     corpus, out = Path(corpus).resolve(), Path(out)
     if kind not in INDEX_KINDS:
         raise UnknownNameError("kind", kind, INDEX_KINDS, "build_index")
-    if block < 1:
-        raise BadValueError(f"build_index: block is {block}; expected at least 1.")
+    check_integer("block", block, "build_index", min=1)
     entries = INDEX_KINDS[kind]
     build = load_entry(entries.build)
     checked = load_entry(entries.check)(kind, dict(settings or {}))
     plan = BuildPlan(corpus, out, kind, checked, progress)
-    key = _key(plan, block)
+    key = _make_key(plan, block)
     if overwrite and (out / FILE).exists() | (out / "build.json").exists():
         shutil.rmtree(out)
-    if (done := _finished(plan)) is not None:
+    if (done := _find_finished(plan)) is not None:
         return done
     with disk_errors(out):
         _open(out, key)
@@ -113,7 +113,7 @@ def build_index(  # noqa: PLR0913 - what the command line takes
     return made
 
 
-def _key(plan: BuildPlan, block: int) -> dict[str, Any]:
+def _make_key(plan: BuildPlan, block: int) -> dict[str, Any]:
     digest = corpus_digest(plan.corpus)
     if plan.corpus.suffix in (".gz", ".bz2", ".xz", ".zst"):
         raise DataError(
@@ -130,8 +130,8 @@ def _key(plan: BuildPlan, block: int) -> dict[str, Any]:
     }
 
 
-def _finished(plan: BuildPlan) -> Manifest | None:
-    """The index that is there already, if it is this one."""
+def _find_finished(plan: BuildPlan) -> Manifest | None:
+    """Return the existing index if it is this one."""
     if not (plan.out / FILE).exists():
         return None
     made = read_manifest(plan.out)
@@ -170,7 +170,7 @@ def _open(out: Path, key: Mapping[str, Any]) -> None:
 
 
 def _scan(plan: BuildPlan, block: int) -> list[Path]:
-    """One pass over the corpus; every block becomes a file. Finished blocks are not read again."""
+    """Write each block of the corpus to a file, in one pass; skip finished blocks."""
     entry = INDEX_KINDS[plan.kind].blocks
     postings = load_entry(entry)() if entry else None
     parts: list[Path] = []
@@ -183,7 +183,7 @@ def _scan(plan: BuildPlan, block: int) -> list[Path]:
             if postings is not None:
                 postings.restore({k: part[k] for k in ("words.bytes", "words.ends")})
         parts.append(path)
-    for rows in _blocks(plan.corpus, place, line, block):
+    for rows in _read_blocks(plan.corpus, place, line, block):
         path = folder / f"{len(parts):05d}.npz"
         arrays = {
             "starts": np.array(rows.starts, dtype=np.int64),
@@ -208,8 +208,8 @@ class _Rows:
     line: int
 
 
-def _blocks(corpus: Path, place: int, line: int, block: int) -> Iterator[_Rows]:
-    """Blocks of checked rows from byte ``place`` on, where line ``line`` has just been read."""
+def _read_blocks(corpus: Path, place: int, line: int, block: int) -> Iterator[_Rows]:
+    """Yield blocks of checked rows from byte ``place``, just after line ``line``."""
     rows = _Rows([], [], [], place, line)
     with corpus.open("rb") as file:
         file.seek(place)
@@ -217,15 +217,15 @@ def _blocks(corpus: Path, place: int, line: int, block: int) -> Iterator[_Rows]:
             rows.line += 1
             start, rows.end = rows.end, rows.end + len(raw)
             if rows.line == 1:
-                raw = without_mark(raw)
+                raw = strip_byte_order_mark(raw)
                 start = rows.end - len(raw)
             if raw.isspace() or not raw:
                 continue
             where = f"{corpus}:{rows.line}"
-            row = json_row(raw, where)
+            row = parse_row(raw, where)
             rows.starts.append(start)
             rows.hashes.append(id_hash(row_id(row, where)))
-            rows.passages.append(row_contents(row, where))
+            rows.passages.append(get_contents(row, where))
             if len(rows.starts) == block:
                 yield rows
                 rows = _Rows([], [], [], rows.end, rows.line)
@@ -265,16 +265,16 @@ def _check_twins(corpus: Path, offsets: np.ndarray, order: np.ndarray, ordered: 
             start, stop = int(offsets[number]), int(offsets[number + 1])
             with corpus.open("rb") as file:
                 file.seek(start)
-                named = row_id(json_row(file.read(stop - start), str(corpus)), str(corpus))
+                named = row_id(parse_row(file.read(stop - start), str(corpus)), str(corpus))
             if named in seen:
-                lines = (_line_of(corpus, offset) for offset in (start, seen[named]))
+                lines = (_count_lines(corpus, offset) for offset in (start, seen[named]))
                 here, there = lines
                 raise DataError(f"{corpus}:{here}: id {named!r} was used before, in line {there}.")
             seen[named] = start
 
 
-def _line_of(corpus: Path, offset: int) -> int:
-    """Number of the line that begins at ``offset``, from 1."""
+def _count_lines(corpus: Path, offset: int) -> int:
+    """Return the number, from 1, of the line that begins at ``offset``."""
     lines, left = 1, offset
     with corpus.open("rb") as file:
         while left > 0 and (piece := file.read(min(left, 1 << 22))):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from ....core.errors import BadValueError
+from ....core.fork import Shared
+from ....core.settings import check_integer
 from ..base import Hit
 from .factory import open_index
 from .manifest import Manifest
 from .passages import Passages
 
 
-class DiskIndex(ABC):
+class DiskIndex(Shared, ABC):
     """An index over a passage file; a kind of index adds how it searches.
 
     Copies and forks share it, pickles carry its path.
@@ -35,9 +36,6 @@ class DiskIndex(ABC):
     def __len__(self) -> int:
         return len(self.passages)
 
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
-        return self
-
     def __reduce__(self) -> Any:
         return open_index, (str(self.folder.resolve()), self._corpus)
 
@@ -47,19 +45,18 @@ class DiskIndex(ABC):
         return self.manifest.identity
 
     def row(self, hit: Hit) -> dict[str, Any] | None:
-        """The corpus row of a hit, as it was written."""
+        """Return the corpus row of a hit, as it was written."""
         return self.passages.find(hit.id)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` passages for each query, best first.
+        """Return at most ``k`` passages for each query, best first.
 
         Raises:
             BadValueError: ``k`` is below 1.
         """
-        if k < 1:
-            raise BadValueError(f"{type(self).__name__}.search: k is {k}; expected at least 1.")
+        check_integer("k", k, f"{type(self).__name__}.search", min=1)
         return self._search(queries, k)
 
     @abstractmethod
     def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """:meth:`search`, with a ``k`` of at least 1."""
+        """Run :meth:`search` with a ``k`` of at least 1."""

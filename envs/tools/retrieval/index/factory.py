@@ -1,4 +1,4 @@
-"""Opening a retriever over the index in a folder."""
+"""Open a retriever over the index in a folder."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ def open_index(folder: str | Path, corpus: str | Path | None = None) -> Retrieve
     path = Path(folder).resolve()
     manifest = read_manifest(path)
     moved = None if corpus is None else Path(corpus).resolve()
-    return _opened(path, manifest.model_dump_json(), _stamp(Path(moved or manifest.corpus)), moved)
+    return _open_cached(
+        path, manifest.model_dump_json(), _stamp(Path(moved or manifest.corpus)), moved
+    )
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Changes when a file does; None for one that is not there."""
+    """Return what changes when a file does; None for a missing file."""
     try:
         stat = path.stat()
     except OSError:
@@ -40,13 +42,13 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=8)
-def _opened(
+def _open_cached(
     folder: Path,
     described: str,
     stamp: tuple[int, int] | None,  # noqa: ARG001 - part of the key
     corpus: Path | None,
 ) -> Retriever:
-    """One retriever for all environments of a process: encoders are large."""
+    """Return one retriever for all environments of a process: encoders are large."""
     manifest = Manifest.model_validate_json(described)
     if manifest.kind not in INDEX_KINDS:
         raise DataError(f"{folder}: is of the unknown kind {manifest.kind!r}.")

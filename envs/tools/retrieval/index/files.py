@@ -52,14 +52,14 @@ def write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:
 
 
 def _umask() -> int:
-    """What new files lack; reading it means setting it for a moment."""
+    """Return the process's umask, which can only be read by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
 
 
 def save_json(path: Path, value: Any) -> None:
-    """JSON, whole or not at all."""
+    """Save JSON atomically."""
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
     def write(file: BinaryIO) -> None:
@@ -69,17 +69,17 @@ def save_json(path: Path, value: Any) -> None:
 
 
 def save_array(path: Path, array: np.ndarray) -> None:
-    """One ``.npy`` file, whole or not at all."""
+    """Save one ``.npy`` file atomically."""
     write_whole(path, lambda file: np.save(file, array))
 
 
 def save_arrays(path: Path, **arrays: np.ndarray) -> None:
-    """One ``.npz`` file, whole or not at all."""
+    """Save one ``.npz`` file atomically."""
     write_whole(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
 
-def mapped(path: Path) -> np.ndarray:
-    """A ``.npy`` file as a read-only array that lives on the disk.
+def map_array(path: Path) -> np.ndarray:
+    """Open a ``.npy`` file as a read-only memory-mapped array.
 
     Raises:
         DataError: The file is missing or damaged.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ....core.errors import BadValueError
+from ....core.fork import Shared
+from ....core.settings import check_integer, check_number
 from ..base import Hit, Retriever
 
 
 @dataclass(frozen=True)
-class Hybrid:
+class Hybrid(Shared):
     """Reciprocal rank fusion: a passage's score is the sum of 1 / (c + its rank) over retrievers.
 
     Equal scores go by the first retriever that found the passage, then by its rank there. Two of
@@ -39,17 +41,11 @@ class Hybrid:
             raise BadValueError(
                 f"Hybrid: got {len(self.retrievers)} retrievers; expected at least 2."
             )
-        if self.depth < 1 or self.c <= 0:
-            raise BadValueError(
-                f"Hybrid: depth is {self.depth} and c is {self.c}; expected depth from 1 and c "
-                "above 0."
-            )
+        check_integer("depth", self.depth, "Hybrid", min=1)
+        check_number("c", self.c, "Hybrid", above=0)
 
     def __len__(self) -> int:
         return max(len(r) for r in self.retrievers if hasattr(r, "__len__"))  # type: ignore[arg-type]
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> Hybrid:
-        return self
 
     @property
     def identity(self) -> str | None:
@@ -59,20 +55,19 @@ class Hybrid:
         return "+".join([*known, f"{self.depth}-{self.c:g}"]) if len(known) == len(parts) else None
 
     def row(self, hit: Hit) -> dict[str, Any] | None:
-        """The corpus row of a hit, from the first retriever that keeps rows."""
+        """Return the corpus row of a hit, from the first retriever that keeps rows."""
         for retriever in self.retrievers:
             if hasattr(retriever, "row") and (row := retriever.row(hit)) is not None:  # type: ignore[attr-defined]
                 return row
         return None
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most ``k`` passages for each query, best first.
+        """Return at most ``k`` passages for each query, best first.
 
         Raises:
             BadValueError: ``k`` is below 1.
         """
-        if k < 1:
-            raise BadValueError(f"Hybrid.search: k is {k}; expected at least 1.")
+        check_integer("k", k, "Hybrid.search", min=1)
         deep = max(k, self.depth)
         found = [retriever.search(queries, deep) for retriever in self.retrievers]
         return [self._fuse([lists[i] for lists in found], k) for i in range(len(queries))]

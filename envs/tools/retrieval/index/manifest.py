@@ -1,4 +1,4 @@
-"""What an index says of itself: one ``index.json``, written when everything else is complete."""
+"""The facts of an index: one ``index.json``, written when everything else is complete."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Manifest(BaseModel):
 
 
 def read_manifest(folder: str | Path) -> Manifest:
-    """The facts of the index in ``folder``.
+    """Return the facts of the index in ``folder``.
 
     Raises:
         DataError: There is none, its building was not finished, or it is of another version.
@@ -66,7 +66,7 @@ def read_manifest(folder: str | Path) -> Manifest:
         if (folder / "build.json").exists():
             raise DataError(
                 f"{folder}: this index is not finished; run the same `turngym index build` again "
-                "and it goes on where it stopped."
+                "to resume it."
             ) from None
         raise DataError(
             f"{folder}: not an index (no {FILE}); make one with: turngym index build --corpus "
@@ -82,7 +82,7 @@ def read_manifest(folder: str | Path) -> Manifest:
 
 
 def corpus_digest(path: Path) -> str:
-    """Digest of a file's size and of 64 samples of 64 KiB spread over it, its ends included.
+    """Return a digest of a file's size and of 64 samples of 64 KiB, both ends included.
 
     A whole read of a large corpus would take minutes each time an index is opened.
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import DataError
-from ....utils.file_rows import json_row, row_contents, row_id
+from ....utils.file_rows import get_contents, parse_row, row_id
 from ..base import Hit
-from .files import mapped
+from .files import map_array
 from .manifest import Manifest, corpus_digest
 
 OFFSETS, ID_HASHES, ID_ORDER = "offsets.npy", "id-hashes.npy", "id-order.npy"
 
 
 def id_hash(identity: str) -> int:
-    """64 bits of a passage's id."""
+    """Return a 64-bit hash of a passage's id."""
     return int.from_bytes(hashlib.blake2b(identity.encode(), digest_size=8).digest(), "little")
 
 
@@ -49,9 +49,9 @@ class Passages:
                 "file has changed since. Build the index again, or name the right one with corpus=."
             )
         self.path = path
-        self._offsets = mapped(folder / OFFSETS)
-        self._hashes = mapped(folder / ID_HASHES)
-        self._order = mapped(folder / ID_ORDER)
+        self._offsets = map_array(folder / OFFSETS)
+        self._hashes = map_array(folder / ID_HASHES)
+        self._order = map_array(folder / ID_ORDER)
         with path.open("rb") as file:
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
@@ -59,19 +59,19 @@ class Passages:
         return len(self._offsets) - 1
 
     def row(self, number: int) -> dict[str, Any]:
-        """The corpus row as it was written."""
+        """Return the corpus row as it was written."""
         start, end = int(self._offsets[number]), int(self._offsets[number + 1])
-        return json_row(self._data[start:end], f"{self.path}: passage {number}")
+        return parse_row(self._data[start:end], f"{self.path}: passage {number}")
 
     def hit(self, number: int, score: float) -> Hit:
-        """A passage that was found."""
+        """Return a found passage."""
         where = f"{self.path}: passage {number}"
         row = self.row(number)
-        title, text = row_contents(row, where)
+        title, text = get_contents(row, where)
         return Hit(row_id(row, where), title, text, score)
 
     def find(self, identity: str) -> dict[str, Any] | None:
-        """The corpus row with this id, None if there is none."""
+        """Return the corpus row with this id, None if there is none."""
         wanted = np.uint64(id_hash(identity))
         at = int(np.searchsorted(self._hashes, wanted))
         while at < len(self._hashes) and self._hashes[at] == wanted:

@@ -1,4 +1,4 @@
-"""How a long build tells where it is."""
+"""Progress reports of long builds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called now and then with what is being done and how far it is."""
+    """Called now and then with the stage and its progress."""
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """``done`` of ``total`` (bytes, blocks or passages of ``stage``)."""
+        """Report ``done`` of ``total`` (bytes, blocks or passages) of ``stage``."""
         ...
 
 
-def silent(stage: str, done: int, total: int) -> None:
-    """Nobody watches."""
+def ignore_progress(stage: str, done: int, total: int) -> None:
+    """Ignore the progress."""

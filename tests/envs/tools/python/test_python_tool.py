@@ -293,7 +293,7 @@ def test_a_layer_that_fails_stops_the_code(monkeypatch: pytest.MonkeyPatch) -> N
     (result,) = PythonTool()(["print('ran')"])
     assert isinstance(result, EnvFault)
     assert "PR_SET_SECCOMP" in str(result)
-    places = {**process._places(), "readable": [("/nowhere", "/nowhere")]}
-    monkeypatch.setattr(process, "_places", lambda: places)
+    places = {**process._find_files(), "readable": [("/nowhere", "/nowhere")]}
+    monkeypatch.setattr(process, "_find_files", lambda: places)
     (result,) = PythonTool()(["print('ran')"])
     assert "mount /new/nowhere" in str(result)

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.envs.core.errors import BadValueError, DataError
-from turngym.envs.tools.retrieval.base import Bm25, Corpus, Hit, words
+from turngym.envs.tools.retrieval.base import Corpus, Hit, words
+from turngym.envs.tools.retrieval.bm25 import Bm25
 from turngym.envs.tools.retrieval.index import Hybrid, open_index, open_indexes
 from turngym.envs.tools.retrieval.index.bm25 import Bm25Index, _kth_highest
 from turngym.envs.tools.retrieval.index.bm25_build import WordTable

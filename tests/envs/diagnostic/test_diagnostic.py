@@ -1,4 +1,4 @@
-"""The diagnostic worlds: what earns, what is told, and what the sessions of Spawn-v0 do."""
+"""The diagnostic environments: what earns, what is told, and what the sessions of Spawn-v0 do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from turngym.envs import all_ids, check_text_env
 from turngym.envs.core.errors import BadValueError, UnknownNameError
-from turngym.envs.diagnostic.common import Listed, chosen
+from turngym.envs.diagnostic.common import ListedTasks, read_letter
 
 IDS = ("Bandit-v0", "Fork-v0", "Password-v0", "Recall-v0", "Spawn-v0")
 
@@ -68,15 +68,15 @@ def test_lengths_are_checked(name: str, setting: str) -> None:
 
 
 def test_an_action_is_its_last_letter() -> None:
-    assert chosen("b", "abc") == "b"
-    assert chosen(" hm, 3 a c \n", "abc") == "c"
+    assert read_letter("b", "abc") == "b"
+    assert read_letter(" hm, 3 a c \n", "abc") == "c"
     for nothing in ("", " ", "d", "a.", "ab?"):
-        assert chosen(nothing, "abc") is None
+        assert read_letter(nothing, "abc") is None
 
 
 @given(st.integers(5, 60), st.integers(0, 9))
 def test_listed_tasks_are_a_partition(count: int, seed: int) -> None:
-    source = Listed(list(range(count)), seed)
+    source = ListedTasks(list(range(count)), seed)
     seen = [
         source.task(split, i).payload for split, n in source.sizes().items() for i in range(n or 0)
     ]
