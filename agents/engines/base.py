@@ -378,30 +378,34 @@ class CopiedEngine(ABC):
                     request.wake()
                     return
 
-    def _check_request(self, request: Request) -> tuple[Ids, int]:
-        """Return the context of a request, and how many tokens its action may have.
 
-        Raises:
-            BadValueError: No context, or an id that the model does not have.
-            ContextFullError: No room for a single token.
-        """
-        ids = np.asarray(request.ids, dtype=np.int64)
-        if ids.ndim != 1 or not len(ids):
-            raise BadValueError(
-                f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
-            )
-        if ids.min() < 0 or ids.max() >= self._vocabulary:
-            bad = ids[(ids < 0) | (ids >= self._vocabulary)][0]
-            raise BadValueError(
-                f"engine: the context holds id {bad}; expected 0 to {self._vocabulary - 1}."
-            )
-        room = self._max_context - len(ids)
-        if room < 1:
-            raise ContextFullError(
-                f"engine: the context has {len(ids)} tokens and max_context is "
-                f"{self._max_context}: no room for a single token. Shorten the context."
-            )
-        return ids, min(request.sampling.max_tokens, room)
+def check_request(request: Request, vocabulary: int, max_context: int) -> tuple[Ids, int]:
+    """Return the context of a request, and how many tokens its action may have.
+
+    Args:
+        request: What was asked.
+        vocabulary: Number of token ids of the model.
+        max_context: Maximum tokens that context and action may have together.
+
+    Raises:
+        BadValueError: No context, or an id that the model does not have.
+        ContextFullError: No room for a single token.
+    """
+    ids = np.asarray(request.ids, dtype=np.int64)
+    if ids.ndim != 1 or not len(ids):
+        raise BadValueError(
+            f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
+        )
+    if ids.min() < 0 or ids.max() >= vocabulary:
+        bad = ids[(ids < 0) | (ids >= vocabulary)][0]
+        raise BadValueError(f"engine: the context holds id {bad}; expected 0 to {vocabulary - 1}.")
+    room = max_context - len(ids)
+    if room < 1:
+        raise ContextFullError(
+            f"engine: the context has {len(ids)} tokens and max_context is {max_context}: no room "
+            "for a single token. Shorten the context."
+        )
+    return ids, min(request.sampling.max_tokens, room)
 
 
 def step_failure(fault: BaseException, settings: str) -> TurngymError:

@@ -17,7 +17,15 @@ from ....envs.core.errors import BadValueError, EpisodeError
 from ...models.loading import check_context, check_match, context_limit, load_model, resolve_dtype
 from ...models.lora import merged
 from ...rendering.token_text import TokenText
-from ..base import Completion, CopiedEngine, EngineSource, PendingRequest, Request, StopReason
+from ..base import (
+    Completion,
+    CopiedEngine,
+    EngineSource,
+    PendingRequest,
+    Request,
+    StopReason,
+    check_request,
+)
 from ..sampling import compiled_loops, draw
 from ..stopping import StopRules, end_ids
 from .forward import Forward, Piece
@@ -157,7 +165,7 @@ class TransformersEngine(CopiedEngine):
     # ------------------------------------------------------------------ admission
 
     def _accept(self, request: Request) -> Job:
-        ids, limit = self._check_request(request)
+        ids, limit = check_request(request, self._vocabulary, self._max_context)
         job = Job(request, ids, limit, self._stops.index(request.sampling.stop))
         if not self._pool.fits(job.most_cached):
             raise BadValueError(

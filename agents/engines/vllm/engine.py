@@ -29,6 +29,7 @@ from ..base import (
     Sampling,
     StopReason,
     step_failure,
+    check_request,
 )
 from ..stopping import StopRules, end_ids
 from .settings import VllmSettings
@@ -230,7 +231,7 @@ class VllmEngine(CopiedEngine):
             self._llm.abort_request([request.key])
 
     def _accept(self, request: Request) -> _Job:
-        ids, limit = self._check_request(request)
+        ids, limit = check_request(request, self._vocabulary, self._max_context)
         stop_set = self._stops.index(request.sampling.stop)
         self._wake()
         draft = self._draft_of(request, limit)
