@@ -16,14 +16,14 @@ from safetensors.torch import load_file, save_file
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, DataError
 from ..scripted import text_env
+from .features import StateActions, TextTable
 from .network import DrrnNetwork
-from .reading import Phrasebook, Situation
 from .settings import read_manifest, write_manifest
 
 WEIGHTS = "drrn.safetensors"
 
 
-class Reading:
+class EpisodeReader:
     """The situations of an episode, as they come up.
 
     Args:
@@ -31,7 +31,7 @@ class Reading:
         history: Past actions that a state shows.
     """
 
-    def __init__(self, book: Phrasebook, history: int) -> None:
+    def __init__(self, book: TextTable, history: int) -> None:
         self._book = book
         self._past: deque[str] = deque(maxlen=history)
         self._first = ""
@@ -42,7 +42,7 @@ class Reading:
         self._first = first
         self._past.clear()
 
-    def look(self, world: TextEnv[Any, Any], latest: str) -> Situation:
+    def look(self, world: TextEnv[Any, Any], latest: str) -> StateActions:
         """The state after an observation, and what can be done.
 
         Raises:
@@ -78,7 +78,7 @@ class DrrnPolicy:
         self._network, self._temperature = network, temperature
         self._rng = np.random.default_rng(seed)
         self._book = network.book()
-        self._reading = Reading(self._book, network.settings.history)
+        self._reading = EpisodeReader(self._book, network.settings.history)
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
         """The next action."""
@@ -92,8 +92,8 @@ class DrrnPolicy:
 @torch.no_grad()
 def choose(
     network: DrrnNetwork,
-    book: Phrasebook,
-    situations: Sequence[Situation],
+    book: TextTable,
+    situations: Sequence[StateActions],
     temperature: float,
     rng: np.random.Generator,
 ) -> list[int]:

@@ -106,7 +106,7 @@ def blank_model(
         MissingExtraError: torch or transformers is not installed.
     """
     settings = settings or BlankSettings()
-    texts = world_texts(env, settings.episodes, settings.seed)
+    texts = env_texts(env, settings.episodes, settings.seed)
     words = sorted({word for text in texts for word in _WORDS_RE.findall(text)})
     kind = settings.vocabulary
     if kind == "words" or (kind == "auto" and len(words) <= FEW):
@@ -122,7 +122,7 @@ def blank_model(
     return {"parameters": parameters, "vocabulary": len(tokenizer)}
 
 
-def world_texts(env: gym.Env[Any, Any], episodes: int, seed: int) -> list[str]:
+def env_texts(env: gym.Env[Any, Any], episodes: int, seed: int) -> list[str]:
     """All texts of episodes of the expert (where there is one), a random and a silent player.
 
     Every observation and action is a text of its own: two of them never make one word.

@@ -21,7 +21,7 @@ REFLECT = (
 """Asks for a corrective plan, behind a failed attempt."""
 
 
-class Ask(NamedTuple):
+class ProposalSettings(NamedTuple):
     """How an action is drawn.
 
     Attributes:
@@ -33,33 +33,33 @@ class Ask(NamedTuple):
     seed: int
 
 
-class Said(NamedTuple):
-    """An action that was proposed.
+class Proposal(NamedTuple):
+    """A proposed action, or a plan.
 
     Attributes:
         text: The action.
-        tokens: Tokens sampled for it.
-        read: Tokens of its prompt.
-        whole: False for an action that a length limit cut off.
+        sampled_tokens: Tokens sampled for it.
+        prompt_tokens: Tokens of its prompt.
+        complete: False for an action that a length limit cut off.
         memory: What the actor wants to see again at the next position.
     """
 
     text: str
-    tokens: int = 0
-    read: int = 0
-    whole: bool = True
+    sampled_tokens: int = 0
+    prompt_tokens: int = 0
+    complete: bool = True
     memory: Any = None
 
 
 class Actor(Protocol):
-    """Proposes actions at positions; asked again at the same position it may say other things."""
+    """Proposes actions at positions; asked again at the same position it may propose others."""
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of one reply; 0 for an actor that samples none."""
+        """Maximum tokens of one reply; 0 for an actor that samples none."""
         ...
 
-    async def act(self, position: Position, ask: Ask) -> Said:
+    async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
         """An action for ``position``.
 
         Raises:
@@ -67,7 +67,7 @@ class Actor(Protocol):
         """
         ...
 
-    async def reflect(self, position: Position, ask: Ask) -> Said:
+    async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:
         """A plan for the next attempt after the failed one that ends at ``position``.
 
         Raises:
@@ -76,7 +76,7 @@ class Actor(Protocol):
         ...
 
     def forget(self) -> None:
-        """Nothing that was said so far in this search is gone on from."""
+        """Drop what is kept of this search: none of its positions is resumed."""
         ...
 
 
@@ -95,14 +95,14 @@ class PolicyActor:
     def __init__(self, policy_for: Callable[[int], Policy]) -> None:
         self._policy_for = policy_for
 
-    async def act(self, position: Position, ask: Ask) -> Said:
+    async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
         """The policy's action."""
-        policy = self._policy_for(ask.seed if ask.temperature > 0 else 0)
-        return Said(policy(position.env, position.observation, position.info))
+        policy = self._policy_for(settings.seed if settings.temperature > 0 else 0)
+        return Proposal(policy(position.env, position.observation, position.info))
 
-    async def reflect(self, position: Position, ask: Ask) -> Said:  # noqa: ARG002
+    async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:  # noqa: ARG002
         """No plan."""
-        return Said("")
+        return Proposal("")
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -125,7 +125,7 @@ class EngineActor:
     Args:
         engine: Samples.
         renderer: Text to ids and back.
-        max_tokens: Most tokens of an action or a plan.
+        max_tokens: Maximum tokens of an action or a plan.
 
     Raises:
         BadValueError: ``max_tokens`` is not positive.
@@ -142,24 +142,24 @@ class EngineActor:
         """An actor for another search."""
         return EngineActor(self._engine, self._renderer, self.max_tokens)
 
-    async def act(self, position: Position, ask: Ask) -> Said:
+    async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
         """Sample an action."""
         session = _session(position)
         contexts: Mapping[int, _Context] = position.memory or {}
         back = contexts.get(session)
         ids = self._ids(position, back)
         stop = text_env(position.env).stop
-        done = await self._sample(ids, ask, stop, back.cache if back else None)
-        said = done.ids.tolist()
-        return Said(
-            text=self._renderer.action(said),
-            tokens=len(said),
-            read=len(ids),
-            whole=not (stop and done.stop == "length"),
-            memory={**contexts, session: _Context(ids + said, done.cache)},
+        done = await self._sample(ids, settings, stop, back.cache if back else None)
+        action = done.ids.tolist()
+        return Proposal(
+            text=self._renderer.action(action),
+            sampled_tokens=len(action),
+            prompt_tokens=len(ids),
+            complete=not (stop and done.stop == "length"),
+            memory={**contexts, session: _Context(ids + action, done.cache)},
         )
 
-    async def reflect(self, position: Position, ask: Ask) -> Said:
+    async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:
         """Let the model write a plan behind the dialogue."""
         contexts: Mapping[int, _Context] = position.memory or {}
         back = contexts.get(_session(position))
@@ -168,9 +168,9 @@ class EngineActor:
         if back is not None:  # the request goes into the observation's message
             shown = position.observation + REFLECT
             ids = back.ids + self._renderer.observe(shown, back.ids)
-        done = await self._sample(ids, ask, ("\n\n",), None)
-        said = done.ids.tolist()
-        return Said(self._renderer.text(said).strip(), len(said), len(ids))
+        done = await self._sample(ids, settings, ("\n\n",), None)
+        plan = done.ids.tolist()
+        return Proposal(self._renderer.text(plan).strip(), len(plan), len(ids))
 
     def forget(self) -> None:
         """Give the engine's caches back."""
@@ -184,7 +184,7 @@ class EngineActor:
         return self._renderer.open(position.instructions, _shown(position))
 
     async def _sample(
-        self, ids: list[int], ask: Ask, stop: tuple[str, ...], cache: int | None
+        self, ids: list[int], settings: ProposalSettings, stop: tuple[str, ...], cache: int | None
     ) -> Any:
         room = min(self.max_tokens, self._engine.max_context - len(ids))
         if room < 1:
@@ -192,8 +192,8 @@ class EngineActor:
                 f"planner: the dialogue has {len(ids)} tokens and the model's context "
                 f"{self._engine.max_context}: no room for an action."
             )
-        sampling = Sampling(max_tokens=room, temperature=ask.temperature, stop=stop)
-        request = Request(ids=ids, sampling=sampling, seed=ask.seed, cache=cache)
+        sampling = Sampling(max_tokens=room, temperature=settings.temperature, stop=stop)
+        request = Request(ids=ids, sampling=sampling, seed=settings.seed, cache=cache)
         done = await self._engine.generate(request)
         if done.cache is not None:
             self._handles.append(done.cache)
@@ -205,7 +205,7 @@ class TextActor:
 
     Args:
         model: Writes.
-        max_tokens: Most tokens of an action or a plan.
+        max_tokens: Maximum tokens of an action or a plan.
         chat: Show the dialogue as messages; else as a text that the model goes on with.
 
     Raises:
@@ -220,36 +220,42 @@ class TextActor:
         self._model = model
         self._chat = chat
 
-    async def act(self, position: Position, ask: Ask) -> Said:
+    async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
         """Let the model write an action."""
         texts = self._texts(position)
-        said = await self._said(self._prompt(texts, ""), ask, text_env(position.env).stop)
+        proposal = await self._complete(
+            self._prompt(texts, ""), settings, text_env(position.env).stop
+        )
         known: Mapping[int, tuple[str, ...]] = position.memory or {}
-        return said._replace(memory={**known, _session(position): (*texts, said.text)})
+        return proposal._replace(memory={**known, _session(position): (*texts, proposal.text)})
 
-    async def reflect(self, position: Position, ask: Ask) -> Said:
+    async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:
         """Let the model write a plan behind the dialogue."""
-        said = await self._said(self._prompt(self._texts(position), REFLECT), ask, ("\n\n",))
-        return said._replace(text=said.text.strip())
+        proposal = await self._complete(
+            self._prompt(self._texts(position), REFLECT), settings, ("\n\n",)
+        )
+        return proposal._replace(text=proposal.text.strip())
 
     def forget(self) -> None:
         """Nothing is kept."""
 
-    async def _said(self, prompt: Prompt, ask: Ask, stop: tuple[str, ...]) -> Said:
+    async def _complete(
+        self, prompt: Prompt, settings: ProposalSettings, stop: tuple[str, ...]
+    ) -> Proposal:
         done = await self._model.complete(
             prompt,
             stop=stop,
             max_tokens=self.max_tokens,
-            temperature=ask.temperature,
-            seed=ask.seed,
+            temperature=settings.temperature,
+            seed=settings.seed,
         )
         if done.completion_tokens is None:
             raise BadValueError(
                 "planner: the model's server does not report how many tokens it wrote, so that "
                 "nothing can be planned within a budget; use a server that sends 'usage'."
             )
-        whole = not (stop and done.stop_reason == "length")
-        return Said(done.text, done.completion_tokens, done.prompt_tokens or 0, whole)
+        complete = not (stop and done.stop_reason == "length")
+        return Proposal(done.text, done.completion_tokens, done.prompt_tokens or 0, complete)
 
     def _texts(self, position: Position) -> tuple[str, ...]:
         """The present session: observations and actions by turns, an observation last."""

@@ -25,7 +25,7 @@ from ..prompting.text_model import Message, TextModel
 from ..scripted import RandomPolicy, closed, text_env
 from .position import Position
 from .records import Pair
-from .search import Planner, Tools, started
+from .search import Planner, PlannerSetup, reset_env
 from .trajectory import Attempt
 
 Player = Callable[[gym.Env[Any, Any], int], Awaitable[Attempt]]
@@ -33,7 +33,7 @@ Player = Callable[[gym.Env[Any, Any], int], Awaitable[Attempt]]
 Instruct = Callable[[Attempt], Awaitable[str]]
 """An instruction for what an attempt did, instead of the world's own first prompt."""
 Score = Callable[[Attempt], float]
-Change = Callable[[Position, str, np.random.Generator], str | None]
+ActionEdit = Callable[[Position, str, np.random.Generator], str | None]
 """Another action for a position instead of the given one; None where none is found."""
 HINDSIGHT = (
     "An agent acted in a text environment. Its whole trajectory is shown below. Write the task "
@@ -57,11 +57,11 @@ def policy_player(policy_for: Callable[[int], Policy]) -> Player:
     return play
 
 
-def planner_player(planner: Planner, tools: Callable[[], Tools]) -> Player:
+def planner_player(planner: Planner, setup: Callable[[], PlannerSetup]) -> Player:
     """A planner (most often :class:`~turngym.agents.planning.planners.Sampling`) as a player."""
 
     async def play(env: gym.Env[Any, Any], seed: int) -> Attempt:
-        return (await planner.plan(env, tools(), seed)).attempt
+        return (await planner.plan(env, setup(), seed)).attempt
 
     return play
 
@@ -71,7 +71,7 @@ def env_score(attempt: Attempt) -> float:
     return attempt.total
 
 
-def other_action(position: Position, action: str, rng: np.random.Generator) -> str | None:
+def choose_other_action(position: Position, action: str, rng: np.random.Generator) -> str | None:
     """Another legal action where they can be listed, else a plausible wrong one.
 
     The wrong one is that of the world's scripted expert at its worst; of a world without an expert,
@@ -91,11 +91,11 @@ def other_action(position: Position, action: str, rng: np.random.Generator) -> s
     return None if other == action else other
 
 
-async def edited(
+async def edit_attempt(
     start: Position,
     attempt: Attempt,
     rng: np.random.Generator,
-    change: Change = other_action,
+    change: ActionEdit = choose_other_action,
 ) -> Attempt | None:
     """``attempt`` with one action changed, played again from ``start``.
 
@@ -130,7 +130,7 @@ async def edited(
     return None if found.trajectory == attempt.trajectory else found
 
 
-class Relabeller:
+class HindsightRelabeller:
     """Asks a text model for the instruction that fits what was done.
 
     Args:
@@ -147,9 +147,11 @@ class Relabeller:
         self, model: TextModel, *, max_tokens: int = 128, chat: bool = True, seed: int = 0
     ) -> None:
         if max_tokens < 1:
-            raise BadValueError(f"Relabeller: max_tokens is {max_tokens}; expected at least 1.")
+            raise BadValueError(
+                f"HindsightRelabeller: max_tokens is {max_tokens}; expected at least 1."
+            )
         if not (chat or model.continues):
-            raise BadValueError("Relabeller: this model only answers dialogues; set chat.")
+            raise BadValueError("HindsightRelabeller: this model only answers dialogues; set chat.")
         self._model = model
         self._max_tokens = max_tokens
         self._chat = chat
@@ -193,8 +195,8 @@ class PairSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        least = {"tasks": 1, "tries": 1, "contrasts": 0, "edits": 0, "concurrency": 1, "seed": 0}
-        for name, low in least.items():
+        minimum = {"tasks": 1, "tries": 1, "contrasts": 0, "edits": 0, "concurrency": 1, "seed": 0}
+        for name, low in minimum.items():
             if getattr(self, name) < low:
                 raise BadValueError(
                     f"pairs: {name} is {getattr(self, name)}; expected {low} or more."
@@ -204,7 +206,7 @@ class PairSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Maker:
+class PairMaker:
     """Makes pairs.
 
     Attributes:
@@ -220,15 +222,17 @@ class Maker:
     players: Sequence[Player]
     settings: PairSettings
     instruct: Instruct | None = None
-    change: Change = other_action
+    change: ActionEdit = choose_other_action
     score: Score = env_score
 
-    async def pairs(self, split: str, tell: Callable[[int, int], None] | None = None) -> list[Pair]:
+    async def pairs(
+        self, split: str, on_progress: Callable[[int, int], None] | None = None
+    ) -> list[Pair]:
         """Pairs from the first tasks of a split; the same settings give the same ones.
 
         Args:
             split: Of the tasks.
-            tell: Called with the tasks done and their number.
+            on_progress: Called with the tasks done and their number.
 
         Raises:
             UnknownNameError: There is no such split.
@@ -240,16 +244,16 @@ class Maker:
         world = text_env(self.env)
         size = split_size(world.source, split, world.name)
         tasks = range(self.settings.tasks if size is None else min(size, self.settings.tasks))
-        seats = asyncio.Semaphore(self.settings.concurrency)
+        places = asyncio.Semaphore(self.settings.concurrency)
         done = 0
 
         async def one(task: int) -> list[Pair]:
             nonlocal done
-            async with seats:
+            async with places:
                 found = await self._of_task(split, task)
             done += 1
-            if tell is not None:
-                tell(done, len(tasks))
+            if on_progress is not None:
+                on_progress(done, len(tasks))
             return found
 
         found = await asyncio.gather(*(one(task) for task in tasks))
@@ -263,7 +267,7 @@ class Maker:
 
     async def _of_task(self, split: str, task: int) -> list[Pair]:
         seed = derive_seed(self.settings.seed, task)
-        begun = await started(fork(self.env), seed, split, task)
+        begun = await reset_env(fork(self.env), seed, split, task)
         attempts: list[Attempt] = []
         for number, player in enumerate(self.players):
             for again in range(self.settings.tries):
@@ -292,7 +296,7 @@ class Maker:
             if high > low
         }
         choices = list(unlike.values())
-        drawn = sorted(rng.permutation(len(choices)), key=lambda i: -_in_common(*choices[i]))
+        drawn = sorted(rng.permutation(len(choices)), key=lambda i: -_shared_actions(*choices[i]))
         return [choices[i] for i in drawn[: self.settings.contrasts]]
 
     async def _edits(
@@ -304,7 +308,7 @@ class Maker:
         start = Position.of(begun)
         found: dict[Any, tuple[Attempt, Attempt]] = {}
         for _ in range(self.settings.edits):
-            other = await edited(start, best, rng, self.change)
+            other = await edit_attempt(start, best, rng, self.change)
             if other is not None and self.score(other) < self.score(best):
                 found.setdefault(other.trajectory, (best, other))
         return list(found.values())
@@ -317,7 +321,7 @@ class Maker:
         return Pair(name, one, other)
 
 
-def _in_common(one: Attempt, other: Attempt) -> int:
-    """First actions that two attempts share."""
+def _shared_actions(one: Attempt, other: Attempt) -> int:
+    """Return how many actions two attempts share at their beginning."""
     pairs = zip(one.trajectory.actions, other.trajectory.actions, strict=False)
     return sum(1 for _ in takewhile(lambda both: both[0] == both[1], pairs))

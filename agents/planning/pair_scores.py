@@ -9,8 +9,8 @@ import numpy as np
 
 from ...envs.core.errors import BadValueError
 from ..paper_selector.calibration import Bin, selector_scores
+from .objective import Scorer
 from .records import Pair
-from .target import Scorer
 
 
 @dataclass(frozen=True)

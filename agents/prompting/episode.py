@@ -83,13 +83,13 @@ class Agent(Protocol):
         """``"chat"`` instructs a model in words; ``"tags"`` lets it go on with the dialogue."""
         ...
 
-    async def __call__(self, game: Game) -> None:
-        """Search and answer until ``game.over``."""
+    async def __call__(self, episode: PromptedEpisode) -> None:
+        """Search and answer until ``episode.over``."""
         ...
 
 
 @dataclass(eq=False)
-class Game:
+class PromptedEpisode:
     """A running episode: the agent asks the model, and acts on the environment through it.
 
     Attributes:
@@ -126,14 +126,14 @@ class Game:
         limits: Limits,
         seed: int,
         options: Mapping[str, Any] | None = None,
-    ) -> Game:
+    ) -> PromptedEpisode:
         """Reset ``env`` and sit down at it.
 
         Raises:
             BadValueError: No world of searching and answering.
             EnvFault: The environment is broken.
         """
-        world = check_world(env)
+        world = check_search_env(env)
         settings = dict(options) if options else None
         observation, info = await call_env(world, lambda: env.reset(seed=seed, options=settings))
         text = world.instructions + observation
@@ -230,7 +230,7 @@ class Game:
         await self.act(GRAMMAR.write("answer", plain(text)))
 
 
-def check_world(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
+def check_search_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
     """The world inside ``env``.
 
     Raises:

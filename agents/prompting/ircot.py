@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...envs.core.errors import BadValueError
 from . import tags
-from .episode import Dialect, Game, each_passage
+from .episode import Dialect, PromptedEpisode, each_passage
 from .examples import ANTHEM, MARROWICK, VINT, shown
 from .parsing import concludes, first_sentence, spoken
 from .rag import read_and_answer
@@ -54,27 +54,27 @@ class Ircot:
             if getattr(self, name) < 1:
                 raise BadValueError(f"Ircot.{name} is {getattr(self, name)}; expected at least 1.")
 
-    async def __call__(self, game: Game) -> None:
+    async def __call__(self, episode: PromptedEpisode) -> None:
         """Alternate, then read."""
         if self.dialect == "tags":
-            await self._tags(game)
+            await self._tags(episode)
             return
         found: list[str] = []
         chain: list[str] = []
-        query = game.question
-        while game.searches_left and game.usage.tool_calls < self.rounds:
-            self._collect(found, await game.search(query))
-            query = await self._sentence(game, found, chain)
+        query = episode.question
+        while episode.searches_left and episode.usage.tool_calls < self.rounds:
+            self._collect(found, await episode.search(query))
+            query = await self._sentence(episode, found, chain)
             if not query or query in chain:
                 break
             chain.append(query)
             if concludes(query):
                 break
-        await read_and_answer(game, "\n".join(found))
+        await read_and_answer(episode, "\n".join(found))
 
-    async def _sentence(self, game: Game, found: list[str], chain: list[str]) -> str:
-        talk = shown(INTRO, EXAMPLES, _task("\n".join(found), game.question, chain))
-        said = spoken(await game.ask(talk, (), SENTENCE_TOKENS))
+    async def _sentence(self, episode: PromptedEpisode, found: list[str], chain: list[str]) -> str:
+        talk = shown(INTRO, EXAMPLES, _task("\n".join(found), episode.question, chain))
+        said = spoken(await episode.ask(talk, (), SENTENCE_TOKENS))
         return first_sentence(said.removeprefix(f"Sentence {len(chain) + 1}:"))
 
     def _collect(self, found: list[str], text: str) -> None:
@@ -83,23 +83,23 @@ class Ircot:
             if passage not in found and len(found) < self.keep:
                 found.append(passage)
 
-    async def _tags(self, game: Game) -> None:
+    async def _tags(self, episode: PromptedEpisode) -> None:
         asked: list[str] = []
-        action = await tags.forced(game, "search")
-        while game.searches_left and len(asked) < self.rounds:
+        action = await tags.forced(episode, "search")
+        while episode.searches_left and len(asked) < self.rounds:
             query = tags.query_of(action)
             if query is None or query in asked:
                 break
             asked.append(query)
-            await game.act(action)
-            if not game.searches_left or len(asked) == self.rounds:
+            await episode.act(action)
+            if not episode.searches_left or len(asked) == self.rounds:
                 break
-            action = await tags.free(game)
+            action = await tags.free(episode)
             if tags.answers(action):
                 break
             if tags.query_of(action) is None:
-                action = await tags.forced(game, "search")
-        await tags.finish(game)
+                action = await tags.forced(episode, "search")
+        await tags.finish(episode)
 
 
 def _task(found: str, question: str, chain: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from . import tags
-from .episode import Dialect, Game
+from .episode import Dialect, PromptedEpisode
 from .examples import FORM, REACT, shown
 from .parsing import short_answer, spoken
 from .text_model import Message
@@ -56,38 +56,38 @@ class React:
 
     dialect: Dialect = "chat"
 
-    async def __call__(self, game: Game) -> None:
+    async def __call__(self, episode: PromptedEpisode) -> None:
         """Alternate until the answer."""
         if self.dialect == "tags":
-            while not game.over and game.searches_left:
-                await game.act(await tags.free(game))
-            if not game.over:
-                await tags.finish(game)
+            while not episode.over and episode.searches_left:
+                await episode.act(await tags.free(episode))
+            if not episode.over:
+                await tags.finish(episode)
             return
-        talk = shown(INTRO, REACT, f"Question: {game.question}")
+        talk = shown(INTRO, REACT, f"Question: {episode.question}")
         broken = 0
-        while game.searches_left and broken <= PATIENCE:
-            said = await self._said(game, talk)
+        while episode.searches_left and broken <= PATIENCE:
+            said = await self._said(episode, talk)
             step = read_step(said)
             if step is None:
                 broken += 1
                 talk += self._heard(said, UNREADABLE)
             elif step.kind == "finish":
-                await game.answer(step.content)
+                await episode.answer(step.content)
                 return
             else:
-                talk += self._heard(said, await game.search(step.content))
+                talk += self._heard(said, await episode.search(step.content))
         seen = talk.pop().content
         talk.append(Message("user", f"{seen}\n{LAST}"))
-        said = await self._said(game, talk)
+        said = await self._said(episode, talk)
         step = read_step(said)
         if step is not None and step.kind == "finish":
-            await game.answer(step.content)
+            await episode.answer(step.content)
         else:
-            await game.answer(short_answer(_ACTION.sub("", said)))
+            await episode.answer(short_answer(_ACTION.sub("", said)))
 
-    async def _said(self, game: Game, talk: list[Message]) -> str:
-        said = spoken(await game.ask(talk, STOPS))
+    async def _said(self, episode: PromptedEpisode, talk: list[Message]) -> str:
+        said = spoken(await episode.ask(talk, STOPS))
         said = said.split("Observation:", 1)[0].strip()
         first = _ACTION.search(said)  # what it wrote after that, it wrote without an observation
         return said[: first.end()].strip() if first else said

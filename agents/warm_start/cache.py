@@ -26,7 +26,7 @@ from ...envs.core.registration import find_environment
 from ...envs.utils.disk_cache import cache_dir as default_cache_dir
 from ..models.random_init import BlankSettings, blank_model
 from .demonstrations import EXPERT, Demonstrator
-from .settings import STARTER_PRESETS, Progress, StarterSettings
+from .settings import STARTER_PRESETS, StarterProgress, StarterSettings
 
 VERSION = 2
 """Part of every cache key: raise it when this file or one that it builds with
@@ -47,7 +47,7 @@ def ensure_starter(
     settings: StarterSettings | BlankSettings | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
     cache_dir: Path | str | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[StarterProgress], None] | None = None,
 ) -> Path:
     """The folder of the laptop model for a world, built when it is not cached.
 
@@ -104,7 +104,7 @@ def _build(
     folder: Path,
     env: TextEnv[Any, Any],
     settings: StarterSettings | BlankSettings,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[StarterProgress], None],
 ) -> Mapping[str, Any]:
     if isinstance(settings, BlankSettings):
         return blank_model(env, folder, settings)

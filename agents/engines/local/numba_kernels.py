@@ -121,17 +121,17 @@ def add_unit(hidden: Any, delta: Any, floor: Any, out: Any) -> None:
 
 
 @_compiled
-def sample(logits: Any, knobs: Any, columns: int, tokens: Any, measures: Any) -> None:
+def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any) -> None:
     """Draw a token per row as :func:`~turngym.agents.engines.sampling.draw` does.
 
     Args:
         logits: float32 ``[rows, vocabulary]``.
-        knobs: float32 ``[2, rows]``: temperatures, uniform numbers in [0, 1).
+        settings: float32 ``[2, rows]``: temperatures, uniform numbers in [0, 1).
         columns: A divisor of the vocabulary.
         tokens: int64 ``[rows]``, written.
         measures: float32 ``[2, rows]``, written: log-probabilities, entropies.
     """
-    heat, uniform = knobs
+    heat, uniform = settings
     size = logits.shape[1]
     lines = size // columns
     mass = np.empty(size, np.float32)

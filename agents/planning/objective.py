@@ -1,4 +1,4 @@
-"""What a planner looks for: the reward model's score, and further terms at search time.
+"""What a planner maximises: the reward model's score, and further terms at search time.
 
 ``R'(x, h) = R(x, h) - l N(h) - p price(h) / scale + sum_i w_i f_i(h)``. With further terms, R is
 standardised over the trajectories of the task that were tried so far, so that weights mean the same
@@ -68,7 +68,7 @@ def metric(name: str) -> Feature:
 
 
 @dataclass(frozen=True)
-class Target:
+class Objective:
     """R' as a sum.
 
     Attributes:
@@ -95,10 +95,10 @@ class Target:
 
 
 @dataclass
-class Tried:
+class ScoredAttempts:
     """All trajectories of one task, each with its R; R' is read anew as they become more."""
 
-    target: Target
+    objective: Objective
     kept: list[tuple[Attempt, float]] = field(default_factory=list)
     _known: list[float] = field(default_factory=list)
 
@@ -119,7 +119,7 @@ class Tried:
     def value(self, place: int) -> float:
         """R' of the attempt at ``place``, given all that were tried so far."""
         if len(self._known) != len(self.kept):
-            self._known = self.target.values(self.kept)
+            self._known = self.objective.values(self.kept)
         return self._known[place]
 
     def best(self, among: Sequence[int] | None = None) -> int:
