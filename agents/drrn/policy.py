@@ -18,7 +18,7 @@ from ...envs.core.errors import BadValueError, DataError
 from ..scripted import text_env
 from .features import StateActions, TextTable
 from .network import DrrnNetwork
-from .settings import read_manifest, write_manifest
+from .settings import DRRN_FILE
 
 WEIGHTS = "drrn.safetensors"
 
@@ -42,16 +42,16 @@ class EpisodeReader:
         self._first = first
         self._past.clear()
 
-    def look(self, world: TextEnv[Any, Any], latest: str) -> StateActions:
+    def look(self, env: TextEnv[Any, Any], latest: str) -> StateActions:
         """The state after an observation, and what can be done.
 
         Raises:
             BadValueError: The environment cannot list legal actions.
         """
-        legal = world.legal_actions()
+        legal = env.legal_actions()
         if legal is None:
             raise BadValueError(
-                f"{world.name}: a DRRN scores legal actions, and this environment lists none "
+                f"{env.name}: a DRRN scores legal actions, and this environment lists none "
                 "(legal_actions() is None). Choose one that does, as ScienceWorld-v0 or Game24-v0."
             )
         self._legal = legal or [""]
@@ -116,7 +116,7 @@ def save_drrn(network: DrrnNetwork, folder: Path, training: Mapping[str, Any]) -
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_manifest(folder, network.settings, training)
+        DRRN_FILE.write(folder, network.settings, training)
         save_file(dict(network.state_dict()), folder / WEIGHTS)
     except OSError as fault:
         raise BadValueError(f"{folder}: cannot write the DRRN there ({fault.strerror}).") from fault
@@ -130,7 +130,7 @@ def load_drrn(folder: str | Path) -> DrrnNetwork:
         DataError: A broken file, or weights of another shape.
     """
     folder = Path(folder).expanduser()
-    network = DrrnNetwork(read_manifest(folder))
+    network = DrrnNetwork(DRRN_FILE.read(folder))
     try:
         network.load_state_dict(load_file(folder / WEIGHTS))
     except (OSError, SafetensorError, RuntimeError) as fault:

@@ -32,7 +32,7 @@ class Sampling:
     """How an action is drawn.
 
     Attributes:
-        max_tokens: Most tokens of one action.
+        max_tokens: Maximum tokens of one action.
         temperature: 0 is greedy; log-probabilities are those of the tempered distribution.
         top_p: Nucleus mass in (0, 1]; log-probabilities stay those of the full distribution.
         top_k: Keep the k likeliest tokens; 0 keeps all.
@@ -49,18 +49,15 @@ class Sampling:
     top_logprobs: int = 0
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise BadValueError(f"Sampling.max_tokens is {self.max_tokens}; expected at least 1.")
+        for name, low in (("max_tokens", 1), ("top_k", 0), ("top_logprobs", 0)):
+            if getattr(self, name) < low:
+                raise BadValueError(
+                    f"Sampling.{name} is {getattr(self, name)}; expected {low} or more."
+                )
         if self.temperature < 0:
             raise BadValueError(f"Sampling.temperature is {self.temperature}; expected 0 or more.")
         if not 0 < self.top_p <= 1:
             raise BadValueError(f"Sampling.top_p is {self.top_p}; expected a value in (0, 1].")
-        if self.top_k < 0:
-            raise BadValueError(f"Sampling.top_k is {self.top_k}; expected 0 (off) or more.")
-        if self.top_logprobs < 0:
-            raise BadValueError(
-                f"Sampling.top_logprobs is {self.top_logprobs}; expected 0 (none) or more."
-            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,7 +113,7 @@ class Engine(Protocol):
 
     @property
     def max_context(self) -> int:
-        """Most tokens that context and action may have together."""
+        """Maximum tokens that context and action may have together."""
         ...
 
     @property
@@ -230,8 +227,8 @@ class EngineSource:
         tokenizer: Its tokenizer.
         learner: The model whose weights the engine will follow; None where nothing is trained.
         dtype: Number format of sampling.
-        max_batch: Most requests that are sampled at a time.
-        max_context: Most tokens of context and action together; None is the model's own limit.
+        max_batch: Maximum number of requests that are sampled at a time.
+        max_context: Maximum tokens of context and action together; None is the model's own limit.
         device: Where the model is put.
         own: The settings of this engine alone; None where it has none.
     """
@@ -275,7 +272,7 @@ class CopiedEngine(ABC):
     Args:
         stops: What ends an action.
         vocabulary: Number of token ids that it samples from.
-        max_context: Most tokens that context and action may have together.
+        max_context: Maximum tokens that context and action may have together.
         when_full: What to change when memory runs out, a sentence.
     """
 
@@ -298,7 +295,7 @@ class CopiedEngine(ABC):
 
     @property
     def max_context(self) -> int:
-        """Most tokens that context and action may have together."""
+        """Maximum tokens that context and action may have together."""
         return self._max_context
 
     @property

@@ -19,13 +19,13 @@ from .base import Sampling
 _STEP = np.float32(2.0**-24)
 BELOW_ONE = 1 - 2.0**-24
 """The greatest number that is drawn from [0, 1)."""
-_MOST_THREADS = 4  # the compiled loops run on one of them
+_MAX_THREADS = 4  # the compiled loops run on one of them
 _COLUMNS = 64  # a vocabulary is drawn from as a table of at most so many columns
 
 
 def compiled_loops() -> ModuleType | None:
     """Return the compiled kernels; None where torch does it (without numba, on many threads)."""
-    return _kernels() if torch.get_num_threads() <= _MOST_THREADS else None
+    return _kernels() if torch.get_num_threads() <= _MAX_THREADS else None
 
 
 @cache

@@ -46,8 +46,8 @@ def choose_attention(model: Any, wanted: Attention, device: Any) -> Chosen:
     for name in (asked, *(n for n in order if n != asked and not _faster(n, asked))):
         reason = _why_not(model, name, device)
         if reason is None:
-            told = "" if wanted == "auto" and name != "eager" else "; ".join(reasons)
-            return Chosen(name, f"attention is {name}: {told}" if told else "")
+            reason = "" if wanted == "auto" and name != "eager" else "; ".join(reasons)
+            return Chosen(name, f"attention is {name}: {reason}" if reason else "")
         reasons.append(f"{name} cannot be used, as {reason}")
     return Chosen("eager", f"attention is eager: {'; '.join(reasons)}")
 

@@ -127,7 +127,7 @@ def check_match(model: Any, tokenizer: Any) -> None:
 
 
 def context_limit(model: Any) -> int | None:
-    """Most tokens that the model can see, None when its configuration names no limit."""
+    """Maximum tokens that the model can see, None when its configuration names no limit."""
     config = model.config.get_text_config()
     for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
         value = getattr(config, name, None)

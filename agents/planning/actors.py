@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ...envs.core.env import Policy
 from ...envs.core.errors import BadValueError, ContextFullError
+from ...envs.core.settings import check_integer
 from ..engines.base import Engine, Request, Sampling
 from ..prompting.text_model import Message, Prompt, TextModel
 from ..rendering.factory import Renderer
@@ -132,7 +133,7 @@ class EngineActor:
     """
 
     def __init__(self, engine: Engine, renderer: Renderer, max_tokens: int = 64) -> None:
-        _check_tokens(max_tokens)
+        check_integer("max_tokens", max_tokens, "planner", min=1)
         self.max_tokens = max_tokens
         self._engine = engine
         self._renderer = renderer
@@ -213,7 +214,7 @@ class TextActor:
     """
 
     def __init__(self, model: TextModel, max_tokens: int = 512, chat: bool = True) -> None:
-        _check_tokens(max_tokens)
+        check_integer("max_tokens", max_tokens, "planner", min=1)
         if not (chat or model.continues):
             raise BadValueError("TextActor: this model only answers dialogues; set chat.")
         self.max_tokens = max_tokens
@@ -282,8 +283,3 @@ def _session(position: Position) -> int:
 def _shown(position: Position) -> str:
     """A session's first observation; plans are shown in the episode's first session."""
     return ("" if position.moves else position.note) + position.observation
-
-
-def _check_tokens(max_tokens: int) -> None:
-    if max_tokens < 1:
-        raise BadValueError(f"planner: max_tokens is {max_tokens}; expected at least 1.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from ...envs.core.errors import BadValueError
+from ...envs.core.settings import check_integer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +25,8 @@ class PlanningBudget:
 
     def __post_init__(self) -> None:
         for name in ("tokens", "steps"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise BadValueError(
-                    f"PlanningBudget.{name} is {value}; expected at least 1, or None."
-                )
+            if (value := getattr(self, name)) is not None:
+                check_integer(name, value, "planning budget", min=1)
 
 
 @dataclass(kw_only=True, slots=True)

@@ -20,6 +20,7 @@ from ...envs.core.env import Policy
 from ...envs.core.errors import BadValueError
 from ...envs.core.fork import fork
 from ...envs.core.randomness import derive_seed
+from ...envs.core.settings import check_integer
 from ...envs.core.tasks import split_size
 from ..prompting.text_model import Message, TextModel
 from ..scripted import RandomPolicy, closed, text_env
@@ -31,7 +32,7 @@ from .trajectory import Attempt
 Player = Callable[[gym.Env[Any, Any], int], Awaitable[Attempt]]
 """Plays the episode that an environment has just begun; the number is its seed."""
 Instruct = Callable[[Attempt], Awaitable[str]]
-"""An instruction for what an attempt did, instead of the world's own first prompt."""
+"""An instruction for what an attempt did, instead of the environment's own first prompt."""
 Score = Callable[[Attempt], float]
 ActionEdit = Callable[[Position, str, np.random.Generator], str | None]
 """Another action for a position instead of the given one; None where none is found."""
@@ -74,20 +75,20 @@ def env_score(attempt: Attempt) -> float:
 def choose_other_action(position: Position, action: str, rng: np.random.Generator) -> str | None:
     """Another legal action where they can be listed, else a plausible wrong one.
 
-    The wrong one is that of the world's scripted expert at its worst; of a world without an expert,
-    words of the observation.
+    The wrong one is that of the environment's scripted expert at its worst; of an environment
+    without an expert, words of the observation.
     """
-    world = text_env(position.env)
-    legal = world.legal_actions()
+    env = text_env(position.env)
+    legal = env.legal_actions()
     if legal is not None:
-        others = sorted({closed(text, world.stop) for text in legal} - {action})
+        others = sorted({closed(text, env.stop) for text in legal} - {action})
         return others[int(rng.integers(len(others)))] if others else None
     seed = int(rng.integers(2**31))
     try:
-        policy: Any = world.expert(1.0, seed)
+        policy: Any = env.expert(1.0, seed)
     except NotImplementedError:
         policy = RandomPolicy(seed)
-    other = closed(policy(position.env, position.observation, position.info), world.stop)
+    other = closed(policy(position.env, position.observation, position.info), env.stop)
     return None if other == action else other
 
 
@@ -135,7 +136,7 @@ class HindsightRelabeller:
 
     Args:
         model: Writes.
-        max_tokens: Most tokens of an instruction.
+        max_tokens: Maximum tokens of an instruction.
         chat: Ask in a message; else as a text that the model goes on with.
         seed: Of its sampling.
 
@@ -146,10 +147,7 @@ class HindsightRelabeller:
     def __init__(
         self, model: TextModel, *, max_tokens: int = 128, chat: bool = True, seed: int = 0
     ) -> None:
-        if max_tokens < 1:
-            raise BadValueError(
-                f"HindsightRelabeller: max_tokens is {max_tokens}; expected at least 1."
-            )
+        check_integer("max_tokens", max_tokens, "HindsightRelabeller", min=1)
         if not (chat or model.continues):
             raise BadValueError("HindsightRelabeller: this model only answers dialogues; set chat.")
         self._model = model
@@ -158,7 +156,7 @@ class HindsightRelabeller:
         self._seed = seed
 
     async def __call__(self, attempt: Attempt) -> str:
-        """The instruction; the world's own first prompt where the model writes nothing."""
+        """The instruction; the environment's own first prompt where the model writes nothing."""
         trajectory = attempt.trajectory
         moves = "\n".join(f"Agent: {m.action}\nAnswer: {m.observation}" for m in trajectory.moves)
         text = HINDSIGHT.format(beginning=trajectory.instruction.strip(), moves=moves)
@@ -168,8 +166,8 @@ class HindsightRelabeller:
             max_tokens=self._max_tokens,
             seed=derive_seed(self._seed),
         )
-        said = done.text.strip()
-        return f"{said}\n" if said else trajectory.instruction
+        text = done.text.strip()
+        return f"{text}\n" if text else trajectory.instruction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,11 +177,11 @@ class PairSettings:
     Attributes:
         tasks: The first so many tasks of the split.
         tries: Attempts of each player per task.
-        contrasts: Most pairs per task of two attempts with different scores; those that differ
-            least come first.
+        contrasts: Maximum number of pairs per task of two attempts with different scores; those
+            that differ least come first.
         edits: Edits tried per task on its best attempt, where that scored above the worst
             possible; one is kept where it scores lower.
-        concurrency: Most tasks at a time.
+        concurrency: Maximum number of tasks at a time.
         seed: Of episodes, players and edits.
     """
 
@@ -197,10 +195,7 @@ class PairSettings:
     def __post_init__(self) -> None:
         minimum = {"tasks": 1, "tries": 1, "contrasts": 0, "edits": 0, "concurrency": 1, "seed": 0}
         for name, low in minimum.items():
-            if getattr(self, name) < low:
-                raise BadValueError(
-                    f"pairs: {name} is {getattr(self, name)}; expected {low} or more."
-                )
+            check_integer(name, getattr(self, name), "pairs", min=low)
         if not (self.contrasts or self.edits):
             raise BadValueError("pairs: contrasts and edits are both 0; there would be no pair.")
 
@@ -213,7 +208,7 @@ class PairMaker:
         env: Of the tasks; it is only forked.
         players: Who plays. One that samples gives contrasts by itself with ``tries`` above 1.
         settings: How pairs are made.
-        instruct: Hindsight instructions; None keeps the world's own first prompt.
+        instruct: Hindsight instructions; None keeps the environment's own first prompt.
         change: How an action is edited.
         score: What the environment makes of an attempt.
     """
@@ -241,8 +236,8 @@ class PairMaker:
         """
         if not self.players:
             raise BadValueError("pairs: there are no players; expected at least one.")
-        world = text_env(self.env)
-        size = split_size(world.source, split, world.name)
+        env = text_env(self.env)
+        size = split_size(env.source, split, env.name)
         tasks = range(self.settings.tasks if size is None else min(size, self.settings.tasks))
         places = asyncio.Semaphore(self.settings.concurrency)
         done = 0
@@ -316,8 +311,8 @@ class PairMaker:
     async def _pair(self, name: str, better: Attempt, worse: Attempt) -> Pair:
         one, other = better.trajectory, worse.trajectory
         if self.instruct is not None:
-            said = await self.instruct(better)
-            one, other = replace(one, instruction=said), replace(other, instruction=said)
+            text = await self.instruct(better)
+            one, other = replace(one, instruction=text), replace(other, instruction=text)
         return Pair(name, one, other)
 
 

@@ -17,11 +17,11 @@ from typing import Any, Literal
 import gymnasium as gym
 
 from ...envs.core.errors import BadValueError, ContextFullError, UnknownNameError
+from ...envs.core.settings import check_integer, check_number
 from ..scripted import text_env
 from .actors import Proposal
 from .budget import BudgetExhausted, PlanningBudget
 from .objective import ScoredAttempts
-from .planners import check_count, check_temperature
 from .position import Position
 from .search import PlannerSetup, PlanResult, TrajectorySearch, usable_proposals
 
@@ -151,16 +151,16 @@ class Mcts:
 
     def __post_init__(self) -> None:
         for name in ("rollouts", "candidates"):
-            check_count("mcts", name, getattr(self, name))
+            check_integer(name, getattr(self, name), "mcts", min=1)
         if self.horizon is not None:
-            check_count("mcts", "horizon", self.horizon)
+            check_integer("horizon", self.horizon, "mcts", min=1)
         if not 0 < self.discount <= 1:
             raise BadValueError(f"mcts: discount is {self.discount}; expected above 0, at most 1.")
         if self.rule not in RULES:
             raise UnknownNameError("rule", self.rule, RULES, "mcts")
         if self.final not in FINALS:
             raise UnknownNameError("final", self.final, FINALS, "mcts")
-        check_temperature(self.temperature)
+        check_number("temperature", self.temperature, "planner", min=0.0)
 
     async def plan(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> PlanResult:
         """See :class:`~turngym.agents.planning.search.Planner`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from ...envs.core.errors import BadValueError
+from ...envs.core.settings import check_integer, check_number
 from .budget import BudgetExhausted
 from .search import PlannerSetup, PlanResult, TrajectorySearch, add_plan
 
@@ -27,7 +27,7 @@ class Sampling:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        check_temperature(self.temperature)
+        check_number("temperature", self.temperature, "planner", min=0.0)
 
     async def plan(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> PlanResult:
         """See :class:`~turngym.agents.planning.search.Planner`."""
@@ -62,8 +62,8 @@ class BestOfN:
     only_valid: bool = False
 
     def __post_init__(self) -> None:
-        check_count("best-of-n", "n", self.n)
-        check_temperature(self.temperature)
+        check_integer("n", self.n, "best-of-n", min=1)
+        check_number("temperature", self.temperature, "planner", min=0.0)
 
     async def plan(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> PlanResult:
         """See :class:`~turngym.agents.planning.search.Planner`."""
@@ -99,8 +99,8 @@ class Reflexion:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        check_count("reflexion", "tries", self.tries)
-        check_temperature(self.temperature)
+        check_integer("tries", self.tries, "reflexion", min=1)
+        check_number("temperature", self.temperature, "planner", min=0.0)
 
     async def plan(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> PlanResult:
         """See :class:`~turngym.agents.planning.search.Planner`."""
@@ -115,23 +115,3 @@ class Reflexion:
                 plan = await search.reflect(end, self.temperature)
                 begin = add_plan(search.start, PLAN.format(plan=plan) if plan else "")
         return await search.answer()
-
-
-def check_count(planner: str, name: str, value: int) -> None:
-    """Refuse a number below 1.
-
-    Raises:
-        BadValueError: It is.
-    """
-    if value < 1:
-        raise BadValueError(f"{planner}: {name} is {value}; expected at least 1.")
-
-
-def check_temperature(value: float) -> None:
-    """Refuse a negative temperature.
-
-    Raises:
-        BadValueError: It is.
-    """
-    if not value >= 0:
-        raise BadValueError(f"planner: temperature is {value}; expected 0 or more.")

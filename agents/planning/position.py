@@ -48,11 +48,11 @@ class Position:
         Raises:
             EpisodeError: No episode, or one that was played already.
         """
-        world = text_env(env)
-        episode = world.episode
+        inner = text_env(env)
+        episode = inner.episode
         if episode.turn or episode.status != "running":
             raise EpisodeError(
-                f"planner: {world.name} is at turn {episode.turn} (status {episode.status!r}); "
+                f"planner: {inner.name} is at turn {episode.turn} (status {episode.status!r}); "
                 "expected a new episode: call reset first."
             )
         return cls(env, episode.observation, (), episode.info({}, {}))
@@ -64,12 +64,12 @@ class Position:
 
     @property
     def instructions(self) -> str:
-        """The rules of the world."""
+        """The rules of the environment."""
         return text_env(self.env).instructions
 
     @property
     def attempt(self) -> Attempt:
-        """The trajectory up to here, under the world's own first prompt."""
+        """The trajectory up to here, under the environment's own first prompt."""
         return Attempt(
             trajectory=Trajectory(self.instructions + self.first, self.moves),
             status=str(self.info["status"]),

@@ -19,7 +19,7 @@ INTRO = (
 )
 
 SENTENCE_TOKENS = 160
-"""Most tokens of a sentence, where the limits allow more."""
+"""Maximum tokens of a sentence, where the limits allow more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,16 +33,16 @@ class Ircot:
 
     Paper: Trivedi et al., arXiv 2212.10509.
 
-    Differs from the paper: the world's turn limit (4 searches by default) stands for its limits of
-    8 steps and 15 paragraphs; an example of our own; the reader is prompted without examples. In
-    the dialect ``"tags"`` the "sentence" is the query that a small model writes in ``<search>``
-    (forced in the first round and whenever it writes neither tag), the question itself is not
-    searched, and its own ``<answer>`` ends the rounds.
+    Differs from the paper: the environment's turn limit (4 searches by default) stands for its
+    limits of 8 steps and 15 paragraphs; an example of our own; the reader is prompted without
+    examples. In the dialect ``"tags"`` the "sentence" is the query that a small model writes in
+    ``<search>`` (forced in the first round and whenever it writes neither tag), the question itself
+    is not searched, and its own ``<answer>`` ends the rounds.
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
-        rounds: Most searches; the world's turn limit may allow fewer.
-        keep: Most distinct passages that the prompts show, the first ones found.
+        rounds: Maximum number of searches; the environment's turn limit may allow fewer.
+        keep: Maximum number of distinct passages that the prompts show, the first ones found.
     """
 
     dialect: Dialect = "chat"

@@ -22,8 +22,8 @@ class Rag:
     Paper: Lewis et al., arXiv 2005.11401.
 
     Differs from the paper: nothing is trained, the passages stand together in one prompt instead of
-    one answer being marginalised over them, and the world's search engine retrieves (its default is
-    BM25 with 3 passages).
+    one answer being marginalised over them, and the environment's search engine retrieves (its
+    default is BM25 with 3 passages).
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.episode.Agent`.

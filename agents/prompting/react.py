@@ -46,9 +46,9 @@ class React:
     Differs from the paper: two examples of our own instead of six; one search over passages in
     place of a page's first sentences, so there is no Lookup; the dialogue goes to chat models as
     messages. Broken lines are read leniently (missing brackets, other case); what cannot be read
-    costs a model call but no turn of the world, and the third such reply must finish. In the
-    dialect ``"tags"`` thoughts and actions are the world's own: free text, ``<search>``,
-    ``<answer>``; a broken one is answered by the world and costs a turn.
+    costs a model call but no turn of the environment, and the third such reply must finish. In the
+    dialect ``"tags"`` thoughts and actions are the environment's own: free text, ``<search>``,
+    ``<answer>``; a broken one is answered by the environment and costs a turn.
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.episode.Agent`.

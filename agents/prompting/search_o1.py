@@ -81,11 +81,12 @@ class SearchO1:
 
     Paper: Li et al., arXiv 2501.05366.
 
-    Differs from the paper: passages of the world's search engine stand for fetched web pages, one
-    example of our own, the world's turn limit for the limit of searches; for chat models results
-    are a message of their own instead of going on inside the assistant's. In the dialect ``"tags"``
-    a small model searches with ``<search>``, and reason-in-documents lets it name what a result
-    says (a forced ``<answer>``): only the passages of the titles that say so go into its context.
+    Differs from the paper: passages of the environment's search engine stand for fetched web pages,
+    one example of our own, the environment's turn limit for the limit of searches; for chat models
+    results are a message of their own instead of going on inside the assistant's. In the dialect
+    ``"tags"`` a small model searches with ``<search>``, and reason-in-documents lets it name what a
+    result says (a forced ``<answer>``): only the passages of the titles that say so go into its
+    context.
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.episode.Agent`.

@@ -1,4 +1,4 @@
-"""The dialect of small and base models: they go on with the world's own dialogue.
+"""The dialect of small and base models: they go on with the environment's own dialogue.
 
 Such a model knows ``Question: …``, ``<search>``, ``<information>`` and ``<answer>`` and follows no
 instructions. What an agent wants of it is put before it as the beginning of its action.
@@ -21,7 +21,7 @@ async def forced(
     Args:
         episode: The episode.
         tag: ``"search"`` or ``"answer"``.
-        text: Dialogue to go on with; None for the world's own.
+        text: Dialogue to go on with; None for the environment's own.
         before: What stands in the action before the tag.
 
     Returns:

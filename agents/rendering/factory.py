@@ -36,7 +36,7 @@ def make_renderer(
         style: ``"plain"`` for base models, ``"chat"`` for the chat template, ``"inline"`` for the
             template with ``observations="inline"``; ``"auto"`` takes what the model was trained
             with here (:func:`keep_style`), else the template where there is one.
-        tools: JSON Schemas of the world's tools (chat templates only).
+        tools: JSON Schemas of the environment's tools (chat templates only).
         observations: See :class:`ChatRenderer`.
         system: See :class:`ChatRenderer`.
         role: See :class:`ChatRenderer`.

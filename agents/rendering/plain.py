@@ -50,7 +50,7 @@ class Renderer(ABC):
         return self._text.decode(ids)
 
     def action(self, act_ids: Sequence[int]) -> str:
-        """What a world is to read of an action: its text, in the world's own form of calls."""
+        """What the environment reads of an action: its text, with its own form of calls."""
         return self.text(act_ids)
 
 

@@ -34,7 +34,7 @@ class Batcher:
     Args:
         retriever: Finds passages; never called twice at a time.
         max_wait_ms: Longest wait of a request for others, while the retriever is idle.
-        max_batch: Most queries per call.
+        max_batch: Maximum number of queries per call.
 
     Attributes:
         queries: How many queries were served.

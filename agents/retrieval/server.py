@@ -56,10 +56,10 @@ def make_app(
     Args:
         retriever: Finds passages; called by one thread.
         default_k: Passages per query when a request leaves ``topk`` out.
-        max_topk: Most passages per query.
-        max_queries: Most queries of a request.
+        max_topk: Maximum number of passages per query.
+        max_queries: Maximum number of queries of a request.
         max_wait_ms: Milliseconds that a request may wait for others to be searched together.
-        max_batch: Most queries per call of the retriever.
+        max_batch: Maximum number of queries per call of the retriever.
 
     Raises:
         MissingExtraError: fastapi is not installed.

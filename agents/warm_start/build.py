@@ -75,7 +75,7 @@ class _Training:
             raise BadValueError(
                 f"starter: after {report['steps']} clean steps the model reproduces "
                 f"{report['greedy']:.0%} of the held-out dialogues; expected {s.read_least:.0%} or "
-                "more. Give it more read_steps, another seed, or a simpler world."
+                "more. Give it more read_steps, another seed, or a simpler environment."
             )
         return report
 

@@ -105,7 +105,9 @@ class Coin:
     async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
         assert text_env(position.env).episode.status == "running"
         self.notes.append(position.note)
-        drawn = settings.temperature > 0 and np.random.default_rng(settings.seed).random() < self.left
+        drawn = (
+            settings.temperature > 0 and np.random.default_rng(settings.seed).random() < self.left
+        )
         memory = [*(position.memory or []), settings.seed]
         return Proposal("l" if drawn else "r", self.tokens, 7, memory=memory)
 

@@ -84,7 +84,7 @@ class Ragged:
         places: Where each token of ``ids`` lies in the flattened square ``[total]``.
         last: Place in ``ids`` of the last token of each piece ``[k]``.
         starts: First position of each piece ``[k]``.
-        end: Most positions that a piece reaches.
+        end: Maximum positions that a piece reaches.
     """
 
     ids: Ids
@@ -129,7 +129,7 @@ class Front:
 
     Attributes:
         tokens: One for each row of the front, any for those that ride along, ``[count]``.
-        end: Most tokens that an asked row holds, the new one included.
+        end: Maximum tokens that an asked row holds, the new one included.
         asked: Places of the asked rows, None where the front is just these in their order.
     """
 

@@ -69,8 +69,8 @@ class KvPool:
 
     Args:
         shape: What one token costs.
-        max_rows: Most rows.
-        max_bytes: Most memory.
+        max_rows: Maximum number of rows.
+        max_bytes: Maximum memory.
     """
 
     def __init__(self, shape: CacheShape, max_rows: int, max_bytes: int) -> None:

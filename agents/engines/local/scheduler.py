@@ -20,7 +20,7 @@ class Job(PendingRequest):
     Attributes:
         request: What was asked.
         ids: Its context ``[n]``.
-        limit: Most tokens to sample: the request's own limit or what the context leaves.
+        limit: Maximum tokens to sample: the request's own limit or what the context leaves.
         stop_set: Number of its stop strings.
         row: Its row in the pool once it is admitted.
         likeliest: Log-probabilities of the likeliest tokens ``[k]`` of each place, where asked for.
@@ -34,7 +34,7 @@ class Job(PendingRequest):
     likeliest: list[npt.NDArray[np.float32]] = field(default_factory=list)
 
     @property
-    def most_cached(self) -> int:
+    def max_cached(self) -> int:
         """Tokens that its row may have to hold; the last sampled one is never fed."""
         return len(self.ids) + self.limit - 1
 

@@ -28,8 +28,8 @@ from ..base import (
     Request,
     Sampling,
     StopReason,
-    step_failure,
     check_request,
+    step_failure,
 )
 from ..stopping import StopRules, end_ids
 from .settings import VllmSettings
@@ -59,9 +59,9 @@ class VllmEngine(CopiedEngine):
     Args:
         model: Folder or hub name: architecture and first weights.
         tokenizer: Its tokenizer, for stop strings and end-of-text ids.
-        max_batch: Most requests that are sampled at a time; further ones wait.
+        max_batch: Maximum number of requests that are sampled at a time; further ones wait.
         dtype: Number format, ``"auto"`` for bfloat16 where the device has it.
-        max_context: Most tokens of context and action together; None is the model's own limit.
+        max_context: Maximum tokens of context and action together; None is the model's own limit.
         settings: Of vLLM.
 
     Raises:

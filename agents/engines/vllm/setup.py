@@ -88,9 +88,9 @@ def engine_arguments(
 
     Args:
         model: Folder or hub name.
-        max_batch: Most requests at a time.
+        max_batch: Maximum number of requests at a time.
         dtype: Number format by name.
-        max_context: Most tokens of context and action; None for the model's own.
+        max_context: Maximum tokens of context and action; None for the model's own.
         settings: Of this engine.
 
     Raises:

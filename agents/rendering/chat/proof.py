@@ -86,7 +86,7 @@ def prove(
     Args:
         renderer: Appends ids.
         template: Renders whole dialogues.
-        tools: The world's tools.
+        tools: The environment's tools.
         eos_id: Ends an assistant's message.
 
     Raises:

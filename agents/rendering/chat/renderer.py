@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ....envs.core.errors import BadValueError, UnknownNameError
 from ..plain import Renderer, eos_of
-from .calls import Calls, form_of, from_world, sample_call, to_world, written_call
+from .calls import Calls, form_of, from_env_call, sample_call, to_env_call, written_call
 from .proof import prove
 from .template import RULES, Around, ChatTemplate, Role
 
@@ -89,7 +89,7 @@ class ChatRenderer(Renderer):
             prove(self, template, self._tools, around.eos_id)
 
     def _form_of_calls(self) -> Calls:
-        """How this model writes calls; the world's own way where there are no tools."""
+        """How this model writes calls; the environment's own way where there are no tools."""
         if not self._tools or self._head:  # templates that open thoughts write Hermes' calls
             return "tags"
         return form_of(written_call(self._template, *sample_call(self._tools)))
@@ -107,16 +107,16 @@ class ChatRenderer(Renderer):
         return ids[ids.index(self.eos_id) + 1 :] if closed else ids
 
     def write(self, action: str) -> list[int]:
-        """Ids of an action of the world as this model would have written it.
+        """Ids of an action of the environment as this model would have written it.
 
         A call takes the template's form, and a thought that the prompt opens is closed first.
         """
-        text = from_world(action, self._calls)
+        text = from_env_call(action, self._calls)
         return self._text.encode(self._template.thinking(text) if self._head else text)
 
     def action(self, act_ids: Sequence[int]) -> str:
-        """What a world reads: the text with the thought's opening, a call in the world's form."""
-        return self._head + to_world(self.text(act_ids), self._calls)
+        """What the environment reads: text with the thought's opening, a call in its own form."""
+        return self._head + to_env_call(self.text(act_ids), self._calls)
 
 
 def end_of_message(tokenizer: Any) -> int:

@@ -101,7 +101,7 @@ def test_greedy_needs_no_reward_model() -> None:
 def test_best_of_n_leaves_out_what_is_long_or_unreadable() -> None:
     class Babbler(Coin):
         async def act(self, position: Any, settings: Any) -> Proposal:
-            said = await super().act(position, ask)
+            said = await super().act(position, settings)
             if len(self.notes) <= 2:  # the first trajectory begins with two bad actions
                 return said._replace(text="x" * 50)
             return said
