@@ -1,4 +1,4 @@
-"""Agents without a model: the expert, a random one, one that says nothing, one that replays."""
+"""Agents without a model: the expert, a random one, one that writes nothing, one that replays."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ExpertPolicy:
         self._env: TextEnv[Any, Any] | None = None
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
-        """The expert's next action."""
+        """Return the expert's next action."""
         inner = text_env(env)
         if self._expert is None or inner is not self._env:
             self._env = inner
@@ -113,7 +113,7 @@ class RandomPolicy:
         self._rng = np.random.default_rng(seed)
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """A random action."""
+        """Return a random action."""
         inner = text_env(env)
         legal = inner.legal_actions()
         if legal:
@@ -130,15 +130,15 @@ class RandomPolicy:
 
 
 class NullPolicy:
-    """Says nothing."""
+    """Writes nothing."""
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """The empty action."""
+        """Return the empty action."""
         return ""
 
 
 class ReplayPolicy:
-    """Says again what was said before.
+    """Replays recorded actions.
 
     Args:
         actions: The actions of one episode, in order.
@@ -151,7 +151,7 @@ class ReplayPolicy:
         self._next = 0
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """The next recorded action.
+        """Return the next recorded action.
 
         Raises:
             EpisodeError: All recorded actions were played and the episode goes on.
@@ -174,12 +174,12 @@ _SCRIPTED: Mapping[str, Callable[[int], Policy]] = {
 
 
 def scripted_names(env: TextEnv[Any, Any] | None = None) -> tuple[str, ...]:
-    """Names that :func:`scripted` knows; with an environment, those of its baselines too."""
+    """Return names that :func:`scripted` knows; with an environment, those of its baselines too."""
     return (*_SCRIPTED, *(env.baselines() if env is not None else ()))
 
 
 def scripted(name: str, seed: int = 0, env: TextEnv[Any, Any] | None = None) -> Policy:
-    """A scripted policy by name: ``expert``, ``random``, ``null``, or a baseline of ``env``.
+    """Return a scripted policy by name: ``expert``, ``random``, ``null``, or a baseline of ``env``.
 
     Raises:
         UnknownNameError: No such agent.
@@ -195,7 +195,7 @@ def scripted(name: str, seed: int = 0, env: TextEnv[Any, Any] | None = None) -> 
 def closed(action: str, stop: Sequence[str]) -> str:
     """``action`` as a model has to write it where actions are lines: with the line's end.
 
-    A pupil would never learn to stop else, and whoever compares trajectories could tell scripted
+    A trained model would never learn to stop otherwise, and a reward model could tell scripted
     ones from a model's. Actions of other environments, and those that a stop string ends already,
     stay as they are.
     """
@@ -205,7 +205,7 @@ def closed(action: str, stop: Sequence[str]) -> str:
 
 
 def text_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
-    """The :class:`~turngym.envs.core.env.TextEnv` inside all wrappers.
+    """Return the :class:`~turngym.envs.core.env.TextEnv` inside all wrappers.
 
     Raises:
         BadValueError: There is none.

@@ -44,7 +44,7 @@ class TextTable:
         return len(self._words)
 
     def number(self, text: str) -> int:
-        """The number of a text."""
+        """Return the number of a text."""
         found = self._numbers.get(text)
         if found is None:
             found = self._numbers[text] = len(self._words)
@@ -52,13 +52,13 @@ class TextTable:
         return found
 
     def words(self, number: int) -> np.ndarray:
-        """The words of a text."""
+        """Return the words of a text."""
         return self._words[number]
 
     def situation(
         self, first: str, latest: str, past: Sequence[str], legal: Sequence[str]
     ) -> StateActions:
-        """A state as it stands before an action."""
+        """Return a state as it stands before an action."""
         texts = (self.number(first), self.number(latest), self.number(" . ".join(past)))
         return StateActions(
             texts, np.fromiter((self.number(a) for a in legal), np.int64, len(legal))

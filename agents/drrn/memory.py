@@ -69,7 +69,7 @@ class ReplayMemory:
         (self.rewarded if self.priority and transition.reward > 0 else self.others).add(transition)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[Transition]:
-        """A batch; what one ring lacks comes from the other."""
+        """Return a batch; what one ring lacks comes from the other."""
         wanted = round(count * self.priority) if len(self.rewarded) else 0
         if not len(self.others):
             wanted = count

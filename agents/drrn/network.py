@@ -70,7 +70,7 @@ class DrrnNetwork(nn.Module):
         self.value = nn.Linear(settings.hidden, 1)
 
     def book(self) -> TextTable:
-        """An empty book of texts as this network reads them."""
+        """Return an empty book of texts as this network reads them."""
         return TextTable(self.settings.buckets, self.settings.encoder == "bag")
 
     def forward(self, book: TextTable, situations: Sequence[StateActions]) -> list[Tensor]:

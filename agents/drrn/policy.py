@@ -24,7 +24,7 @@ WEIGHTS = "drrn.safetensors"
 
 
 class EpisodeReader:
-    """The situations of an episode, as they come up.
+    """Reads the states of an episode, one after the other.
 
     Args:
         book: Numbers the texts.
@@ -43,7 +43,7 @@ class EpisodeReader:
         self._past.clear()
 
     def look(self, env: TextEnv[Any, Any], latest: str) -> StateActions:
-        """The state after an observation, and what can be done.
+        """Return the state after an observation, and what can be done.
 
         Raises:
             BadValueError: The environment cannot list legal actions.
@@ -58,7 +58,7 @@ class EpisodeReader:
         return self._book.situation(self._first, latest, self._past, self._legal)
 
     def take(self, place: int) -> str:
-        """The text of an action of the last look, which is done now."""
+        """Return the text of an action of the last look, which is done now."""
         self._past.append(self._legal[place])
         return self._legal[place]
 
@@ -81,7 +81,7 @@ class DrrnPolicy:
         self._reading = EpisodeReader(self._book, network.settings.history)
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
-        """The next action."""
+        """Return the next action."""
         if info["turn"] == 0:
             self._reading.begin(observation)
         situation = self._reading.look(text_env(env), observation)
@@ -97,7 +97,7 @@ def choose(
     temperature: float,
     rng: np.random.Generator,
 ) -> list[int]:
-    """The place of one action per situation: the best, or by softmax where the air is warm."""
+    """Return the place of one action per state: the best, or one drawn by softmax."""
     found = []
     for values in network(book, situations):
         if temperature == 0:
@@ -123,7 +123,7 @@ def save_drrn(network: DrrnNetwork, folder: Path, training: Mapping[str, Any]) -
 
 
 def load_drrn(folder: str | Path) -> DrrnNetwork:
-    """The network of a folder.
+    """Return the network of a folder.
 
     Raises:
         BadValueError: The folder holds none.

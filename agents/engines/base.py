@@ -130,13 +130,13 @@ class Engine(Protocol):
         ...
 
     def release(self, cache: int | None) -> None:
-        """The handle will not be used again."""
+        """Forget a cache handle, which will not be used again."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineStats:
-    """What an engine counted since it was made; differences say what one rollout cost.
+    """What an engine counted since it was made; differences are the cost of one rollout.
 
     Attributes:
         prompt_tokens: Context tokens of all requests.
@@ -149,7 +149,7 @@ class EngineStats:
     sampled_tokens: int = 0
 
     def __sub__(self, earlier: EngineStats) -> EngineStats:
-        """What was counted since ``earlier``."""
+        """Return what was counted since ``earlier``."""
         return EngineStats(
             prompt_tokens=self.prompt_tokens - earlier.prompt_tokens,
             cached_tokens=self.cached_tokens - earlier.cached_tokens,
@@ -206,7 +206,7 @@ class Requirement(NamedTuple):
     extra: str
 
     def check(self, user: str) -> None:
-        """Refuse to go on without the package.
+        """Refuse to continue without the package.
 
         Args:
             user: Who needs it, for the message.

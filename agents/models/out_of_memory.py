@@ -39,7 +39,7 @@ def memory_full(fault: BaseException, doing: str, hint: str) -> MemoryFullError 
         return None
     first = (str(fault).strip().splitlines() or [type(fault).__name__])[0][:200]
     return MemoryFullError(
-        f"out of memory while {doing}: {hint} Nothing that was saved is lost: a run goes on "
+        f"out of memory while {doing}: {hint} Nothing that was saved is lost: a run resumes "
         f"from its last checkpoint with the changed setting. ({first})"
     )
 

@@ -93,7 +93,7 @@ def blank_model(
     """Write a blank model and its tokenizer for an environment into ``folder``.
 
     Args:
-        env: Any text inner.
+        env: Any text environment.
         folder: Made when it does not exist; for ``load_model`` and ``load_tokenizer``.
         settings: How it is made.
 
@@ -101,7 +101,7 @@ def blank_model(
         Number of ``parameters`` and tokens (``vocabulary``).
 
     Raises:
-        BadValueError: Not a text inner.
+        BadValueError: Not a text environment.
         MissingExtraError: torch or transformers is not installed.
     """
     settings = settings or BlankSettings()
@@ -176,7 +176,7 @@ def word_tokenizer(words: Sequence[str], max_length: int) -> Any:
 
 
 def blank_decoder(tokenizer: Any, shape: Shape) -> Any:
-    """A Qwen3 decoder with fresh weights; the caller's random state stays untouched.
+    """Return a Qwen3 decoder with fresh weights; the caller's random state stays untouched.
 
     Raises:
         MissingExtraError: torch or transformers is not installed.

@@ -61,7 +61,7 @@ class SelectorScores:
     bins: tuple[Bin, ...]
 
     def figures(self) -> dict[str, float]:
-        """The figures without the reliability table, by name."""
+        """Return the figures without the reliability table, by name."""
         names = ("n", "positives", "precision", "recall", "f1", "accuracy", "ece", "brier")
         return {name: getattr(self, name) for name in names}
 

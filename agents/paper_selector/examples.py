@@ -49,8 +49,8 @@ def write_rows(path: Path | str, rows: Iterable[SelectorRow]) -> int:
     count = 0
     with Path(path).open("w", encoding="utf-8") as file:
         for count, row in enumerate(rows, start=1):  # noqa: B007 - counted for the caller
-            said = [("user", row.prompt), ("assistant", row.answer)]
-            messages = [{"role": role, "content": text} for role, text in said]
+            turns = [("user", row.prompt), ("assistant", row.answer)]
+            messages = [{"role": role, "content": text} for role, text in turns]
             file.write(json.dumps({"messages": messages}, ensure_ascii=False) + "\n")
     return count
 
@@ -85,8 +85,8 @@ def _row(line: str, where: str) -> SelectorRow:
             f"{where}: expected {{'messages': [a user's, an assistant's]}}, each with role and "
             f"content; got {line.strip()[:80]!r}."
         )
-    said = messages[1]["content"].strip()
-    verdict, _, rest = said.partition("\n")
+    answer = messages[1]["content"].strip()
+    verdict, _, rest = answer.partition("\n")
     if verdict.strip() not in ("True", "False"):
         raise DataError(
             f"{where}: the assistant's first line is {verdict[:40]!r}; expected True or False."
@@ -96,7 +96,7 @@ def _row(line: str, where: str) -> SelectorRow:
 
 
 def _role(message: Any) -> object:
-    """The role of a message with text; None for anything else."""
+    """Return the role of a message with text; None for anything else."""
     fits = isinstance(message, dict) and isinstance(message.get("content"), str)
     return message.get("role") if fits else None
 
@@ -205,7 +205,7 @@ def rows_of(pairs: Iterable[Pair], prompt: str) -> list[SelectorRow]:
 
 
 def reason_of(pair: Pair) -> str:
-    """A rationale by rule: what the paper is about, where that is known, and the verdict."""
+    """Return a rationale by rule: what the paper is about, where that is known, and the verdict."""
     paper = pair.paper
     about = " with ".join(part for part in (paper.topic, " and ".join(paper.methods)) if part)
     known = f"the {paper.kind} is about {about}, which" if about else f"the {paper.kind}"
@@ -222,7 +222,7 @@ def _order(size: int | None, rng: np.random.Generator) -> Iterator[int]:
 
 
 def _answers(env: PaperCrawler, split: str, size: int | None) -> set[str]:
-    """Ids of all papers that answer a request of a split."""
+    """Return the ids of all papers that answer a request of a split."""
     if size is None:
         raise BadValueError(
             f"selector pairs: others='answers' needs all requests, but split {split!r} has no "

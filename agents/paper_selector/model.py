@@ -69,7 +69,7 @@ class LanguageModelSelector(Shared):
         return {**self.__dict__, "_known": {}}
 
     def probabilities(self, judged: Sequence[Judged]) -> list[float]:
-        """Probability that each paper answers its request.
+        """Return the probability that each paper answers its request.
 
         Raises:
             EnvFault: The model computes no number.
@@ -77,7 +77,7 @@ class LanguageModelSelector(Shared):
         return self.of_prompts([self._ask(request, paper) for request, paper in judged])
 
     def of_prompts(self, prompts: Sequence[str]) -> list[float]:
-        """The same for questions that are written already.
+        """Return the same for questions that are written already.
 
         Raises:
             EnvFault: The model computes no number.
@@ -115,7 +115,7 @@ class LanguageModelSelector(Shared):
         return [self._shifted(p) for p in self._true(logits.double()).tolist()]
 
     def _true(self, logits: torch.Tensor) -> torch.Tensor:
-        """Probability of True ``[rows]`` from logits ``[rows, vocabulary]``."""
+        """Return the probability of True ``[rows]`` from logits ``[rows, vocabulary]``."""
         if self.settings.probability == "vocabulary":
             return logits.softmax(-1)[:, self.decision.true]
         return (logits[:, self.decision.true] - logits[:, self.decision.false]).sigmoid()
@@ -155,13 +155,13 @@ class Questions:
         self.eos_id = self._renderer.eos_id
 
     def ids(self, prompt: str) -> list[int]:
-        """Ids of a question, at most as many as fit."""
+        """Return the ids of a question, at most as many as fit."""
         ids = self._renderer.open("", prompt)
         over = len(ids) - self._limit
         return ids if over <= 0 else ids[: -TAIL - over] + ids[-TAIL:]
 
     def write(self, text: str) -> list[int]:
-        """Ids of a part of an answer."""
+        """Return the ids of a part of an answer."""
         return self._renderer.write(text)
 
 
@@ -188,7 +188,7 @@ def open_selector(
     device: str = "auto",
     dtype: str = "auto",
 ) -> LanguageModelSelector:
-    """The selector of a folder.
+    """Return the selector of a folder.
 
     Environments of one process that open the same folder share one model and its scores.
 

@@ -61,7 +61,7 @@ class Actor(Protocol):
         ...
 
     async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
-        """An action for ``position``.
+        """Return an action for ``position``.
 
         Raises:
             ContextFullError: The dialogue leaves the model no room.
@@ -69,7 +69,7 @@ class Actor(Protocol):
         ...
 
     async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:
-        """A plan for the next attempt after the failed one that ends at ``position``.
+        """Return a plan for the next attempt after the failed one that ends at ``position``.
 
         Raises:
             ContextFullError: The dialogue leaves the model no room.
@@ -97,7 +97,7 @@ class PolicyActor:
         self._policy_for = policy_for
 
     async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
-        """The policy's action."""
+        """Return the policy's action."""
         policy = self._policy_for(settings.seed if settings.temperature > 0 else 0)
         return Proposal(policy(position.env, position.observation, position.info))
 
@@ -140,7 +140,7 @@ class EngineActor:
         self._handles: list[int] = []
 
     def for_search(self) -> EngineActor:
-        """An actor for another search."""
+        """Return an actor for another search."""
         return EngineActor(self._engine, self._renderer, self.max_tokens)
 
     async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
@@ -207,7 +207,7 @@ class TextActor:
     Args:
         model: Writes.
         max_tokens: Maximum tokens of an action or a plan.
-        chat: Show the dialogue as messages; else as a text that the model goes on with.
+        chat: Show the dialogue as messages; else as a text that the model continues.
 
     Raises:
         BadValueError: ``max_tokens`` is not positive, or a text for a model that only chats.
@@ -259,7 +259,7 @@ class TextActor:
         return Proposal(done.text, done.completion_tokens, done.prompt_tokens or 0, complete)
 
     def _texts(self, position: Position) -> tuple[str, ...]:
-        """The present session: observations and actions by turns, an observation last."""
+        """Return the present session: observations and actions by turns, an observation last."""
         known: Mapping[int, tuple[str, ...]] = position.memory or {}
         back = known.get(_session(position), ())
         if back:
@@ -267,7 +267,7 @@ class TextActor:
         return (position.instructions + _shown(position),)
 
     def _prompt(self, texts: tuple[str, ...], last: str) -> Prompt:
-        """The texts, the last one with ``last`` behind it."""
+        """Return the texts, the last one with ``last`` behind it."""
         whole = (*texts[:-1], texts[-1] + last)
         if not self._chat:
             return "".join(whole)
@@ -281,5 +281,5 @@ def _session(position: Position) -> int:
 
 
 def _shown(position: Position) -> str:
-    """A session's first observation; plans are shown in the episode's first session."""
+    """Return a session's first observation; plans are shown in the episode's first session."""
     return ("" if position.moves else position.note) + position.observation

@@ -46,7 +46,7 @@ HINDSIGHT = (
 
 
 def policy_player(policy_for: Callable[[int], Policy]) -> Player:
-    """A scripted policy as a player, made anew for every episode from its seed."""
+    """Return a scripted policy as a player, made anew for every episode from its seed."""
 
     async def play(env: gym.Env[Any, Any], seed: int) -> Attempt:
         policy, here, stop = policy_for(seed), Position.of(env), text_env(env).stop
@@ -68,12 +68,12 @@ def planner_player(planner: Planner, setup: Callable[[], PlannerSetup]) -> Playe
 
 
 def env_score(attempt: Attempt) -> float:
-    """The environment's own score: the sum of the rewards."""
+    """Return the environment's own score: the sum of the rewards."""
     return attempt.total
 
 
 def choose_other_action(position: Position, action: str, rng: np.random.Generator) -> str | None:
-    """Another legal action where they can be listed, else a plausible wrong one.
+    """Return another legal action where they can be listed, else a plausible wrong one.
 
     The wrong one is that of the environment's scripted expert at its worst; of an environment
     without an expert, words of the observation.
@@ -137,7 +137,7 @@ class HindsightRelabeller:
     Args:
         model: Writes.
         max_tokens: Maximum tokens of an instruction.
-        chat: Ask in a message; else as a text that the model goes on with.
+        chat: Ask in a message; else as a text that the model continues.
         seed: Of its sampling.
 
     Raises:
@@ -156,7 +156,10 @@ class HindsightRelabeller:
         self._seed = seed
 
     async def __call__(self, attempt: Attempt) -> str:
-        """The instruction; the environment's own first prompt where the model writes nothing."""
+        """Return the instruction.
+
+        The environment's own first prompt where the model writes nothing.
+        """
         trajectory = attempt.trajectory
         moves = "\n".join(f"Agent: {m.action}\nAnswer: {m.observation}" for m in trajectory.moves)
         text = HINDSIGHT.format(beginning=trajectory.instruction.strip(), moves=moves)
@@ -223,7 +226,7 @@ class PairMaker:
     async def pairs(
         self, split: str, on_progress: Callable[[int, int], None] | None = None
     ) -> list[Pair]:
-        """Pairs from the first tasks of a split; the same settings give the same ones.
+        """Return pairs from the first tasks of a split; the same settings give the same ones.
 
         Args:
             split: Of the tasks.
@@ -278,7 +281,7 @@ class PairMaker:
     def _contrasts(
         self, attempts: Sequence[Attempt], rng: np.random.Generator
     ) -> list[tuple[Attempt, Attempt]]:
-        """Pairs with different scores: those first whose actions are the same for longest.
+        """Return pairs with different scores: those first whose actions are the same for longest.
 
         The later two trajectories part, the more exactly a reward model has to find the error.
         Equals are drawn by ``rng``; none is taken twice.

@@ -36,7 +36,7 @@ FINALS = ("best_trajectory", "best_action_replan")
 def selection_value(
     best: float, parent_visits: int, visits: int, *, rule: Rule = "released", prior: float = 1.0
 ) -> float:
-    """What a planner prefers a child by: its value and a bonus for being little explored.
+    """Return what a planner prefers a child by: its value and a bonus for being little explored.
 
     ``"released"`` adds ``c sqrt(ln N) / (1 + n)`` to the best return sampled through the child,
     which is neither of the others: ``"ucb1"`` adds ``c sqrt(ln N / n)`` (arXiv cs/0205073; a child
@@ -93,11 +93,11 @@ class Chance:
     after: Decision | None = None
 
     def best(self, tried: ScoredAttempts) -> float:
-        """The highest return sampled through it, 0 where there is none."""
+        """Return the highest return sampled through it, 0 where there is none."""
         return max((tried.value(i) * factor for i, factor in self.samples), default=0.0)
 
     def preference(self, parent_visits: int, tried: ScoredAttempts, rule: Rule) -> float:
-        """What the selection rule makes of it."""
+        """Return what the selection rule makes of it."""
         return selection_value(
             self.best(tried), parent_visits, len(self.samples), rule=rule, prior=self.prior
         )
@@ -195,7 +195,7 @@ class Mcts:
         return await search.answer(search.tried.best(fit) if fit else None)
 
     async def _grow(self, search: TrajectorySearch, position: Position) -> Decision:
-        """A new tree; returns its root."""
+        """Grow a new tree and return its root."""
         root = Decision(position)
         with suppress(BudgetExhausted):
             for _ in range(self.rollouts):
@@ -259,7 +259,7 @@ def merge_proposals(proposals: list[Proposal]) -> list[Chance]:
 
 
 def _share(search: TrajectorySearch, whole: PlanningBudget, turns: int) -> PlanningBudget:
-    """What one of the remaining ``turns`` planning calls may have spent when it ends."""
+    """Return what one of the remaining ``turns`` planning calls may have spent when it ends."""
     parts = max(1, turns)
     tokens, steps = whole.tokens, whole.steps
     used, taken = search.spent.sampled_tokens, search.spent.search_steps

@@ -50,7 +50,7 @@ def price_penalty(weight: float, price: Feature, scale: float = 1.0) -> Term:
 
 
 def metric(name: str) -> Feature:
-    """A metric that the environment reports of a finished episode; 0 for one that was cut.
+    """Return a metric that the environment reports of a finished episode; 0 for one that was cut.
 
     A metric that knows the task's verdict makes a planner an oracle; what an agent could read off
     the trajectory itself, as a price, does not.
@@ -123,7 +123,7 @@ class ScoredAttempts:
         return self._known[place]
 
     def best(self, among: Sequence[int] | None = None) -> int:
-        """Place of the highest R', the first of equals."""
+        """Return the place of the highest R', the first of equals."""
         return max(range(len(self.kept)) if among is None else among, key=self.value)
 
 

@@ -37,7 +37,7 @@ class PairScores:
     bins: tuple[Bin, ...]
 
     def figures(self) -> dict[str, float]:
-        """The figures without the reliability table, by name."""
+        """Return the figures without the reliability table, by name."""
         names = ("n", "accuracy", "loss", "centre", "ece", "brier")
         return {name: float(getattr(self, name)) for name in names}
 

@@ -1,4 +1,4 @@
-"""A place in an episode that can be gone on from, once or several times."""
+"""A place in an episode that can be resumed, once or several times."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Position:
 
     @classmethod
     def of(cls, env: gym.Env[Any, Any]) -> Position:
-        """The place where ``env`` is: a running episode, just begun.
+        """Return the place where ``env`` is: a running episode, just begun.
 
         Raises:
             EpisodeError: No episode, or one that was played already.
@@ -79,7 +79,7 @@ class Position:
         )
 
     def fork(self) -> Position:
-        """The same place with an environment of its own."""
+        """Return the same place with an environment of its own."""
         return replace(self, env=fork(self.env))
 
     async def step(self, action: str, memory: Any = None) -> Position:

@@ -52,7 +52,7 @@ def write_pairs(path: Path | str, pairs: Iterable[Pair]) -> int:
 
 
 def record(pair: Pair, preference: int = 1) -> dict[str, Any]:
-    """A pair as a JSON object.
+    """Return a pair as a JSON object.
 
     Args:
         pair: What to write.

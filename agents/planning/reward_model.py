@@ -36,7 +36,7 @@ class Reader:
         self.pad_id = self._renderer.pad_id
 
     def ids(self, trajectory: Trajectory) -> list[int]:
-        """Ids of a trajectory and the request to judge it, at most as many as fit.
+        """Return the ids of a trajectory and the request to judge it, at most as many as fit.
 
         Of a longer one the middle is cut: the instruction keeps at most half of the room.
         """
@@ -94,7 +94,10 @@ class RewardModel:
         self.head = _new_head(width, seed).to(self.device)
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[float]:
-        """The reward of each trajectory; how they are batched changes no more than the rounding."""
+        """Return the reward of each trajectory.
+
+        How they are batched changes no more than the rounding.
+        """
         rows = [self.reader.ids(trajectory) for trajectory in trajectories]
         found = [0.0] * len(rows)
         self.backbone.eval()
@@ -106,7 +109,7 @@ class RewardModel:
         return found
 
     def rewards(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Rewards ``[rows]`` of rows of ids, with gradients: one forward pass."""
+        """Return rewards ``[rows]`` of rows of ids, with gradients: one forward pass."""
         left = self.settings.padding == "left"
         width = max(map(len, rows))
         ids = torch.full((len(rows), width), self.reader.pad_id)
@@ -148,7 +151,7 @@ class RewardModel:
 def open_reward_model(
     folder: Path | str, *, device: str = "auto", dtype: str = "float32"
 ) -> RewardModel:
-    """The reward model of a folder.
+    """Return the reward model of a folder.
 
     Args:
         folder: Written by :meth:`RewardModel.save`.

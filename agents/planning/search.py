@@ -111,7 +111,10 @@ class TrajectorySearch:
         return proposals
 
     async def reflect(self, position: Position, temperature: float) -> str:
-        """A plan for the next attempt; empty where neither budget nor context has room for it."""
+        """Return a plan for the next attempt.
+
+        Empty where neither budget nor context has room for it.
+        """
         if not self._affordable(1):
             return ""
         try:
@@ -139,7 +142,7 @@ class TrajectorySearch:
         return await here.step(proposal.text, proposal.memory)
 
     def fork(self, position: Position) -> Position:
-        """A counted copy."""
+        """Return a copy, which is counted."""
         self.spent.forks += 1
         return position.fork()
 
@@ -183,7 +186,7 @@ class TrajectorySearch:
         return self.tried.add(attempt, float(reward))
 
     async def answer(self, place: int | None = None, scored: bool = True) -> PlanResult:
-        """The trajectory at ``place``, the best one when left out; gone on with where it was cut.
+        """Return the trajectory at ``place``, the best one when left out; a cut one is completed.
 
         Where the budget ended before a first trajectory was whole, the furthest part of one.
         """
@@ -222,7 +225,7 @@ class TrajectorySearch:
             self._cut = position
 
     def _affordable(self, n: int) -> int:
-        """How many of ``n`` replies fit into what is left, however long they become."""
+        """Return how many of ``n`` replies fit into what is left, however long they become."""
         limit, longest = self.setup.budget.tokens, self.setup.actor.max_tokens
         if limit is None or not longest:
             return n

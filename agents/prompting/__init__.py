@@ -28,7 +28,7 @@ PROMPTING: Mapping[str, Callable[..., Agent]] = {
 
 
 def prompting(name: str, dialect: Dialect = "chat") -> Agent:
-    """A prompting agent by name.
+    """Return a prompting agent by name.
 
     Raises:
         UnknownNameError: No such agent, or no such dialect.

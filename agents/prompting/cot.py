@@ -37,5 +37,5 @@ class Cot:
             await episode.act(await forced(episode, "answer", before=await thought(episode)))
             return
         talk = shown(INTRO, COT, f"Question: {episode.question}")
-        said = await episode.ask(talk, ("</answer>",))
-        await episode.answer(short_answer(spoken(said)))
+        reply = await episode.ask(talk, ("</answer>",))
+        await episode.answer(short_answer(spoken(reply)))

@@ -30,5 +30,5 @@ class Direct:
             await finish(episode)
             return
         talk = shown(INTRO, DIRECT, f"Question: {episode.question}")
-        said = await episode.ask(talk, ("</answer>",))
-        await episode.answer(short_answer(spoken(said)))
+        reply = await episode.ask(talk, ("</answer>",))
+        await episode.answer(short_answer(spoken(reply)))

@@ -79,7 +79,7 @@ class Agent(Protocol):
 
     @property
     def dialect(self) -> Dialect:
-        """``"chat"`` instructs a model in words; ``"tags"`` lets it go on with the dialogue."""
+        """``"chat"`` instructs a model in words; ``"tags"`` lets it continue the dialogue."""
         ...
 
     async def __call__(self, episode: PromptedEpisode) -> None:
@@ -126,7 +126,7 @@ class PromptedEpisode:
         seed: int,
         options: Mapping[str, Any] | None = None,
     ) -> PromptedEpisode:
-        """Reset ``env`` and sit down at it.
+        """Reset ``env`` and begin its episode.
 
         Raises:
             BadValueError: Not an environment of searches and answers.
@@ -149,10 +149,10 @@ class PromptedEpisode:
     async def ask(
         self, prompt: Prompt, stop: Sequence[str] = (), max_tokens: int | None = None
     ) -> str:
-        """What the model writes, a stop string included.
+        """Return what the model writes, a stop string included.
 
         Args:
-            prompt: A dialogue, or a text to go on with.
+            prompt: A dialogue, or a text to continue.
             stop: Strings that end the completion.
             max_tokens: Maximum tokens; None, or more than the limits', means the limits'.
 
@@ -230,7 +230,7 @@ class PromptedEpisode:
 
 
 def check_search_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
-    """The environment inside ``env``.
+    """Return the environment inside ``env``.
 
     Raises:
         BadValueError: Not one whose actions are searches and answers.
@@ -248,11 +248,11 @@ def check_dialect(dialect: str, model: TextModel) -> None:
     """Refuse a model that cannot be asked in this dialect.
 
     Raises:
-        BadValueError: The dialect goes on with a text, the model answers dialogues only.
+        BadValueError: The dialect continues a text, the model answers dialogues only.
     """
     if dialect == "tags" and not model.continues:
         raise BadValueError(
-            "prompting agents: the dialect 'tags' goes on with a text, but this model only answers "
+            "prompting agents: the dialect 'tags' continues a text, but this model only answers "
             "dialogues; use the dialect 'chat', or a server's /completions."
         )
 
@@ -263,12 +263,15 @@ def plain(text: str) -> str:
 
 
 def passages(observation: str) -> str:
-    """What stands in the information block; empty when there is none."""
+    """Return what stands in the information block; empty when there is none."""
     found = _BLOCK.search(observation)
     return found[1].strip() if found else ""
 
 
 def each_passage(text: str) -> list[str]:
-    """The passages of :func:`passages` apart, without their numbers; one may have several lines."""
+    """Return the passages of :func:`passages` apart, without their numbers.
+
+    One may have several lines.
+    """
     parts = _DOC.split(text)[1:]
     return [part.strip() for part in parts]

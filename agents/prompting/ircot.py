@@ -74,8 +74,8 @@ class Ircot:
 
     async def _sentence(self, episode: PromptedEpisode, found: list[str], chain: list[str]) -> str:
         talk = shown(INTRO, EXAMPLES, _task("\n".join(found), episode.question, chain))
-        said = spoken(await episode.ask(talk, (), SENTENCE_TOKENS))
-        return first_sentence(said.removeprefix(f"Sentence {len(chain) + 1}:"))
+        reply = spoken(await episode.ask(talk, (), SENTENCE_TOKENS))
+        return first_sentence(reply.removeprefix(f"Sentence {len(chain) + 1}:"))
 
     def _collect(self, found: list[str], text: str) -> None:
         """Add new passages, their numbers in the result left out."""

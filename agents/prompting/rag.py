@@ -42,8 +42,10 @@ class Rag:
 
 async def read_and_answer(episode: PromptedEpisode, found: str) -> None:
     """The reader: answer the question from passages (chat dialect)."""
-    said = await episode.ask(shown(INTRO, EXAMPLES, _task(found, episode.question)), ("</answer>",))
-    await episode.answer(short_answer(spoken(said)))
+    reply = await episode.ask(
+        shown(INTRO, EXAMPLES, _task(found, episode.question)), ("</answer>",)
+    )
+    await episode.answer(short_answer(spoken(reply)))
 
 
 def _task(found: str, question: str) -> str:

@@ -67,40 +67,40 @@ class React:
         talk = shown(INTRO, REACT, f"Question: {episode.question}")
         broken = 0
         while episode.searches_left and broken <= PATIENCE:
-            said = await self._said(episode, talk)
-            step = read_step(said)
+            reply = await self._ask(episode, talk)
+            step = read_step(reply)
             if step is None:
                 broken += 1
-                talk += self._heard(said, UNREADABLE)
+                talk += self._exchange(reply, UNREADABLE)
             elif step.kind == "finish":
                 await episode.answer(step.content)
                 return
             else:
-                talk += self._heard(said, await episode.search(step.content))
+                talk += self._exchange(reply, await episode.search(step.content))
         seen = talk.pop().content
         talk.append(Message("user", f"{seen}\n{LAST}"))
-        said = await self._said(episode, talk)
-        step = read_step(said)
+        reply = await self._ask(episode, talk)
+        step = read_step(reply)
         if step is not None and step.kind == "finish":
             await episode.answer(step.content)
         else:
-            await episode.answer(short_answer(_ACTION.sub("", said)))
+            await episode.answer(short_answer(_ACTION.sub("", reply)))
 
-    async def _said(self, episode: PromptedEpisode, talk: list[Message]) -> str:
-        said = spoken(await episode.ask(talk, STOPS))
-        said = said.split("Observation:", 1)[0].strip()
-        first = _ACTION.search(said)  # what it wrote after that, it wrote without an observation
-        return said[: first.end()].strip() if first else said
+    async def _ask(self, episode: PromptedEpisode, talk: list[Message]) -> str:
+        reply = spoken(await episode.ask(talk, STOPS))
+        reply = reply.split("Observation:", 1)[0].strip()
+        first = _ACTION.search(reply)  # what it wrote after that, it wrote without an observation
+        return reply[: first.end()].strip() if first else reply
 
-    def _heard(self, said: str, observation: str) -> list[Message]:
+    def _exchange(self, reply: str, observation: str) -> list[Message]:
         return [
-            Message("assistant", said or "Thought:"),
+            Message("assistant", reply or "Thought:"),
             Message("user", f"Observation: {observation or 'nothing found'}"),
         ]
 
 
 def read_step(text: str) -> Step | None:
-    """The first action in a reply; None when there is none, or a search for nothing."""
+    """Return the first action in a reply; None when there is none, or a search for nothing."""
     found = _ACTION.search(text) or _BARE.search(text)
     if found is None:
         return None

@@ -105,8 +105,8 @@ class SearchO1:
         asked: set[str] = set()
         refused = 0
         while True:
-            said = await self._reason(episode, talk)
-            query = None if _answers(said) else query_in(said)
+            reply = await self._reason(episode, talk)
+            query = None if _answers(reply) else query_in(reply)
             if query is None or refused == PATIENCE:
                 break
             if query in asked or not episode.searches_left:
@@ -115,15 +115,15 @@ class SearchO1:
             else:
                 asked.add(query)
                 found = await episode.search(query)
-                before = "\n".join([*(m.content for m in talk[given:]), said])
+                before = "\n".join([*(m.content for m in talk[given:]), reply])
                 result = f"{TOLD}{await self._condense(episode, before, query, found)}{END}"
                 result += f"\n{GO_ON if episode.searches_left else SPENT}"
-            talk += [Message("assistant", said), Message("user", result)]
-        if not _answers(said):
-            talk += [Message("assistant", said or "..."), Message("user", LAST)]
-            said = await self._reason(episode, talk) or said
-        found = boxed(said)
-        await episode.answer(short_answer(_QUERY.sub("", said)) if found is None else found)
+            talk += [Message("assistant", reply), Message("user", result)]
+        if not _answers(reply):
+            talk += [Message("assistant", reply or "..."), Message("user", LAST)]
+            reply = await self._reason(episode, talk) or reply
+        found = boxed(reply)
+        await episode.answer(short_answer(_QUERY.sub("", reply)) if found is None else found)
 
     async def _reason(self, episode: PromptedEpisode, talk: list[Message]) -> str:
         return _THINK.sub("", await episode.ask(talk, (ASKED,))).strip()
@@ -131,8 +131,8 @@ class SearchO1:
     async def _condense(self, episode: PromptedEpisode, before: str, query: str, found: str) -> str:
         """Reason-in-documents: what in the passages helps the present step."""
         task = _document_task(episode.question, before, query, found)
-        said = spoken(await episode.ask(shown(READ, DOCUMENTS, task)))
-        kept = _FINAL.split(said)[-1].strip()
+        reply = spoken(await episode.ask(shown(READ, DOCUMENTS, task)))
+        kept = _FINAL.split(reply)[-1].strip()
         return " ".join(kept.replace("<|", "").split()) or NOTHING
 
     async def _tags(self, episode: PromptedEpisode) -> None:
@@ -151,13 +151,13 @@ class SearchO1:
 
 
 def query_in(text: str) -> str | None:
-    """The last search query of a piece of reasoning, its end mark missing or not."""
+    """Return the last search query of a piece of reasoning, its end mark missing or not."""
     queries = [" ".join(q.split()) for q in _QUERY.findall(text)]
     return queries[-1] if queries and queries[-1] else None
 
 
 def condensed(observation: str, fact: str) -> str:
-    """An observation with only the passages about what ``fact`` is said of; else the whole.
+    """Return an observation with only the passages about what ``fact`` is said of; else the whole.
 
     These are the passages that hold it, and those of the same title.
     """

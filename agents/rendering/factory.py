@@ -29,7 +29,7 @@ def make_renderer(
     system: bool = False,
     role: Role | Literal["auto"] = "auto",
 ) -> Renderer:
-    """The renderer for a tokenizer.
+    """Return the renderer for a tokenizer.
 
     Args:
         tokenizer: Any transformers tokenizer.

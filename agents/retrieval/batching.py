@@ -108,7 +108,7 @@ class Batcher:
             return
 
     def _next(self) -> list[_Waiting]:
-        """The oldest request and those with its ``k`` that still fit beside it."""
+        """Return the oldest request and those with its ``k`` that still fit beside it."""
         batch: list[_Waiting] = []
         left: list[_Waiting] = []
         k, room = self._waiting[0].k, self._max_batch

@@ -49,7 +49,7 @@ def ensure_starter(
     cache_dir: Path | str | None = None,
     on_progress: Callable[[StarterProgress], None] | None = None,
 ) -> Path:
-    """The folder of the laptop model for an environment, built when it is not cached.
+    """Return the folder of the laptop model for an environment, built when it is not cached.
 
     The same settings give the same weights on the same machine. The key of the cache covers the
     settings, the environment's texts and what its expert does; a folder whose files do not match

@@ -333,7 +333,7 @@ def build(source: EngineSource) -> TransformersEngine:
 
 
 def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
-    """The packed decoder where it knows the model, else the model's own forward.
+    """Return the packed decoder where it knows the model, else the model's own forward.
 
     With numba on few cores the packed decoder's own loops are compiled.
 

@@ -94,8 +94,8 @@ class VllmEngine(CopiedEngine):
                     vllm.EngineArgs(**arguments, logits_processors=[Drawing])
                 )
         except (ValueError, RuntimeError, OSError, NotImplementedError) as fault:
-            said = str(fault).strip()[:600]
-            raise BadValueError(f"{model}: vLLM cannot start with it. {said}") from fault
+            reason = str(fault).strip()[:600]
+            raise BadValueError(f"{model}: vLLM cannot start with it. {reason}") from fault
         self._vllm = vllm
         about = self._llm.model_config
         vocabulary = int(about.get_vocab_size())
@@ -161,7 +161,7 @@ class VllmEngine(CopiedEngine):
         self._version = version
 
     def logprobs_of(self, context: list[int], action: list[int]) -> Floats:
-        """The engine's log-probability of each token ``[n]`` of a given action.
+        """Return the engine's log-probability of each token ``[n]`` of a given action.
 
         The action's tokens are fed one by one, as if they had been sampled.
 

@@ -28,7 +28,7 @@ def sample_call(tools: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, Any]
 
 
 def call_message(name: str, arguments: Mapping[str, Any], before: str = "") -> Message:
-    """An assistant's message with a call, in the form that templates take."""
+    """Return an assistant's message with a call, in the form that templates take."""
     call = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
     return {"role": "assistant", "content": before, "tool_calls": [call]}
 
@@ -36,7 +36,7 @@ def call_message(name: str, arguments: Mapping[str, Any], before: str = "") -> M
 def written_call(
     template: ChatTemplate, name: str, arguments: Mapping[str, Any], thought: str = ""
 ) -> str | None:
-    """How a call is written after the prompt; None when the template knows no calls.
+    """Return how a call is written after the prompt; None when the template knows no calls.
 
     Args:
         template: The chat template.
@@ -53,14 +53,14 @@ def written_call(
 
 
 def form_of(written: str | None) -> Calls:
-    """The form of a written call; what is neither is left to the environment's own rules."""
+    """Return the form of a written call; what is neither is left to the environment's own rules."""
     if written is not None and _read_message(written) is not None:
         return "message"
     return "tags"
 
 
 def to_env_call(text: str, form: Calls) -> str:
-    """An action with its call in the environment's form; other actions as they are."""
+    """Return an action with its call in the environment's form; other actions as they are."""
     call = _read_message(text) if form == "message" else None
     if call is None:
         return text
@@ -68,7 +68,10 @@ def to_env_call(text: str, form: Calls) -> str:
 
 
 def from_env_call(action: str, form: Calls) -> str:
-    """An action of the environment with its call in the template's form; others as they are."""
+    """Return an action of the environment with its call in the template's form.
+
+    Others as they are.
+    """
     found = _TAGGED.search(action)
     if form != "message" or found is None or found[0] != action.strip():
         return action
@@ -81,7 +84,7 @@ def from_env_call(action: str, form: Calls) -> str:
 
 
 def _read_message(text: str) -> dict[str, Any] | None:
-    """The call that a whole message is, None when it is something else."""
+    """Return the call that a whole message is, None when it is something else."""
     try:
         call = json.loads(text.strip().removeprefix(_PYTHON).rstrip("; \n"))
     except (ValueError, RecursionError):

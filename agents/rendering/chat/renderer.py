@@ -89,17 +89,20 @@ class ChatRenderer(Renderer):
             prove(self, template, self._tools, around.eos_id)
 
     def _form_of_calls(self) -> Calls:
-        """How this model writes calls; the environment's own way where there are no tools."""
+        """Return how this model writes calls.
+
+        The environment's own way where there are no tools.
+        """
         if not self._tools or self._head:  # templates that open thoughts write Hermes' calls
             return "tags"
         return form_of(written_call(self._template, *sample_call(self._tools)))
 
     def open(self, instructions: str, observation: str) -> list[int]:
-        """Ids of the first prompt, up to where the assistant begins to write."""
+        """Return the ids of the first prompt, up to where the assistant begins to write."""
         return self._template.encode(self._template.opening(instructions, observation))
 
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
-        """Ids after an action: the end of its message, the observation, a new assistant turn."""
+        """The ids after an action: its message's end, the observation, a new assistant turn."""
         if self._around is None:
             return self._text.encode(observation)
         ids = self._template.encode(self._around.before + observation + self._around.after)
@@ -107,7 +110,7 @@ class ChatRenderer(Renderer):
         return ids[ids.index(self.eos_id) + 1 :] if closed else ids
 
     def write(self, action: str) -> list[int]:
-        """Ids of an action of the environment as this model would have written it.
+        """Return the ids of an action of the environment as this model would have written it.
 
         A call takes the template's form, and a thought that the prompt opens is closed first.
         """
@@ -120,7 +123,7 @@ class ChatRenderer(Renderer):
 
 
 def end_of_message(tokenizer: Any) -> int:
-    """The id that ends an assistant's message in the chat template, else the end-of-text id.
+    """Return the id that ends an assistant's message in the chat template, else the end-of-text id.
 
     Raises:
         BadValueError: The tokenizer has no end-of-text token.

@@ -102,7 +102,7 @@ def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], words: s
 
 
 def test_an_unknown_engine_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownNameError, match="unknown engine 'vlm'. Did you mean 'vllm'"):
+    with pytest.raises(UnknownNameError, match=r"unknown engine 'vlm'\. Did you mean 'vllm'"):
         EngineSettings(engine="vlm").row()
 
 

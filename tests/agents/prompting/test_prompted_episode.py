@@ -22,7 +22,7 @@ async def opened(env: Any, model: Any = None) -> PromptedEpisode:
 
 
 def test_other_worlds_are_refused() -> None:
-    with pytest.raises(BadValueError, match="no world of <search>"):
+    with pytest.raises(BadValueError, match="does not take <search>"):
         asyncio.run(opened(gym.make("Bandit-v0")))
 
 

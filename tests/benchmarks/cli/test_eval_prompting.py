@@ -191,7 +191,7 @@ def test_a_server_without_room_for_a_prompt_counts_as_failed(
         ),
         (
             *(["--agent", "rag", "--endpoint", "http://x", "--model-name", "y"],),
-            "no world of <search>",
+            "does not take <search>",
         ),
     ],
 )
