@@ -1,4 +1,4 @@
-"""Agents without a model: the expert, a random one, one that says nothing, one that replays."""
+"""Agents without a model: the expert, a random one, one that writes nothing, one that replays."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ class ExpertPolicy:
         self._mistakes = check_mistakes(mistakes)
         self._seed = seed
         self._expert: Policy | None = None
-        self._world: TextEnv[Any, Any] | None = None
+        self._env: TextEnv[Any, Any] | None = None
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
-        """The expert's next action."""
-        world = text_env(env)
-        if self._expert is None or world is not self._world:
-            self._world = world
-            self._expert = world.expert(self._mistakes, self._seed)
+        """Return the expert's next action."""
+        inner = text_env(env)
+        if self._expert is None or inner is not self._env:
+            self._env = inner
+            self._expert = inner.expert(self._mistakes, self._seed)
         return self._expert(env, observation, info)
 
 
@@ -113,32 +113,32 @@ class RandomPolicy:
         self._rng = np.random.default_rng(seed)
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """A random action."""
-        world = text_env(env)
-        legal = world.legal_actions()
+        """Return a random action."""
+        inner = text_env(env)
+        legal = inner.legal_actions()
         if legal:
             return legal[int(self._rng.integers(len(legal)))]
         words = [w for w in observation.split() if "<" not in w] or ["nothing"]
         picked = self._rng.choice(words, size=int(self._rng.integers(1, 5)))
         text = " ".join(str(w) for w in picked)
-        if not world.stop:
+        if not inner.stop:
             return text
-        stop = world.stop[int(self._rng.integers(len(world.stop)))]
+        stop = inner.stop[int(self._rng.integers(len(inner.stop)))]
         if stop.startswith("</") and stop.endswith(">"):
             return f"<{stop[2:]} {text} {stop}"
         return f"{text} {stop}"
 
 
 class NullPolicy:
-    """Says nothing."""
+    """Writes nothing."""
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """The empty action."""
+        """Return the empty action."""
         return ""
 
 
 class ReplayPolicy:
-    """Says again what was said before.
+    """Replays recorded actions.
 
     Args:
         actions: The actions of one episode, in order.
@@ -151,7 +151,7 @@ class ReplayPolicy:
         self._next = 0
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """The next recorded action.
+        """Return the next recorded action.
 
         Raises:
             EpisodeError: All recorded actions were played and the episode goes on.
@@ -173,31 +173,31 @@ _SCRIPTED: Mapping[str, Callable[[int], Policy]] = {
 }
 
 
-def scripted_names(world: TextEnv[Any, Any] | None = None) -> tuple[str, ...]:
-    """Names that :func:`scripted` knows; with a world, those of its baselines too."""
-    return (*_SCRIPTED, *(world.baselines() if world is not None else ()))
+def scripted_names(env: TextEnv[Any, Any] | None = None) -> tuple[str, ...]:
+    """Return names that :func:`scripted` knows; with an environment, those of its baselines too."""
+    return (*_SCRIPTED, *(env.baselines() if env is not None else ()))
 
 
-def scripted(name: str, seed: int = 0, world: TextEnv[Any, Any] | None = None) -> Policy:
-    """A scripted policy by name: ``expert``, ``random``, ``null``, or a baseline of ``world``.
+def scripted(name: str, seed: int = 0, env: TextEnv[Any, Any] | None = None) -> Policy:
+    """Return a scripted policy by name: ``expert``, ``random``, ``null``, or a baseline of ``env``.
 
     Raises:
         UnknownNameError: No such agent.
     """
     if name in _SCRIPTED:
         return _SCRIPTED[name](seed)
-    own = world.baselines() if world is not None else {}
+    own = env.baselines() if env is not None else {}
     if name not in own:
-        raise UnknownNameError("scripted agent", name, scripted_names(world))
+        raise UnknownNameError("scripted agent", name, scripted_names(env))
     return own[name](seed)
 
 
 def closed(action: str, stop: Sequence[str]) -> str:
     """``action`` as a model has to write it where actions are lines: with the line's end.
 
-    A pupil would never learn to stop else, and whoever compares trajectories could tell scripted
-    ones from a model's. Actions of other worlds, and those that a stop string ends already, stay
-    as they are.
+    A trained model would never learn to stop otherwise, and a reward model could tell scripted
+    ones from a model's. Actions of other environments, and those that a stop string ends already,
+    stay as they are.
     """
     if LINE not in stop or any(action.endswith(end) for end in stop):
         return action
@@ -205,14 +205,14 @@ def closed(action: str, stop: Sequence[str]) -> str:
 
 
 def text_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
-    """The :class:`~turngym.envs.core.env.TextEnv` inside all wrappers.
+    """Return the :class:`~turngym.envs.core.env.TextEnv` inside all wrappers.
 
     Raises:
         BadValueError: There is none.
     """
-    world = env.unwrapped
-    if not isinstance(world, TextEnv):
+    inner = env.unwrapped
+    if not isinstance(inner, TextEnv):
         raise BadValueError(
-            f"{type(world).__name__} is no text environment of turngym (a TextEnv)."
+            f"{type(inner).__name__} is no text environment of turngym (a TextEnv)."
         )
-    return world
+    return inner

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .reading import Situation
+from .features import StateActions
 
 
 class Transition(NamedTuple):
@@ -18,16 +18,16 @@ class Transition(NamedTuple):
         after: What followed; None where the episode was over by the task's verdict.
     """
 
-    before: Situation
+    before: StateActions
     reward: float
-    after: Situation | None
+    after: StateActions | None
 
 
-class Ring:
+class RingBuffer:
     """The latest transitions, up to a number of them."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
         self._kept: list[Transition] = []
         self._next = 0
 
@@ -36,30 +36,30 @@ class Ring:
 
     def add(self, transition: Transition) -> None:
         """Remember one, in the place of the oldest where it is full."""
-        if len(self._kept) < self.most:
+        if len(self._kept) < self.capacity:
             self._kept.append(transition)
         else:
             self._kept[self._next] = transition
-        self._next = (self._next + 1) % self.most
+        self._next = (self._next + 1) % self.capacity
 
     def draw(self, count: int, rng: np.random.Generator) -> list[Transition]:
         """Some, drawn with replacement."""
         return [self._kept[int(at)] for at in rng.integers(len(self._kept), size=count)]
 
 
-class Memory:
+class ReplayMemory:
     """Two rings: transitions with a reward above 0, and the others.
 
     Args:
-        most: Transitions in all.
+        capacity: Transitions in all.
         priority: Share of the memory and of what is drawn that has a reward above 0.
     """
 
-    def __init__(self, most: int, priority: float) -> None:
-        rewarded = round(most * priority)
+    def __init__(self, capacity: int, priority: float) -> None:
+        rewarded = round(capacity * priority)
         self.priority = priority
-        self.rewarded = Ring(max(1, rewarded))
-        self.others = Ring(max(1, most - rewarded))
+        self.rewarded = RingBuffer(max(1, rewarded))
+        self.others = RingBuffer(max(1, capacity - rewarded))
 
     def __len__(self) -> int:
         return len(self.rewarded) + len(self.others)
@@ -69,7 +69,7 @@ class Memory:
         (self.rewarded if self.priority and transition.reward > 0 else self.others).add(transition)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[Transition]:
-        """A batch; what one ring lacks comes from the other."""
+        """Return a batch; what one ring lacks comes from the other."""
         wanted = round(count * self.priority) if len(self.rewarded) else 0
         if not len(self.others):
             wanted = count

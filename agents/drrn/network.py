@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .reading import Phrasebook, Situation
+from .features import StateActions, TextTable
 from .settings import DrrnSettings
 
 
@@ -69,11 +69,11 @@ class DrrnNetwork(nn.Module):
         self.of_action = nn.Linear(settings.hidden, settings.hidden, bias=False)
         self.value = nn.Linear(settings.hidden, 1)
 
-    def book(self) -> Phrasebook:
-        """An empty book of texts as this network reads them."""
-        return Phrasebook(self.settings.buckets, self.settings.encoder == "bag")
+    def book(self) -> TextTable:
+        """Return an empty book of texts as this network reads them."""
+        return TextTable(self.settings.buckets, self.settings.encoder == "bag")
 
-    def forward(self, book: Phrasebook, situations: Sequence[Situation]) -> list[Tensor]:
+    def forward(self, book: TextTable, situations: Sequence[StateActions]) -> list[Tensor]:
         """Per situation one value for each of its actions.
 
         Every text goes through its encoder once, however often it stands in the batch.
@@ -91,6 +91,6 @@ class DrrnNetwork(nn.Module):
         both = torch.relu(states[owners] + actions[torch.from_numpy(places)])
         return list(self.value(both).squeeze(1).split(counts))
 
-    def _encoded(self, book: Phrasebook, encoder: nn.Module, numbers: np.ndarray) -> Tensor:
+    def _encoded(self, book: TextTable, encoder: nn.Module, numbers: np.ndarray) -> Tensor:
         distinct, places = np.unique(numbers, return_inverse=True)
         return encoder([book.words(int(n)) for n in distinct])[torch.from_numpy(places)]

@@ -16,22 +16,22 @@ from safetensors.torch import load_file, save_file
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, DataError
 from ..scripted import text_env
+from .features import StateActions, TextTable
 from .network import DrrnNetwork
-from .reading import Phrasebook, Situation
-from .settings import read_manifest, write_manifest
+from .settings import DRRN_FILE
 
 WEIGHTS = "drrn.safetensors"
 
 
-class Reading:
-    """The situations of an episode, as they come up.
+class EpisodeReader:
+    """Reads the states of an episode, one after the other.
 
     Args:
         book: Numbers the texts.
         history: Past actions that a state shows.
     """
 
-    def __init__(self, book: Phrasebook, history: int) -> None:
+    def __init__(self, book: TextTable, history: int) -> None:
         self._book = book
         self._past: deque[str] = deque(maxlen=history)
         self._first = ""
@@ -42,23 +42,23 @@ class Reading:
         self._first = first
         self._past.clear()
 
-    def look(self, world: TextEnv[Any, Any], latest: str) -> Situation:
-        """The state after an observation, and what can be done.
+    def look(self, env: TextEnv[Any, Any], latest: str) -> StateActions:
+        """Return the state after an observation, and what can be done.
 
         Raises:
             BadValueError: The environment cannot list legal actions.
         """
-        legal = world.legal_actions()
+        legal = env.legal_actions()
         if legal is None:
             raise BadValueError(
-                f"{world.name}: a DRRN scores legal actions, and this environment lists none "
+                f"{env.name}: a DRRN scores legal actions, and this environment lists none "
                 "(legal_actions() is None). Choose one that does, as ScienceWorld-v0 or Game24-v0."
             )
         self._legal = legal or [""]
         return self._book.situation(self._first, latest, self._past, self._legal)
 
     def take(self, place: int) -> str:
-        """The text of an action of the last look, which is done now."""
+        """Return the text of an action of the last look, which is done now."""
         self._past.append(self._legal[place])
         return self._legal[place]
 
@@ -78,10 +78,10 @@ class DrrnPolicy:
         self._network, self._temperature = network, temperature
         self._rng = np.random.default_rng(seed)
         self._book = network.book()
-        self._reading = Reading(self._book, network.settings.history)
+        self._reading = EpisodeReader(self._book, network.settings.history)
 
     def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:
-        """The next action."""
+        """Return the next action."""
         if info["turn"] == 0:
             self._reading.begin(observation)
         situation = self._reading.look(text_env(env), observation)
@@ -92,12 +92,12 @@ class DrrnPolicy:
 @torch.no_grad()
 def choose(
     network: DrrnNetwork,
-    book: Phrasebook,
-    situations: Sequence[Situation],
+    book: TextTable,
+    situations: Sequence[StateActions],
     temperature: float,
     rng: np.random.Generator,
 ) -> list[int]:
-    """The place of one action per situation: the best, or by softmax where the air is warm."""
+    """Return the place of one action per state: the best, or one drawn by softmax."""
     found = []
     for values in network(book, situations):
         if temperature == 0:
@@ -116,21 +116,21 @@ def save_drrn(network: DrrnNetwork, folder: Path, training: Mapping[str, Any]) -
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_manifest(folder, network.settings, training)
+        DRRN_FILE.write(folder, network.settings, training)
         save_file(dict(network.state_dict()), folder / WEIGHTS)
     except OSError as fault:
         raise BadValueError(f"{folder}: cannot write the DRRN there ({fault.strerror}).") from fault
 
 
 def load_drrn(folder: str | Path) -> DrrnNetwork:
-    """The network of a folder.
+    """Return the network of a folder.
 
     Raises:
         BadValueError: The folder holds none.
         DataError: A broken file, or weights of another shape.
     """
     folder = Path(folder).expanduser()
-    network = DrrnNetwork(read_manifest(folder))
+    network = DrrnNetwork(DRRN_FILE.read(folder))
     try:
         network.load_state_dict(load_file(folder / WEIGHTS))
     except (OSError, SafetensorError, RuntimeError) as fault:

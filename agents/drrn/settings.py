@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from ...envs.core.errors import BadValueError, DataError, UnknownNameError
+from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.core.settings import check_integer, check_number
+from ..models.settings_file import SettingsFile
 
-MANIFEST = "drrn.json"
 ENCODERS = ("bag", "gru")
 
 
@@ -38,11 +33,8 @@ class DrrnSettings:
     def __post_init__(self) -> None:
         if self.encoder not in ENCODERS:
             raise UnknownNameError("encoder", self.encoder, ENCODERS, "DRRN")
-        for name, least in (("buckets", 2), ("embedding", 1), ("hidden", 1), ("history", 0)):
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"DRRN: {name} is {getattr(self, name)}; expected at least {least}."
-                )
+        for name, low in (("buckets", 2), ("embedding", 1), ("hidden", 1), ("history", 0)):
+            check_integer(name, getattr(self, name), "DRRN", min=low)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,45 +68,20 @@ class DrrnTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        where = "DRRN training"
         for name in ("steps", "envs", "batch"):
-            if getattr(self, name) < 1:
-                self._refuse(name, "at least 1")
+            check_integer(name, getattr(self, name), where, min=1)
         if self.memory < 2 * self.batch:
-            self._refuse("memory", f"at least two batches ({2 * self.batch})")
+            raise BadValueError(
+                f"{where}: memory is {self.memory}; expected at least two batches "
+                f"({2 * self.batch})."
+            )
         for name in ("lr", "temperature", "final_temperature", "max_norm"):
-            if not 0 < getattr(self, name) < math.inf:
-                self._refuse(name, "more than 0")
+            check_number(name, getattr(self, name), where, above=0.0)
         for name in ("gamma", "priority"):
-            if not 0 <= getattr(self, name) <= 1:
-                self._refuse(name, "0 to 1")
-        if self.seed < 0:
-            self._refuse("seed", "0 or more")
-
-    def _refuse(self, name: str, expected: str) -> None:
-        raise BadValueError(f"DRRN training: {name} is {getattr(self, name)}; expected {expected}.")
+            check_number(name, getattr(self, name), where, min=0.0, max=1.0)
+        check_integer("seed", self.seed, where, min=0)
 
 
-def write_manifest(folder: Path, settings: DrrnSettings, training: Mapping[str, Any]) -> None:
-    """Write a network's shape and how it was trained."""
-    kept = {"settings": dataclasses.asdict(settings), "training": dict(training)}
-    (folder / MANIFEST).write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
-
-
-def read_manifest(folder: Path) -> DrrnSettings:
-    """The shape of a folder's network.
-
-    Raises:
-        BadValueError: The folder holds no DRRN.
-        DataError: The file is there, but holds no settings.
-    """
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise BadValueError(
-            f"{folder}: no DRRN: {MANIFEST} is missing. Train one with `turngym drrn`."
-        )
-    try:
-        return DrrnSettings(**json.loads(path.read_text(encoding="utf-8"))["settings"])
-    except (ValueError, KeyError, TypeError) as fault:
-        raise DataError(
-            f"{path}: not a DRRN's settings ({fault}); expected what training writes."
-        ) from fault
+DRRN_FILE = SettingsFile("drrn.json", "settings", DrrnSettings, "DRRN", "turngym drrn")
+"""A network's shape, and how it was trained."""

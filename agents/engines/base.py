@@ -32,7 +32,7 @@ class Sampling:
     """How an action is drawn.
 
     Attributes:
-        max_tokens: Most tokens of one action.
+        max_tokens: Maximum tokens of one action.
         temperature: 0 is greedy; log-probabilities are those of the tempered distribution.
         top_p: Nucleus mass in (0, 1]; log-probabilities stay those of the full distribution.
         top_k: Keep the k likeliest tokens; 0 keeps all.
@@ -49,18 +49,15 @@ class Sampling:
     top_logprobs: int = 0
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise BadValueError(f"Sampling.max_tokens is {self.max_tokens}; expected at least 1.")
+        for name, low in (("max_tokens", 1), ("top_k", 0), ("top_logprobs", 0)):
+            if getattr(self, name) < low:
+                raise BadValueError(
+                    f"Sampling.{name} is {getattr(self, name)}; expected {low} or more."
+                )
         if self.temperature < 0:
             raise BadValueError(f"Sampling.temperature is {self.temperature}; expected 0 or more.")
         if not 0 < self.top_p <= 1:
             raise BadValueError(f"Sampling.top_p is {self.top_p}; expected a value in (0, 1].")
-        if self.top_k < 0:
-            raise BadValueError(f"Sampling.top_k is {self.top_k}; expected 0 (off) or more.")
-        if self.top_logprobs < 0:
-            raise BadValueError(
-                f"Sampling.top_logprobs is {self.top_logprobs}; expected 0 (none) or more."
-            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,7 +113,7 @@ class Engine(Protocol):
 
     @property
     def max_context(self) -> int:
-        """Most tokens that context and action may have together."""
+        """Maximum tokens that context and action may have together."""
         ...
 
     @property
@@ -133,13 +130,13 @@ class Engine(Protocol):
         ...
 
     def release(self, cache: int | None) -> None:
-        """The handle will not be used again."""
+        """Forget a cache handle, which will not be used again."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineStats:
-    """What an engine counted since it was made; differences say what one rollout cost.
+    """What an engine counted since it was made; differences are the cost of one rollout.
 
     Attributes:
         prompt_tokens: Context tokens of all requests.
@@ -152,7 +149,7 @@ class EngineStats:
     sampled_tokens: int = 0
 
     def __sub__(self, earlier: EngineStats) -> EngineStats:
-        """What was counted since ``earlier``."""
+        """Return what was counted since ``earlier``."""
         return EngineStats(
             prompt_tokens=self.prompt_tokens - earlier.prompt_tokens,
             cached_tokens=self.cached_tokens - earlier.cached_tokens,
@@ -209,7 +206,7 @@ class Requirement(NamedTuple):
     extra: str
 
     def check(self, user: str) -> None:
-        """Refuse to go on without the package.
+        """Refuse to continue without the package.
 
         Args:
             user: Who needs it, for the message.
@@ -230,8 +227,8 @@ class EngineSource:
         tokenizer: Its tokenizer.
         learner: The model whose weights the engine will follow; None where nothing is trained.
         dtype: Number format of sampling.
-        max_batch: Most requests that are sampled at a time.
-        max_context: Most tokens of context and action together; None is the model's own limit.
+        max_batch: Maximum number of requests that are sampled at a time.
+        max_context: Maximum tokens of context and action together; None is the model's own limit.
         device: Where the model is put.
         own: The settings of this engine alone; None where it has none.
     """
@@ -275,7 +272,7 @@ class CopiedEngine(ABC):
     Args:
         stops: What ends an action.
         vocabulary: Number of token ids that it samples from.
-        max_context: Most tokens that context and action may have together.
+        max_context: Maximum tokens that context and action may have together.
         when_full: What to change when memory runs out, a sentence.
     """
 
@@ -298,7 +295,7 @@ class CopiedEngine(ABC):
 
     @property
     def max_context(self) -> int:
-        """Most tokens that context and action may have together."""
+        """Maximum tokens that context and action may have together."""
         return self._max_context
 
     @property
@@ -378,30 +375,34 @@ class CopiedEngine(ABC):
                     request.wake()
                     return
 
-    def _check_request(self, request: Request) -> tuple[Ids, int]:
-        """Return the context of a request, and how many tokens its action may have.
 
-        Raises:
-            BadValueError: No context, or an id that the model does not have.
-            ContextFullError: No room for a single token.
-        """
-        ids = np.asarray(request.ids, dtype=np.int64)
-        if ids.ndim != 1 or not len(ids):
-            raise BadValueError(
-                f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
-            )
-        if ids.min() < 0 or ids.max() >= self._vocabulary:
-            bad = ids[(ids < 0) | (ids >= self._vocabulary)][0]
-            raise BadValueError(
-                f"engine: the context holds id {bad}; expected 0 to {self._vocabulary - 1}."
-            )
-        room = self._max_context - len(ids)
-        if room < 1:
-            raise ContextFullError(
-                f"engine: the context has {len(ids)} tokens and max_context is "
-                f"{self._max_context}: no room for a single token. Shorten the context."
-            )
-        return ids, min(request.sampling.max_tokens, room)
+def check_request(request: Request, vocabulary: int, max_context: int) -> tuple[Ids, int]:
+    """Return the context of a request, and how many tokens its action may have.
+
+    Args:
+        request: What was asked.
+        vocabulary: Number of token ids of the model.
+        max_context: Maximum tokens that context and action may have together.
+
+    Raises:
+        BadValueError: No context, or an id that the model does not have.
+        ContextFullError: No room for a single token.
+    """
+    ids = np.asarray(request.ids, dtype=np.int64)
+    if ids.ndim != 1 or not len(ids):
+        raise BadValueError(
+            f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
+        )
+    if ids.min() < 0 or ids.max() >= vocabulary:
+        bad = ids[(ids < 0) | (ids >= vocabulary)][0]
+        raise BadValueError(f"engine: the context holds id {bad}; expected 0 to {vocabulary - 1}.")
+    room = max_context - len(ids)
+    if room < 1:
+        raise ContextFullError(
+            f"engine: the context has {len(ids)} tokens and max_context is {max_context}: no room "
+            "for a single token. Shorten the context."
+        )
+    return ids, min(request.sampling.max_tokens, room)
 
 
 def step_failure(fault: BaseException, settings: str) -> TurngymError:

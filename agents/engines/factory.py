@@ -1,22 +1,21 @@
 """The engines by name: their settings as one value, and the one place that builds them.
 
-Reading this imports neither torch nor an engine. A new engine is its own module, a row in
-:data:`ENGINES`, its name in :data:`EngineName` and, where it has settings of its own, a field of
-:class:`EngineSettings` under that name.
+Reading this imports neither torch nor an engine. A new engine is a module of its own and a row of
+:data:`ENGINES`; a plugin adds its row with :func:`register_engine`. Only an engine of this library
+may have settings of its own: a field of :class:`EngineSettings` under the engine's name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
 from dataclasses import dataclass, field
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Literal
 
 from ...envs.core.errors import BadValueError, UnknownNameError
 from .base import EngineSource, Requirement, TrainingEngine
 from .vllm.settings import PACKAGE, VllmSettings
 
-EngineName = Literal["transformers", "vllm"]
 Ability = Literal["weight_sync", "top_logprobs", "cache_handles"]
 
 
@@ -26,9 +25,9 @@ class EngineRow:
 
     Attributes:
         about: One line on it.
-        module: Module beside this one whose ``build`` makes it from an
+        entry_point: ``"module:function"`` that makes it from an
             :class:`~turngym.agents.engines.base.EngineSource`.
-        needs: The package that it samples through.
+        needs: The package that it samples through; None where turngym alone is enough.
         settings: Class of the settings that it alone has; None for none.
         can: ``weight_sync`` (it follows a learner), ``top_logprobs`` (it reports the likeliest
             tokens), ``cache_handles`` (a request names the keys and values that it continues; an
@@ -36,22 +35,22 @@ class EngineRow:
     """
 
     about: str
-    module: str
-    needs: Requirement
+    entry_point: str
+    needs: Requirement | None = None
     settings: type[Any] | None = None
     can: frozenset[Ability] = frozenset()
 
 
-ENGINES: Mapping[EngineName, EngineRow] = {
+ENGINES: dict[str, EngineRow] = {
     "transformers": EngineRow(
         about="samples in this process from a copy of the weights",
-        module="local.engine",
+        entry_point="turngym.agents.engines.local.engine:build",
         needs=Requirement("transformers", "transformers", "train"),
         can=frozenset({"weight_sync", "top_logprobs", "cache_handles"}),
     ),
     "vllm": EngineRow(
         about="samples through vLLM",
-        module="vllm.engine",
+        entry_point="turngym.agents.engines.vllm.engine:build",
         needs=PACKAGE,
         settings=VllmSettings,
         can=frozenset({"weight_sync", "top_logprobs"}),
@@ -59,21 +58,45 @@ ENGINES: Mapping[EngineName, EngineRow] = {
 }
 
 
+def register_engine(name: str, row: EngineRow) -> None:
+    """Add an engine to :data:`ENGINES`; adding the same row again changes nothing.
+
+    Raises:
+        BadValueError: The name is taken, the entry point is not ``"module:function"``, or the
+            engine has settings that :class:`EngineSettings` does not know.
+    """
+    if ENGINES.get(name, row) != row:
+        raise BadValueError(f"engine: {name!r} is registered already; choose another name.")
+    if not all(row.entry_point.partition(":")):
+        raise BadValueError(
+            f"engine: the entry point of {name!r} is {row.entry_point!r}; expected "
+            '"module:function".'
+        )
+    if row.settings and name not in {f.name for f in dataclasses.fields(EngineSettings)}:
+        raise BadValueError(
+            f"engine: {name!r} has settings of its own, but EngineSettings has no field {name!r}. "
+            "Leave them out, and let the engine read them from elsewhere."
+        )
+    ENGINES[name] = row
+
+
 @dataclass(frozen=True, kw_only=True)
 class EngineSettings:
     """Which engine samples a model's actions, and how.
 
     Attributes:
-        engine: What samples: transformers in this process from a copy of the weights, or vllm
-            (extra vllm).
+        engine: What samples: transformers in this process from a copy of the weights, vllm (extra
+            vllm), or an engine that a plugin registered. The name is looked up by :meth:`row`, so
+            that a plugin may run after the command line was read.
         engine_dtype: Number format of sampling.
-        max_batch: Most actions that are sampled at a time.
-        max_context: Most tokens of context and action together; left out: the model's own limit.
+        max_batch: Maximum number of actions that are sampled at a time.
+        max_context: Maximum tokens of context and action together; left out: the model's own
+            limit.
         device: Where the model runs: auto, cpu or cuda.
         vllm: Settings of the engine vllm.
     """
 
-    engine: EngineName = "transformers"
+    engine: str = "transformers"
     engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     max_batch: int = 64
     max_context: int | None = None
@@ -81,8 +104,6 @@ class EngineSettings:
     vllm: VllmSettings = field(default_factory=VllmSettings)
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise UnknownNameError("engine", self.engine, ENGINES)
         if self.max_batch < 1:
             raise BadValueError(f"engine: max_batch is {self.max_batch}; expected at least 1.")
         for name, row in ENGINES.items():
@@ -91,6 +112,16 @@ class EngineSettings:
                     f"engine: settings of {name} were given, but the engine is {self.engine!r}; "
                     f"choose engine={name!r} (--engine {name}) or leave them out."
                 )
+
+    def row(self) -> EngineRow:
+        """Return the row of the engine.
+
+        Raises:
+            UnknownNameError: No engine has this name.
+        """
+        if self.engine not in ENGINES:
+            raise UnknownNameError("engine", self.engine, ENGINES)
+        return ENGINES[self.engine]
 
 
 def build_engine(
@@ -106,12 +137,14 @@ def build_engine(
             trained, and the engine loads what it needs.
 
     Raises:
+        UnknownNameError: No engine has this name.
         BadValueError: A model that the engine cannot sample from, or an engine that cannot follow
             a learner.
         MissingExtraError: The engine's package is not installed.
     """
-    row = ENGINES[settings.engine]
-    row.needs.check(f"the engine {settings.engine!r}")
+    row = settings.row()
+    if row.needs is not None:
+        row.needs.check(f"the engine {settings.engine!r}")
     if learner is not None and "weight_sync" not in row.can:
         able = [name for name, other in ENGINES.items() if "weight_sync" in other.can]
         raise BadValueError(
@@ -128,4 +161,4 @@ def build_engine(
         device=settings.device,
         own=None if row.settings is None else getattr(settings, settings.engine),
     )
-    return import_module(f".{row.module}", __package__).build(source)
+    return resolve_name(row.entry_point)(source)

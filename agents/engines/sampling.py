@@ -19,13 +19,13 @@ from .base import Sampling
 _STEP = np.float32(2.0**-24)
 BELOW_ONE = 1 - 2.0**-24
 """The greatest number that is drawn from [0, 1)."""
-_MOST_THREADS = 4  # the compiled loops run on one of them
+_MAX_THREADS = 4  # the compiled loops run on one of them
 _COLUMNS = 64  # a vocabulary is drawn from as a table of at most so many columns
 
 
 def compiled_loops() -> ModuleType | None:
     """Return the compiled kernels; None where torch does it (without numba, on many threads)."""
-    return _kernels() if torch.get_num_threads() <= _MOST_THREADS else None
+    return _kernels() if torch.get_num_threads() <= _MAX_THREADS else None
 
 
 @cache
@@ -86,7 +86,7 @@ class Drawn:
 
 
 def uniforms(seed: int, n: int) -> npt.NDArray[np.float32]:
-    """The first ``n`` numbers of a request's own stream, in [0, 1) on a grid of 2**-24.
+    """Return the first ``n`` numbers of a request's own stream, in [0, 1) on a grid of 2**-24.
 
     A counter-based generator keyed by the seed: number t depends on nothing but (seed, t).
     """
@@ -146,7 +146,7 @@ def _draw_native(
 
 
 def likeliest(logits: torch.Tensor, temperature: float, k: int) -> npt.NDArray[np.float32]:
-    """Log-probabilities ``[k]`` in nats of one row's likeliest tokens, falling.
+    """Return log-probabilities ``[k]`` in nats of one row's likeliest tokens, falling.
 
     Args:
         logits: ``[vocabulary]`` in float32.
@@ -158,7 +158,7 @@ def likeliest(logits: torch.Tensor, temperature: float, k: int) -> npt.NDArray[n
 
 
 def _invert(masses: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
-    """A token by inverse CDF: first its column, then its line, in the vocabulary as a table.
+    """Return a token by inverse CDF: first its column, then its line, in the vocabulary as a table.
 
     Two short sums instead of one over the whole vocabulary. A token without mass is never drawn.
     """
@@ -170,7 +170,7 @@ def _invert(masses: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
 
 
 def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """First index whose cumulative mass exceeds ``uniform`` times the total, ``[rows]``.
+    """Return the first index whose cumulative mass exceeds ``uniform`` times the total, ``[rows]``.
 
     The number is at most 1 - 2**-24, so its product with the total rounds to less than the total:
     an index without mass is never found.

@@ -37,7 +37,7 @@ class StopRules:
         self._watch = np.zeros((0, vocabulary), dtype=bool)
 
     def index(self, stop: tuple[str, ...]) -> int:
-        """Number of a set of stop strings, for :meth:`suspects`.
+        """Return the number of a set of stop strings, for :meth:`suspects`.
 
         Raises:
             BadValueError: A stop string is empty.

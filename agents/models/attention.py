@@ -24,7 +24,7 @@ class Chosen(NamedTuple):
 
 
 def choose_attention(model: Any, wanted: Attention, device: Any) -> Chosen:
-    """The implementation for a model on a device.
+    """Return the implementation for a model on a device.
 
     ``"auto"`` takes FlashAttention where it is installed and the device can run it, else torch's
     own (sdpa), else the plain products (eager). What was asked for and cannot be had falls back in
@@ -46,8 +46,8 @@ def choose_attention(model: Any, wanted: Attention, device: Any) -> Chosen:
     for name in (asked, *(n for n in order if n != asked and not _faster(n, asked))):
         reason = _why_not(model, name, device)
         if reason is None:
-            told = "" if wanted == "auto" and name != "eager" else "; ".join(reasons)
-            return Chosen(name, f"attention is {name}: {told}" if told else "")
+            reason = "" if wanted == "auto" and name != "eager" else "; ".join(reasons)
+            return Chosen(name, f"attention is {name}: {reason}" if reason else "")
         reasons.append(f"{name} cannot be used, as {reason}")
     return Chosen("eager", f"attention is eager: {'; '.join(reasons)}")
 
@@ -67,7 +67,7 @@ def _faster(name: str, asked: str) -> bool:
 
 
 def _why_not(model: Any, name: str, device: Any) -> str | None:
-    """The reason why an implementation cannot be used, None when it can."""
+    """Return the reason why an implementation cannot be used, None when it can."""
     if name == "eager":
         return None
     if not any(getattr(model, flag, False) for flag in _SUPPORT[name]):

@@ -40,7 +40,7 @@ def export_merged(folder: Path | str, out: Path | str, device: str = "cpu") -> P
 
 
 def _saved_dtype(folder: Path) -> Any:
-    """The number format that the run's own weights had."""
+    """Return the number format that the run's own weights had."""
     path = folder / "config.json"
     config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return getattr(torch, config.get("dtype") or "float32")

@@ -17,7 +17,7 @@ _WEIGHT_FILES = ("*.safetensors", "*.safetensors.index.json", "pytorch_model*.bi
 
 
 def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "own") -> Any:
-    """A tokenizer from a folder or a hub name.
+    """Return a tokenizer from a folder or a hub name.
 
     Args:
         name_or_path: Folder with tokenizer files, or a name on the Hugging Face hub.
@@ -56,7 +56,7 @@ def load_model(
     dtype: str | torch.dtype = "float32",
     device: str | torch.device = "auto",
 ) -> Any:
-    """A causal language model from a folder or a hub name, in evaluation mode.
+    """Return a causal language model from a folder or a hub name, in evaluation mode.
 
     Args:
         name_or_path: Folder with config.json and weights, or a name on the Hugging Face hub. A
@@ -127,7 +127,7 @@ def check_match(model: Any, tokenizer: Any) -> None:
 
 
 def context_limit(model: Any) -> int | None:
-    """Most tokens that the model can see, None when its configuration names no limit."""
+    """Maximum tokens that the model can see, None when its configuration names no limit."""
     config = model.config.get_text_config()
     for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
         value = getattr(config, name, None)
@@ -167,7 +167,7 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 
 def resolve_dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:
-    """A number format by name.
+    """Return a number format by name.
 
     ``"auto"`` (or None) is bfloat16 where the device computes in it, else float32.
 

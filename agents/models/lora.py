@@ -91,7 +91,7 @@ def has_adapters(model: Any) -> bool:
 
 
 def merged(model: Any) -> Any:
-    """A model of the plain architecture that computes what ``model`` does; for engines.
+    """Return a model of the plain architecture that computes what ``model`` does; for engines.
 
     Weights without an adapter are shared with ``model``, those with one are new; ``model`` itself
     is not changed. A model without adapters is returned as it is.
@@ -137,7 +137,7 @@ def base_of(folder: Path) -> str:
 
 
 def _detached(model: Any) -> Any:
-    """A copy of the modules whose parameters share their memory with the model's."""
+    """Return a copy of the modules whose parameters share their memory with the model's."""
     from torch import nn
 
     memo: dict[int, Any] = {id(b): b for b in model.buffers()}

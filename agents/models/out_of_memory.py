@@ -1,4 +1,4 @@
-"""Running out of memory: an error that names the knob to turn."""
+"""Running out of memory: an error that names the setting to change."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ class MemoryFullError(TurngymError, MemoryError):
 
 
 @contextmanager
-def knobs_when_full(doing: str, knobs: str) -> Iterator[None]:
+def explain_out_of_memory(doing: str, hint: str) -> Iterator[None]:
     """Within, running out of memory raises :class:`MemoryFullError`.
 
     Args:
         doing: What is done, for the message ("training on a micro batch").
-        knobs: What to change, a sentence.
+        hint: What to change, a sentence.
     """
     try:
         yield
     except (MemoryError, RuntimeError) as fault:
-        full = memory_full(fault, doing, knobs)
+        full = memory_full(fault, doing, hint)
         if full is None:
             raise
         raise full from fault
 
 
-def memory_full(fault: BaseException, doing: str, knobs: str) -> MemoryFullError | None:
+def memory_full(fault: BaseException, doing: str, hint: str) -> MemoryFullError | None:
     """The error that names what to change when ``fault`` says that memory ran out, else None."""
     import torch
 
@@ -39,7 +39,7 @@ def memory_full(fault: BaseException, doing: str, knobs: str) -> MemoryFullError
         return None
     first = (str(fault).strip().splitlines() or [type(fault).__name__])[0][:200]
     return MemoryFullError(
-        f"out of memory while {doing}: {knobs} Nothing that was saved is lost: a run goes on "
+        f"out of memory while {doing}: {hint} Nothing that was saved is lost: a run resumes "
         f"from its last checkpoint with the changed setting. ({first})"
     )
 

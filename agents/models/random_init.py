@@ -1,7 +1,8 @@
-"""The blank model: a tiny decoder with random weights and a vocabulary made for one world.
+"""The blank model: a tiny decoder with random weights and a vocabulary made for one environment.
 
-Where a world has a few dozen words, every word is a token. A model that knows nothing then writes
-all of them now and then, so it finds the actions by itself; there is nothing to imitate first.
+Where an environment has a few dozen words, every word is a token. A model that knows nothing then
+writes all of them now and then, so it finds the actions by itself; there is nothing to imitate
+first.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import Any, Literal, Protocol
 import gymnasium as gym
 
 from ...envs.core.errors import BadValueError, MissingExtraError
+from ...envs.core.settings import check_integer
 from ..scripted import ExpertPolicy, NullPolicy, RandomPolicy, run_episode, text_env
 from .tokenizer import EOS, PAD, train_tokenizer
 
 UNKNOWN = "<|unknown|>"
 FEW = 64
-"""Worlds with at most so many words get a token per word."""
+"""Environments with at most so many words get a token per word."""
 _WORDS = r"\p{L}+|\p{N}|\s|[^\s\p{L}\p{N}]"
 _WORDS_RE = re.compile(r"[^\W\d_]+|\d|\s|[^\s]")  # the same, as Python spells it
 
@@ -56,10 +58,10 @@ class BlankSettings:
         inner: Width of the feed-forward part.
         init_range: Standard deviation of the initial weights; small enough for a nearly uniform
             policy.
-        context: Most tokens that the model can see.
-        vocabulary: ``"words"`` (what the world never wrote is one unknown token), ``"bytes"`` (a
-            byte-level BPE for any text), or ``"auto"``: words where there are at most 64.
-        vocab_size: Most tokens of a ``"bytes"`` vocabulary.
+        context: Maximum tokens that the model can see.
+        vocabulary: ``"words"`` (what the environment never wrote is one unknown token), ``"bytes"``
+            (a byte-level BPE for any text), or ``"auto"``: words where there are at most 64.
+        vocab_size: Maximum tokens of a ``"bytes"`` vocabulary.
         episodes: Episodes of each scripted player and split that the vocabulary is taken from.
         seed: Of weights, tasks and players.
     """
@@ -77,10 +79,7 @@ class BlankSettings:
 
     def __post_init__(self) -> None:
         for name in ("hidden", "layers", "heads", "inner", "context", "vocab_size", "episodes"):
-            if getattr(self, name) < 1:
-                raise BadValueError(
-                    f"blank model: {name} is {getattr(self, name)}; expected at least 1."
-                )
+            check_integer(name, getattr(self, name), "blank model", min=1)
         if self.hidden % (2 * self.heads):
             raise BadValueError(
                 f"blank model: hidden is {self.hidden}, heads {self.heads}; expected a multiple of "
@@ -91,10 +90,10 @@ class BlankSettings:
 def blank_model(
     env: gym.Env[Any, Any], folder: Path | str, settings: BlankSettings | None = None
 ) -> Mapping[str, int]:
-    """Write a blank model and its tokenizer for a world into ``folder``.
+    """Write a blank model and its tokenizer for an environment into ``folder``.
 
     Args:
-        env: Any text world.
+        env: Any text environment.
         folder: Made when it does not exist; for ``load_model`` and ``load_tokenizer``.
         settings: How it is made.
 
@@ -102,11 +101,11 @@ def blank_model(
         Number of ``parameters`` and tokens (``vocabulary``).
 
     Raises:
-        BadValueError: Not a text world.
+        BadValueError: Not a text environment.
         MissingExtraError: torch or transformers is not installed.
     """
     settings = settings or BlankSettings()
-    texts = world_texts(env, settings.episodes, settings.seed)
+    texts = env_texts(env, settings.episodes, settings.seed)
     words = sorted({word for text in texts for word in _WORDS_RE.findall(text)})
     kind = settings.vocabulary
     if kind == "words" or (kind == "auto" and len(words) <= FEW):
@@ -122,25 +121,25 @@ def blank_model(
     return {"parameters": parameters, "vocabulary": len(tokenizer)}
 
 
-def world_texts(env: gym.Env[Any, Any], episodes: int, seed: int) -> list[str]:
+def env_texts(env: gym.Env[Any, Any], episodes: int, seed: int) -> list[str]:
     """All texts of episodes of the expert (where there is one), a random and a silent player.
 
     Every observation and action is a text of its own: two of them never make one word.
     """
-    world = text_env(env)
+    inner = text_env(env)
     players: list[Any] = [RandomPolicy(seed), NullPolicy()]
     try:
-        world.expert()
+        inner.expert()
     except NotImplementedError:
         pass
     else:
         players.append(ExpertPolicy(seed=seed))
-    splits = [split for split, size in world.source.sizes().items() if size != 0]
-    texts = [world.instructions] if world.instructions else []
+    splits = [split for split, size in inner.source.sizes().items() if size != 0]
+    texts = [inner.instructions] if inner.instructions else []
     for player, split in product(players, splits):
         for i in range(episodes):
             run_episode(env, player, seed=seed + i, options={"split": split})
-            episode = world.episode
+            episode = inner.episode
             texts += [text for step in episode.steps for text in (step.observation, step.action)]
             texts.append(episode.observation)
     return texts
@@ -177,7 +176,7 @@ def word_tokenizer(words: Sequence[str], max_length: int) -> Any:
 
 
 def blank_decoder(tokenizer: Any, shape: Shape) -> Any:
-    """A Qwen3 decoder with fresh weights; the caller's random state stays untouched.
+    """Return a Qwen3 decoder with fresh weights; the caller's random state stays untouched.
 
     Raises:
         MissingExtraError: torch or transformers is not installed.

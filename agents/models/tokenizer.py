@@ -1,4 +1,4 @@
-"""A small byte-level BPE tokenizer trained on a world's own text."""
+"""A small byte-level BPE tokenizer trained on an environment's own text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EOS = "<|endoftext|>"
 TAGS = tuple(
     f"<{bar}{name}>" for name in ("think", "search", "information", "answer") for bar in ("", "/")
 )
-"""Tags that every starter knows as single tokens, whether its world uses them or not."""
+"""Tags that every starter knows as single tokens, whether its environment uses them or not."""
 
 _TAG = re.compile(r"</?[a-z][a-z_]*>")
 # A word with the blank before it, a digit, or all that stands between: words are never glued to
@@ -41,7 +41,7 @@ def train_tokenizer(
 
     Args:
         texts: What to train on.
-        vocab_size: Most tokens, tags included; fewer when the texts hold no more pairs.
+        vocab_size: Maximum tokens, tags included; fewer when the texts hold no more pairs.
         max_length: Context of the model that it belongs to, in tokens.
 
     Raises:
@@ -57,10 +57,10 @@ def train_tokenizer(
     if not texts:
         raise BadValueError("train_tokenizer: got no text; expected at least one transcript.")
     tags = tags_in(texts)
-    least = _BYTES + 2 + len(tags)
-    if vocab_size < least:
+    minimum = _BYTES + 2 + len(tags)
+    if vocab_size < minimum:
         raise BadValueError(
-            f"train_tokenizer: vocab_size is {vocab_size}; expected at least {least}: the bytes, "
+            f"train_tokenizer: vocab_size is {vocab_size}; expected at least {minimum}: the bytes, "
             f"{PAD}, {EOS} and {len(tags)} tags."
         )
     core = Tokenizer(models.BPE())

@@ -22,14 +22,14 @@ class Bin(NamedTuple):
         low: Where the range begins.
         high: Where it ends; included in the last range only.
         n: Number of papers.
-        said: Their mean probability; the middle of the range where there is no paper.
+        mean: Their mean probability; the middle of the range where there is no paper.
         true: Share of them that are answers; 0 where there is no paper.
     """
 
     low: float
     high: float
     n: int
-    said: float
+    mean: float
     true: float
 
 
@@ -61,7 +61,7 @@ class SelectorScores:
     bins: tuple[Bin, ...]
 
     def figures(self) -> dict[str, float]:
-        """The figures without the reliability table, by name."""
+        """Return the figures without the reliability table, by name."""
         names = ("n", "positives", "precision", "recall", "f1", "accuracy", "ece", "brier")
         return {name: getattr(self, name) for name in names}
 
@@ -93,7 +93,7 @@ def selector_scores(probabilities: Sequence[float], labels: Sequence[bool]) -> S
         recall=recall,
         f1=2 * precision * recall / (precision + recall) if right else 0.0,
         accuracy=float((chosen == y).mean()),
-        ece=sum(b.n * abs(b.true - b.said) for b in bins) / len(labels),
+        ece=sum(b.n * abs(b.true - b.mean) for b in bins) / len(labels),
         brier=float(((p - y) ** 2).mean()),
         bins=bins,
     )
@@ -106,8 +106,8 @@ def _bins(p: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> tuple[Bin, ...]:
         here = place == i
         n = int(here.sum())
         low, high = i / BINS, (i + 1) / BINS
-        said = float(p[here].mean()) if n else (low + high) / 2
-        made.append(Bin(low, high, n, said, float(y[here].mean()) if n else 0.0))
+        mean = float(p[here].mean()) if n else (low + high) / 2
+        made.append(Bin(low, high, n, mean, float(y[here].mean()) if n else 0.0))
     return tuple(made)
 
 
@@ -133,10 +133,10 @@ def draw_calibration(scores: SelectorScores, path: Path | str, title: str = "") 
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     held = [b for b in scores.bins if b.n]
     low, high = zip(*(_wilson(b.true, b.n) for b in held), strict=True)
-    said, true = [b.said for b in held], [b.true for b in held]
+    mean, true = [b.mean for b in held], [b.true for b in held]
     upper.plot((0, 1), (0, 1), color=GREY, lw=1.0, ls=(0, (4, 3)), zorder=1)
-    upper.vlines(said, low, high, color=BLUE, lw=1.4, alpha=0.45, zorder=2)
-    upper.plot(said, true, color=BLUE, lw=1.6, marker="o", ms=4.5, zorder=3)
+    upper.vlines(mean, low, high, color=BLUE, lw=1.4, alpha=0.45, zorder=2)
+    upper.plot(mean, true, color=BLUE, lw=1.6, marker="o", ms=4.5, zorder=3)
     upper.set_ylim(-0.03, 1.03)
     upper.set_ylabel("share of answers", fontsize=9, color=INK)
     upper.set_title(_figures(scores), loc="left", fontsize=8.5, color=INK, linespacing=1.5)

@@ -25,7 +25,7 @@ class Decision(NamedTuple):
 
 
 def decision_of(tokenizer: Any, *, chat: bool = False, blank: bool | None = None) -> Decision:
-    """The tokens that follow ``Decision:`` when `` True`` or `` False`` is written after it.
+    """Return the tokens that follow ``Decision:`` when `` True`` or `` False`` is written after it.
 
     Args:
         tokenizer: Any transformers tokenizer.
@@ -57,7 +57,7 @@ def decision_of(tokenizer: Any, *, chat: bool = False, blank: bool | None = None
 
 
 def _after(tokenizer: Any, before: str, text: str) -> list[int]:
-    """Ids that ``text`` adds to ``before``; none where the two merge."""
+    """Return the ids that ``text`` adds to ``before``; none where the two merge."""
     start = [int(i) for i in tokenizer.encode(before, add_special_tokens=False)]
     whole = [int(i) for i in tokenizer.encode(before + text, add_special_tokens=False)]
     return whole[len(start) :] if whole[: len(start)] == start else []

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ...envs.core.errors import BadValueError, DataError, UnknownNameError
+from ...envs.core.settings import check_integer, check_number
 from ...envs.core.tasks import ENDLESS, get_split_size
 from ...envs.paper_crawler.papers import Judged, Paper, Request, Search
 from ...envs.paper_crawler.prompts import PROMPTS
@@ -48,8 +49,8 @@ def write_rows(path: Path | str, rows: Iterable[SelectorRow]) -> int:
     count = 0
     with Path(path).open("w", encoding="utf-8") as file:
         for count, row in enumerate(rows, start=1):  # noqa: B007 - counted for the caller
-            said = [("user", row.prompt), ("assistant", row.answer)]
-            messages = [{"role": role, "content": text} for role, text in said]
+            turns = [("user", row.prompt), ("assistant", row.answer)]
+            messages = [{"role": role, "content": text} for role, text in turns]
             file.write(json.dumps({"messages": messages}, ensure_ascii=False) + "\n")
     return count
 
@@ -84,8 +85,8 @@ def _row(line: str, where: str) -> SelectorRow:
             f"{where}: expected {{'messages': [a user's, an assistant's]}}, each with role and "
             f"content; got {line.strip()[:80]!r}."
         )
-    said = messages[1]["content"].strip()
-    verdict, _, rest = said.partition("\n")
+    answer = messages[1]["content"].strip()
+    verdict, _, rest = answer.partition("\n")
     if verdict.strip() not in ("True", "False"):
         raise DataError(
             f"{where}: the assistant's first line is {verdict[:40]!r}; expected True or False."
@@ -95,7 +96,7 @@ def _row(line: str, where: str) -> SelectorRow:
 
 
 def _role(message: Any) -> object:
-    """The role of a message with text; None for anything else."""
+    """Return the role of a message with text; None for anything else."""
     fits = isinstance(message, dict) and isinstance(message.get("content"), str)
     return message.get("role") if fits else None
 
@@ -123,7 +124,7 @@ class PairSettings:
 
     Attributes:
         n: Pairs in all; half of them are answers.
-        per_request: Most answers of one request, and as many others.
+        per_request: Maximum number of answers of one request, and as many others.
         enter: Probability that a paper which the crawl meets enters its queue (PaSa: 0.5).
         other_sections: Probability that the crawl opens a section that cites no answer; those that
             cite one are always opened (PaSa's rule for imitation, 0.1).
@@ -144,22 +145,17 @@ class PairSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("n", 2), ("per_request", 1), ("layers", 0), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise BadValueError(
-                    f"selector pairs: {name} is {getattr(self, name)}; expected {least} or more."
-                )
+        where = "selector pairs"
+        for name, low in (("n", 2), ("per_request", 1), ("layers", 0), ("seed", 0)):
+            check_integer(name, getattr(self, name), where, min=low)
         if self.others not in ("met", "answers"):
-            raise UnknownNameError("others", self.others, ("met", "answers"), "selector pairs")
+            raise UnknownNameError("others", self.others, ("met", "answers"), where)
         for name in ("enter", "other_sections"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise BadValueError(
-                    f"selector pairs: {name} is {getattr(self, name)}; expected a probability."
-                )
+            check_number(name, getattr(self, name), where, min=0.0, max=1.0)
 
 
 def selector_pairs(
-    world: PaperCrawler, split: str, settings: PairSettings | None = None
+    env: PaperCrawler, split: str, settings: PairSettings | None = None
 ) -> list[Pair]:
     """Balanced pairs from the requests of a split.
 
@@ -169,7 +165,7 @@ def selector_pairs(
     pairs; a split that is too small gives fewer than ``n``.
 
     Args:
-        world: Library, requests and rules: searches, results per search, the date.
+        env: Library, requests and rules: searches, results per search, the date.
         split: Of the requests.
         settings: How they are drawn.
 
@@ -181,14 +177,14 @@ def selector_pairs(
     """
     settings = settings or PairSettings()
     rng = np.random.default_rng([settings.seed, 1])
-    size = get_split_size(world.source, split, world.name)
-    allowed = _answers(world, split, size) if settings.others == "answers" else None
+    size = get_split_size(env.source, split, env.name)
+    allowed = _answers(env, split, size) if settings.others == "answers" else None
     pairs: list[Pair] = []
     for index in _order(size, rng):
-        request = world.source.task(split, index).payload
-        met = partial_crawl(world, request, rng, settings)
+        request = env.source.task(split, index).payload
+        met = partial_crawl(env, request, rng, settings)
         others = [p for p in met if allowed is None or p.id in allowed]
-        pairs += _of_request(world, request, others, (rng, settings.per_request))
+        pairs += _of_request(env, request, others, (rng, settings.per_request))
         if len(pairs) >= settings.n:
             break
     if not pairs:
@@ -209,7 +205,7 @@ def rows_of(pairs: Iterable[Pair], prompt: str) -> list[SelectorRow]:
 
 
 def reason_of(pair: Pair) -> str:
-    """A rationale by rule: what the paper is about, where that is known, and the verdict."""
+    """Return a rationale by rule: what the paper is about, where that is known, and the verdict."""
     paper = pair.paper
     about = " with ".join(part for part in (paper.topic, " and ".join(paper.methods)) if part)
     known = f"the {paper.kind} is about {about}, which" if about else f"the {paper.kind}"
@@ -225,8 +221,8 @@ def _order(size: int | None, rng: np.random.Generator) -> Iterator[int]:
         yield int(rng.integers(ENDLESS))
 
 
-def _answers(world: PaperCrawler, split: str, size: int | None) -> set[str]:
-    """Ids of all papers that answer a request of a split."""
+def _answers(env: PaperCrawler, split: str, size: int | None) -> set[str]:
+    """Return the ids of all papers that answer a request of a split."""
     if size is None:
         raise BadValueError(
             f"selector pairs: others='answers' needs all requests, but split {split!r} has no "
@@ -234,24 +230,24 @@ def _answers(world: PaperCrawler, split: str, size: int | None) -> set[str]:
         )
     found: set[str] = set()
     for index in range(size):
-        request = world.source.task(split, index).payload
+        request = env.source.task(split, index).payload
         found.update(request.answers, request.oracle)
     return found
 
 
 def _of_request(
-    world: PaperCrawler,
+    env: PaperCrawler,
     request: Request,
     others: Sequence[Paper],
     drawn: tuple[np.random.Generator, int],
 ) -> list[Pair]:
-    """At most so many answers, and as many of ``others`` that are none."""
-    found = (world.library.find(answer) for answer in request.answers)
+    """At limit so many answers, and as many of ``others`` that are none."""
+    found = (env.library.find(answer) for answer in request.answers)
     right = [paper for paper in found if paper is not None]
     relevant = {*request.answers, *request.oracle}
     wrong = [paper for paper in others if paper.id not in relevant]
-    rng, most = drawn
-    k = min(len(right), len(wrong), most)
+    rng, limit = drawn
+    k = min(len(right), len(wrong), limit)
     pairs: list[Pair] = []
     for one, other in zip(_draw(right, k, rng), _draw(wrong, k, rng), strict=True):
         pairs += [Pair(request, one, True), Pair(request, other, False)]
@@ -263,7 +259,7 @@ def _draw(papers: Sequence[Paper], k: int, rng: np.random.Generator) -> list[Pap
 
 
 def partial_crawl(
-    world: PaperCrawler, request: Request, rng: np.random.Generator, settings: PairSettings
+    env: PaperCrawler, request: Request, rng: np.random.Generator, settings: PairSettings
 ) -> list[Paper]:
     """Papers of a crawl that keeps only some of what it meets, in the order that they came."""
     queue: dict[str, Paper] = {}
@@ -276,17 +272,17 @@ def partial_crawl(
                 if rng.random() < settings.enter:
                     queue[paper.id] = paper
 
-    k, before = world.rules.top_k, request.date
-    queries = world.parts.names.queries(request)
-    for ids in world.library.search([Search(text, k, before) for text in queries]):
-        enter(world.executor.look_up(request, ids))
+    k, before = env.rules.top_k, request.date
+    queries = env.parts.names.queries(request)
+    for ids in env.library.search([Search(text, k, before) for text in queries]):
+        enter(env.executor.look_up(request, ids))
     opened = 0
     for _ in range(settings.layers):
         layer = list(queue.values())[opened:]
         opened = len(queue)
-        for paper in layer[: world.rules.layer_cap]:
+        for paper in layer[: env.rules.layer_cap]:
             for heading in paper.sections:
-                cited = world.executor.read_section(request, paper, heading)
+                cited = env.executor.read_section(request, paper, heading)
                 pays = any(p.id in request.answers for p in cited)
                 if pays or rng.random() < settings.other_sections:
                     enter(cited)

@@ -20,7 +20,7 @@ from ...envs.paper_crawler.prompts import PROMPTS
 from ..models.loading import check_match, context_limit, load_model, load_tokenizer
 from ..rendering.factory import make_renderer
 from .decision import decision_of
-from .settings import TAIL, SelectorSettings, read_settings
+from .settings import SELECTOR_FILE, TAIL, SelectorSettings
 
 REMEMBERED = 1_000_000
 """Scores that a selector remembers; the oldest are forgotten first."""
@@ -37,7 +37,7 @@ class LanguageModelSelector(Shared):
         model: A causal language model, on its device; it is not changed.
         tokenizer: The one that belongs to it.
         settings: How it is asked.
-        batch: Most papers per forward pass.
+        batch: Maximum number of papers per forward pass.
 
     Raises:
         BadValueError: The tokenizer does not belong to the model, or does not know the verdicts.
@@ -70,7 +70,7 @@ class LanguageModelSelector(Shared):
         return {**self.__dict__, "_known": {}}
 
     def probabilities(self, judged: Sequence[Judged]) -> list[float]:
-        """Probability that each paper answers its request.
+        """Return the probability that each paper answers its request.
 
         Raises:
             EnvFault: The model computes no number.
@@ -78,7 +78,7 @@ class LanguageModelSelector(Shared):
         return self.of_prompts([self._ask(request, paper) for request, paper in judged])
 
     def of_prompts(self, prompts: Sequence[str]) -> list[float]:
-        """The same for questions that are written already.
+        """Return the same for questions that are written already.
 
         Raises:
             EnvFault: The model computes no number.
@@ -116,7 +116,7 @@ class LanguageModelSelector(Shared):
         return [self._shifted(p) for p in self._true(logits.double()).tolist()]
 
     def _true(self, logits: torch.Tensor) -> torch.Tensor:
-        """Probability of True ``[rows]`` from logits ``[rows, vocabulary]``."""
+        """Return the probability of True ``[rows]`` from logits ``[rows, vocabulary]``."""
         if self.settings.probability == "vocabulary":
             return logits.softmax(-1)[:, self.decision.true]
         return (logits[:, self.decision.true] - logits[:, self.decision.false]).sigmoid()
@@ -140,7 +140,7 @@ class Questions:
     Args:
         tokenizer: The model's.
         settings: How it is asked.
-        limit: Most tokens that the model can see, None for no limit.
+        limit: Maximum tokens that the model can see, None for no limit.
 
     Attributes:
         pad_id: Fills rows.
@@ -151,18 +151,18 @@ class Questions:
         self._renderer = make_renderer(
             tokenizer, "chat" if settings.chat else "plain", observations="inline"
         )
-        self._most = min(settings.max_tokens, limit or settings.max_tokens)
+        self._limit = min(settings.max_tokens, limit or settings.max_tokens)
         self.pad_id = self._renderer.pad_id
         self.eos_id = self._renderer.eos_id
 
     def ids(self, prompt: str) -> list[int]:
-        """Ids of a question, at most as many as fit."""
+        """Return the ids of a question, at most as many as fit."""
         ids = self._renderer.open("", prompt)
-        over = len(ids) - self._most
+        over = len(ids) - self._limit
         return ids if over <= 0 else ids[: -TAIL - over] + ids[-TAIL:]
 
     def write(self, text: str) -> list[int]:
-        """Ids of a part of an answer."""
+        """Return the ids of a part of an answer."""
         return self._renderer.write(text)
 
 
@@ -189,14 +189,14 @@ def open_selector(
     device: str = "auto",
     dtype: str = "auto",
 ) -> LanguageModelSelector:
-    """The selector of a folder.
+    """Return the selector of a folder.
 
     Environments of one process that open the same folder share one model and its scores.
 
     Args:
         folder: Made by training, or any causal language model (a hub name too).
         settings: How it is asked; those of the folder when left out.
-        batch: Most papers per forward pass.
+        batch: Maximum number of papers per forward pass.
         device: ``"auto"`` takes the first CUDA device where there is one.
         dtype: Of the weights; ``"auto"`` is bfloat16 where the device computes in it.
 
@@ -207,7 +207,7 @@ def open_selector(
     """
     path = Path(folder).expanduser()
     where = str(path.resolve()) if path.is_dir() else str(folder)
-    wanted = settings or read_settings(Path(where))
+    wanted = settings or SELECTOR_FILE.read(where, SelectorSettings())
     return _opened(where, wanted, _stamp(Path(where)), batch, (device, dtype))
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from ...envs.core.errors import BadValueError, DataError, UnknownNameError
+from ...envs.core.errors import BadValueError, UnknownNameError
 from ...envs.paper_crawler.prompts import PROMPTS
+from ..models.settings_file import SettingsFile
 
-MANIFEST = "selector.json"
 PROBABILITIES = ("vocabulary", "renormalised")
 TAIL = 64
 """Tokens at a prompt's end that are never cut: the question stands there."""
@@ -58,27 +54,7 @@ class SelectorSettings:
             )
 
 
-def write_manifest(
-    folder: Path, settings: SelectorSettings, training: Mapping[str, Any] | None = None
-) -> None:
-    """Write how a selector asks, and how it was trained."""
-    kept = {"settings": dataclasses.asdict(settings), "training": dict(training or {})}
-    (folder / MANIFEST).write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
-
-
-def read_settings(folder: Path) -> SelectorSettings:
-    """How the selector of a folder asks; the defaults for a folder that does not say.
-
-    Raises:
-        DataError: The file is there, but holds no settings.
-    """
-    path = folder / MANIFEST
-    if not path.is_file():
-        return SelectorSettings()
-    try:
-        return SelectorSettings(**json.loads(path.read_text(encoding="utf-8"))["settings"])
-    except (ValueError, KeyError, TypeError) as fault:
-        raise DataError(
-            f"{path}: not a selector's settings ({fault}); expected what training writes. Train "
-            "it again, or remove the file for the defaults."
-        ) from fault
+SELECTOR_FILE = SettingsFile(
+    "selector.json", "settings", SelectorSettings, "selector", "turngym selector"
+)
+"""How a selector asks, and how it was trained."""

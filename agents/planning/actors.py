@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ...envs.core.env import Policy
 from ...envs.core.errors import BadValueError, ContextFullError
+from ...envs.core.settings import check_integer
 from ..engines.base import Engine, Request, Sampling
 from ..prompting.text_model import Message, Prompt, TextModel
 from ..rendering.factory import Renderer
@@ -21,7 +22,7 @@ REFLECT = (
 """Asks for a corrective plan, behind a failed attempt."""
 
 
-class Ask(NamedTuple):
+class ProposalSettings(NamedTuple):
     """How an action is drawn.
 
     Attributes:
@@ -33,42 +34,42 @@ class Ask(NamedTuple):
     seed: int
 
 
-class Said(NamedTuple):
-    """An action that was proposed.
+class Proposal(NamedTuple):
+    """A proposed action, or a plan.
 
     Attributes:
         text: The action.
-        tokens: Tokens sampled for it.
-        read: Tokens of its prompt.
-        whole: False for an action that a length limit cut off.
+        sampled_tokens: Tokens sampled for it.
+        prompt_tokens: Tokens of its prompt.
+        complete: False for an action that a length limit cut off.
         memory: What the actor wants to see again at the next position.
     """
 
     text: str
-    tokens: int = 0
-    read: int = 0
-    whole: bool = True
+    sampled_tokens: int = 0
+    prompt_tokens: int = 0
+    complete: bool = True
     memory: Any = None
 
 
 class Actor(Protocol):
-    """Proposes actions at positions; asked again at the same position it may say other things."""
+    """Proposes actions at positions; asked again at the same position it may propose others."""
 
     @property
     def max_tokens(self) -> int:
-        """Most tokens of one reply; 0 for an actor that samples none."""
+        """Maximum tokens of one reply; 0 for an actor that samples none."""
         ...
 
-    async def act(self, position: Position, ask: Ask) -> Said:
-        """An action for ``position``.
+    async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
+        """Return an action for ``position``.
 
         Raises:
             ContextFullError: The dialogue leaves the model no room.
         """
         ...
 
-    async def reflect(self, position: Position, ask: Ask) -> Said:
-        """A plan for the next attempt after the failed one that ends at ``position``.
+    async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:
+        """Return a plan for the next attempt after the failed one that ends at ``position``.
 
         Raises:
             ContextFullError: The dialogue leaves the model no room.
@@ -76,7 +77,7 @@ class Actor(Protocol):
         ...
 
     def forget(self) -> None:
-        """Nothing that was said so far in this search is gone on from."""
+        """Drop what is kept of this search: none of its positions is resumed."""
         ...
 
 
@@ -95,14 +96,14 @@ class PolicyActor:
     def __init__(self, policy_for: Callable[[int], Policy]) -> None:
         self._policy_for = policy_for
 
-    async def act(self, position: Position, ask: Ask) -> Said:
-        """The policy's action."""
-        policy = self._policy_for(ask.seed if ask.temperature > 0 else 0)
-        return Said(policy(position.env, position.observation, position.info))
+    async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
+        """Return the policy's action."""
+        policy = self._policy_for(settings.seed if settings.temperature > 0 else 0)
+        return Proposal(policy(position.env, position.observation, position.info))
 
-    async def reflect(self, position: Position, ask: Ask) -> Said:  # noqa: ARG002
+    async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:  # noqa: ARG002
         """No plan."""
-        return Said("")
+        return Proposal("")
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -125,41 +126,41 @@ class EngineActor:
     Args:
         engine: Samples.
         renderer: Text to ids and back.
-        max_tokens: Most tokens of an action or a plan.
+        max_tokens: Maximum tokens of an action or a plan.
 
     Raises:
         BadValueError: ``max_tokens`` is not positive.
     """
 
     def __init__(self, engine: Engine, renderer: Renderer, max_tokens: int = 64) -> None:
-        _check_tokens(max_tokens)
+        check_integer("max_tokens", max_tokens, "planner", min=1)
         self.max_tokens = max_tokens
         self._engine = engine
         self._renderer = renderer
         self._handles: list[int] = []
 
     def for_search(self) -> EngineActor:
-        """An actor for another search."""
+        """Return an actor for another search."""
         return EngineActor(self._engine, self._renderer, self.max_tokens)
 
-    async def act(self, position: Position, ask: Ask) -> Said:
+    async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
         """Sample an action."""
         session = _session(position)
         contexts: Mapping[int, _Context] = position.memory or {}
         back = contexts.get(session)
         ids = self._ids(position, back)
         stop = text_env(position.env).stop
-        done = await self._sample(ids, ask, stop, back.cache if back else None)
-        said = done.ids.tolist()
-        return Said(
-            text=self._renderer.action(said),
-            tokens=len(said),
-            read=len(ids),
-            whole=not (stop and done.stop == "length"),
-            memory={**contexts, session: _Context(ids + said, done.cache)},
+        done = await self._sample(ids, settings, stop, back.cache if back else None)
+        action = done.ids.tolist()
+        return Proposal(
+            text=self._renderer.action(action),
+            sampled_tokens=len(action),
+            prompt_tokens=len(ids),
+            complete=not (stop and done.stop == "length"),
+            memory={**contexts, session: _Context(ids + action, done.cache)},
         )
 
-    async def reflect(self, position: Position, ask: Ask) -> Said:
+    async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:
         """Let the model write a plan behind the dialogue."""
         contexts: Mapping[int, _Context] = position.memory or {}
         back = contexts.get(_session(position))
@@ -168,9 +169,9 @@ class EngineActor:
         if back is not None:  # the request goes into the observation's message
             shown = position.observation + REFLECT
             ids = back.ids + self._renderer.observe(shown, back.ids)
-        done = await self._sample(ids, ask, ("\n\n",), None)
-        said = done.ids.tolist()
-        return Said(self._renderer.text(said).strip(), len(said), len(ids))
+        done = await self._sample(ids, settings, ("\n\n",), None)
+        plan = done.ids.tolist()
+        return Proposal(self._renderer.text(plan).strip(), len(plan), len(ids))
 
     def forget(self) -> None:
         """Give the engine's caches back."""
@@ -184,7 +185,7 @@ class EngineActor:
         return self._renderer.open(position.instructions, _shown(position))
 
     async def _sample(
-        self, ids: list[int], ask: Ask, stop: tuple[str, ...], cache: int | None
+        self, ids: list[int], settings: ProposalSettings, stop: tuple[str, ...], cache: int | None
     ) -> Any:
         room = min(self.max_tokens, self._engine.max_context - len(ids))
         if room < 1:
@@ -192,8 +193,8 @@ class EngineActor:
                 f"planner: the dialogue has {len(ids)} tokens and the model's context "
                 f"{self._engine.max_context}: no room for an action."
             )
-        sampling = Sampling(max_tokens=room, temperature=ask.temperature, stop=stop)
-        request = Request(ids=ids, sampling=sampling, seed=ask.seed, cache=cache)
+        sampling = Sampling(max_tokens=room, temperature=settings.temperature, stop=stop)
+        request = Request(ids=ids, sampling=sampling, seed=settings.seed, cache=cache)
         done = await self._engine.generate(request)
         if done.cache is not None:
             self._handles.append(done.cache)
@@ -205,54 +206,60 @@ class TextActor:
 
     Args:
         model: Writes.
-        max_tokens: Most tokens of an action or a plan.
-        chat: Show the dialogue as messages; else as a text that the model goes on with.
+        max_tokens: Maximum tokens of an action or a plan.
+        chat: Show the dialogue as messages; else as a text that the model continues.
 
     Raises:
         BadValueError: ``max_tokens`` is not positive, or a text for a model that only chats.
     """
 
     def __init__(self, model: TextModel, max_tokens: int = 512, chat: bool = True) -> None:
-        _check_tokens(max_tokens)
+        check_integer("max_tokens", max_tokens, "planner", min=1)
         if not (chat or model.continues):
             raise BadValueError("TextActor: this model only answers dialogues; set chat.")
         self.max_tokens = max_tokens
         self._model = model
         self._chat = chat
 
-    async def act(self, position: Position, ask: Ask) -> Said:
+    async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
         """Let the model write an action."""
         texts = self._texts(position)
-        said = await self._said(self._prompt(texts, ""), ask, text_env(position.env).stop)
+        proposal = await self._complete(
+            self._prompt(texts, ""), settings, text_env(position.env).stop
+        )
         known: Mapping[int, tuple[str, ...]] = position.memory or {}
-        return said._replace(memory={**known, _session(position): (*texts, said.text)})
+        return proposal._replace(memory={**known, _session(position): (*texts, proposal.text)})
 
-    async def reflect(self, position: Position, ask: Ask) -> Said:
+    async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:
         """Let the model write a plan behind the dialogue."""
-        said = await self._said(self._prompt(self._texts(position), REFLECT), ask, ("\n\n",))
-        return said._replace(text=said.text.strip())
+        proposal = await self._complete(
+            self._prompt(self._texts(position), REFLECT), settings, ("\n\n",)
+        )
+        return proposal._replace(text=proposal.text.strip())
 
     def forget(self) -> None:
         """Nothing is kept."""
 
-    async def _said(self, prompt: Prompt, ask: Ask, stop: tuple[str, ...]) -> Said:
+    async def _complete(
+        self, prompt: Prompt, settings: ProposalSettings, stop: tuple[str, ...]
+    ) -> Proposal:
         done = await self._model.complete(
             prompt,
             stop=stop,
             max_tokens=self.max_tokens,
-            temperature=ask.temperature,
-            seed=ask.seed,
+            temperature=settings.temperature,
+            seed=settings.seed,
         )
         if done.completion_tokens is None:
             raise BadValueError(
                 "planner: the model's server does not report how many tokens it wrote, so that "
                 "nothing can be planned within a budget; use a server that sends 'usage'."
             )
-        whole = not (stop and done.stop_reason == "length")
-        return Said(done.text, done.completion_tokens, done.prompt_tokens or 0, whole)
+        complete = not (stop and done.stop_reason == "length")
+        return Proposal(done.text, done.completion_tokens, done.prompt_tokens or 0, complete)
 
     def _texts(self, position: Position) -> tuple[str, ...]:
-        """The present session: observations and actions by turns, an observation last."""
+        """Return the present session: observations and actions by turns, an observation last."""
         known: Mapping[int, tuple[str, ...]] = position.memory or {}
         back = known.get(_session(position), ())
         if back:
@@ -260,7 +267,7 @@ class TextActor:
         return (position.instructions + _shown(position),)
 
     def _prompt(self, texts: tuple[str, ...], last: str) -> Prompt:
-        """The texts, the last one with ``last`` behind it."""
+        """Return the texts, the last one with ``last`` behind it."""
         whole = (*texts[:-1], texts[-1] + last)
         if not self._chat:
             return "".join(whole)
@@ -274,10 +281,5 @@ def _session(position: Position) -> int:
 
 
 def _shown(position: Position) -> str:
-    """A session's first observation; plans are shown in the episode's first session."""
+    """Return a session's first observation; plans are shown in the episode's first session."""
     return ("" if position.moves else position.note) + position.observation
-
-
-def _check_tokens(max_tokens: int) -> None:
-    if max_tokens < 1:
-        raise BadValueError(f"planner: max_tokens is {max_tokens}; expected at least 1.")

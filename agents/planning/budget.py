@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from ...envs.core.errors import BadValueError
+from ...envs.core.settings import check_integer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class PlanningBudget:
     """Limits of one episode's planning; neither is ever exceeded.
 
     A model is asked only while its longest reply still fits, so that up to that many tokens stay
     unused at the end.
 
     Attributes:
-        tokens: Most sampled tokens, None for no limit.
-        steps: Most environment steps in forks, None for no limit. Playing the answer afterwards
+        tokens: Maximum sampled tokens, None for no limit.
+        steps: Maximum environment steps in forks, None for no limit. Playing the answer afterwards
             does not count.
     """
 
@@ -25,12 +25,12 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name in ("tokens", "steps"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise BadValueError(f"Budget.{name} is {value}; expected at least 1, or None.")
+            if (value := getattr(self, name)) is not None:
+                check_integer(name, value, "planning budget", min=1)
 
 
 @dataclass(kw_only=True, slots=True)
-class Spent:
+class PlanningCost:
     """What one episode's planning cost.
 
     Attributes:
@@ -50,9 +50,9 @@ class Spent:
     trajectories: int = 0
 
     def metrics(self) -> dict[str, float]:
-        """By name."""
+        """Return the numbers by name."""
         return {name: float(value) for name, value in asdict(self).items()}
 
 
-class BudgetSpent(Exception):
+class BudgetExhausted(Exception):
     """The budget has no room for what a search wants to do next."""

@@ -20,20 +20,21 @@ from ...envs.core.env import Policy
 from ...envs.core.errors import BadValueError
 from ...envs.core.fork import fork
 from ...envs.core.randomness import derive_seed
+from ...envs.core.settings import check_integer
 from ...envs.core.tasks import get_split_size
 from ..prompting.text_model import Message, TextModel
 from ..scripted import RandomPolicy, closed, text_env
 from .position import Position
 from .records import Pair
-from .search import Planner, Tools, started
+from .search import Planner, PlannerSetup, reset_env
 from .trajectory import Attempt
 
 Player = Callable[[gym.Env[Any, Any], int], Awaitable[Attempt]]
 """Plays the episode that an environment has just begun; the number is its seed."""
 Instruct = Callable[[Attempt], Awaitable[str]]
-"""An instruction for what an attempt did, instead of the world's own first prompt."""
+"""An instruction for what an attempt did, instead of the environment's own first prompt."""
 Score = Callable[[Attempt], float]
-Change = Callable[[Position, str, np.random.Generator], str | None]
+ActionEdit = Callable[[Position, str, np.random.Generator], str | None]
 """Another action for a position instead of the given one; None where none is found."""
 HINDSIGHT = (
     "An agent acted in a text environment. Its whole trajectory is shown below. Write the task "
@@ -45,7 +46,7 @@ HINDSIGHT = (
 
 
 def policy_player(policy_for: Callable[[int], Policy]) -> Player:
-    """A scripted policy as a player, made anew for every episode from its seed."""
+    """Return a scripted policy as a player, made anew for every episode from its seed."""
 
     async def play(env: gym.Env[Any, Any], seed: int) -> Attempt:
         policy, here, stop = policy_for(seed), Position.of(env), text_env(env).stop
@@ -57,45 +58,45 @@ def policy_player(policy_for: Callable[[int], Policy]) -> Player:
     return play
 
 
-def planner_player(planner: Planner, tools: Callable[[], Tools]) -> Player:
+def planner_player(planner: Planner, setup: Callable[[], PlannerSetup]) -> Player:
     """A planner (most often :class:`~turngym.agents.planning.planners.Sampling`) as a player."""
 
     async def play(env: gym.Env[Any, Any], seed: int) -> Attempt:
-        return (await planner.plan(env, tools(), seed)).attempt
+        return (await planner.plan(env, setup(), seed)).attempt
 
     return play
 
 
 def env_score(attempt: Attempt) -> float:
-    """The environment's own score: the sum of the rewards."""
+    """Return the environment's own score: the sum of the rewards."""
     return attempt.total
 
 
-def other_action(position: Position, action: str, rng: np.random.Generator) -> str | None:
-    """Another legal action where they can be listed, else a plausible wrong one.
+def choose_other_action(position: Position, action: str, rng: np.random.Generator) -> str | None:
+    """Return another legal action where they can be listed, else a plausible wrong one.
 
-    The wrong one is that of the world's scripted expert at its worst; of a world without an expert,
-    words of the observation.
+    The wrong one is that of the environment's scripted expert at its worst; of an environment
+    without an expert, words of the observation.
     """
-    world = text_env(position.env)
-    legal = world.legal_actions()
+    env = text_env(position.env)
+    legal = env.legal_actions()
     if legal is not None:
-        others = sorted({closed(text, world.stop) for text in legal} - {action})
+        others = sorted({closed(text, env.stop) for text in legal} - {action})
         return others[int(rng.integers(len(others)))] if others else None
     seed = int(rng.integers(2**31))
     try:
-        policy: Any = world.expert(1.0, seed)
+        policy: Any = env.expert(1.0, seed)
     except NotImplementedError:
         policy = RandomPolicy(seed)
-    other = closed(policy(position.env, position.observation, position.info), world.stop)
+    other = closed(policy(position.env, position.observation, position.info), env.stop)
     return None if other == action else other
 
 
-async def edited(
+async def edit_attempt(
     start: Position,
     attempt: Attempt,
     rng: np.random.Generator,
-    change: Change = other_action,
+    change: ActionEdit = choose_other_action,
 ) -> Attempt | None:
     """``attempt`` with one action changed, played again from ``start``.
 
@@ -130,13 +131,13 @@ async def edited(
     return None if found.trajectory == attempt.trajectory else found
 
 
-class Relabeller:
+class HindsightRelabeller:
     """Asks a text model for the instruction that fits what was done.
 
     Args:
         model: Writes.
-        max_tokens: Most tokens of an instruction.
-        chat: Ask in a message; else as a text that the model goes on with.
+        max_tokens: Maximum tokens of an instruction.
+        chat: Ask in a message; else as a text that the model continues.
         seed: Of its sampling.
 
     Raises:
@@ -146,17 +147,19 @@ class Relabeller:
     def __init__(
         self, model: TextModel, *, max_tokens: int = 128, chat: bool = True, seed: int = 0
     ) -> None:
-        if max_tokens < 1:
-            raise BadValueError(f"Relabeller: max_tokens is {max_tokens}; expected at least 1.")
+        check_integer("max_tokens", max_tokens, "HindsightRelabeller", min=1)
         if not (chat or model.continues):
-            raise BadValueError("Relabeller: this model only answers dialogues; set chat.")
+            raise BadValueError("HindsightRelabeller: this model only answers dialogues; set chat.")
         self._model = model
         self._max_tokens = max_tokens
         self._chat = chat
         self._seed = seed
 
     async def __call__(self, attempt: Attempt) -> str:
-        """The instruction; the world's own first prompt where the model writes nothing."""
+        """Return the instruction.
+
+        The environment's own first prompt where the model writes nothing.
+        """
         trajectory = attempt.trajectory
         moves = "\n".join(f"Agent: {m.action}\nAnswer: {m.observation}" for m in trajectory.moves)
         text = HINDSIGHT.format(beginning=trajectory.instruction.strip(), moves=moves)
@@ -166,8 +169,8 @@ class Relabeller:
             max_tokens=self._max_tokens,
             seed=derive_seed(self._seed),
         )
-        said = done.text.strip()
-        return f"{said}\n" if said else trajectory.instruction
+        text = done.text.strip()
+        return f"{text}\n" if text else trajectory.instruction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,11 +180,11 @@ class PairSettings:
     Attributes:
         tasks: The first so many tasks of the split.
         tries: Attempts of each player per task.
-        contrasts: Most pairs per task of two attempts with different scores; those that differ
-            least come first.
+        contrasts: Maximum number of pairs per task of two attempts with different scores; those
+            that differ least come first.
         edits: Edits tried per task on its best attempt, where that scored above the worst
             possible; one is kept where it scores lower.
-        concurrency: Most tasks at a time.
+        concurrency: Maximum number of tasks at a time.
         seed: Of episodes, players and edits.
     """
 
@@ -193,25 +196,22 @@ class PairSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        least = {"tasks": 1, "tries": 1, "contrasts": 0, "edits": 0, "concurrency": 1, "seed": 0}
-        for name, low in least.items():
-            if getattr(self, name) < low:
-                raise BadValueError(
-                    f"pairs: {name} is {getattr(self, name)}; expected {low} or more."
-                )
+        minimum = {"tasks": 1, "tries": 1, "contrasts": 0, "edits": 0, "concurrency": 1, "seed": 0}
+        for name, low in minimum.items():
+            check_integer(name, getattr(self, name), "pairs", min=low)
         if not (self.contrasts or self.edits):
             raise BadValueError("pairs: contrasts and edits are both 0; there would be no pair.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Maker:
+class PairMaker:
     """Makes pairs.
 
     Attributes:
         env: Of the tasks; it is only forked.
         players: Who plays. One that samples gives contrasts by itself with ``tries`` above 1.
         settings: How pairs are made.
-        instruct: Hindsight instructions; None keeps the world's own first prompt.
+        instruct: Hindsight instructions; None keeps the environment's own first prompt.
         change: How an action is edited.
         score: What the environment makes of an attempt.
     """
@@ -220,15 +220,17 @@ class Maker:
     players: Sequence[Player]
     settings: PairSettings
     instruct: Instruct | None = None
-    change: Change = other_action
+    change: ActionEdit = choose_other_action
     score: Score = env_score
 
-    async def pairs(self, split: str, tell: Callable[[int, int], None] | None = None) -> list[Pair]:
-        """Pairs from the first tasks of a split; the same settings give the same ones.
+    async def pairs(
+        self, split: str, on_progress: Callable[[int, int], None] | None = None
+    ) -> list[Pair]:
+        """Return pairs from the first tasks of a split; the same settings give the same ones.
 
         Args:
             split: Of the tasks.
-            tell: Called with the tasks done and their number.
+            on_progress: Called with the tasks done and their number.
 
         Raises:
             UnknownNameError: There is no such split.
@@ -237,19 +239,19 @@ class Maker:
         """
         if not self.players:
             raise BadValueError("pairs: there are no players; expected at least one.")
-        world = text_env(self.env)
-        size = get_split_size(world.source, split, world.name)
+        env = text_env(self.env)
+        size = get_split_size(env.source, split, env.name)
         tasks = range(self.settings.tasks if size is None else min(size, self.settings.tasks))
-        seats = asyncio.Semaphore(self.settings.concurrency)
+        places = asyncio.Semaphore(self.settings.concurrency)
         done = 0
 
         async def one(task: int) -> list[Pair]:
             nonlocal done
-            async with seats:
+            async with places:
                 found = await self._of_task(split, task)
             done += 1
-            if tell is not None:
-                tell(done, len(tasks))
+            if on_progress is not None:
+                on_progress(done, len(tasks))
             return found
 
         found = await asyncio.gather(*(one(task) for task in tasks))
@@ -263,7 +265,7 @@ class Maker:
 
     async def _of_task(self, split: str, task: int) -> list[Pair]:
         seed = derive_seed(self.settings.seed, task)
-        begun = await started(fork(self.env), seed, split, task)
+        begun = await reset_env(fork(self.env), seed, split, task)
         attempts: list[Attempt] = []
         for number, player in enumerate(self.players):
             for again in range(self.settings.tries):
@@ -279,7 +281,7 @@ class Maker:
     def _contrasts(
         self, attempts: Sequence[Attempt], rng: np.random.Generator
     ) -> list[tuple[Attempt, Attempt]]:
-        """Pairs with different scores: those first whose actions are the same for longest.
+        """Return pairs with different scores: those first whose actions are the same for longest.
 
         The later two trajectories part, the more exactly a reward model has to find the error.
         Equals are drawn by ``rng``; none is taken twice.
@@ -292,7 +294,7 @@ class Maker:
             if high > low
         }
         choices = list(unlike.values())
-        drawn = sorted(rng.permutation(len(choices)), key=lambda i: -_in_common(*choices[i]))
+        drawn = sorted(rng.permutation(len(choices)), key=lambda i: -_shared_actions(*choices[i]))
         return [choices[i] for i in drawn[: self.settings.contrasts]]
 
     async def _edits(
@@ -304,7 +306,7 @@ class Maker:
         start = Position.of(begun)
         found: dict[Any, tuple[Attempt, Attempt]] = {}
         for _ in range(self.settings.edits):
-            other = await edited(start, best, rng, self.change)
+            other = await edit_attempt(start, best, rng, self.change)
             if other is not None and self.score(other) < self.score(best):
                 found.setdefault(other.trajectory, (best, other))
         return list(found.values())
@@ -312,12 +314,12 @@ class Maker:
     async def _pair(self, name: str, better: Attempt, worse: Attempt) -> Pair:
         one, other = better.trajectory, worse.trajectory
         if self.instruct is not None:
-            said = await self.instruct(better)
-            one, other = replace(one, instruction=said), replace(other, instruction=said)
+            text = await self.instruct(better)
+            one, other = replace(one, instruction=text), replace(other, instruction=text)
         return Pair(name, one, other)
 
 
-def _in_common(one: Attempt, other: Attempt) -> int:
-    """First actions that two attempts share."""
+def _shared_actions(one: Attempt, other: Attempt) -> int:
+    """Return how many actions two attempts share at their beginning."""
     pairs = zip(one.trajectory.actions, other.trajectory.actions, strict=False)
     return sum(1 for _ in takewhile(lambda both: both[0] == both[1], pairs))

@@ -17,13 +17,13 @@ from typing import Any, Literal
 import gymnasium as gym
 
 from ...envs.core.errors import BadValueError, ContextFullError, UnknownNameError
+from ...envs.core.settings import check_integer, check_number
 from ..scripted import text_env
-from .actors import Said
-from .budget import Budget, BudgetSpent
-from .planners import check_count, check_temperature
+from .actors import Proposal
+from .budget import BudgetExhausted, PlanningBudget
+from .objective import ScoredAttempts
 from .position import Position
-from .search import Planned, Search, Tools, readable
-from .target import Tried
+from .search import PlannerSetup, PlanResult, TrajectorySearch, usable_proposals
 
 Rule = Literal["released", "ucb1", "puct"]
 RULES = ("released", "ucb1", "puct")
@@ -36,7 +36,7 @@ FINALS = ("best_trajectory", "best_action_replan")
 def selection_value(
     best: float, parent_visits: int, visits: int, *, rule: Rule = "released", prior: float = 1.0
 ) -> float:
-    """What a planner prefers a child by: its value and a bonus for being little explored.
+    """Return what a planner prefers a child by: its value and a bonus for being little explored.
 
     ``"released"`` adds ``c sqrt(ln N) / (1 + n)`` to the best return sampled through the child,
     which is neither of the others: ``"ucb1"`` adds ``c sqrt(ln N / n)`` (arXiv cs/0205073; a child
@@ -60,7 +60,7 @@ def selection_value(
     return best + (bonus * prior if rule == "puct" else bonus)
 
 
-def backed_up(leaf: float, rewards: Sequence[float], discount: float = 0.9) -> list[float]:
+def discounted_returns(leaf: float, rewards: Sequence[float], discount: float = 0.9) -> list[float]:
     """Returns on the way from a leaf to the root: ``G <- r + discount G`` at every level.
 
     Args:
@@ -80,24 +80,24 @@ class Chance:
     """A candidate action.
 
     Attributes:
-        said: The action.
+        proposal: The action.
         prior: Its relative frequency among the candidates.
         samples: Of every simulation through it, the trajectory's place and the discount up to
             here. R' of a trajectory may change as more are tried; sampled returns follow it.
         after: The decision node behind it, None before it was taken.
     """
 
-    said: Said
+    proposal: Proposal
     prior: float
     samples: list[tuple[int, float]] = field(default_factory=list)
     after: Decision | None = None
 
-    def best(self, tried: Tried) -> float:
-        """The highest return sampled through it, 0 where there is none."""
+    def best(self, tried: ScoredAttempts) -> float:
+        """Return the highest return sampled through it, 0 where there is none."""
         return max((tried.value(i) * factor for i, factor in self.samples), default=0.0)
 
-    def preference(self, parent_visits: int, tried: Tried, rule: Rule) -> float:
-        """What the selection rule makes of it."""
+    def preference(self, parent_visits: int, tried: ScoredAttempts, rule: Rule) -> float:
+        """Return what the selection rule makes of it."""
         return selection_value(
             self.best(tried), parent_visits, len(self.samples), rule=rule, prior=self.prior
         )
@@ -132,7 +132,7 @@ class Mcts:
     Attributes:
         rollouts: Simulations per planning call (Game of 24: 100).
         candidates: Actions asked for at a decision node; equal texts are merged.
-        horizon: Most actions of a leaf's roll-out, None for the episode's end.
+        horizon: Maximum number of actions of a leaf's roll-out, None for the episode's end.
         discount: Per level of the tree.
         rule: Selection: ``"released"``, ``"ucb1"`` or ``"puct"``.
         final: ``"best_trajectory"``: of all trajectories seen, the one with the highest R'.
@@ -151,32 +151,32 @@ class Mcts:
 
     def __post_init__(self) -> None:
         for name in ("rollouts", "candidates"):
-            check_count("mcts", name, getattr(self, name))
+            check_integer(name, getattr(self, name), "mcts", min=1)
         if self.horizon is not None:
-            check_count("mcts", "horizon", self.horizon)
+            check_integer("horizon", self.horizon, "mcts", min=1)
         if not 0 < self.discount <= 1:
             raise BadValueError(f"mcts: discount is {self.discount}; expected above 0, at most 1.")
         if self.rule not in RULES:
             raise UnknownNameError("rule", self.rule, RULES, "mcts")
         if self.final not in FINALS:
             raise UnknownNameError("final", self.final, FINALS, "mcts")
-        check_temperature(self.temperature)
+        check_number("temperature", self.temperature, "planner", min=0.0)
 
-    async def plan(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> Planned:
+    async def plan(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> PlanResult:
         """See :class:`~turngym.agents.planning.search.Planner`."""
-        search = Search(env, tools, seed)
+        search = TrajectorySearch(env, setup, seed)
         if self.final == "best_trajectory":
             await self._grow(search, search.start)
             return await search.answer()
-        return await self._replan(search, tools.budget)
+        return await self._replan(search, setup.budget)
 
-    async def _replan(self, search: Search, whole: Budget) -> Planned:
+    async def _replan(self, search: TrajectorySearch, whole: PlanningBudget) -> PlanResult:
         """Plan, act, plan again; where the budget ends, on along the best trajectory seen."""
         here = search.start
         turns = text_env(here.env).max_turns
         while not here.over:
-            search.tools = replace(
-                search.tools, budget=_share(search, whole, turns - len(here.moves))
+            search.setup = replace(
+                search.setup, budget=_share(search, whole, turns - len(here.moves))
             )
             root = await self._grow(search, here)
             taken = [one for one in root.actions if one.samples]
@@ -185,7 +185,7 @@ class Mcts:
             chosen = max(taken, key=lambda one: one.best(search.tried))
             assert chosen.after is not None
             here = chosen.after.position
-        search.tools = replace(search.tools, budget=whole)
+        search.setup = replace(search.setup, budget=whole)
         played = here.attempt.trajectory.actions
         fit = [
             place
@@ -194,15 +194,15 @@ class Mcts:
         ]
         return await search.answer(search.tried.best(fit) if fit else None)
 
-    async def _grow(self, search: Search, position: Position) -> Decision:
-        """A new tree; returns its root."""
+    async def _grow(self, search: TrajectorySearch, position: Position) -> Decision:
+        """Grow a new tree and return its root."""
         root = Decision(position)
-        with suppress(BudgetSpent):
+        with suppress(BudgetExhausted):
             for _ in range(self.rollouts):
                 await self._simulate(search, root)
         return root
 
-    async def _simulate(self, search: Search, root: Decision) -> None:
+    async def _simulate(self, search: TrajectorySearch, root: Decision) -> None:
         node, path = root, list[tuple[Decision, Chance]]()
         fresh = False
         while not (fresh or node.position.over):
@@ -212,7 +212,7 @@ class Mcts:
                 break
             path.append((node, chance))
             if chance.after is None:
-                after = await search.step(node.position, chance.said)
+                after = await search.step(node.position, chance.proposal)
                 chance.after, fresh = Decision(after), True
             node = chance.after
         ended = node.position.over
@@ -224,10 +224,10 @@ class Mcts:
         node.visits += 1
         self._back_up(path, node.place, ended)
 
-    async def _select(self, search: Search, node: Decision) -> Chance:
+    async def _select(self, search: TrajectorySearch, node: Decision) -> Chance:
         if not node.actions:
-            said = await search.ask(node.position, self.temperature, self.candidates)
-            node.actions = merged(said)
+            proposals = await search.ask(node.position, self.temperature, self.candidates)
+            node.actions = merge_proposals(proposals)
         prefer = [one.preference(node.visits, search.tried, self.rule) for one in node.actions]
         return node.actions[prefer.index(max(prefer))]
 
@@ -240,16 +240,16 @@ class Mcts:
         rewards = [0.0] * len(path)
         if ended and rewards:
             rewards[0] = 1.0
-        factors = backed_up(0.0 if ended else 1.0, rewards, self.discount)
+        factors = discounted_returns(0.0 if ended else 1.0, rewards, self.discount)
         for (node, chance), factor in zip(reversed(path), factors, strict=True):
             chance.samples.append((place, factor))
             node.visits += 1
 
 
-def merged(said: list[Said]) -> list[Chance]:
-    """Candidates by their text, in the order of their first appearance."""
-    fit = readable(said)
-    first: dict[str, Said] = {}
+def merge_proposals(proposals: list[Proposal]) -> list[Chance]:
+    """Return candidates with distinct texts, in the order of their first appearance."""
+    fit = usable_proposals(proposals)
+    first: dict[str, Proposal] = {}
     counts: dict[str, int] = {}
     for one in fit:
         key = one.text.strip()
@@ -258,12 +258,12 @@ def merged(said: list[Said]) -> list[Chance]:
     return [Chance(one, counts[key] / len(fit)) for key, one in first.items()]
 
 
-def _share(search: Search, whole: Budget, turns: int) -> Budget:
-    """What one of the remaining ``turns`` planning calls may have spent when it ends."""
+def _share(search: TrajectorySearch, whole: PlanningBudget, turns: int) -> PlanningBudget:
+    """Return what one of the remaining ``turns`` planning calls may have spent when it ends."""
     parts = max(1, turns)
     tokens, steps = whole.tokens, whole.steps
     used, taken = search.spent.sampled_tokens, search.spent.search_steps
-    return Budget(
+    return PlanningBudget(
         tokens=None if tokens is None else max(1, used + (tokens - used) // parts),
         steps=None if steps is None else max(1, taken + (steps - taken) // parts),
     )

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...envs.core.errors import BadValueError
 from ..paper_selector.calibration import Bin, selector_scores
+from .objective import Scorer
 from .records import Pair
-from .target import Scorer
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PairScores:
     bins: tuple[Bin, ...]
 
     def figures(self) -> dict[str, float]:
-        """The figures without the reliability table, by name."""
+        """Return the figures without the reliability table, by name."""
         names = ("n", "accuracy", "loss", "centre", "ece", "brier")
         return {name: float(getattr(self, name)) for name in names}
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import gymnasium as gym
 
-from ...envs.core.errors import BadValueError
-from .budget import BudgetSpent
-from .search import Planned, Search, Tools, with_note
+from ...envs.core.settings import check_integer, check_number
+from .budget import BudgetExhausted
+from .search import PlannerSetup, PlanResult, TrajectorySearch, add_plan
 
 PLAN = "Plan after a failed attempt: {plan}\n"
 """How a corrective plan is shown before the task."""
@@ -27,12 +27,12 @@ class Sampling:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        check_temperature(self.temperature)
+        check_number("temperature", self.temperature, "planner", min=0.0)
 
-    async def plan(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> Planned:
+    async def plan(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> PlanResult:
         """See :class:`~turngym.agents.planning.search.Planner`."""
-        search = Search(env, tools, seed)
-        with suppress(BudgetSpent):
+        search = TrajectorySearch(env, setup, seed)
+        with suppress(BudgetExhausted):
             search.keep(await search.roll_out(search.start, self.temperature), scored=False)
         return await search.answer(scored=False)
 
@@ -51,32 +51,32 @@ class BestOfN:
     Attributes:
         n: How many; the paper has 10 (Game of 24: 100).
         temperature: Of their sampling; the paper has 0.5 in ScienceWorld, 0.7 in the Game of 24.
-        most_chars: Longer trajectories are not chosen (ScienceWorld: 10,000), None chooses any.
+        max_chars: Longer trajectories are not chosen (ScienceWorld: 10,000), None chooses any.
         only_valid: Trajectories with an action that the environment could not read are not chosen.
             Where all are left out, any may be.
     """
 
     n: int = 10
     temperature: float = 1.0
-    most_chars: int | None = None
+    max_chars: int | None = None
     only_valid: bool = False
 
     def __post_init__(self) -> None:
-        check_count("best-of-n", "n", self.n)
-        check_temperature(self.temperature)
+        check_integer("n", self.n, "best-of-n", min=1)
+        check_number("temperature", self.temperature, "planner", min=0.0)
 
-    async def plan(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> Planned:
+    async def plan(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> PlanResult:
         """See :class:`~turngym.agents.planning.search.Planner`."""
-        search = Search(env, tools, seed)
-        with suppress(BudgetSpent):
+        search = TrajectorySearch(env, setup, seed)
+        with suppress(BudgetExhausted):
             for _ in range(self.n):
                 search.keep(await search.roll_out(search.start, self.temperature))
         fit = [i for i in range(len(search.places)) if self._fits(search, i)]
         return await search.answer(search.tried.best(fit) if fit else None)
 
-    def _fits(self, search: Search, place: int) -> bool:
+    def _fits(self, search: TrajectorySearch, place: int) -> bool:
         attempt = search.tried.kept[place][0]
-        short = self.most_chars is None or attempt.trajectory.chars <= self.most_chars
+        short = self.max_chars is None or attempt.trajectory.chars <= self.max_chars
         return short and not (self.only_valid and attempt.invalid)
 
 
@@ -88,7 +88,7 @@ class Reflexion:
     last; here the one with the highest R' is played. Actors that write no plan try again unaided.
 
     Attributes:
-        tries: Most attempts.
+        tries: Maximum number of attempts.
         threshold: R' above which an attempt passes. The paper has 7.25 in ScienceWorld and 0 in
             the Game of 24; it belongs to a reward model.
         temperature: Of actions and plans.
@@ -99,39 +99,19 @@ class Reflexion:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        check_count("reflexion", "tries", self.tries)
-        check_temperature(self.temperature)
+        check_integer("tries", self.tries, "reflexion", min=1)
+        check_number("temperature", self.temperature, "planner", min=0.0)
 
-    async def plan(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> Planned:
+    async def plan(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> PlanResult:
         """See :class:`~turngym.agents.planning.search.Planner`."""
-        search = Search(env, tools, seed)
+        search = TrajectorySearch(env, setup, seed)
         begin = search.start
-        with suppress(BudgetSpent):
+        with suppress(BudgetExhausted):
             for left in reversed(range(self.tries)):
                 end = await search.roll_out(begin, self.temperature)
                 place = search.keep(end)
                 if search.tried.value(place) > self.threshold or not left:
                     break
                 plan = await search.reflect(end, self.temperature)
-                begin = with_note(search.start, PLAN.format(plan=plan) if plan else "")
+                begin = add_plan(search.start, PLAN.format(plan=plan) if plan else "")
         return await search.answer()
-
-
-def check_count(planner: str, name: str, value: int) -> None:
-    """Refuse a number below 1.
-
-    Raises:
-        BadValueError: It is.
-    """
-    if value < 1:
-        raise BadValueError(f"{planner}: {name} is {value}; expected at least 1.")
-
-
-def check_temperature(value: float) -> None:
-    """Refuse a negative temperature.
-
-    Raises:
-        BadValueError: It is.
-    """
-    if not value >= 0:
-        raise BadValueError(f"planner: temperature is {value}; expected 0 or more.")

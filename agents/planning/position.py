@@ -1,4 +1,4 @@
-"""A place in an episode that can be gone on from, once or several times."""
+"""A place in an episode that can be resumed, once or several times."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class Position:
 
     @classmethod
     def of(cls, env: gym.Env[Any, Any]) -> Position:
-        """The place where ``env`` is: a running episode, just begun.
+        """Return the place where ``env`` is: a running episode, just begun.
 
         Raises:
             EpisodeError: No episode, or one that was played already.
         """
-        world = text_env(env)
-        episode = world.episode
+        inner = text_env(env)
+        episode = inner.episode
         if episode.turn or episode.status != "running":
             raise EpisodeError(
-                f"planner: {world.name} is at turn {episode.turn} (status {episode.status!r}); "
+                f"planner: {inner.name} is at turn {episode.turn} (status {episode.status!r}); "
                 "expected a new episode: call reset first."
             )
         return cls(env, episode.observation, (), episode.info({}, {}))
@@ -64,12 +64,12 @@ class Position:
 
     @property
     def instructions(self) -> str:
-        """The rules of the world."""
+        """The rules of the environment."""
         return text_env(self.env).instructions
 
     @property
     def attempt(self) -> Attempt:
-        """The trajectory up to here, under the world's own first prompt."""
+        """The trajectory up to here, under the environment's own first prompt."""
         return Attempt(
             trajectory=Trajectory(self.instructions + self.first, self.moves),
             status=str(self.info["status"]),
@@ -79,7 +79,7 @@ class Position:
         )
 
     def fork(self) -> Position:
-        """The same place with an environment of its own."""
+        """Return the same place with an environment of its own."""
         return replace(self, env=fork(self.env))
 
     async def step(self, action: str, memory: Any = None) -> Position:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ...envs.core.errors import DataError
 from .trajectory import Move, Trajectory
 
-AGENT, WORLD = "gpt", "human"
+AGENT, ENVIRONMENT = "gpt", "human"
 REQUEST = "\nWas the task completed?"
 """Asks for a judgement, behind the last observation."""
 STUB = " Verdict:"
@@ -52,13 +52,13 @@ def write_pairs(path: Path | str, pairs: Iterable[Pair]) -> int:
 
 
 def record(pair: Pair, preference: int = 1) -> dict[str, Any]:
-    """A pair as a JSON object.
+    """Return a pair as a JSON object.
 
     Args:
         pair: What to write.
         preference: Place of the better trajectory, 1 or 2.
     """
-    shown = {"from": WORLD, "value": pair.better.instruction}
+    shown = {"from": ENVIRONMENT, "value": pair.better.instruction}
     first, second = (pair.better, pair.worse) if preference == 1 else (pair.worse, pair.better)
     return {
         "id": pair.id,
@@ -100,7 +100,7 @@ def read_pairs(path: Path | str) -> list[Pair]:
 def _turns(trajectory: Trajectory) -> list[dict[str, str]]:
     turns: list[dict[str, str]] = []
     for action, observation in trajectory.moves:
-        turns += [{"from": AGENT, "value": action}, {"from": WORLD, "value": observation}]
+        turns += [{"from": AGENT, "value": action}, {"from": ENVIRONMENT, "value": observation}]
     turns[-1]["value"] += REQUEST
     return [*turns, {"from": AGENT, "value": STUB}]
 
@@ -123,10 +123,10 @@ def _pair(row: Any, where: str) -> Pair:
         raise DataError(
             f"{where}: expected an object with id, {', '.join(fields)}; got {str(row)[:80]!r}."
         )
-    said = _values(row["conversations"], f"{where}, conversations")
-    if not said or said[0][0] != WORLD:
-        raise DataError(f"{where}: conversations must begin with the {WORLD}'s instruction.")
-    found = [_trajectory(said[0][1], row[name], f"{where}, {name}") for name in fields[1:3]]
+    values = _values(row["conversations"], f"{where}, conversations")
+    if not values or values[0][0] != ENVIRONMENT:
+        raise DataError(f"{where}: conversations must begin with the {ENVIRONMENT}'s instruction.")
+    found = [_trajectory(values[0][1], row[name], f"{where}, {name}") for name in fields[1:3]]
     if row["preference"] not in (1, 2) or isinstance(row["preference"], bool):
         raise DataError(f"{where}: preference is {row['preference']!r}; expected 1 or 2.")
     if found[0] == found[1]:
@@ -136,13 +136,13 @@ def _pair(row: Any, where: str) -> Pair:
 
 
 def _trajectory(instruction: str, turns: Any, where: str) -> Trajectory:
-    said = _values(turns, where)
-    if said and len(said) % 2:  # the agent's stub
-        said = said[:-1]
-    wanted = [AGENT, WORLD] * (len(said) // 2)
-    if not said or [who for who, _ in said] != wanted:
-        raise DataError(f"{where}: expected turns of {AGENT} and {WORLD}, one after the other.")
-    texts = [text for _, text in said]
+    values = _values(turns, where)
+    if values and len(values) % 2:  # the agent's stub
+        values = values[:-1]
+    wanted = [AGENT, ENVIRONMENT] * (len(values) // 2)
+    if not values or [who for who, _ in values] != wanted:
+        raise DataError(f"{where}: expected turns of {AGENT} and {ENVIRONMENT} by turns.")
+    texts = [text for _, text in values]
     texts[-1] = texts[-1].removesuffix(REQUEST)
     return Trajectory(instruction, tuple(map(Move, texts[::2], texts[1::2])))
 
@@ -150,15 +150,15 @@ def _trajectory(instruction: str, turns: Any, where: str) -> Trajectory:
 def _values(turns: Any, where: str) -> list[tuple[str, str]]:
     if not isinstance(turns, list):
         raise DataError(f"{where}: expected a list of turns; got {str(turns)[:80]!r}.")
-    said: list[tuple[str, str]] = []
+    values: list[tuple[str, str]] = []
     for turn in turns:
         who, text = (
             (turn.get("from"), turn.get("value")) if isinstance(turn, Mapping) else (None, None)
         )
-        if who not in (AGENT, WORLD) or not isinstance(text, str):
+        if who not in (AGENT, ENVIRONMENT) or not isinstance(text, str):
             raise DataError(
-                f"{where}: expected turns {{from: {WORLD} or {AGENT}, value: text}}; got "
+                f"{where}: expected turns {{from: {ENVIRONMENT} or {AGENT}, value: text}}; got "
                 f"{str(turn)[:80]!r}."
             )
-        said.append((who, text))
-    return said
+        values.append((who, text))
+    return values

@@ -14,7 +14,7 @@ from ...envs.core.errors import DataError
 from ..models.loading import check_match, context_limit, load_model, load_tokenizer
 from ..rendering.factory import make_renderer
 from ..warm_start.imitation import in_chunks, plain_attention
-from .settings import ReadingSettings, read_manifest, write_manifest
+from .settings import REWARD_FILE, ReadingSettings
 from .trajectory import Trajectory
 
 HEAD = "reward_head.safetensors"
@@ -26,17 +26,17 @@ class Reader:
     Args:
         tokenizer: The model's; dialogues go through its chat template where it has one.
         settings: How they are shown.
-        limit: Most tokens that the model can see, None for no limit.
+        limit: Maximum tokens that the model can see, None for no limit.
     """
 
     def __init__(self, tokenizer: Any, settings: ReadingSettings, limit: int | None) -> None:
         self._renderer = make_renderer(tokenizer)
         self._settings = settings
-        self._most = min(settings.max_tokens, limit or settings.max_tokens)
+        self._limit = min(settings.max_tokens, limit or settings.max_tokens)
         self.pad_id = self._renderer.pad_id
 
     def ids(self, trajectory: Trajectory) -> list[int]:
-        """Ids of a trajectory and the request to judge it, at most as many as fit.
+        """Return the ids of a trajectory and the request to judge it, at most as many as fit.
 
         Of a longer one the middle is cut: the instruction keeps at most half of the room.
         """
@@ -44,14 +44,14 @@ class Reader:
         ids = first = renderer.open("", trajectory.instruction)
         last = len(trajectory.moves) - 1
         for place, (action, observation) in enumerate(trajectory.moves):
-            said = renderer.write(action)
+            written = renderer.write(action)
             seen = observation if place != last else self._end(observation)
-            ids = ids + said + renderer.observe(seen, said)
+            ids = ids + written + renderer.observe(seen, written)
         ids = ids + renderer.write(settings.stub)
-        if len(ids) <= self._most:
+        if len(ids) <= self._limit:
             return ids
-        head = min(len(first), self._most // 2)
-        return ids[:head] + ids[head - self._most :]
+        head = min(len(first), self._limit // 2)
+        return ids[:head] + ids[head - self._limit :]
 
     def _end(self, observation: str) -> str:
         return (observation if self._settings.closing else "") + self._settings.request
@@ -94,7 +94,10 @@ class RewardModel:
         self.head = _new_head(width, seed).to(self.device)
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[float]:
-        """The reward of each trajectory; how they are batched changes no more than the rounding."""
+        """Return the reward of each trajectory.
+
+        How they are batched changes no more than the rounding.
+        """
         rows = [self.reader.ids(trajectory) for trajectory in trajectories]
         found = [0.0] * len(rows)
         self.backbone.eval()
@@ -106,7 +109,7 @@ class RewardModel:
         return found
 
     def rewards(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Rewards ``[rows]`` of rows of ids, with gradients: one forward pass."""
+        """Return rewards ``[rows]`` of rows of ids, with gradients: one forward pass."""
         left = self.settings.padding == "left"
         width = max(map(len, rows))
         ids = torch.full((len(rows), width), self.reader.pad_id)
@@ -142,13 +145,13 @@ class RewardModel:
         self.tokenizer.save_pretrained(path)
         head = {name: tensor.contiguous().cpu() for name, tensor in self.head.state_dict().items()}
         save_file(head, path / HEAD)
-        write_manifest(path, self.settings, training)
+        REWARD_FILE.write(path, self.settings, training)
 
 
 def open_reward_model(
     folder: Path | str, *, device: str = "auto", dtype: str = "float32"
 ) -> RewardModel:
-    """The reward model of a folder.
+    """Return the reward model of a folder.
 
     Args:
         folder: Written by :meth:`RewardModel.save`.
@@ -161,7 +164,7 @@ def open_reward_model(
         MissingExtraError: torch or transformers is not installed.
     """
     path = Path(folder).expanduser()
-    settings = read_manifest(path)
+    settings = REWARD_FILE.read(path)
     model = load_model(path, device=device, dtype=dtype)
     made = RewardModel(model, load_tokenizer(path, pad="eos"), settings)
     try:

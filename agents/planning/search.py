@@ -13,32 +13,32 @@ from ...envs.core.batched_calls import call_env
 from ...envs.core.errors import BadValueError, ContextFullError, EpisodeError
 from ...envs.core.randomness import derive_seed
 from ..scripted import text_env
-from .actors import Actor, Ask, Said
-from .budget import Budget, BudgetSpent, Spent
+from .actors import Actor, Proposal, ProposalSettings
+from .budget import BudgetExhausted, PlanningBudget, PlanningCost
+from .objective import Objective, ScoredAttempts, Scorer
 from .position import Position
-from .target import Scorer, Target, Tried
 from .trajectory import Attempt
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tools:
-    """What a planner works with.
+class PlannerSetup:
+    """What a planner is given.
 
     Attributes:
         actor: Proposes actions.
         scorer: The reward model; None for planners that compare nothing.
-        target: What is looked for.
+        objective: What is maximised.
         budget: What one episode's planning may cost.
     """
 
     actor: Actor
     scorer: Scorer | None = None
-    target: Target = field(default_factory=Target)
-    budget: Budget = field(default_factory=Budget)
+    objective: Objective = field(default_factory=Objective)
+    budget: PlanningBudget = field(default_factory=PlanningBudget)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class PlanResult:
     """What a planner decided on.
 
     Attributes:
@@ -54,14 +54,14 @@ class Planned:
     attempt: Attempt
     value: float | None
     tried: tuple[tuple[Attempt, float], ...]
-    spent: Spent
+    spent: PlanningCost
     context_full: bool = False
 
 
 class Planner(Protocol):
     """Decides on a whole episode by trying in copies of the environment."""
 
-    async def plan(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> Planned:
+    async def plan(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> PlanResult:
         """Plan the episode that ``env`` has just begun; ``env`` itself is not stepped.
 
         Raises:
@@ -70,20 +70,20 @@ class Planner(Protocol):
         ...
 
 
-class Search:
+class TrajectorySearch:
     """One episode's planning: everything is counted, and stops where the budget ends.
 
     Args:
         env: A new episode; it is only forked.
-        tools: See :class:`Tools`.
+        setup: See :class:`PlannerSetup`.
         seed: Everything that is drawn follows from it, in the order in which it is asked for.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], tools: Tools, seed: int) -> None:
+    def __init__(self, env: gym.Env[Any, Any], setup: PlannerSetup, seed: int) -> None:
         self.start = Position.of(env)
-        self.tools = tools
-        self.spent = Spent()
-        self.tried = Tried(tools.target)
+        self.setup = setup
+        self.spent = PlanningCost()
+        self.tried = ScoredAttempts(setup.objective)
         self.places: list[Position] = []  # where each tried trajectory ended
         self._seed = seed
         self._asked = 0
@@ -92,52 +92,57 @@ class Search:
 
     # ------------------------------------------------------------------ asking and stepping
 
-    async def ask(self, position: Position, temperature: float, n: int = 1) -> list[Said]:
+    async def ask(self, position: Position, temperature: float, n: int = 1) -> list[Proposal]:
         """Up to ``n`` actions for ``position``, fewer where the budget has room for fewer only.
 
         Raises:
-            BudgetSpent: There is room for none.
+            BudgetExhausted: There is room for none.
             ContextFullError: The dialogue leaves the model no room.
         """
         count = self._affordable(n)
         if not count:
             self._note(position)
-            raise BudgetSpent
-        asks = [Ask(temperature, self._next_seed()) for _ in range(count)]
-        actor = self.tools.actor
-        said = await asyncio.gather(*(actor.act(position, ask) for ask in asks))
-        for one in said:
-            self._count(one)
-        return said
+            raise BudgetExhausted
+        asks = [ProposalSettings(temperature, self._next_seed()) for _ in range(count)]
+        actor = self.setup.actor
+        proposals = await asyncio.gather(*(actor.act(position, each) for each in asks))
+        for proposal in proposals:
+            self._count(proposal)
+        return proposals
 
     async def reflect(self, position: Position, temperature: float) -> str:
-        """A plan for the next attempt; empty where neither budget nor context has room for it."""
+        """Return a plan for the next attempt.
+
+        Empty where neither budget nor context has room for it.
+        """
         if not self._affordable(1):
             return ""
         try:
-            said = await self.tools.actor.reflect(position, Ask(temperature, self._next_seed()))
+            plan = await self.setup.actor.reflect(
+                position, ProposalSettings(temperature, self._next_seed())
+            )
         except ContextFullError:
             return ""
-        self._count(said)
-        return said.text
+        self._count(plan)
+        return plan.text
 
-    async def step(self, position: Position, said: Said, *, copy: bool = True) -> Position:
+    async def step(self, position: Position, proposal: Proposal, *, copy: bool = True) -> Position:
         """Take an action, in a copy unless the position is not needed any more.
 
         Raises:
-            BudgetSpent: No step is left.
+            BudgetExhausted: No step is left.
             EnvFault: The environment broke.
         """
-        limit = self.tools.budget.steps
+        limit = self.setup.budget.steps
         if limit is not None and self.spent.search_steps >= limit:
             self._note(position)
-            raise BudgetSpent
+            raise BudgetExhausted
         here = self.fork(position) if copy else position
         self.spent.search_steps += 1
-        return await here.step(said.text, said.memory)
+        return await here.step(proposal.text, proposal.memory)
 
     def fork(self, position: Position) -> Position:
-        """A counted copy."""
+        """Return a copy, which is counted."""
         self.spent.forks += 1
         return position.fork()
 
@@ -149,17 +154,17 @@ class Search:
         A dialogue that fills the model's context ends there.
 
         Raises:
-            BudgetSpent: Before the end.
+            BudgetExhausted: Before the end.
             EnvFault: The environment broke.
         """
         here, left = self.fork(position), horizon
         while not here.over and left != 0:
             try:
-                said = (await self.ask(here, temperature))[0]
+                proposal = (await self.ask(here, temperature))[0]
             except ContextFullError:
                 self._full = True
                 return here
-            here = await self.step(here, said, copy=False)
+            here = await self.step(here, proposal, copy=False)
             left = None if left is None else left - 1
         return here
 
@@ -173,15 +178,15 @@ class Search:
         """
         attempt, reward = position.attempt, 0.0
         if scored:
-            if self.tools.scorer is None:
+            if self.setup.scorer is None:
                 raise BadValueError("planner: needs a reward model to compare trajectories with.")
-            reward = self.tools.scorer.score([attempt.trajectory])[0]
+            reward = self.setup.scorer.score([attempt.trajectory])[0]
         self.spent.trajectories += 1
         self.places.append(position)
         return self.tried.add(attempt, float(reward))
 
-    async def answer(self, place: int | None = None, scored: bool = True) -> Planned:
-        """The trajectory at ``place``, the best one when left out; gone on with where it was cut.
+    async def answer(self, place: int | None = None, scored: bool = True) -> PlanResult:
+        """Return the trajectory at ``place``, the best one when left out; a cut one is completed.
 
         Where the budget ended before a first trajectory was whole, the furthest part of one.
         """
@@ -193,10 +198,10 @@ class Search:
             position, value = self._cut or self.start, None
         self._full = False
         position = await self._finished(position)
-        self.tools.actor.forget()
+        self.setup.actor.forget()
         attempt = position.attempt
         tried = range(len(self.places)) if scored else ()
-        return Planned(
+        return PlanResult(
             actions=attempt.trajectory.actions,
             attempt=attempt,
             value=value,
@@ -212,7 +217,7 @@ class Search:
         self._cut = None
         try:
             return await self.roll_out(position, 0.0)
-        except BudgetSpent:
+        except BudgetExhausted:
             return self._cut or position
 
     def _note(self, position: Position) -> None:
@@ -220,23 +225,23 @@ class Search:
             self._cut = position
 
     def _affordable(self, n: int) -> int:
-        """How many of ``n`` replies fit into what is left, however long they become."""
-        limit, most = self.tools.budget.tokens, self.tools.actor.max_tokens
-        if limit is None or not most:
+        """Return how many of ``n`` replies fit into what is left, however long they become."""
+        limit, longest = self.setup.budget.tokens, self.setup.actor.max_tokens
+        if limit is None or not longest:
             return n
-        return min(n, max(0, limit - self.spent.sampled_tokens) // most)
+        return min(n, max(0, limit - self.spent.sampled_tokens) // longest)
 
-    def _count(self, said: Said) -> None:
+    def _count(self, proposal: Proposal) -> None:
         self.spent.model_calls += 1
-        self.spent.sampled_tokens += said.tokens
-        self.spent.prompt_tokens += said.read
+        self.spent.sampled_tokens += proposal.sampled_tokens
+        self.spent.prompt_tokens += proposal.prompt_tokens
 
     def _next_seed(self) -> int:
         self._asked += 1
         return derive_seed(self._seed, self._asked)
 
 
-async def play(env: gym.Env[Any, Any], planned: Planned) -> Position:
+async def play(env: gym.Env[Any, Any], planned: PlanResult) -> Position:
     """Play what was planned as one ordinary episode in ``env``, which is at its start.
 
     Raises:
@@ -255,10 +260,10 @@ async def play(env: gym.Env[Any, Any], planned: Planned) -> Position:
     return here
 
 
-async def started(
+async def reset_env(
     env: gym.Env[Any, Any], seed: int, split: str, task: int | str
 ) -> gym.Env[Any, Any]:
-    """``env`` after its reset.
+    """Return ``env`` after its reset.
 
     Raises:
         EnvFault: The environment is broken.
@@ -268,11 +273,12 @@ async def started(
     return env
 
 
-def with_note(position: Position, note: str) -> Position:
-    """A start that shows a plan before the task."""
+def add_plan(position: Position, note: str) -> Position:
+    """Return the start of an episode with a plan shown before the task."""
     return replace(position, note=note)
 
 
-def readable(said: Sequence[Said]) -> list[Said]:
-    """Actions that are not blank and were not cut off; all of them where none is left."""
-    return [one for one in said if one.whole and one.text.strip()] or list(said)
+def usable_proposals(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Return the proposals that are complete and not blank; all of them where there is none."""
+    usable = [one for one in proposals if one.complete and one.text.strip()]
+    return usable or list(proposals)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from ...envs.core.errors import BadValueError, DataError, UnknownNameError
+from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.core.settings import check_integer, check_number
 from ..models.lora import LoraSettings
+from ..models.settings_file import SettingsFile
 from .records import REQUEST, STUB
 
-MANIFEST = "reward.json"
 PADDINGS = ("left", "right")
 
 
@@ -27,8 +24,8 @@ class ReadingSettings:
         stub: Begins the reply; the reward is read off its last token.
         max_tokens: Longest trajectory; of a longer one the middle is cut.
         padding: Side on which shorter rows of a batch are filled. Rewards do not depend on it.
-        closing: Whether the observation that answers the last action is read. Some worlds tell the
-            verdict there; without it the actions have to be judged.
+        closing: Whether the observation that answers the last action is read. Some environments
+            tell the verdict there; without it the actions have to be judged.
     """
 
     request: str = REQUEST
@@ -42,10 +39,7 @@ class ReadingSettings:
             raise UnknownNameError("padding", self.padding, PADDINGS, "reward model")
         if not self.stub.strip():
             raise BadValueError("reward model: stub is blank; expected the beginning of a reply.")
-        if self.max_tokens < 16:
-            raise BadValueError(
-                f"reward model: max_tokens is {self.max_tokens}; expected at least 16."
-            )
+        check_integer("max_tokens", self.max_tokens, "reward model", min=16)
 
 
 ARMAP_LORA = LoraSettings(
@@ -85,28 +79,17 @@ class RewardTraining:
     lora_dropout: float = 0.0
 
     def __post_init__(self) -> None:
+        where = "reward training"
         for name in ("epochs", "batch"):
-            if getattr(self, name) < 1:
-                raise BadValueError(
-                    f"reward training: {name} is {getattr(self, name)}; expected 1 or more."
-                )
+            check_integer(name, getattr(self, name), where, min=1)
         for name in ("lr", "max_norm"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise BadValueError(
-                    f"reward training: {name} is {getattr(self, name)}; expected more than 0."
-                )
+            check_number(name, getattr(self, name), where, above=0.0)
         for name in ("weight_decay", "centring"):
-            if not getattr(self, name) >= 0:
-                raise BadValueError(
-                    f"reward training: {name} is {getattr(self, name)}; expected 0 or more."
-                )
+            check_number(name, getattr(self, name), where, min=0.0)
+        check_number("warmup", self.warmup, where, min=0.0, max=1.0)
         if not 0 <= self.lora_dropout < 1:
             raise BadValueError(
-                f"reward training: lora_dropout is {self.lora_dropout}; expected a share below 1."
-            )
-        if not 0 <= self.warmup <= 1:
-            raise BadValueError(
-                f"reward training: warmup is {self.warmup}; expected a share of the steps."
+                f"{where}: lora_dropout is {self.lora_dropout}; expected a share below 1."
             )
 
 
@@ -124,30 +107,7 @@ Differs from the release: AdamW is the ordinary one, not paged; ScienceWorld's s
 that of step 120."""
 
 
-def write_manifest(
-    folder: Path, reading: ReadingSettings, training: Mapping[str, Any] | None = None
-) -> None:
-    """Write how a reward model reads, and how it was trained."""
-    kept = {"reading": dataclasses.asdict(reading), "training": dict(training or {})}
-    (folder / MANIFEST).write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
-
-
-def read_manifest(folder: Path) -> ReadingSettings:
-    """How the reward model of a folder reads.
-
-    Raises:
-        BadValueError: The folder holds no reward model.
-        DataError: The file is there, but holds no settings.
-    """
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise BadValueError(
-            f"{folder}: no reward model: {MANIFEST} is missing. Train one with `turngym armap "
-            "train`."
-        )
-    try:
-        return ReadingSettings(**json.loads(path.read_text(encoding="utf-8"))["reading"])
-    except (ValueError, KeyError, TypeError) as fault:
-        raise DataError(
-            f"{path}: not a reward model's settings ({fault}); expected what training writes."
-        ) from fault
+REWARD_FILE = SettingsFile(
+    "reward.json", "reading", ReadingSettings, "reward model", "turngym armap train"
+)
+"""How a reward model reads, and how it was trained."""

@@ -19,7 +19,8 @@ class Trajectory:
     """What a reward model scores.
 
     Attributes:
-        instruction: What was to be done: the world's first prompt, or words found in hindsight.
+        instruction: What was to be done: the environment's first prompt, or words found in
+            hindsight.
         moves: Actions with the observations that answered them.
     """
 
@@ -39,7 +40,7 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A trajectory that was played, and what the environment said of it.
+    """A trajectory that was played, and how the environment judged it.
 
     Attributes:
         trajectory: What happened.

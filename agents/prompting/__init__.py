@@ -8,7 +8,7 @@ from ...envs.core.errors import UnknownNameError
 from .cot import Cot
 from .direct import Direct
 from .engine_model import EngineModel
-from .episode import DIALECTS, Agent, Dialect, Game, Limits, Usage
+from .episode import DIALECTS, Agent, Dialect, Limits, PromptedEpisode, Usage
 from .ircot import Ircot
 from .openai_model import OpenAIModel
 from .rag import Rag
@@ -28,7 +28,7 @@ PROMPTING: Mapping[str, Callable[..., Agent]] = {
 
 
 def prompting(name: str, dialect: Dialect = "chat") -> Agent:
-    """A prompting agent by name.
+    """Return a prompting agent by name.
 
     Raises:
         UnknownNameError: No such agent, or no such dialect.
@@ -48,12 +48,12 @@ __all__ = [
     "Dialect",
     "Direct",
     "EngineModel",
-    "Game",
     "Ircot",
     "Limits",
     "Message",
     "OpenAIModel",
     "Prompt",
+    "PromptedEpisode",
     "Rag",
     "React",
     "SearchO1",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .episode import Dialect, Game
+from .episode import Dialect, PromptedEpisode
 from .examples import ANSWER_FORM, COT, shown
 from .parsing import short_answer, spoken
 from .tags import forced, thought
@@ -31,11 +31,11 @@ class Cot:
 
     dialect: Dialect = "chat"
 
-    async def __call__(self, game: Game) -> None:
+    async def __call__(self, episode: PromptedEpisode) -> None:
         """Think, then answer."""
         if self.dialect == "tags":
-            await game.act(await forced(game, "answer", before=await thought(game)))
+            await episode.act(await forced(episode, "answer", before=await thought(episode)))
             return
-        talk = shown(INTRO, COT, f"Question: {game.question}")
-        said = await game.ask(talk, ("</answer>",))
-        await game.answer(short_answer(spoken(said)))
+        talk = shown(INTRO, COT, f"Question: {episode.question}")
+        reply = await episode.ask(talk, ("</answer>",))
+        await episode.answer(short_answer(spoken(reply)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .episode import Dialect, Game
+from .episode import Dialect, PromptedEpisode
 from .examples import ANSWER_FORM, DIRECT, shown
 from .parsing import short_answer, spoken
 from .tags import finish
@@ -24,11 +24,11 @@ class Direct:
 
     dialect: Dialect = "chat"
 
-    async def __call__(self, game: Game) -> None:
+    async def __call__(self, episode: PromptedEpisode) -> None:
         """One prompt, one answer."""
         if self.dialect == "tags":
-            await finish(game)
+            await finish(episode)
             return
-        talk = shown(INTRO, DIRECT, f"Question: {game.question}")
-        said = await game.ask(talk, ("</answer>",))
-        await game.answer(short_answer(spoken(said)))
+        talk = shown(INTRO, DIRECT, f"Question: {episode.question}")
+        reply = await episode.ask(talk, ("</answer>",))
+        await episode.answer(short_answer(spoken(reply)))

@@ -68,15 +68,15 @@ class EngineModel:
         if not self.chats:
             return self._plain.open("", flat(prompt))
         ids = self._talk.open("", prompt[0].content)
-        for said, seen in zip(prompt[1::2], prompt[2::2], strict=True):
-            wrote = self._talk.write(said.content)
+        for reply, seen in zip(prompt[1::2], prompt[2::2], strict=True):
+            wrote = self._talk.write(reply.content)
             shown = f"\n\n{seen.content}\n\n" if self._inline else seen.content
             ids += wrote + self._talk.observe(shown, wrote)
         return ids
 
 
 def _renderer(tokenizer: Any, style: Style) -> tuple[Renderer, bool]:
-    """The renderer of dialogues, and whether it writes later messages inside the first."""
+    """Return the renderer of dialogues, and whether it writes later messages inside the first."""
     try:
         return make_renderer(tokenizer, style), False
     except BadValueError:

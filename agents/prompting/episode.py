@@ -1,4 +1,4 @@
-"""One episode of a searching world as a prompting agent sees it, with everything counted."""
+"""One episode of a searching environment as a prompting agent sees it, with everything counted."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ...envs.core.batched_calls import call_env
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, EnvFault, EpisodeError
 from ...envs.core.randomness import derive_seed
+from ...envs.core.settings import check_integer, check_number
 from ...envs.search_qa.text import GRAMMAR, STOP
 from ..scripted import text_env
 from .text_model import Completed, Prompt, TextModel
@@ -20,7 +21,7 @@ from .text_model import Completed, Prompt, TextModel
 Dialect = Literal["chat", "tags"]
 DIALECTS = ("chat", "tags")
 LONGEST_QUERY = 400
-"""Most characters of a query; the rest of what a model wrote there is not sent."""
+"""Maximum characters of a query; the rest of what a model wrote there is not sent."""
 TAG = re.compile(r"</?(?:search|answer|information|think)>")
 _DOC = re.compile(r"^Doc \d+(?=\(Title: )", re.MULTILINE)
 _BLOCK = re.compile(r"<information>(.*?)</information>", re.DOTALL)
@@ -61,7 +62,7 @@ class Limits:
     """How a model is asked.
 
     Attributes:
-        max_tokens: Most tokens of one completion; a call may ask for fewer.
+        max_tokens: Maximum tokens of one completion; a call may ask for fewer.
         temperature: 0 is greedy.
     """
 
@@ -69,10 +70,8 @@ class Limits:
     temperature: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise BadValueError(f"Limits.max_tokens is {self.max_tokens}; expected at least 1.")
-        if self.temperature < 0:
-            raise BadValueError(f"Limits.temperature is {self.temperature}; expected 0 or more.")
+        check_integer("max_tokens", self.max_tokens, "Limits", min=1)
+        check_number("temperature", self.temperature, "Limits", min=0.0)
 
 
 class Agent(Protocol):
@@ -80,16 +79,16 @@ class Agent(Protocol):
 
     @property
     def dialect(self) -> Dialect:
-        """``"chat"`` instructs a model in words; ``"tags"`` lets it go on with the dialogue."""
+        """``"chat"`` instructs a model in words; ``"tags"`` lets it continue the dialogue."""
         ...
 
-    async def __call__(self, game: Game) -> None:
-        """Search and answer until ``game.over``."""
+    async def __call__(self, episode: PromptedEpisode) -> None:
+        """Search and answer until ``episode.over``."""
         ...
 
 
 @dataclass(eq=False)
-class Game:
+class PromptedEpisode:
     """A running episode: the agent asks the model, and acts on the environment through it.
 
     Attributes:
@@ -99,7 +98,7 @@ class Game:
         seed: Of the episode; each call's seed follows from it.
         observation: The environment's latest observation.
         info: What it reported with it.
-        text: The world's own dialogue so far: instructions, observations and actions.
+        text: The environment's own dialogue so far: instructions, observations and actions.
         usage: What was used.
         events: Every model call and every action, for transcripts.
         rewards: Sum of the rewards.
@@ -126,17 +125,17 @@ class Game:
         limits: Limits,
         seed: int,
         options: Mapping[str, Any] | None = None,
-    ) -> Game:
-        """Reset ``env`` and sit down at it.
+    ) -> PromptedEpisode:
+        """Reset ``env`` and begin its episode.
 
         Raises:
-            BadValueError: No world of searching and answering.
+            BadValueError: Not an environment of searches and answers.
             EnvFault: The environment is broken.
         """
-        world = check_world(env)
+        inner = check_search_env(env)
         settings = dict(options) if options else None
-        observation, info = await call_env(world, lambda: env.reset(seed=seed, options=settings))
-        text = world.instructions + observation
+        observation, info = await call_env(inner, lambda: env.reset(seed=seed, options=settings))
+        text = inner.instructions + observation
         return cls(env, model, limits, seed, observation, info, text)
 
     def __post_init__(self) -> None:
@@ -150,12 +149,12 @@ class Game:
     async def ask(
         self, prompt: Prompt, stop: Sequence[str] = (), max_tokens: int | None = None
     ) -> str:
-        """What the model writes, a stop string included.
+        """Return what the model writes, a stop string included.
 
         Args:
-            prompt: A dialogue, or a text to go on with.
+            prompt: A dialogue, or a text to continue.
             stop: Strings that end the completion.
-            max_tokens: Most tokens; None, or more than the limits', means the limits'.
+            max_tokens: Maximum tokens; None, or more than the limits', means the limits'.
 
         Raises:
             ContextFullError: The prompt leaves the model no room to write.
@@ -194,9 +193,9 @@ class Game:
         """
         if self.over:
             raise EpisodeError(f"task {self.info['task_id']}: an action after the episode's end.")
-        world = text_env(self.env)
+        inner = text_env(self.env)
         self.observation, reward, terminated, truncated, self.info = await call_env(
-            world, lambda: self.env.step(action)
+            inner, lambda: self.env.step(action)
         )
         read = GRAMMAR.parse(action)
         self.usage.tool_calls += getattr(read, "tag", "") == "search"
@@ -230,46 +229,49 @@ class Game:
         await self.act(GRAMMAR.write("answer", plain(text)))
 
 
-def check_world(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
-    """The world inside ``env``.
+def check_search_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
+    """Return the environment inside ``env``.
 
     Raises:
         BadValueError: Not one whose actions are searches and answers.
     """
-    world = text_env(env)
-    if tuple(world.stop) != STOP:
+    inner = text_env(env)
+    if tuple(inner.stop) != STOP:
         raise BadValueError(
-            f"prompting agents: {world.name} is no world of {GRAMMAR.expected}; expected one such "
-            "as SearchQA-v0."
+            f"prompting agents: {inner.name} does not take {GRAMMAR.expected}; "
+            "expected an environment such as SearchQA-v0."
         )
-    return world
+    return inner
 
 
 def check_dialect(dialect: str, model: TextModel) -> None:
     """Refuse a model that cannot be asked in this dialect.
 
     Raises:
-        BadValueError: The dialect goes on with a text, the model answers dialogues only.
+        BadValueError: The dialect continues a text, the model answers dialogues only.
     """
     if dialect == "tags" and not model.continues:
         raise BadValueError(
-            "prompting agents: the dialect 'tags' goes on with a text, but this model only answers "
+            "prompting agents: the dialect 'tags' continues a text, but this model only answers "
             "dialogues; use the dialect 'chat', or a server's /completions."
         )
 
 
 def plain(text: str) -> str:
-    """``text`` on one line and without the world's tags, so that it can stand inside one."""
+    """``text`` on one line and without the environment's tags, so that it can stand inside one."""
     return " ".join(TAG.sub(" ", text).split())
 
 
 def passages(observation: str) -> str:
-    """What stands in the information block; empty when there is none."""
+    """Return what stands in the information block; empty when there is none."""
     found = _BLOCK.search(observation)
     return found[1].strip() if found else ""
 
 
 def each_passage(text: str) -> list[str]:
-    """The passages of :func:`passages` apart, without their numbers; one may have several lines."""
+    """Return the passages of :func:`passages` apart, without their numbers.
+
+    One may have several lines.
+    """
     parts = _DOC.split(text)[1:]
     return [part.strip() for part in parts]

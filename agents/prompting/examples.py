@@ -66,7 +66,7 @@ REACT: Pairs = (
 def shown(intro: str, pairs: Pairs, task: str) -> list[Message]:
     """Instructions and examples as a dialogue that ends with the task."""
     talk: list[Message] = []
-    for asked, said in pairs:
-        talk += [Message("user", asked), Message("assistant", said)]
+    for asked, reply in pairs:
+        talk += [Message("user", asked), Message("assistant", reply)]
     talk.append(Message("user", task))
     return [Message("user", f"{intro}\n\n{talk[0].content}"), *talk[1:]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...envs.core.errors import BadValueError
 from . import tags
-from .episode import Dialect, Game, each_passage
+from .episode import Dialect, PromptedEpisode, each_passage
 from .examples import ANTHEM, MARROWICK, VINT, shown
 from .parsing import concludes, first_sentence, spoken
 from .rag import read_and_answer
@@ -19,7 +19,7 @@ INTRO = (
 )
 
 SENTENCE_TOKENS = 160
-"""Most tokens of a sentence, where the limits allow more."""
+"""Maximum tokens of a sentence, where the limits allow more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,16 +33,16 @@ class Ircot:
 
     Paper: Trivedi et al., arXiv 2212.10509.
 
-    Differs from the paper: the world's turn limit (4 searches by default) stands for its limits of
-    8 steps and 15 paragraphs; an example of our own; the reader is prompted without examples. In
-    the dialect ``"tags"`` the "sentence" is the query that a small model writes in ``<search>``
-    (forced in the first round and whenever it writes neither tag), the question itself is not
-    searched, and its own ``<answer>`` ends the rounds.
+    Differs from the paper: the environment's turn limit (4 searches by default) stands for its
+    limits of 8 steps and 15 paragraphs; an example of our own; the reader is prompted without
+    examples. In the dialect ``"tags"`` the "sentence" is the query that a small model writes in
+    ``<search>`` (forced in the first round and whenever it writes neither tag), the question itself
+    is not searched, and its own ``<answer>`` ends the rounds.
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
-        rounds: Most searches; the world's turn limit may allow fewer.
-        keep: Most distinct passages that the prompts show, the first ones found.
+        rounds: Maximum number of searches; the environment's turn limit may allow fewer.
+        keep: Maximum number of distinct passages that the prompts show, the first ones found.
     """
 
     dialect: Dialect = "chat"
@@ -54,28 +54,28 @@ class Ircot:
             if getattr(self, name) < 1:
                 raise BadValueError(f"Ircot.{name} is {getattr(self, name)}; expected at least 1.")
 
-    async def __call__(self, game: Game) -> None:
+    async def __call__(self, episode: PromptedEpisode) -> None:
         """Alternate, then read."""
         if self.dialect == "tags":
-            await self._tags(game)
+            await self._tags(episode)
             return
         found: list[str] = []
         chain: list[str] = []
-        query = game.question
-        while game.searches_left and game.usage.tool_calls < self.rounds:
-            self._collect(found, await game.search(query))
-            query = await self._sentence(game, found, chain)
+        query = episode.question
+        while episode.searches_left and episode.usage.tool_calls < self.rounds:
+            self._collect(found, await episode.search(query))
+            query = await self._sentence(episode, found, chain)
             if not query or query in chain:
                 break
             chain.append(query)
             if concludes(query):
                 break
-        await read_and_answer(game, "\n".join(found))
+        await read_and_answer(episode, "\n".join(found))
 
-    async def _sentence(self, game: Game, found: list[str], chain: list[str]) -> str:
-        talk = shown(INTRO, EXAMPLES, _task("\n".join(found), game.question, chain))
-        said = spoken(await game.ask(talk, (), SENTENCE_TOKENS))
-        return first_sentence(said.removeprefix(f"Sentence {len(chain) + 1}:"))
+    async def _sentence(self, episode: PromptedEpisode, found: list[str], chain: list[str]) -> str:
+        talk = shown(INTRO, EXAMPLES, _task("\n".join(found), episode.question, chain))
+        reply = spoken(await episode.ask(talk, (), SENTENCE_TOKENS))
+        return first_sentence(reply.removeprefix(f"Sentence {len(chain) + 1}:"))
 
     def _collect(self, found: list[str], text: str) -> None:
         """Add new passages, their numbers in the result left out."""
@@ -83,23 +83,23 @@ class Ircot:
             if passage not in found and len(found) < self.keep:
                 found.append(passage)
 
-    async def _tags(self, game: Game) -> None:
+    async def _tags(self, episode: PromptedEpisode) -> None:
         asked: list[str] = []
-        action = await tags.forced(game, "search")
-        while game.searches_left and len(asked) < self.rounds:
+        action = await tags.forced(episode, "search")
+        while episode.searches_left and len(asked) < self.rounds:
             query = tags.query_of(action)
             if query is None or query in asked:
                 break
             asked.append(query)
-            await game.act(action)
-            if not game.searches_left or len(asked) == self.rounds:
+            await episode.act(action)
+            if not episode.searches_left or len(asked) == self.rounds:
                 break
-            action = await tags.free(game)
+            action = await tags.free(episode)
             if tags.answers(action):
                 break
             if tags.query_of(action) is None:
-                action = await tags.forced(game, "search")
-        await tags.finish(game)
+                action = await tags.forced(episode, "search")
+        await tags.finish(episode)
 
 
 def _task(found: str, question: str, chain: Sequence[str]) -> str:

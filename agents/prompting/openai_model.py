@@ -12,7 +12,7 @@ from .text_model import Completed, Ending, Prompt, flat, restored
 Api = Literal["chat", "completions"]
 APIS = ("chat", "completions")
 _PATHS = {"chat": "chat/completions", "completions": "completions"}
-MOST_STOPS = 4
+MAX_STOPS = 4
 """Stop strings that the protocol allows."""
 
 
@@ -53,7 +53,7 @@ class OpenAIModel:
 
     @property
     def continues(self) -> bool:
-        """Only ``/completions`` goes on with a text."""
+        """Only ``/completions`` continues a text."""
         return self._api == "completions"
 
     async def complete(
@@ -66,9 +66,9 @@ class OpenAIModel:
         seed: int = 0,
     ) -> Completed:
         """See :class:`~turngym.agents.prompting.text_model.TextModel`."""
-        if len(stop) > MOST_STOPS:
+        if len(stop) > MAX_STOPS:
             raise BadValueError(
-                f"OpenAIModel: {len(stop)} stop strings; the protocol allows {MOST_STOPS}."
+                f"OpenAIModel: {len(stop)} stop strings; the protocol allows {MAX_STOPS}."
             )
         body: dict[str, Any] = {"model": self._model, **self._shown(prompt)}
         body |= {"max_tokens": max_tokens, "temperature": temperature, "seed": seed % 2**31}
@@ -88,14 +88,14 @@ class OpenAIModel:
             return {"prompt": prompt if isinstance(prompt, str) else flat(prompt)}
         if isinstance(prompt, str):
             raise BadValueError(
-                "OpenAIModel: a text to go on with came, but /chat/completions only answers "
+                "OpenAIModel: a text to continue came, but /chat/completions only answers "
                 "dialogues; use api='completions', or agents of the dialect 'chat'."
             )
         return {"messages": [message._asdict() for message in prompt]}
 
 
 def _read(reply: Any, stop: Sequence[str], before: str) -> Completed:
-    """What a reply says.
+    """Return what a reply says.
 
     Raises:
         ValueError, KeyError, IndexError, TypeError: Not the reply of such a server.
@@ -127,7 +127,7 @@ def _text(choice: Mapping[str, Any]) -> str:
     if not content and isinstance(thought, str):
         return f"<think>{thought}"
     if content is None and "content" in message:
-        return ""  # the model said nothing
+        return ""  # the model wrote nothing
     return _checked(content)
 
 

@@ -13,34 +13,34 @@ _SHORT = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|No|vs|ca|e\.g|i\.e|e
 
 
 def spoken(text: str) -> str:
-    """What follows the model's ``<think>`` block; empty when the block was never closed."""
+    """Return what follows the model's ``<think>`` block; empty when the block was never closed."""
     if "</think>" in text:
         return text.rsplit("</think>", 1)[1].strip()
     return "" if text.lstrip().startswith("<think>") else text.strip()
 
 
 def short_answer(text: str) -> str:
-    r"""The answer in free text.
+    r"""Return the answer in free text.
 
     The last ``<answer>`` block counts, closed or not; else the last ``\boxed{}``; else what
     follows the last "answer is"; else the last line. Empty when there is no text.
     """
     if (found := tagged_answer(text)) is not None or (found := boxed(text)) is not None:
         return found
-    if said := _SAID.findall(text):
-        return _bare(said[-1])
+    if phrases := _SAID.findall(text):
+        return _bare(phrases[-1])
     lines = [line for line in text.splitlines() if line.strip()]
     return _bare(lines[-1]) if lines else ""
 
 
 def tagged_answer(text: str) -> str | None:
-    """Content of the last ``<answer>`` block, closed or not; None without one."""
+    """Return the content of the last ``<answer>`` block, closed or not; None without one."""
     _, tag, rest = text.rpartition("<answer>")
     return _bare(rest.partition("</answer>")[0]) if tag else None
 
 
 def boxed(text: str) -> str | None:
-    r"""Content of the last ``\boxed{}`` that is closed; None without one."""
+    r"""Return the content of the last ``\boxed{}`` that is closed; None without one."""
     at = text.rfind(_BOXED)
     while at >= 0:
         start, depth = at + len(_BOXED), 1
@@ -53,7 +53,7 @@ def boxed(text: str) -> str | None:
 
 
 def concludes(text: str) -> bool:
-    """Whether the text says what the answer is."""
+    """Return whether the text says what the answer is."""
     return _SAID.search(text) is not None or "<answer>" in text
 
 

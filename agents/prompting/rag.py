@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .episode import Dialect, Game
+from .episode import Dialect, PromptedEpisode
 from .examples import ANSWER_FORM, ANTHEM, DUN, LIGHT, MARROWICK, SKERRY, VINT, shown
 from .parsing import short_answer, spoken
 from .tags import finish
@@ -22,8 +22,8 @@ class Rag:
     Paper: Lewis et al., arXiv 2005.11401.
 
     Differs from the paper: nothing is trained, the passages stand together in one prompt instead of
-    one answer being marginalised over them, and the world's search engine retrieves (its default is
-    BM25 with 3 passages).
+    one answer being marginalised over them, and the environment's search engine retrieves (its
+    default is BM25 with 3 passages).
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
@@ -31,19 +31,21 @@ class Rag:
 
     dialect: Dialect = "chat"
 
-    async def __call__(self, game: Game) -> None:
+    async def __call__(self, episode: PromptedEpisode) -> None:
         """One search, one answer."""
-        found = await game.search(game.question) if game.searches_left else ""
+        found = await episode.search(episode.question) if episode.searches_left else ""
         if self.dialect == "tags":
-            await finish(game)
+            await finish(episode)
         else:
-            await read_and_answer(game, found)
+            await read_and_answer(episode, found)
 
 
-async def read_and_answer(game: Game, found: str) -> None:
+async def read_and_answer(episode: PromptedEpisode, found: str) -> None:
     """The reader: answer the question from passages (chat dialect)."""
-    said = await game.ask(shown(INTRO, EXAMPLES, _task(found, game.question)), ("</answer>",))
-    await game.answer(short_answer(spoken(said)))
+    reply = await episode.ask(
+        shown(INTRO, EXAMPLES, _task(found, episode.question)), ("</answer>",)
+    )
+    await episode.answer(short_answer(spoken(reply)))
 
 
 def _task(found: str, question: str) -> str:

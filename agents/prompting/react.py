@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from . import tags
-from .episode import Dialect, Game
+from .episode import Dialect, PromptedEpisode
 from .examples import FORM, REACT, shown
 from .parsing import short_answer, spoken
 from .text_model import Message
@@ -46,9 +46,9 @@ class React:
     Differs from the paper: two examples of our own instead of six; one search over passages in
     place of a page's first sentences, so there is no Lookup; the dialogue goes to chat models as
     messages. Broken lines are read leniently (missing brackets, other case); what cannot be read
-    costs a model call but no turn of the world, and the third such reply must finish. In the
-    dialect ``"tags"`` thoughts and actions are the world's own: free text, ``<search>``,
-    ``<answer>``; a broken one is answered by the world and costs a turn.
+    costs a model call but no turn of the environment, and the third such reply must finish. In the
+    dialect ``"tags"`` thoughts and actions are the environment's own: free text, ``<search>``,
+    ``<answer>``; a broken one is answered by the environment and costs a turn.
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
@@ -56,51 +56,51 @@ class React:
 
     dialect: Dialect = "chat"
 
-    async def __call__(self, game: Game) -> None:
+    async def __call__(self, episode: PromptedEpisode) -> None:
         """Alternate until the answer."""
         if self.dialect == "tags":
-            while not game.over and game.searches_left:
-                await game.act(await tags.free(game))
-            if not game.over:
-                await tags.finish(game)
+            while not episode.over and episode.searches_left:
+                await episode.act(await tags.free(episode))
+            if not episode.over:
+                await tags.finish(episode)
             return
-        talk = shown(INTRO, REACT, f"Question: {game.question}")
+        talk = shown(INTRO, REACT, f"Question: {episode.question}")
         broken = 0
-        while game.searches_left and broken <= PATIENCE:
-            said = await self._said(game, talk)
-            step = read_step(said)
+        while episode.searches_left and broken <= PATIENCE:
+            reply = await self._ask(episode, talk)
+            step = read_step(reply)
             if step is None:
                 broken += 1
-                talk += self._heard(said, UNREADABLE)
+                talk += self._exchange(reply, UNREADABLE)
             elif step.kind == "finish":
-                await game.answer(step.content)
+                await episode.answer(step.content)
                 return
             else:
-                talk += self._heard(said, await game.search(step.content))
+                talk += self._exchange(reply, await episode.search(step.content))
         seen = talk.pop().content
         talk.append(Message("user", f"{seen}\n{LAST}"))
-        said = await self._said(game, talk)
-        step = read_step(said)
+        reply = await self._ask(episode, talk)
+        step = read_step(reply)
         if step is not None and step.kind == "finish":
-            await game.answer(step.content)
+            await episode.answer(step.content)
         else:
-            await game.answer(short_answer(_ACTION.sub("", said)))
+            await episode.answer(short_answer(_ACTION.sub("", reply)))
 
-    async def _said(self, game: Game, talk: list[Message]) -> str:
-        said = spoken(await game.ask(talk, STOPS))
-        said = said.split("Observation:", 1)[0].strip()
-        first = _ACTION.search(said)  # what it wrote after that, it wrote without an observation
-        return said[: first.end()].strip() if first else said
+    async def _ask(self, episode: PromptedEpisode, talk: list[Message]) -> str:
+        reply = spoken(await episode.ask(talk, STOPS))
+        reply = reply.split("Observation:", 1)[0].strip()
+        first = _ACTION.search(reply)  # what it wrote after that, it wrote without an observation
+        return reply[: first.end()].strip() if first else reply
 
-    def _heard(self, said: str, observation: str) -> list[Message]:
+    def _exchange(self, reply: str, observation: str) -> list[Message]:
         return [
-            Message("assistant", said or "Thought:"),
+            Message("assistant", reply or "Thought:"),
             Message("user", f"Observation: {observation or 'nothing found'}"),
         ]
 
 
 def read_step(text: str) -> Step | None:
-    """The first action in a reply; None when there is none, or a search for nothing."""
+    """Return the first action in a reply; None when there is none, or a search for nothing."""
     found = _ACTION.search(text) or _BARE.search(text)
     if found is None:
         return None

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from . import tags
-from .episode import Dialect, Game, each_passage, passages
+from .episode import Dialect, PromptedEpisode, each_passage, passages
 from .examples import ANTHEM, DUN, FORM, VINT, shown
 from .parsing import boxed, short_answer, spoken, tagged_answer
 from .text_model import Message
@@ -81,11 +81,12 @@ class SearchO1:
 
     Paper: Li et al., arXiv 2501.05366.
 
-    Differs from the paper: passages of the world's search engine stand for fetched web pages, one
-    example of our own, the world's turn limit for the limit of searches; for chat models results
-    are a message of their own instead of going on inside the assistant's. In the dialect ``"tags"``
-    a small model searches with ``<search>``, and reason-in-documents lets it name what a result
-    says (a forced ``<answer>``): only the passages of the titles that say so go into its context.
+    Differs from the paper: passages of the environment's search engine stand for fetched web pages,
+    one example of our own, the environment's turn limit for the limit of searches; for chat models
+    results are a message of their own instead of going on inside the assistant's. In the dialect
+    ``"tags"`` a small model searches with ``<search>``, and reason-in-documents lets it name what a
+    result says (a forced ``<answer>``): only the passages of the titles that say so go into its
+    context.
 
     Attributes:
         dialect: See :class:`~turngym.agents.prompting.episode.Agent`.
@@ -93,70 +94,70 @@ class SearchO1:
 
     dialect: Dialect = "chat"
 
-    async def __call__(self, game: Game) -> None:
+    async def __call__(self, episode: PromptedEpisode) -> None:
         """Reason and search until the answer."""
         if self.dialect == "tags":
-            await self._tags(game)
+            await self._tags(episode)
             return
-        intro = INTRO.replace("{limit}", str(game.searches_left))
-        talk = shown(intro, EXAMPLE, f"Question: {game.question}")
+        intro = INTRO.replace("{limit}", str(episode.searches_left))
+        talk = shown(intro, EXAMPLE, f"Question: {episode.question}")
         given = len(talk)
         asked: set[str] = set()
         refused = 0
         while True:
-            said = await self._reason(game, talk)
-            query = None if _answers(said) else query_in(said)
+            reply = await self._reason(episode, talk)
+            query = None if _answers(reply) else query_in(reply)
             if query is None or refused == PATIENCE:
                 break
-            if query in asked or not game.searches_left:
+            if query in asked or not episode.searches_left:
                 refused += 1
-                result = REPEATED if game.searches_left else SPENT
+                result = REPEATED if episode.searches_left else SPENT
             else:
                 asked.add(query)
-                found = await game.search(query)
-                before = "\n".join([*(m.content for m in talk[given:]), said])
-                result = f"{TOLD}{await self._condense(game, before, query, found)}{END}"
-                result += f"\n{GO_ON if game.searches_left else SPENT}"
-            talk += [Message("assistant", said), Message("user", result)]
-        if not _answers(said):
-            talk += [Message("assistant", said or "..."), Message("user", LAST)]
-            said = await self._reason(game, talk) or said
-        found = boxed(said)
-        await game.answer(short_answer(_QUERY.sub("", said)) if found is None else found)
+                found = await episode.search(query)
+                before = "\n".join([*(m.content for m in talk[given:]), reply])
+                result = f"{TOLD}{await self._condense(episode, before, query, found)}{END}"
+                result += f"\n{GO_ON if episode.searches_left else SPENT}"
+            talk += [Message("assistant", reply), Message("user", result)]
+        if not _answers(reply):
+            talk += [Message("assistant", reply or "..."), Message("user", LAST)]
+            reply = await self._reason(episode, talk) or reply
+        found = boxed(reply)
+        await episode.answer(short_answer(_QUERY.sub("", reply)) if found is None else found)
 
-    async def _reason(self, game: Game, talk: list[Message]) -> str:
-        return _THINK.sub("", await game.ask(talk, (ASKED,))).strip()
+    async def _reason(self, episode: PromptedEpisode, talk: list[Message]) -> str:
+        return _THINK.sub("", await episode.ask(talk, (ASKED,))).strip()
 
-    async def _condense(self, game: Game, before: str, query: str, found: str) -> str:
+    async def _condense(self, episode: PromptedEpisode, before: str, query: str, found: str) -> str:
         """Reason-in-documents: what in the passages helps the present step."""
-        task = _document_task(game.question, before, query, found)
-        said = spoken(await game.ask(shown(READ, DOCUMENTS, task)))
-        kept = _FINAL.split(said)[-1].strip()
+        task = _document_task(episode.question, before, query, found)
+        reply = spoken(await episode.ask(shown(READ, DOCUMENTS, task)))
+        kept = _FINAL.split(reply)[-1].strip()
         return " ".join(kept.replace("<|", "").split()) or NOTHING
 
-    async def _tags(self, game: Game) -> None:
-        text = game.text
-        while game.searches_left:
-            action = await tags.free(game, text)
+    async def _tags(self, episode: PromptedEpisode) -> None:
+        text = episode.text
+        while episode.searches_left:
+            action = await tags.free(episode, text)
             if tags.answers(action):
-                await game.act(action)
+                await episode.act(action)
                 return
             if tags.query_of(action) is None:
-                action = await tags.forced(game, "search", text)
-            observation = await game.act(action)
-            fact = await tags.forced(game, "answer", text + action + observation)
+                action = await tags.forced(episode, "search", text)
+            observation = await episode.act(action)
+            fact = await tags.forced(episode, "answer", text + action + observation)
             text += action + condensed(observation, tagged_answer(fact) or "")
-        await tags.finish(game, text)
+        await tags.finish(episode, text)
 
 
 def query_in(text: str) -> str | None:
-    """The last search query of a piece of reasoning, its end mark missing or not."""
+    """Return the last search query of a piece of reasoning, its end mark missing or not."""
     queries = [" ".join(q.split()) for q in _QUERY.findall(text)]
     return queries[-1] if queries and queries[-1] else None
 
 
 def condensed(observation: str, fact: str) -> str:
-    """An observation with only the passages about what ``fact`` is said of; else the whole.
+    """Return an observation with only the passages about what ``fact`` is said of; else the whole.
 
     These are the passages that hold it, and those of the same title.
     """

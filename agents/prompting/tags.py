@@ -1,4 +1,4 @@
-"""The dialect of small and base models: they go on with the world's own dialogue.
+"""The dialect of small and base models: they continue the environment's own dialogue.
 
 Such a model knows ``Question: …``, ``<search>``, ``<information>`` and ``<answer>`` and follows no
 instructions. What an agent wants of it is put before it as the beginning of its action.
@@ -8,51 +8,53 @@ from __future__ import annotations
 
 from ...envs.search_qa.text import GRAMMAR, STOP
 from ...envs.tools.action_parsing import Tagged
-from .episode import TAG, Game
+from .episode import TAG, PromptedEpisode
 
 THOUGHT_STOPS = ("</think>", "<search>", "<answer>", "<information>")
 
 
-async def forced(game: Game, tag: str, text: str | None = None, before: str = "") -> str:
+async def forced(
+    episode: PromptedEpisode, tag: str, text: str | None = None, before: str = ""
+) -> str:
     """An action of the kind ``tag``: its opening tag is given, the model writes what follows.
 
     Args:
-        game: The episode.
+        episode: The episode.
         tag: ``"search"`` or ``"answer"``.
-        text: Dialogue to go on with; None for the world's own.
+        text: Dialogue to continue; None for the environment's own.
         before: What stands in the action before the tag.
 
     Returns:
         The whole action, with its opening and its closing tag.
     """
     start = f"{before}<{tag}>"
-    said = await game.ask((game.text if text is None else text) + start, STOP)
-    return f"{start}{TAG.split(said, maxsplit=1)[0]}</{tag}>"
+    reply = await episode.ask((episode.text if text is None else text) + start, STOP)
+    return f"{start}{TAG.split(reply, maxsplit=1)[0]}</{tag}>"
 
 
-async def free(game: Game, text: str | None = None) -> str:
-    """An action as the model writes it, up to the end of its search or answer."""
-    return await game.ask(game.text if text is None else text, STOP)
+async def free(episode: PromptedEpisode, text: str | None = None) -> str:
+    """Return an action as the model writes it, up to the end of its search or answer."""
+    return await episode.ask(episode.text if text is None else text, STOP)
 
 
-async def thought(game: Game) -> str:
-    """A thought in its tags, without any other tag in it."""
-    said = await game.ask(game.text + "<think>", THOUGHT_STOPS)
-    return f"<think>{TAG.split(said, maxsplit=1)[0]}</think>"
+async def thought(episode: PromptedEpisode) -> str:
+    """Return a thought in its tags, without any other tag in it."""
+    reply = await episode.ask(episode.text + "<think>", THOUGHT_STOPS)
+    return f"<think>{TAG.split(reply, maxsplit=1)[0]}</think>"
 
 
-async def finish(game: Game, text: str | None = None) -> None:
+async def finish(episode: PromptedEpisode, text: str | None = None) -> None:
     """Answer now."""
-    await game.act(await forced(game, "answer", text))
+    await episode.act(await forced(episode, "answer", text))
 
 
 def query_of(action: str) -> str | None:
-    """The query of an action that searches; None for any other."""
+    """Return the query of an action that searches; None for any other."""
     read = GRAMMAR.parse(action)
     return read.content if isinstance(read, Tagged) and read.tag == "search" else None
 
 
 def answers(action: str) -> bool:
-    """Whether an action answers."""
+    """Return whether an action answers."""
     read = GRAMMAR.parse(action)
     return isinstance(read, Tagged) and read.tag == "answer"

@@ -18,7 +18,7 @@ class Message(NamedTuple):
 
 
 Prompt = str | Sequence[Message]
-"""A text that the model goes on with, or a dialogue that it answers."""
+"""A text that the model continues, or a dialogue that it answers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +43,7 @@ class TextModel(Protocol):
 
     @property
     def continues(self) -> bool:
-        """Whether it takes a plain text to go on with; else dialogues only."""
+        """Whether it takes a plain text to continue; else dialogues only."""
         ...
 
     async def complete(
@@ -69,7 +69,7 @@ class TextModel(Protocol):
 
 
 def flat(messages: Sequence[Message]) -> str:
-    """A dialogue as one text, for models that know no messages."""
+    """Return a dialogue as one text, for models that know no messages."""
     return "\n\n".join(message.content.strip("\n") for message in messages) + "\n"
 
 
@@ -97,7 +97,7 @@ def restored(text: str, stop: Sequence[str], before: str = "") -> str:
 
 
 def _opening(mark: str) -> str:
-    """The mark that ``mark`` closes; empty when it closes none."""
+    """Return the mark that ``mark`` closes; empty when it closes none."""
     if mark.startswith("</"):
         return "<" + mark[2:]
     if mark.startswith("<|end_"):

@@ -29,14 +29,14 @@ def make_renderer(
     system: bool = False,
     role: Role | Literal["auto"] = "auto",
 ) -> Renderer:
-    """The renderer for a tokenizer.
+    """Return the renderer for a tokenizer.
 
     Args:
         tokenizer: Any transformers tokenizer.
         style: ``"plain"`` for base models, ``"chat"`` for the chat template, ``"inline"`` for the
             template with ``observations="inline"``; ``"auto"`` takes what the model was trained
             with here (:func:`keep_style`), else the template where there is one.
-        tools: JSON Schemas of the world's tools (chat templates only).
+        tools: JSON Schemas of the environment's tools (chat templates only).
         observations: See :class:`ChatRenderer`.
         system: See :class:`ChatRenderer`.
         role: See :class:`ChatRenderer`.

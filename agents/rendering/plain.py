@@ -26,11 +26,11 @@ class Renderer(ABC):
 
     @abstractmethod
     def open(self, instructions: str, observation: str) -> list[int]:
-        """Ids of the first prompt."""
+        """Return the ids of the first prompt."""
 
     @abstractmethod
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
-        """Ids that are appended after an action.
+        """Return the ids that are appended after an action.
 
         Args:
             observation: What the environment answered.
@@ -39,7 +39,7 @@ class Renderer(ABC):
         """
 
     def write(self, action: str) -> list[int]:
-        """Ids of an action as a model would have written it, without an end-of-text token."""
+        """The ids of an action as a model would have written it, without an end-of-text token."""
         return self._text.encode(action)
 
     def text(self, act_ids: Sequence[int]) -> str:
@@ -50,7 +50,7 @@ class Renderer(ABC):
         return self._text.decode(ids)
 
     def action(self, act_ids: Sequence[int]) -> str:
-        """What a world is to read of an action: its text, in the world's own form of calls."""
+        """Return what the environment reads of an action: its text, with its own form of calls."""
         return self.text(act_ids)
 
 
@@ -66,17 +66,17 @@ class PlainRenderer(Renderer):
         self._tokenizer = tokenizer
 
     def open(self, instructions: str, observation: str) -> list[int]:
-        """Ids of ``instructions + observation``."""
+        """Return the ids of ``instructions + observation``."""
         text = instructions + observation
         return [int(i) for i in self._tokenizer.encode(text, add_special_tokens=False)]
 
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:  # noqa: ARG002
-        """Ids of ``observation``."""
+        """Return the ids of ``observation``."""
         return self._text.encode(observation)
 
 
 def eos_of(tokenizer: Any) -> int:
-    """The end-of-text id.
+    """Return the end-of-text id.
 
     Raises:
         BadValueError: There is none.

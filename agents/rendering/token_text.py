@@ -43,7 +43,10 @@ class TokenText:
         return TokenText, (self._tokenizer,)  # a copy remembers nothing
 
     def encode(self, text: str) -> list[int]:
-        """Ids of ``text`` as a continuation of other text; no special tokens are added."""
+        """Return the ids of ``text`` as a continuation of other text.
+
+        No special tokens are added.
+        """
         return list(self._remembered(text))
 
     def _encode(self, text: str) -> list[int]:

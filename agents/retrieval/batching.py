@@ -34,7 +34,7 @@ class Batcher:
     Args:
         retriever: Finds passages; never called twice at a time.
         max_wait_ms: Longest wait of a request for others, while the retriever is idle.
-        max_batch: Most queries per call.
+        max_batch: Maximum number of queries per call.
 
     Attributes:
         queries: How many queries were served.
@@ -108,7 +108,7 @@ class Batcher:
             return
 
     def _next(self) -> list[_Waiting]:
-        """The oldest request and those with its ``k`` that still fit beside it."""
+        """Return the oldest request and those with its ``k`` that still fit beside it."""
         batch: list[_Waiting] = []
         left: list[_Waiting] = []
         k, room = self._waiting[0].k, self._max_batch

@@ -41,7 +41,7 @@ _OWN: dict[str, dict[str, Any]] = {
 
 
 def checked_settings(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings of a kind, with the given ones put in.
+    """Return all settings of a kind, with the given ones put in.
 
     Args:
         kind: ``flat``, ``hnsw`` or ``ivfpq``.
@@ -73,7 +73,7 @@ def checked_settings(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_encoder(settings: Mapping[str, Any]) -> Encoder:
-    """The encoder that an index was, or is to be, built with."""
+    """Return the encoder that an index was, or is to be, built with."""
     return Encoder(settings["encoder"], **{k: settings[k] for k in _COMMON if k != "encoder"})
 
 
@@ -105,7 +105,7 @@ def build_dense(plan: BuildPlan, count: int) -> None:
 
 
 def _embed(plan: BuildPlan, count: int) -> np.memmap:
-    """All vectors ``[count, dim]`` in float16; goes on after those that are there."""
+    """Return all vectors ``[count, dim]`` in float16; resumes after those that are there."""
     encoder = make_encoder(plan.settings)
     path, state = plan.out / "parts" / EMBEDDINGS, plan.out / "parts" / "embedded.json"
     done = 0

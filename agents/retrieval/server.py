@@ -46,7 +46,7 @@ def make_app(
     max_wait_ms: float = 2,
     max_batch: int = 512,
 ) -> FastAPI:
-    """The server's application: ``POST /retrieve`` and ``GET /health``.
+    """Return the server's application: ``POST /retrieve`` and ``GET /health``.
 
     A passage is answered as ``{"id", "contents"}``, the title in the first line of its contents;
     a retriever with a method ``row(hit)`` answers the object of its corpus instead. ``/health``
@@ -56,10 +56,10 @@ def make_app(
     Args:
         retriever: Finds passages; called by one thread.
         default_k: Passages per query when a request leaves ``topk`` out.
-        max_topk: Most passages per query.
-        max_queries: Most queries of a request.
+        max_topk: Maximum number of passages per query.
+        max_queries: Maximum number of queries of a request.
         max_wait_ms: Milliseconds that a request may wait for others to be searched together.
-        max_batch: Most queries per call of the retriever.
+        max_batch: Maximum number of queries per call of the retriever.
 
     Raises:
         MissingExtraError: fastapi is not installed.
@@ -84,8 +84,8 @@ def make_app(
         desk.batcher.close()
 
     def answer(status: int, content: Any) -> Any:
-        said = content if isinstance(content, bytes) else _json(content)
-        return Response(said, status, media_type="application/json")
+        reply = content if isinstance(content, bytes) else _json(content)
+        return Response(reply, status, media_type="application/json")
 
     async def refused(request: Any, error: Any) -> Any:  # noqa: ARG001 - what FastAPI calls
         return answer(422, {"detail": _told(error.errors())})
@@ -100,7 +100,7 @@ def make_app(
 
     @app.get("/health", response_model=None)
     async def health() -> Any:
-        """How the server is."""
+        """Return how the server is."""
         return answer(200, desk.health())
 
     return app
@@ -145,14 +145,14 @@ class _Desk:
 
     def health(self) -> dict[str, Any]:
         """Counts, and which index it is."""
-        said: dict[str, Any] = {"status": "ok"}
+        reply: dict[str, Any] = {"status": "ok"}
         if isinstance(self._retriever, Sized):
-            said["passages"] = len(self._retriever)
+            reply["passages"] = len(self._retriever)
         if isinstance(identity := getattr(self._retriever, "identity", None), str):
-            said["index"] = identity
-        said |= {"queries_served": self.batcher.queries, "batches": self.batcher.batches}
-        said["uptime_s"] = round(time.monotonic() - self._started, 3)
-        return said
+            reply["index"] = identity
+        reply |= {"queries_served": self.batcher.queries, "batches": self.batcher.batches}
+        reply["uptime_s"] = round(time.monotonic() - self._started, 3)
+        return reply
 
 
 def _results(found: Found, retriever: Retriever, scores: bool) -> list[list[Any]]:
@@ -181,7 +181,7 @@ def _too_much(ask: Ask, max_topk: int, max_queries: int) -> str:
 
 
 def _told(errors: Sequence[Mapping[str, Any]]) -> str:
-    """The first of pydantic's errors in words."""
+    """Return the first of pydantic's errors in words."""
     first = errors[0]
     place = first["loc"][1:]
     if first["type"] == "json_invalid":

@@ -14,7 +14,7 @@ from ..models.tokenizer import train_tokenizer
 from ..rendering.factory import PlainRenderer
 from .demonstrations import Demonstrator
 from .imitation import ImitationTrainer
-from .settings import Progress, Stage, StarterSettings
+from .settings import StarterProgress, StarterSettings, StarterStage
 
 _CHECK_EVERY = 25
 """Clean steps between two looks at the held-out dialogues."""
@@ -24,7 +24,7 @@ def build(
     folder: Path,
     env: TextEnv[Any, Any],
     settings: StarterSettings,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[StarterProgress], None],
 ) -> dict[str, Any]:
     """Build the model and its tokenizer into ``folder``.
 
@@ -34,7 +34,7 @@ def build(
     Raises:
         BadValueError: The model did not learn to read.
     """
-    on_progress(Progress("words", 0, 1, 0.0))
+    on_progress(StarterProgress("words", 0, 1, 0.0))
     texts = Demonstrator(env, "train", settings.seed, policy=settings.reader).texts(settings.texts)
     tokenizer = train_tokenizer(texts, vocab_size=settings.vocab_size, max_length=settings.context)
     model = blank_decoder(tokenizer, settings)
@@ -59,7 +59,7 @@ class _Training:
         model: Any,
         renderer: PlainRenderer,
         settings: StarterSettings,
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[StarterProgress], None],
     ) -> None:
         self._env, self._model, self._renderer = env, model, renderer
         self._settings, self._on_progress = settings, on_progress
@@ -75,7 +75,7 @@ class _Training:
             raise BadValueError(
                 f"starter: after {report['steps']} clean steps the model reproduces "
                 f"{report['greedy']:.0%} of the held-out dialogues; expected {s.read_least:.0%} or "
-                "more. Give it more read_steps, another seed, or a simpler world."
+                "more. Give it more read_steps, another seed, or a simpler environment."
             )
         return report
 
@@ -86,7 +86,7 @@ class _Training:
         return self._train("erring", source, s.err_lr, s.err_steps, None)
 
     def _train(
-        self, stage: Stage, source: Demonstrator, lr: float, steps: int, until: float | None
+        self, stage: StarterStage, source: Demonstrator, lr: float, steps: int, until: float | None
     ) -> dict[str, float]:
         s = self._settings
         trainer = ImitationTrainer(
@@ -94,14 +94,14 @@ class _Training:
         )
         began, tokens = time.perf_counter(), 0
         score = trainer.score(self._held_out)
-        self._on_progress(Progress(stage, 0, steps, score.greedy))
+        self._on_progress(StarterProgress(stage, 0, steps, score.greedy))
         for step in range(1, steps + 1):
             batch = source.demonstrations(s.batch, self._renderer)
             trainer.step(batch)
             tokens += sum(len(d.ids) for d in batch)
             if step == steps or (until is not None and step % _CHECK_EVERY == 0):
                 score = trainer.score(self._held_out)
-            self._on_progress(Progress(stage, step, steps, score.greedy))
+            self._on_progress(StarterProgress(stage, step, steps, score.greedy))
             if until is not None and score.greedy >= until:
                 break
         return {

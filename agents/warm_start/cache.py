@@ -1,4 +1,4 @@
-"""The laptop model: a small decoder that learns a world from its expert, then learns to err.
+"""The laptop model: a small decoder that learns an environment from its expert, then learns to err.
 
 Reading comes first and clean (demonstrations whose answers must be looked up and copied), until
 held-out dialogues are reproduced; only then demonstrations with mistakes make a middling player of
@@ -26,7 +26,7 @@ from ...envs.core.registration import find_environment
 from ...envs.utils.disk_cache import cache_dir as default_cache_dir
 from ..models.random_init import BlankSettings, blank_model
 from .demonstrations import EXPERT, Demonstrator
-from .settings import STARTER_PRESETS, Progress, StarterSettings
+from .settings import STARTER_PRESETS, StarterProgress, StarterSettings
 
 VERSION = 2
 """Part of every cache key: raise it when this file or one that it builds with
@@ -37,7 +37,7 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
     "PaperCrawler-v0": {"size": "micro", "schedule": "sampled", "per_layer": 3},
 }
 """What a starter learns on, by environment id; other ids learn on ``size="micro"``. Diagnostic
-worlds that are not listed have nothing to imitate: their starter is a blank model."""
+environments that are not listed have nothing to imitate: their starter is a blank model."""
 _SAMPLE = 64
 
 
@@ -47,21 +47,21 @@ def ensure_starter(
     settings: StarterSettings | BlankSettings | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
     cache_dir: Path | str | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[StarterProgress], None] | None = None,
 ) -> Path:
-    """The folder of the laptop model for a world, built when it is not cached.
+    """Return the folder of the laptop model for an environment, built when it is not cached.
 
     The same settings give the same weights on the same machine. The key of the cache covers the
-    settings, the world's texts and what its expert does; a folder whose files do not match their
-    checksums is built anew. Two processes at once build once.
+    settings, the environment's texts and what its expert does; a folder whose files do not match
+    their checksums is built anew. Two processes at once build once.
 
     Args:
-        env_id: A registered world with a scripted expert.
-        settings: How it is made. The default is the demo's unless the world has its own in
+        env_id: A registered environment with a scripted expert.
+        settings: How it is made. The default is the demo's unless the environment has its own in
             :data:`~turngym.agents.warm_start.settings.STARTER_PRESETS`, and for
-            diagnostic worlds that are not in :data:`WORLDS` a blank model's (see
+            diagnostic environments that are not in :data:`WORLDS` a blank model's (see
             :func:`~turngym.agents.models.random_init.blank_model`).
-        env_kwargs: Settings of the world; default :data:`WORLDS`.
+        env_kwargs: Settings of the environment; default :data:`WORLDS`.
         cache_dir: Default ``$TURNGYM_CACHE``, or ``~/.cache/turngym``.
         on_progress: Called as the building goes on; never when the folder is cached.
 
@@ -69,14 +69,14 @@ def ensure_starter(
         A folder for ``AutoModelForCausalLM`` and ``AutoTokenizer``, with ``starter.json`` beside.
 
     Raises:
-        UnknownNameError: No such world, or no such setting of it.
-        BadValueError: The world has no expert, or the model did not learn to read.
+        UnknownNameError: No such environment, or no such setting of it.
+        BadValueError: The environment has no expert, or the model did not learn to read.
         MissingExtraError: torch or transformers is not installed.
     """
     if settings is None:
         blank = find_environment(env_id).hidden and env_id not in WORLDS
         settings = BlankSettings() if blank else STARTER_PRESETS.get(env_id, StarterSettings())
-    env, made_with = _world(env_id, env_kwargs)
+    env, made_with = _make_env(env_id, env_kwargs)
     key = digest_of((VERSION, env_id, made_with, settings, _fingerprint(env, settings)))
     root = Path(cache_dir) if cache_dir is not None else default_cache_dir()
     folder = root / "starters" / f"{env_id}-{key[:16]}"
@@ -104,7 +104,7 @@ def _build(
     folder: Path,
     env: TextEnv[Any, Any],
     settings: StarterSettings | BlankSettings,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[StarterProgress], None],
 ) -> Mapping[str, Any]:
     if isinstance(settings, BlankSettings):
         return blank_model(env, folder, settings)
@@ -135,19 +135,19 @@ def _sign(
     (folder / MANIFEST).write_text(text, encoding="utf-8")
 
 
-def _world(
+def _make_env(
     env_id: str, env_kwargs: Mapping[str, Any] | None
 ) -> tuple[TextEnv[Any, Any], Mapping[str, Any]]:
     find_environment(env_id)
     made_with = WORLDS.get(env_id, {"size": "micro"}) if env_kwargs is None else env_kwargs
     env = gym.make(env_id, **made_with).unwrapped
     if not isinstance(env, TextEnv):
-        raise BadValueError(f"starter: {env_id} is no turngym world.")
+        raise BadValueError(f"starter: {env_id} is no turngym environment.")
     return env, made_with
 
 
 def _fingerprint(env: TextEnv[Any, Any], settings: StarterSettings | BlankSettings) -> str:
-    """Return a digest of what the world says and its experts do, on a sample of its tasks."""
+    """Return a digest of what the environment says and its experts do, on a sample of its tasks."""
     reader, seed = getattr(settings, "reader", EXPERT), settings.seed
     clean = Demonstrator(env, "train", seed, policy=reader)
     errs = Demonstrator(env, "train", seed, mistakes=1.0)

@@ -1,4 +1,4 @@
-"""Demonstrations: dialogues of a world's scripted expert, as text and as token ids."""
+"""Demonstrations: dialogues of an environment's scripted expert, as text and as token ids."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Demonstration:
 
 
 class Demonstrator:
-    """An endless, reproducible source of a world's demonstrations.
+    """An endless, reproducible source of an environment's demonstrations.
 
     Args:
-        env: The world; it must have a scripted expert.
+        env: The environment; it must have a scripted expert.
         split: Split of the tasks.
         seed: Of the tasks drawn and of the expert's mistakes.
         mistakes: Share of mistakes, as :meth:`TextEnv.expert` understands it.
-        policy: ``"expert"``, or a baseline of the world, which makes no mistakes.
+        policy: ``"expert"``, or a baseline of the environment, which makes no mistakes.
 
     Raises:
-        UnknownNameError: The world has no such baseline.
+        UnknownNameError: The environment has no such baseline.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Demonstrator:
         """Play the next episode; one dialogue per session of it, the first session first.
 
         Raises:
-            BadValueError: The world broke while the expert played.
+            BadValueError: The environment broke while the expert played.
         """
         sequence = np.random.SeedSequence([self._seed, self._shown])
         self._shown += 1
@@ -84,7 +84,7 @@ class Demonstrator:
             over = terminated or truncated
         if info["status"] == "env_error":
             raise BadValueError(
-                f"{self._env.name}: the world broke in task {info['task_id']} while it was "
+                f"{self._env.name}: the environment broke in task {info['task_id']} while it was "
                 f"shown: {observation}"
             )
         return [sessions[number] for number in sorted(sessions)]

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 from ...envs.core.errors import BadValueError
 from .demonstrations import EXPERT
 
-Stage = Literal["words", "reading", "erring"]
+StarterStage = Literal["words", "reading", "erring"]
 
 
-class Progress(NamedTuple):
+class StarterProgress(NamedTuple):
     """How far the building is.
 
     Attributes:
@@ -23,7 +23,7 @@ class Progress(NamedTuple):
         greedy: Share of held-out dialogues reproduced, when last measured.
     """
 
-    stage: Stage
+    stage: StarterStage
     step: int
     steps: int
     greedy: float

@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium as gym
 
 from ...agents.engines.openai_client import EndpointError
-from ...agents.planning.search import Planned, Planner, Tools, play, started
+from ...agents.planning.search import Planner, PlannerSetup, PlanResult, play, reset_env
 from ...agents.scripted import text_env
 from ...envs.core.errors import EnvFault
 from ...envs.core.fork import fork
@@ -49,7 +49,7 @@ class Planning:
     """
 
     planner: Planner
-    tools: Callable[[], Tools]
+    tools: Callable[[], PlannerSetup]
     concurrency: int = 16
     folder: Path | None = None
 
@@ -68,10 +68,10 @@ class Planning:
         where = (start.seed, start.split, start.task)
         task = str(start.task)
         try:
-            await started(copy, *where)
+            await reset_env(copy, *where)
             task = text_env(copy).episode.task.id
             planned = await self.planner.plan(copy, self.tools(), start.seed)
-            played = await play(await started(stage, *where), planned)
+            played = await play(await reset_env(stage, *where), planned)
         except EnvFault as fault:
             return _unscored(task, ENV_ERROR, str(fault))
         except EndpointError as fault:
@@ -91,7 +91,7 @@ class Planning:
         )
 
 
-def _measures(planned: Planned) -> Mapping[str, float]:
+def _measures(planned: PlanResult) -> Mapping[str, float]:
     """What planning cost, and R' of the answer."""
     found = planned.spent.metrics()
     if planned.value is not None:

@@ -17,8 +17,8 @@ from typing import Any
 import gymnasium as gym
 
 from ...agents.engines.openai_client import EndpointError
-from ...agents.prompting import Agent, Game, Limits, TextModel
-from ...agents.prompting.episode import check_dialect, check_world
+from ...agents.prompting import Agent, Limits, PromptedEpisode, TextModel
+from ...agents.prompting.episode import check_dialect, check_search_env
 from ...agents.scripted import text_env
 from ...envs.core.errors import ContextFullError, EnvFault, EpisodeError
 from ...envs.core.fork import fork
@@ -70,7 +70,7 @@ class Prompted:
                 asked so.
             EpisodeError: The agent stopped before an episode's end.
         """
-        check_world(what.env)
+        check_search_env(what.env)
         env = recorded(what, self.folder)
         play = lambda start, place: self._episode(env, start, what.name, place)  # noqa: E731
         try:
@@ -83,7 +83,7 @@ class Prompted:
     ) -> EpisodeScore:
         options = {"split": start.split, "task": start.task}
         try:
-            game = await Game.open(
+            episode = await PromptedEpisode.open(
                 fork(prototype), self.model, limits=self.limits, seed=start.seed, options=options
             )
         except EnvFault as fault:
@@ -92,7 +92,7 @@ class Prompted:
             )
             self._write(name, place, [{"event": "end", "status": "env_error", "why": str(fault)}])
             return score
-        score = await self._played(game)
+        score = await self._played(episode)
         first = {
             "event": "task",
             "agent": type(self.agent).__name__,
@@ -100,40 +100,40 @@ class Prompted:
             "task_id": score.task_id,
             "split": start.split,
             "seed": start.seed,
-            "question": game.question,
+            "question": episode.question,
         }
         last = {"event": "end", "status": score.status, "metrics": dict(score.metrics)}
-        last["usage"] = game.usage.metrics()
+        last["usage"] = episode.usage.metrics()
         if score.why:
             last["why"] = score.why
-        self._write(name, place, [first, *game.events, last])
+        self._write(name, place, [first, *episode.events, last])
         return score
 
-    async def _played(self, game: Game) -> EpisodeScore:
-        task, why, full = str(game.info["task_id"]), "", False
+    async def _played(self, episode: PromptedEpisode) -> EpisodeScore:
+        task, why, full = str(episode.info["task_id"]), "", False
         metrics: Mapping[str, float] = {}
         try:
-            await self.agent(game)
-            if not game.over:
+            await self.agent(episode)
+            if not episode.over:
                 raise EpisodeError(
                     f"task {task}: {type(self.agent).__name__} stopped before the episode's end."
                 )
-            status = str(game.info["status"])
-            metrics = game.info["metrics"]
+            status = str(episode.info["status"])
+            metrics = episode.info["metrics"]
         except EnvFault as fault:
             status, why = "env_error", str(fault)
         except ContextFullError as fault:
             full, why = True, str(fault)
-            status, measured = cut_short(text_env(game.env))
+            status, measured = cut_short(text_env(episode.env))
             metrics = dict(measured)
         except EndpointError as fault:
             status, why = AGENT_ERROR, f"{type(fault).__name__}: {fault}"
         return EpisodeScore(
             task_id=task,
             status=status,
-            return_=game.rewards,
-            tokens=game.usage.completion_tokens,
-            metrics={} if status in UNSCORED else {**metrics, **game.usage.metrics()},
+            return_=episode.rewards,
+            tokens=episode.usage.completion_tokens,
+            metrics={} if status in UNSCORED else {**metrics, **episode.usage.metrics()},
             why=why,
             context_full=full,
         )

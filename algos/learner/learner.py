@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...agents.models.out_of_memory import knobs_when_full
+from ...agents.models.out_of_memory import explain_out_of_memory
 from ...envs.core.errors import BadValueError, TurngymError
 from ..core.forest import Forest, Ids
 from ..core.protocols import Annotations, Credits, Floats, LossBatch, Norm
@@ -156,7 +156,7 @@ class Learner:
         log = UpdateLog()
         if "old_logprobs" in streams:
             log.compare(rows, range(len(rows)), streams["old_logprobs"])
-        with knobs_when_full("training on a micro batch", self.models.memory_hint()):
+        with explain_out_of_memory("training on a micro batch", self.models.memory_hint()):
             for _ in range(self.recipe.optim.epochs):
                 for chosen in self._mini_batches(rows):
                     self._step(rows, chosen, streams, log)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...agents.models.out_of_memory import knobs_when_full
+from ...agents.models.out_of_memory import explain_out_of_memory
 from ...envs.core.errors import BadValueError
 from ..core.forest import Ids
 from ..core.protocols import Floats
@@ -184,7 +184,9 @@ class Models:
         models = [self.policy] if own is None else [self.policy, own]
         with ExitStack() as stack:
             if not training:
-                stack.enter_context(knobs_when_full("scoring a micro batch", self.memory_hint()))
+                stack.enter_context(
+                    explain_out_of_memory("scoring a micro batch", self.memory_hint())
+                )
             stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
             if training and self.settings.gradient_checkpointing:
                 stack.enter_context(recomputing(models))

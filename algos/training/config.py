@@ -142,6 +142,7 @@ class TrainConfig(TrainSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.row()  # the engine exists: plugins have run by now
         self._check_lag()
         check_importance(self.recipe, self.importance_cap)
         if self.max_lag and self.recipe.tracker is not None:

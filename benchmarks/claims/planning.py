@@ -11,17 +11,17 @@ from typing import Any
 from ...agents.engines.factory import EngineSettings, build_engine
 from ...agents.models.loading import load_model, load_tokenizer
 from ...agents.planning.actors import EngineActor
-from ...agents.planning.budget import Budget
-from ...agents.planning.generation import Maker, PairSettings, planner_player
+from ...agents.planning.budget import PlanningBudget
+from ...agents.planning.generation import PairMaker, PairSettings, planner_player
 from ...agents.planning.mcts import Mcts
 from ...agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
 from ...agents.planning.reward_model import RewardModel
-from ...agents.planning.search import Tools
+from ...agents.planning.search import PlannerSetup
 from ...agents.planning.settings import ReadingSettings, RewardTraining
 from ...agents.rendering.factory import make_renderer
 from ...agents.scripted import text_env
 from ...algos.evaluation.evaluate import UNSCORED, EvalSet
-from ...algos.evaluation.planning import Planning as Planned
+from ...algos.evaluation.planning import Planning as PlannedAgent
 from ...algos.training.config import EnvConfig
 from ...algos.training.supervised.reward_model import train_reward_model
 from ..runtime.threads import prepare
@@ -70,10 +70,10 @@ class Planners:
         """Success and return by task."""
         experiment = self._experiment
         actor, scorer = self._acting(), self._reward(seed)
-        budget = Budget(tokens=experiment.token_budget)
-        planned = Planned(
+        budget = PlanningBudget(tokens=experiment.token_budget)
+        planned = PlannedAgent(
             planner=PLANNERS[arm.planner](**arm.settings),
-            tools=lambda: Tools(actor=actor.for_search(), scorer=scorer, budget=budget),
+            tools=lambda: PlannerSetup(actor=actor.for_search(), scorer=scorer, budget=budget),
         )
         what = EvalSet(
             name="planned", env=self._env, split=experiment.split, n=experiment.tasks, seed=seed
@@ -105,11 +105,11 @@ class Planners:
         if seed in self._rewards:
             return self._rewards[seed]
         experiment, actor = self._experiment, self._acting()
-        player = planner_player(Sampling(), lambda: Tools(actor=actor.for_search()))
+        player = planner_player(Sampling(), lambda: PlannerSetup(actor=actor.for_search()))
         settings = PairSettings(
             tasks=experiment.pair_tasks, tries=experiment.pair_tries, contrasts=2, seed=seed
         )
-        maker = Maker(env=self._env, players=[player], settings=settings)
+        maker = PairMaker(env=self._env, players=[player], settings=settings)
         pairs = asyncio.run(maker.pairs("train"))
         folder = start_folder(self._experiment)
         how = replace(RewardTraining(**experiment.reward), seed=seed)

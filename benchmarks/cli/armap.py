@@ -12,10 +12,10 @@ from rich.table import Table
 
 from ...agents.engines.factory import build_engine
 from ...agents.planning.generation import (
-    Maker,
+    HindsightRelabeller,
+    PairMaker,
     PairSettings,
     Player,
-    Relabeller,
     planner_player,
     policy_player,
 )
@@ -66,7 +66,7 @@ def pairs(action: ArmapPairs) -> None:
     env = EnvConfig(id=action.env, settings=values(action.env_arg, "--env-arg")).make()
     report = reporter()
     players = [_player(name, action, text_env(env), report) for name in action.player]
-    maker = Maker(env=env, players=players, settings=settings)
+    maker = PairMaker(env=env, players=players, settings=settings)
     if action.hindsight is not None:
         maker = replace(maker, instruct=_relabeller(action.hindsight, action))
     out = Path(action.out).expanduser()
@@ -124,7 +124,7 @@ def _player(name: str, action: ArmapPairs, world: TextEnv[Any, Any], report: Rep
     from ...agents.models.loading import load_tokenizer
     from ...agents.planning.actors import EngineActor
     from ...agents.planning.planners import Sampling
-    from ...agents.planning.search import Tools
+    from ...agents.planning.search import PlannerSetup
     from ...agents.rendering.factory import make_renderer
 
     folder = _folder(name, action.env, report)
@@ -132,7 +132,7 @@ def _player(name: str, action: ArmapPairs, world: TextEnv[Any, Any], report: Rep
     engine = build_engine(folder, tokenizer, action.sampler)
     first = EngineActor(engine, make_renderer(tokenizer, tools=world.tools), action.max_tokens)
     planner = Sampling(temperature=action.temperature)
-    return planner_player(planner, lambda: Tools(actor=first.for_search()))
+    return planner_player(planner, lambda: PlannerSetup(actor=first.for_search()))
 
 
 def _relabeller(name: str, action: ArmapPairs) -> Any:
@@ -141,7 +141,7 @@ def _relabeller(name: str, action: ArmapPairs) -> Any:
 
     tokenizer = load_tokenizer(name)
     model = EngineModel(build_engine(name, tokenizer, action.sampler), tokenizer)
-    return Relabeller(model, chat=model.chats, seed=action.seed)
+    return HindsightRelabeller(model, chat=model.chats, seed=action.seed)
 
 
 def _folder(name: str, env: str, report: Reporter) -> str:

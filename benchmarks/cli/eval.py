@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from ...agents.drrn.settings import read_manifest
+from ...agents.drrn.settings import DRRN_FILE
 from ...agents.scripted import scripted, scripted_names
 from ...algos.evaluation.evaluate import (
     AGENT_ERROR,
@@ -114,7 +114,7 @@ def _known(name: str, sets: Sequence[EvalSet]) -> str:
         return name
     if name.startswith(DRRN):
         # Looked at now: a folder without a network is refused before anything plays.
-        read_manifest(Path(name.removeprefix(DRRN)).expanduser())
+        DRRN_FILE.read(Path(name.removeprefix(DRRN)).expanduser())
         return name
     return model_path(name, (*ASKING, *sets[0].world.baselines()))
 

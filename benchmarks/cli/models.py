@@ -11,7 +11,7 @@ from ...algos.runs.progress import Reporter
 from ...envs.core.errors import BadValueError, UnknownNameError
 
 if TYPE_CHECKING:
-    from ...agents.warm_start.settings import Progress as StarterProgress
+    from ...agents.warm_start.settings import StarterProgress
 
 STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 1.0)}
 """Share of the whole time at which a stage of the building begins and ends."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...agents.planning.actors import Actor, EngineActor, TextActor
-from ...agents.planning.budget import Budget
+from ...agents.planning.budget import PlanningBudget
 from ...agents.planning.mcts import Mcts
+from ...agents.planning.objective import Objective, Scorer, length_penalty, metric, price_penalty
 from ...agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
-from ...agents.planning.search import Planner, Tools
-from ...agents.planning.target import Scorer, Target, length_penalty, metric, price_penalty
+from ...agents.planning.search import Planner, PlannerSetup
 from ...algos.evaluation.planning import Planning
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
@@ -71,12 +71,14 @@ def planning(name: str, command: EvalCommand, asked: Asked, world: TextEnv[Any, 
         from ...agents.planning.reward_model import open_reward_model
 
         scorer = open_reward_model(options.reward_model, device=command.sampler.device)
-    target = _target(options) if scorer is not None else Target()
-    budget = Budget(tokens=options.token_budget, steps=options.step_budget)
+    objective = _objective(options) if scorer is not None else Objective()
+    budget = PlanningBudget(tokens=options.token_budget, steps=options.step_budget)
     actor_of = _actors(command, asked, world)
     return Planning(
         planner=_planner(name, options),
-        tools=lambda: Tools(actor=actor_of(), scorer=scorer, target=target, budget=budget),
+        tools=lambda: PlannerSetup(
+            actor=actor_of(), scorer=scorer, objective=objective, budget=budget
+        ),
         concurrency=asked.concurrency(command),
         folder=transcripts(command.out, name),
     )
@@ -102,13 +104,13 @@ def _planner(name: str, options: PlannerOptions) -> Planner:
     )
 
 
-def _target(options: PlannerOptions) -> Target:
+def _objective(options: PlannerOptions) -> Objective:
     terms = []
     if options.length_penalty:
         terms.append(length_penalty(options.length_penalty))
     if options.price_penalty:
         terms.append(price_penalty(options.price_penalty, metric("price")))
-    return Target(terms)
+    return Objective(terms)
 
 
 def _actors(command: EvalCommand, asked: Asked, world: TextEnv[Any, Any]) -> Callable[[], Actor]:

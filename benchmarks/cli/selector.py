@@ -23,7 +23,7 @@ from ...agents.paper_selector.examples import (
     write_rows,
 )
 from ...agents.paper_selector.model import LanguageModelSelector, open_selector
-from ...agents.paper_selector.settings import SelectorSettings, read_settings
+from ...agents.paper_selector.settings import SELECTOR_FILE, SelectorSettings
 from ...algos.runs.progress import reporter
 from ...algos.training.supervised.epochs import TrainingProgress
 from ...algos.training.supervised.selector import (
@@ -105,7 +105,7 @@ def evaluate(action: SelectorEval) -> None:
         DataError: A file that does not hold what it should.
     """
     folder = Path(action.folder).expanduser()
-    kept = read_settings(folder)
+    kept = SELECTOR_FILE.read(folder, SelectorSettings())
     changes: dict[str, Any] = {}
     if action.probability is not None:
         changes["probability"] = action.probability

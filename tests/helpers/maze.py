@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from turngym.agents.planning.actors import Ask, Said
+from turngym.agents.planning.actors import Proposal, ProposalSettings
 from turngym.agents.planning.position import Position
-from turngym.agents.planning.search import Tools
+from turngym.agents.planning.search import PlannerSetup
 from turngym.agents.planning.trajectory import Trajectory
 from turngym.agents.scripted import text_env
 from turngym.envs.core.env import Episode, Outcome, TextEnv
@@ -102,16 +102,18 @@ class Coin:
         self.notes: list[str] = []
         self.forgot = 0
 
-    async def act(self, position: Position, ask: Ask) -> Said:
+    async def act(self, position: Position, settings: ProposalSettings) -> Proposal:
         assert text_env(position.env).episode.status == "running"
         self.notes.append(position.note)
-        drawn = ask.temperature > 0 and np.random.default_rng(ask.seed).random() < self.left
-        memory = [*(position.memory or []), ask.seed]
-        return Said("l" if drawn else "r", self.tokens, 7, memory=memory)
+        drawn = (
+            settings.temperature > 0 and np.random.default_rng(settings.seed).random() < self.left
+        )
+        memory = [*(position.memory or []), settings.seed]
+        return Proposal("l" if drawn else "r", self.tokens, 7, memory=memory)
 
-    async def reflect(self, position: Position, ask: Ask) -> Said:
+    async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:
         self.plans.append("".join(m.action for m in position.moves))
-        return Said("begin with l", 3, 9)
+        return Proposal("begin with l", 3, 9)
 
     def forget(self) -> None:
         self.forgot += 1
@@ -123,8 +125,8 @@ def begun(turns: int = 3, task: int = 0) -> Arms:
     return env
 
 
-def tools(**more: Any) -> Tools:
-    return Tools(**({"actor": Coin(), "scorer": Worth()} | more))
+def tools(**more: Any) -> PlannerSetup:
+    return PlannerSetup(**({"actor": Coin(), "scorer": Worth()} | more))
 
 
 def letters(seed: int) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium as gym
 
 import turngym.envs  # noqa: F401 - registers
-from turngym.agents.prompting import Agent, Completed, Game, Limits, Message, Prompt
+from turngym.agents.prompting import Agent, Completed, Limits, Message, Prompt, PromptedEpisode
 
 PLACES = ("Aral", "Brno", "Cork", "Doha", "Erie")
 QUESTION = "Which river flows past the town of Cork?"
@@ -94,24 +94,24 @@ def make_world(folder: Path, **settings: Any) -> gym.Env[Any, Any]:
 
 def play(
     agent: Agent, model: FakeModel, env: gym.Env[Any, Any], task: int = 2, **limits: Any
-) -> Game:
+) -> PromptedEpisode:
     """One episode; every reply that was written down must have been asked for."""
 
-    async def episode() -> Game:
-        game = await Game.open(
+    async def episode() -> PromptedEpisode:
+        episode = await PromptedEpisode.open(
             env, model, limits=Limits(**limits), seed=5, options={"split": "train", "task": task}
         )
-        await agent(game)
-        return game
+        await agent(episode)
+        return episode
 
-    game = asyncio.run(episode())
-    assert game.over
+    episode = asyncio.run(episode())
+    assert episode.over
     assert model.replies == []
-    return game
+    return episode
 
 
-def actions(game: Game) -> list[str]:
-    return [e["action"] for e in game.events if e["event"] == "step"]
+def actions(episode: PromptedEpisode) -> list[str]:
+    return [e["action"] for e in episode.events if e["event"] == "step"]
 
 
 def user(text: str) -> Message:

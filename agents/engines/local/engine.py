@@ -17,7 +17,15 @@ from ....envs.core.errors import BadValueError, EpisodeError
 from ...models.loading import check_context, check_match, context_limit, load_model, resolve_dtype
 from ...models.lora import merged
 from ...rendering.token_text import TokenText
-from ..base import Completion, CopiedEngine, EngineSource, PendingRequest, Request, StopReason
+from ..base import (
+    Completion,
+    CopiedEngine,
+    EngineSource,
+    PendingRequest,
+    Request,
+    StopReason,
+    check_request,
+)
 from ..sampling import compiled_loops, draw
 from ..stopping import StopRules, end_ids
 from .forward import Forward, Piece
@@ -38,10 +46,10 @@ class TransformersEngine(CopiedEngine):
     Args:
         model: A causal language model; its device is the engine's.
         tokenizer: Its tokenizer, for stop strings and end-of-text ids.
-        max_batch: Most requests that are sampled at a time; further ones wait.
+        max_batch: Maximum number of requests that are sampled at a time; further ones wait.
         dtype: Number format of the copy, ``"auto"`` for bfloat16 where the device has it;
             log-probabilities are then about 1e-2 from those of float32.
-        max_context: Most tokens of context and action together; None is the model's own limit.
+        max_context: Maximum tokens of context and action together; None is the model's own limit.
         cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
 
     Raises:
@@ -66,14 +74,14 @@ class TransformersEngine(CopiedEngine):
         check_match(model, tokenizer)
         if max_context is not None:
             check_context(model, max_context)
-        most = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
+        longest = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
         device = next(model.parameters()).device
-        self._forward = choose_forward(model, resolve_dtype(dtype, device), most)
+        self._forward = choose_forward(model, resolve_dtype(dtype, device), longest)
         self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
         vocabulary = self._forward.vocabulary
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
         when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
-        super().__init__(stops, vocabulary, most, when_full)
+        super().__init__(stops, vocabulary, longest, when_full)
         self._chunk = 1024 if device.type == "cpu" else 16_384
         self._max_batch = max_batch
         self._waiting: list[Job] = []
@@ -157,11 +165,11 @@ class TransformersEngine(CopiedEngine):
     # ------------------------------------------------------------------ admission
 
     def _accept(self, request: Request) -> Job:
-        ids, limit = self._check_request(request)
+        ids, limit = check_request(request, self._vocabulary, self._max_context)
         job = Job(request, ids, limit, self._stops.index(request.sampling.stop))
-        if not self._pool.fits(job.most_cached):
+        if not self._pool.fits(job.max_cached):
             raise BadValueError(
-                f"engine: {job.most_cached} tokens do not fit into the cache's memory; raise "
+                f"engine: {job.max_cached} tokens do not fit into the cache's memory; raise "
                 "cache_gib or lower max_tokens."
             )
         return job
@@ -207,15 +215,15 @@ class TransformersEngine(CopiedEngine):
         """Give a job a row; how many of its tokens are cached there, None if it must wait."""
         row, cut = self._pool.reusable(job.request.cache, job.ids)
         if row is not None and self._pool.extendable(row, cut):
-            if not self._pool.extend(row, job.most_cached, cut):
+            if not self._pool.extend(row, job.max_cached, cut):
                 return None
             job.row = row
         else:
-            job.row = self._pool.acquire(job.most_cached, keep=row)
+            job.row = self._pool.acquire(job.max_cached, keep=row)
             if job.row is None and row is not None:
                 # no room for the branch beside its trunk: better from nothing than not at all
                 row, cut = None, 0
-                job.row = self._pool.acquire(job.most_cached)
+                job.row = self._pool.acquire(job.max_cached)
             if job.row is None:
                 return None
             if row is not None:
@@ -224,7 +232,7 @@ class TransformersEngine(CopiedEngine):
         return cut
 
     def _place_twin(self, job: Job) -> int | None:
-        job.row = self._pool.acquire(job.most_cached)
+        job.row = self._pool.acquire(job.max_cached)
         return None if job.row is None else 0
 
     def _prefill(self, feeds: Sequence[tuple[Job, int]]) -> torch.Tensor:
@@ -325,7 +333,7 @@ def build(source: EngineSource) -> TransformersEngine:
 
 
 def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
-    """The packed decoder where it knows the model, else the model's own forward.
+    """Return the packed decoder where it knows the model, else the model's own forward.
 
     With numba on few cores the packed decoder's own loops are compiled.
 

@@ -84,7 +84,7 @@ class Ragged:
         places: Where each token of ``ids`` lies in the flattened square ``[total]``.
         last: Place in ``ids`` of the last token of each piece ``[k]``.
         starts: First position of each piece ``[k]``.
-        end: Most positions that a piece reaches.
+        end: Maximum positions that a piece reaches.
     """
 
     ids: Ids
@@ -129,7 +129,7 @@ class Front:
 
     Attributes:
         tokens: One for each row of the front, any for those that ride along, ``[count]``.
-        end: Most tokens that an asked row holds, the new one included.
+        end: Maximum tokens that an asked row holds, the new one included.
         asked: Places of the asked rows, None where the front is just these in their order.
     """
 
@@ -139,7 +139,7 @@ class Front:
 
     @classmethod
     def of(cls, pool: KvPool, rows: Ids, tokens: Ids) -> Front:
-        """The front that reaches the last of ``rows``."""
+        """Return the front that reaches the last of ``rows``."""
         count = min(-(-(int(rows.max()) + 1) // 8) * 8, pool.rows)
         fed = np.zeros(count, dtype=np.int64)
         fed[rows] = tokens
@@ -147,7 +147,7 @@ class Front:
         return cls(fed, int(pool.lengths[rows].max()) + 1, None if alike else rows)
 
     def pick(self, logits: torch.Tensor) -> torch.Tensor:
-        """The asked rows of ``[count, vocabulary]``."""
+        """Return the asked rows of ``[count, vocabulary]``."""
         if self.asked is None:
             return logits
         return logits[torch.from_numpy(self.asked).to(logits.device)]

@@ -61,7 +61,7 @@ class _PoolLayer(CacheLayerMixin):
         return 0
 
     def get_max_length(self) -> int:
-        """Positions of the pool."""
+        """Return positions of the pool."""
         return self._window.pool.positions
 
 
@@ -169,7 +169,7 @@ class HfForward:
         return logits[rows, torch.from_numpy(column).to(device)].float()
 
     def _masks(self, at: torch.Tensor, end: int) -> Any:
-        """What each position sees, ``[rows, 1, width, end]``; by kind where kinds differ."""
+        """Return what each position sees, ``[rows, 1, width, end]``; by kind where kinds differ."""
 
         def mask(window: int | None) -> torch.Tensor:
             seen = visible(at, end)
@@ -241,7 +241,7 @@ class HfForward:
 
 
 def _windows(model: Any, max_context: int) -> dict[str, int | None]:
-    """How far back layers look, by kind; one entry for all where they are alike."""
+    """Return how far back layers look, by kind; one entry for all where they are alike."""
     config = model.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ())
     window = getattr(config, "sliding_window", None)

@@ -69,8 +69,8 @@ class KvPool:
 
     Args:
         shape: What one token costs.
-        max_rows: Most rows.
-        max_bytes: Most memory.
+        max_rows: Maximum number of rows.
+        max_bytes: Maximum memory.
     """
 
     def __init__(self, shape: CacheShape, max_rows: int, max_bytes: int) -> None:
@@ -95,7 +95,7 @@ class KvPool:
         return max(self._held - 1, 0)
 
     def reusable(self, handle: int | None, ids: Ids) -> tuple[Row | None, int]:
-        """The handle's row and how many first tokens of ``ids`` its cache covers.
+        """Return the handle's row and how many first tokens of ``ids`` its cache covers.
 
         At least one token is always left to feed, since its logits are what is wanted.
         """
@@ -118,7 +118,7 @@ class KvPool:
     # ------------------------------------------------------------------ changing
 
     def acquire(self, length: int, keep: Row | None = None) -> Row | None:
-        """A free row that can hold ``length`` tokens, or None while the budget is in use.
+        """Return a free row that can hold ``length`` tokens, or None while the budget is in use.
 
         Unused rows are evicted for it, the longest unused first, but never ``keep``.
         """
@@ -149,7 +149,7 @@ class KvPool:
         self.lengths[at] = length
 
     def park(self, row: Row) -> int:
-        """The request is done; its tokens stay, under a new handle."""
+        """Keep the tokens of a finished request under a new handle, and return that."""
         handle = self._next_handle
         self._next_handle += 1
         row.busy, row.used = False, self._tick()
@@ -195,7 +195,7 @@ class KvPool:
     # ------------------------------------------------------------------ inside
 
     def _start(self, row: int, n: int) -> torch.Tensor:
-        """A window onto the first ``n`` positions of a row, or a few more."""
+        """Return a window onto the first ``n`` positions of a row, or a few more."""
         return self.data[:, :, row, :, : -(-n // self.shape.block)]
 
     def _swap(self, a: int, b: int) -> None:

@@ -37,7 +37,7 @@ _compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
 
 
 def widen(x: Any) -> Any:
-    """A stored number as float32; for use in compiled code."""
+    """Return a stored number as float32; for use in compiled code."""
     raise NotImplementedError(x)
 
 
@@ -121,17 +121,17 @@ def add_unit(hidden: Any, delta: Any, floor: Any, out: Any) -> None:
 
 
 @_compiled
-def sample(logits: Any, knobs: Any, columns: int, tokens: Any, measures: Any) -> None:
+def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any) -> None:
     """Draw a token per row as :func:`~turngym.agents.engines.sampling.draw` does.
 
     Args:
         logits: float32 ``[rows, vocabulary]``.
-        knobs: float32 ``[2, rows]``: temperatures, uniform numbers in [0, 1).
+        settings: float32 ``[2, rows]``: temperatures, uniform numbers in [0, 1).
         columns: A divisor of the vocabulary.
         tokens: int64 ``[rows]``, written.
         measures: float32 ``[2, rows]``, written: log-probabilities, entropies.
     """
-    heat, uniform = knobs
+    heat, uniform = settings
     size = logits.shape[1]
     lines = size // columns
     mass = np.empty(size, np.float32)
@@ -167,7 +167,7 @@ def sample(logits: Any, knobs: Any, columns: int, tokens: Any, measures: Any) ->
 
 @nb.njit(error_model="numpy")
 def _first_above(masses: Any, start: int, step: int, n: int, u: Any) -> Any:
-    """First of ``n`` masses, ``step`` apart, at which their sum so far exceeds ``u`` of all."""
+    """The first of ``n`` masses, ``step`` apart, at which their sum so far exceeds ``u`` of all."""
     total = np.float32(0)
     for i in range(n):
         total += masses[start + i * step]
@@ -358,7 +358,7 @@ def _make_fetch(dim: int) -> Callable[..., None]:
 
 
 def bits(tensor: torch.Tensor) -> npt.NDArray[Any]:
-    """The memory of a CPU tensor, float32 or bfloat16, as the kernels take it."""
+    """Return the memory of a CPU tensor, float32 or bfloat16, as the kernels take it."""
     if tensor.dtype == torch.bfloat16:
         return tensor.view(torch.int16).numpy().view(np.uint16)
     return tensor.numpy()

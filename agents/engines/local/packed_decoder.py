@@ -26,7 +26,7 @@ Attend = Callable[[torch.Tensor, int], torch.Tensor]
 
 
 def why_not_fast(model: Any, max_context: int) -> str | None:
-    """The reason why this decoder does not know a model, None if it does."""
+    """Return the reason why this decoder does not know a model, None if it does."""
     config = model.config
     name = type(model).__name__
     if name not in FAMILIES:
@@ -248,7 +248,7 @@ class FastDecoder:
         attend: Attend,
         last: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """All blocks over flat tokens ``[total]``, which write keys and values, then attend.
+        """Run all blocks over flat tokens ``[total]``, which write keys and values, then attend.
 
         ``slots`` ``[2, total]`` are their rows in the pool and their positions. With ``last``, the
         final block goes on with those tokens alone: nobody needs the others.

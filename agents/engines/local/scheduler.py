@@ -20,7 +20,7 @@ class Job(PendingRequest):
     Attributes:
         request: What was asked.
         ids: Its context ``[n]``.
-        limit: Most tokens to sample: the request's own limit or what the context leaves.
+        limit: Maximum tokens to sample: the request's own limit or what the context leaves.
         stop_set: Number of its stop strings.
         row: Its row in the pool once it is admitted.
         likeliest: Log-probabilities of the likeliest tokens ``[k]`` of each place, where asked for.
@@ -34,7 +34,7 @@ class Job(PendingRequest):
     likeliest: list[npt.NDArray[np.float32]] = field(default_factory=list)
 
     @property
-    def most_cached(self) -> int:
+    def max_cached(self) -> int:
         """Tokens that its row may have to hold; the last sampled one is never fed."""
         return len(self.ids) + self.limit - 1
 
@@ -93,11 +93,11 @@ class Batch:
         self.rows = np.array([job.row.index for job in self.jobs if job.row], dtype=np.int64)
 
     def uniform(self, which: Ids) -> npt.NDArray[np.float32]:
-        """The next uniform number of the jobs ``which``."""
+        """Return the next uniform number of the jobs ``which``."""
         return self._floats[2, which, self.counts[which]]
 
     def last_tokens(self) -> Ids:
-        """The token that each job sampled last."""
+        """Return the token that each job sampled last."""
         return self.tokens[np.arange(len(self)), self.counts - 1]
 
     def record(self, which: Ids, drawn: Drawn) -> npt.NDArray[np.bool_]:
@@ -120,10 +120,10 @@ class Batch:
                 job.likeliest.append(likeliest(logits[at], heat, k))
 
     def action(self, i: int) -> Ids:
-        """What job ``i`` sampled so far."""
+        """Return what job ``i`` sampled so far."""
         return self.tokens[i, : self.counts[i]]
 
     def measures(self, i: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Log-probabilities and entropies of :meth:`action`."""
+        """Return log-probabilities and entropies of :meth:`action`."""
         n = self.counts[i]
         return self._floats[0, i, :n].copy(), self._floats[1, i, :n].copy()

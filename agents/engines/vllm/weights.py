@@ -20,7 +20,7 @@ _FIRST = "base_model.model."
 
 
 def plain_weights(model: Any) -> Weights:
-    """Names and tensors as in a checkpoint of the model; adapters are merged on the way.
+    """Return names and tensors as in a checkpoint of the model; adapters are merged on the way.
 
     Nothing of ``model`` is changed: a merge that is undone leaves rounding behind.
     """
@@ -49,7 +49,7 @@ def reload(worker: Any, model: Any) -> None:
 
 @torch.no_grad()
 def learner_logprobs(model: Any, context: Sequence[int], action: Sequence[int]) -> Floats:
-    """The learner's log-probability of each token ``[n]`` of a given action."""
+    """Return the learner's log-probability of each token ``[n]`` of a given action."""
     device = next(model.parameters()).device
     logits = model(torch.tensor([[*context, *action]], device=device)).logits
     picked = torch.tensor(action, device=device)[:, None]
@@ -66,7 +66,7 @@ def prove(
 ) -> None:
     """Change the learner's weights, hand them over, and see whether the engine followed.
 
-    An engine that keeps packed copies of weights may go on with old ones. Comparing under the
+    An engine that keeps packed copies of weights may keep using old ones. Comparing under the
     weights that it was started with would not show that, so they are changed by noise, more and
     more until it shows in the log-probabilities, and put back afterwards.
 
@@ -102,7 +102,7 @@ def prove(
             raise EngineFault(
                 f"engine: after a hand-over of weights its log-probabilities are {left:.3g} nats "
                 f"from the learner's, where the weights moved them by {moved:.3g} and rounding "
-                f"explains {noise:.3g}: it goes on with stale copies of some weights. Use another "
+                f"explains {noise:.3g}: it keeps using stale copies of some weights. Use another "
                 "version of vLLM, or engine='transformers'."
             )
         return

@@ -1,7 +1,7 @@
-"""Tool calls as chat templates write them, and as worlds read them.
+"""Tool calls as chat templates write them, and as environments read them.
 
-Worlds read ``<tool_call>{"name": …, "arguments": {…}}</tool_call>``, which is how templates of
-Hermes' and Qwen's kind write calls too. Templates of Llama's kind let a message be the call:
+Environments read ``<tool_call>{"name": …, "arguments": {…}}</tool_call>``, which is how templates
+of Hermes' and Qwen's kind write calls too. Templates of Llama's kind let a message be the call:
 ``{"name": …, "parameters": {…}}``.
 """
 
@@ -28,7 +28,7 @@ def sample_call(tools: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, Any]
 
 
 def call_message(name: str, arguments: Mapping[str, Any], before: str = "") -> Message:
-    """An assistant's message with a call, in the form that templates take."""
+    """Return an assistant's message with a call, in the form that templates take."""
     call = {"type": "function", "function": {"name": name, "arguments": dict(arguments)}}
     return {"role": "assistant", "content": before, "tool_calls": [call]}
 
@@ -36,7 +36,7 @@ def call_message(name: str, arguments: Mapping[str, Any], before: str = "") -> M
 def written_call(
     template: ChatTemplate, name: str, arguments: Mapping[str, Any], thought: str = ""
 ) -> str | None:
-    """How a call is written after the prompt; None when the template knows no calls.
+    """Return how a call is written after the prompt; None when the template knows no calls.
 
     Args:
         template: The chat template.
@@ -53,22 +53,25 @@ def written_call(
 
 
 def form_of(written: str | None) -> Calls:
-    """The form of a written call; what is neither is left to the world's own rules."""
+    """Return the form of a written call; what is neither is left to the environment's own rules."""
     if written is not None and _read_message(written) is not None:
         return "message"
     return "tags"
 
 
-def to_world(text: str, form: Calls) -> str:
-    """An action with its call in the world's form; other actions as they are."""
+def to_env_call(text: str, form: Calls) -> str:
+    """Return an action with its call in the environment's form; other actions as they are."""
     call = _read_message(text) if form == "message" else None
     if call is None:
         return text
     return f"<tool_call>{json.dumps(call, ensure_ascii=False)}</tool_call>"
 
 
-def from_world(action: str, form: Calls) -> str:
-    """An action of the world with its call in the template's form; others as they are."""
+def from_env_call(action: str, form: Calls) -> str:
+    """Return an action of the environment with its call in the template's form.
+
+    Others as they are.
+    """
     found = _TAGGED.search(action)
     if form != "message" or found is None or found[0] != action.strip():
         return action
@@ -76,12 +79,12 @@ def from_world(action: str, form: Calls) -> str:
         call = json.loads(found[1])
         name, arguments = call["name"], call["arguments"]
     except (ValueError, KeyError, TypeError):
-        return action  # the world will say what is wrong with it
+        return action  # the environment will say what is wrong with it
     return json.dumps({"name": name, "parameters": arguments}, ensure_ascii=False)
 
 
 def _read_message(text: str) -> dict[str, Any] | None:
-    """The call that a whole message is, None when it is something else."""
+    """Return the call that a whole message is, None when it is something else."""
     try:
         call = json.loads(text.strip().removeprefix(_PYTHON).rstrip("; \n"))
     except (ValueError, RecursionError):

@@ -22,11 +22,11 @@ class Growing(Protocol):
     """The part of a renderer that is proved."""
 
     def open(self, instructions: str, observation: str) -> list[int]:
-        """Ids of the first prompt."""
+        """Return the ids of the first prompt."""
         ...
 
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
-        """Ids after an action."""
+        """Return the ids after an action."""
         ...
 
 
@@ -45,7 +45,7 @@ class Sample(NamedTuple):
 
 
 def samples(template: ChatTemplate, tools: Sequence[Mapping[str, Any]]) -> list[Sample]:
-    """The dialogues that a template is tried on."""
+    """Return the dialogues that a template is tried on."""
 
     def say(text: str) -> Said:
         return Said(text, template.said(text))
@@ -86,7 +86,7 @@ def prove(
     Args:
         renderer: Appends ids.
         template: Renders whole dialogues.
-        tools: The world's tools.
+        tools: The environment's tools.
         eos_id: Ends an assistant's message.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ....envs.core.errors import BadValueError, UnknownNameError
 from ..plain import Renderer, eos_of
-from .calls import Calls, form_of, from_world, sample_call, to_world, written_call
+from .calls import Calls, form_of, from_env_call, sample_call, to_env_call, written_call
 from .proof import prove
 from .template import RULES, Around, ChatTemplate, Role
 
@@ -89,17 +89,20 @@ class ChatRenderer(Renderer):
             prove(self, template, self._tools, around.eos_id)
 
     def _form_of_calls(self) -> Calls:
-        """How this model writes calls; the world's own way where there are no tools."""
+        """Return how this model writes calls.
+
+        The environment's own way where there are no tools.
+        """
         if not self._tools or self._head:  # templates that open thoughts write Hermes' calls
             return "tags"
         return form_of(written_call(self._template, *sample_call(self._tools)))
 
     def open(self, instructions: str, observation: str) -> list[int]:
-        """Ids of the first prompt, up to where the assistant begins to write."""
+        """Return the ids of the first prompt, up to where the assistant begins to write."""
         return self._template.encode(self._template.opening(instructions, observation))
 
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
-        """Ids after an action: the end of its message, the observation, a new assistant turn."""
+        """The ids after an action: its message's end, the observation, a new assistant turn."""
         if self._around is None:
             return self._text.encode(observation)
         ids = self._template.encode(self._around.before + observation + self._around.after)
@@ -107,20 +110,20 @@ class ChatRenderer(Renderer):
         return ids[ids.index(self.eos_id) + 1 :] if closed else ids
 
     def write(self, action: str) -> list[int]:
-        """Ids of an action of the world as this model would have written it.
+        """Return the ids of an action of the environment as this model would have written it.
 
         A call takes the template's form, and a thought that the prompt opens is closed first.
         """
-        text = from_world(action, self._calls)
+        text = from_env_call(action, self._calls)
         return self._text.encode(self._template.thinking(text) if self._head else text)
 
     def action(self, act_ids: Sequence[int]) -> str:
-        """What a world reads: the text with the thought's opening, a call in the world's form."""
-        return self._head + to_world(self.text(act_ids), self._calls)
+        """What the environment reads: text with the thought's opening, a call in its own form."""
+        return self._head + to_env_call(self.text(act_ids), self._calls)
 
 
 def end_of_message(tokenizer: Any) -> int:
-    """The id that ends an assistant's message in the chat template, else the end-of-text id.
+    """Return the id that ends an assistant's message in the chat template, else the end-of-text id.
 
     Raises:
         BadValueError: The tokenizer has no end-of-text token.

@@ -64,12 +64,12 @@ class ChatTemplate:
         return first[first.rindex(THINK) :] if self.opens_thought else ""
 
     def thinking(self, action: str, thought: str = "") -> str:
-        """An action behind a thought, as a model writes it after the prompt."""
+        """Return an action behind a thought, as a model writes it after the prompt."""
         opened = "" if self.opens_thought else f"{THINK}\n"
         return f"{opened}{thought}\n{THOUGHT}\n\n{action}"
 
     def render(self, messages: Sequence[Message], *, go_on: bool = True) -> str:
-        """The text of messages; with ``go_on`` up to where the assistant writes next.
+        """Return the text of messages; with ``go_on`` up to where the assistant writes next.
 
         Raises:
             BadValueError: The template refuses them.
@@ -91,7 +91,7 @@ class ChatTemplate:
             ) from fault
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a rendered text; special tokens that it spells become themselves."""
+        """Return the ids of a rendered text; special tokens that it spells become themselves."""
         return [int(i) for i in self._tokenizer.encode(text, add_special_tokens=False)]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -99,7 +99,7 @@ class ChatTemplate:
         return self._tokenizer.decode(list(ids), skip_special_tokens=False)
 
     def first_messages(self, instructions: str, observation: str) -> list[Message]:
-        """The messages of the first prompt."""
+        """Return the messages of the first prompt."""
         if self._system and instructions:
             return [
                 {"role": "system", "content": instructions},
@@ -112,11 +112,11 @@ class ChatTemplate:
         return self.render(self.first_messages(instructions, observation))
 
     def said(self, action: str) -> Message:
-        """The assistant's message of what a model wrote after the prompt."""
+        """Return the assistant's message of what a model wrote after the prompt."""
         return {"role": "assistant", "content": self.head + action}
 
     def seen(self, observation: str) -> Message:
-        """The message of an observation after the first."""
+        """Return the message of an observation after the first."""
         return {"role": self.role, "content": observation}
 
     def around(self) -> Around:
@@ -156,7 +156,7 @@ class ChatTemplate:
         return Around(before, after, ends[0])
 
     def written(self, message: Message) -> str:
-        """What a model writes after the first prompt for the template to read this message.
+        """Return what a model writes after the first prompt for the template to read this message.
 
         Read off a dialogue that goes on, as templates may show the last message in another way.
 

@@ -18,10 +18,10 @@ import gymnasium as gym
 import numpy as np
 import torch
 
-from ....agents.drrn.memory import Memory, Transition
+from ....agents.drrn.features import StateActions, TextTable
+from ....agents.drrn.memory import ReplayMemory, Transition
 from ....agents.drrn.network import DrrnNetwork
-from ....agents.drrn.policy import Reading, choose
-from ....agents.drrn.reading import Phrasebook, Situation
+from ....agents.drrn.policy import EpisodeReader, choose
 from ....agents.drrn.settings import DrrnSettings, DrrnTraining
 from ....agents.scripted import text_env
 from ....envs import fork
@@ -48,13 +48,13 @@ class _Seat:
     """One environment that is played, with its episode."""
 
     def __init__(
-        self, env: gym.Env[Any, Any], reading: Reading, seed: int, options: Mapping[str, Any]
+        self, env: gym.Env[Any, Any], reading: EpisodeReader, seed: int, options: Mapping[str, Any]
     ) -> None:
         self.env, self.reading = env, reading
         self._options = dict(options)
         self.situation = self._begin(seed)
 
-    def _begin(self, seed: int | None) -> Situation:
+    def _begin(self, seed: int | None) -> StateActions:
         self.total = 0.0
         first, _ = self.env.reset(seed=seed, options=self._options)
         self.reading.begin(first)
@@ -63,7 +63,7 @@ class _Seat:
     def take(self, place: int) -> tuple[Transition, float | None]:
         """Take an action: what happened, and the return where the episode is over."""
         texts, actions = self.situation
-        taken = Situation(texts, actions[place : place + 1])
+        taken = StateActions(texts, actions[place : place + 1])
         observation, reward, terminated, truncated, _ = self.env.step(self.reading.take(place))
         self.total += float(reward)
         after = None
@@ -100,9 +100,9 @@ def train_drrn(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(training.seed)
         network = DrrnNetwork(settings)
-    book, memory = network.book(), Memory(training.memory, training.priority)
+    book, memory = network.book(), ReplayMemory(training.memory, training.priority)
     seats = [
-        _Seat(fork(env), Reading(book, settings.history), int(seed), {"split": split})
+        _Seat(fork(env), EpisodeReader(book, settings.history), int(seed), {"split": split})
         for seed in seeds.generate_state(training.envs)
     ]
     rng, pick = np.random.default_rng(draws), np.random.default_rng(choices)
@@ -131,7 +131,7 @@ def _temperature(training: DrrnTraining, share: float) -> float:
 
 def _learn(
     network: DrrnNetwork,
-    book: Phrasebook,
+    book: TextTable,
     batch: list[Transition],
     optimizer: torch.optim.Optimizer,
     training: DrrnTraining,

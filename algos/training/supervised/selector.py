@@ -17,7 +17,7 @@ from ....agents.models.tokenizer import train_tokenizer
 from ....agents.paper_selector.decision import Decision, decision_of
 from ....agents.paper_selector.examples import SelectorRow
 from ....agents.paper_selector.model import Questions
-from ....agents.paper_selector.settings import SelectorSettings, write_manifest
+from ....agents.paper_selector.settings import SELECTOR_FILE, SelectorSettings
 from ....agents.warm_start.demonstrations import Demonstration
 from ....agents.warm_start.imitation import ImitationTrainer
 from ....envs.core.errors import BadValueError
@@ -146,7 +146,7 @@ def save_selector(
     model.save_pretrained(path)
     tokenizer.save_pretrained(path)
     asked, how = settings
-    write_manifest(path, asked, {**dataclasses.asdict(how), **report})
+    SELECTOR_FILE.write(path, asked, {**dataclasses.asdict(how), **report})
 
 
 def _demonstration(

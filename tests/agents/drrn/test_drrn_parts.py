@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from turngym.agents.drrn.memory import Memory, Transition
+from turngym.agents.drrn.features import MAX_WORDS, StateActions, TextTable
+from turngym.agents.drrn.memory import ReplayMemory, Transition
 from turngym.agents.drrn.network import DrrnNetwork
 from turngym.agents.drrn.policy import DrrnPolicy, choose, load_drrn, save_drrn
-from turngym.agents.drrn.reading import MOST_WORDS, Phrasebook, Situation
 from turngym.agents.drrn.settings import DrrnSettings, DrrnTraining
 from turngym.agents.scripted import run_episode
 from turngym.algos.training.supervised.drrn import _learn, train_drrn
@@ -28,18 +28,18 @@ def network(encoder: str = "bag") -> DrrnNetwork:
 
 
 def test_texts_are_numbered_once_and_read_alike_everywhere() -> None:
-    book = Phrasebook(1000, pairs=False)
+    book = TextTable(1000, pairs=False)
     assert [book.number(text) for text in ("open door", "wait", "open door")] == [0, 1, 0]
     assert len(book) == 2
     # Of crc32: the same in every process.
     assert book.words(0).tolist() == [1 + 2758837156 % 999, 1 + 2330285101 % 999]
     assert book.words(book.number("")).tolist() == [0]
-    assert len(book.words(book.number("word " * 1000))) == MOST_WORDS
+    assert len(book.words(book.number("word " * 1000))) == MAX_WORDS
 
 
 def test_pairs_tell_orders_apart() -> None:
     for pairs in (False, True):
-        book = Phrasebook(10_000, pairs)
+        book = TextTable(10_000, pairs)
         one, two = (sorted(book.words(book.number(t))) for t in ("a to b", "b to a"))
         assert (one == two) is not pairs
 
@@ -72,28 +72,28 @@ def test_the_best_and_the_softmax() -> None:
     np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 3000, shares, atol=0.03)
 
 
-def transition(reward: float, after: Situation | None = None) -> Transition:
-    return Transition(Situation((0, 0, 0), np.zeros(1, np.int64)), reward, after)
+def transition(reward: float, after: StateActions | None = None) -> Transition:
+    return Transition(StateActions((0, 0, 0), np.zeros(1, np.int64)), reward, after)
 
 
 def test_rewarded_transitions_are_drawn_more_often() -> None:
-    memory, rng = Memory(100, 0.5), np.random.default_rng(0)
+    memory, rng = ReplayMemory(100, 0.5), np.random.default_rng(0)
     memory.add(transition(1.0))
     for reward in (0.0, -1.0) * 20:
         memory.add(transition(reward))
     rewards = [t.reward for t in memory.draw(10, rng)]
     assert rewards.count(1.0) == 5
     assert len(memory) == 41
-    none = Memory(100, 0.0)
+    none = ReplayMemory(100, 0.0)
     none.add(transition(1.0))
     assert (len(none.rewarded), len(none.others)) == (0, 1)
-    only = Memory(100, 0.5)
+    only = ReplayMemory(100, 0.5)
     only.add(transition(2.0))
     assert [t.reward for t in only.draw(3, rng)] == [2.0] * 3
 
 
 def test_the_oldest_is_forgotten() -> None:
-    memory = Memory(4, 0.5)
+    memory = ReplayMemory(4, 0.5)
     for reward in (0.0, -1.0, -2.0):
         memory.add(transition(reward))
     assert {t.reward for t in memory.draw(50, np.random.default_rng(0))} == {-1.0, -2.0}

@@ -4,26 +4,70 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from helpers.engine_help import ask
 
 from turngym.agents.engines import factory as engine_setup
-from turngym.agents.engines.base import Request, Requirement, Sampling
-from turngym.agents.engines.factory import ENGINES, EngineName, EngineSettings, build_engine
+from turngym.agents.engines.base import EngineSource, Request, Requirement, Sampling
+from turngym.agents.engines.factory import (
+    ENGINES,
+    EngineRow,
+    EngineSettings,
+    build_engine,
+    register_engine,
+)
 from turngym.agents.engines.vllm.settings import VllmSettings
 from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
 
 
-def test_every_engine_has_its_name_and_a_field_for_its_settings() -> None:
-    assert tuple(ENGINES) == get_args(EngineName)
-    fields = {field.name for field in dataclasses.fields(EngineSettings)}
-    assert {name for name, row in ENGINES.items() if row.settings} <= fields
+def test_an_engine_with_settings_has_a_field_for_them() -> None:
     for name, row in ENGINES.items():
         if row.settings is not None:
             assert getattr(EngineSettings(), name) == row.settings()
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, EngineRow]:
+    """The engines, put back after the test."""
+    copied = dict(ENGINES)
+    monkeypatch.setattr(engine_setup, "ENGINES", copied)
+    return copied
+
+
+def make_echo(source: EngineSource) -> Any:
+    return source
+
+
+def test_a_registered_engine_is_built_by_its_entry_point(table: dict[str, EngineRow]) -> None:
+    row = EngineRow(about="hands its source back", entry_point=f"{__name__}:make_echo")
+    settings = EngineSettings(engine="echo", max_batch=3)
+    with pytest.raises(UnknownNameError, match="unknown engine 'echo'"):
+        build_engine("model", None, settings)
+    register_engine("echo", row)
+    register_engine("echo", row)  # a plugin that runs twice
+    assert table["echo"] is row
+    source: Any = build_engine("model", None, settings)
+    assert (source.model, source.max_batch, source.own) == ("model", 3, None)
+    with pytest.raises(BadValueError, match="Train with one of: transformers, vllm"):
+        build_engine("model", None, settings, learner=object())
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("vllm", {}, "'vllm' is registered already"),
+        ("mine", {"entry_point": "my_engine"}, "'my_engine'; expected \"module:function\""),
+        ("mine", {"settings": VllmSettings}, "EngineSettings has no field 'mine'"),
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_rows_that_do_not_fit_are_refused(name: str, change: dict[str, Any], words: str) -> None:
+    row = EngineRow(about="mine", entry_point="my_engine:build")
+    with pytest.raises(BadValueError, match=words):
+        register_engine(name, dataclasses.replace(row, **change))
 
 
 def test_what_the_engine_in_this_process_can_do_is_so(tiny_model: Path) -> None:
@@ -48,14 +92,18 @@ def test_a_learner_s_own_model_is_sampled_from(tiny_model: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"engine": "vlm"}, "vllm"),
         ({"max_batch": 0}, "max_batch is 0; expected at least 1"),
         ({"vllm": VllmSettings(sleep=True)}, "settings of vllm were given, but the engine is"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises((BadValueError, UnknownNameError), match=words):
+    with pytest.raises(BadValueError, match=words):
         EngineSettings(**settings)
+
+
+def test_an_unknown_engine_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown engine 'vlm'\. Did you mean 'vllm'"):
+        EngineSettings(engine="vlm").row()
 
 
 def test_an_engine_that_is_not_installed_or_cannot_learn_is_refused(

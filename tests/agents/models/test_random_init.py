@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import turngym.envs  # noqa: F401 - registers
 from turngym.agents.models.loading import load_model, load_tokenizer
-from turngym.agents.models.random_init import UNKNOWN, BlankSettings, blank_model, world_texts
+from turngym.agents.models.random_init import UNKNOWN, BlankSettings, blank_model, env_texts
 from turngym.agents.rendering.factory import PlainRenderer
 from turngym.agents.warm_start.cache import ensure_starter
 from turngym.agents.warm_start.settings import StarterSettings
@@ -30,7 +30,7 @@ def test_a_diagnostic_world_is_made_of_few_words(env_id: str, tmp_path: Path) ->
     tokenizer = load_tokenizer(tmp_path)
     renderer = PlainRenderer(tokenizer)
     unknown = tokenizer.convert_tokens_to_ids(UNKNOWN)
-    for text in world_texts(env, 5, seed=99):
+    for text in env_texts(env, 5, seed=99):
         ids = renderer.observe(text)
         assert unknown not in ids
         assert renderer.text(ids) == text

@@ -14,7 +14,7 @@ from helpers.small_models import model as any_model
 
 from turngym.agents.paper_selector.examples import PairSettings, rows_of, selector_pairs
 from turngym.agents.paper_selector.model import LanguageModelSelector, open_selector
-from turngym.agents.paper_selector.settings import SelectorSettings, write_manifest
+from turngym.agents.paper_selector.settings import SELECTOR_FILE, SelectorSettings
 from turngym.algos.training.supervised.selector import MICRO_SHAPE, small_model
 from turngym.envs.core.errors import BadValueError, DataError, EnvFault, UnknownNameError
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request
@@ -167,7 +167,7 @@ def test_the_environment_takes_a_folder_by_name(made, tmp_path):
     model, tokenizer, _ = made
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    write_manifest(tmp_path, replace(SHORT, probability="renormalised"))
+    SELECTOR_FILE.write(tmp_path, replace(SHORT, probability="renormalised"))
     world = bookcase(selector=f"lm:{tmp_path}", prompt="short")
     selector = world.parts.selector
     assert selector is open_selector(tmp_path)
@@ -180,7 +180,7 @@ def test_the_environment_takes_a_folder_by_name(made, tmp_path):
     assert [found.score for found in queue.values()] == selector.probabilities(asked)
     twin = copy.deepcopy(world)
     assert twin.parts.selector is selector
-    write_manifest(tmp_path, SHORT)
+    SELECTOR_FILE.write(tmp_path, SHORT)
     assert open_selector(tmp_path) is not selector
 
 

@@ -18,10 +18,10 @@ from turngym.agents.engines.factory import EngineSettings
 from turngym.agents.engines.local.engine import TransformersEngine
 from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.planning.actors import REFLECT, EngineActor, TextActor
-from turngym.agents.planning.budget import Budget
+from turngym.agents.planning.budget import PlanningBudget
 from turngym.agents.planning.mcts import Mcts
 from turngym.agents.planning.planners import BestOfN, Greedy, Reflexion
-from turngym.agents.planning.search import Planned, Tools
+from turngym.agents.planning.search import PlannerSetup, PlanResult
 from turngym.agents.prompting.text_model import Completed
 from turngym.agents.rendering.factory import make_renderer
 from turngym.algos.evaluation.evaluate import EvalSet
@@ -81,7 +81,7 @@ def actor(engine: Letter, most: int = 4) -> EngineActor:
     return EngineActor(engine, Plain(), most)  # type: ignore[arg-type]
 
 
-def plan(planner: Any, env: Any = None, **more: Any) -> Planned:
+def plan(planner: Any, env: Any = None, **more: Any) -> PlanResult:
     return asyncio.run(planner.plan(env or begun(), tools(**more), 0))
 
 
@@ -146,7 +146,7 @@ def test_greedy_is_what_greedy_evaluation_plays(tiny_model: Path, engine_of: Any
     what = EvalSet(name="dev", env=gym.make("Letters-v0"), split="dev", n=6)
     settings = EngineSettings(device="cpu")
     usual = TokenAgent(str(tiny_model), max_tokens=8, engine=settings).evaluate(what)
-    seat = Planning(planner=Greedy(), tools=lambda: Tools(actor=engine_of.for_search()))
+    seat = Planning(planner=Greedy(), tools=lambda: PlannerSetup(actor=engine_of.for_search()))
     planned = asyncio.run(seat.evaluate(what))
     assert [e.return_ for e in planned.episodes] == [e.return_ for e in usual.episodes]
     assert [e.status for e in planned.episodes] == [e.status for e in usual.episodes]
@@ -163,8 +163,8 @@ def test_an_engine_plans_alike_alone_and_in_company(engine_of: Any) -> None:
     for seats in (1, 6):
         seat = Planning(
             planner=Mcts(rollouts=3, candidates=3),
-            tools=lambda: Tools(
-                actor=engine_of.for_search(), scorer=Length(), budget=Budget(tokens=150)
+            tools=lambda: PlannerSetup(
+                actor=engine_of.for_search(), scorer=Length(), budget=PlanningBudget(tokens=150)
             ),
             concurrency=seats,
         )

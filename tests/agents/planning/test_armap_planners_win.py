@@ -20,16 +20,16 @@ import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.engines.local.engine import TransformersEngine
 from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.planning.actors import EngineActor
-from turngym.agents.planning.budget import Budget
-from turngym.agents.planning.generation import Maker, PairSettings, planner_player
+from turngym.agents.planning.budget import PlanningBudget
+from turngym.agents.planning.generation import PairMaker, PairSettings, planner_player
 from turngym.agents.planning.mcts import Mcts
+from turngym.agents.planning.objective import Scorer
 from turngym.agents.planning.pair_scores import evaluate_pairs
 from turngym.agents.planning.planners import BestOfN, Greedy, Sampling
 from turngym.agents.planning.records import Pair
 from turngym.agents.planning.reward_model import RewardModel
-from turngym.agents.planning.search import Planner, Tools
+from turngym.agents.planning.search import Planner, PlannerSetup
 from turngym.agents.planning.settings import ReadingSettings, RewardTraining
-from turngym.agents.planning.target import Scorer
 from turngym.agents.rendering.factory import make_renderer
 from turngym.agents.warm_start.cache import ensure_starter
 from turngym.agents.warm_start.settings import STARTER_PRESETS
@@ -83,16 +83,18 @@ class Player:
         engine = TransformersEngine(load_model(self.folder, device="cpu"), tokenizer, max_batch=128)
         self.actor = EngineActor(engine, make_renderer(tokenizer), max_tokens=case.max_tokens)
 
-    def tools(self, scorer: Scorer | None = None) -> Tools:
-        return Tools(
-            actor=self.actor.for_search(), scorer=scorer, budget=Budget(tokens=self.case.tokens)
+    def tools(self, scorer: Scorer | None = None) -> PlannerSetup:
+        return PlannerSetup(
+            actor=self.actor.for_search(),
+            scorer=scorer,
+            budget=PlanningBudget(tokens=self.case.tokens),
         )
 
     def pairs(self, split: str, **how: int) -> list[Pair]:
         """Of the policy's own attempts, ranked by their outcome, and of edited ones."""
         alone = planner_player(Sampling(temperature=WARM), self.tools)
         settings = PairSettings(seed=self.seed, concurrency=128, **how)
-        return asyncio.run(Maker(env=self.env, players=[alone], settings=settings).pairs(split))
+        return asyncio.run(PairMaker(env=self.env, players=[alone], settings=settings).pairs(split))
 
     def reward(self, pairs: Sequence[Pair]) -> RewardModel:
         model = load_model(self.folder, device="cpu")

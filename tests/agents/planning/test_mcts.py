@@ -10,17 +10,17 @@ from helpers.maze import Coin, Worth, begun, tools, worth_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turngym.agents.planning.actors import Said
-from turngym.agents.planning.budget import Budget
-from turngym.agents.planning.mcts import Chance, Decision, Mcts, merged
+from turngym.agents.planning.actors import Proposal
+from turngym.agents.planning.budget import PlanningBudget
+from turngym.agents.planning.mcts import Chance, Decision, Mcts, merge_proposals
+from turngym.agents.planning.objective import Objective, ScoredAttempts
 from turngym.agents.planning.position import Position
-from turngym.agents.planning.search import Search
-from turngym.agents.planning.target import Target, Tried
+from turngym.agents.planning.search import TrajectorySearch
 from turngym.agents.planning.trajectory import Attempt, Trajectory
 
 
-def tried_with(*rewards: float) -> Tried:
-    tried = Tried(Target())
+def tried_with(*rewards: float) -> ScoredAttempts:
+    tried = ScoredAttempts(Objective())
     for reward in rewards:
         tried.add(Attempt(trajectory=Trajectory("x", ()), status="failed"), reward)
     return tried
@@ -37,7 +37,7 @@ def tried_with(*rewards: float) -> Tried:
     ],
 )
 def test_example_13_selection(rewards: list[float], parent: int, want: float) -> None:
-    chance = Chance(Said("a"), 0.5, [(i, 1.0) for i in range(len(rewards))])
+    chance = Chance(Proposal("a"), 0.5, [(i, 1.0) for i in range(len(rewards))])
     tried = tried_with(*rewards)
     assert chance.preference(parent, tried, "released") == pytest.approx(want, abs=1e-6)
     bonus = want - chance.best(tried)
@@ -51,30 +51,32 @@ def test_example_13_selection(rewards: list[float], parent: int, want: float) ->
 def test_example_13_backup() -> None:
     tried = tried_with(4.0)
     nodes = [Decision(Position.of(begun())) for _ in range(3)]
-    path = [(node, Chance(Said("a"), 1.0)) for node in nodes]
+    path = [(node, Chance(Proposal("a"), 1.0)) for node in nodes]
     Mcts()._back_up(path, 0, ended=False)
     found = [chance.best(tried) for _, chance in reversed(path)]
     assert found == pytest.approx([3.6, 3.24, 2.916])
     assert [node.visits for node in nodes] == [2, 2, 2]
     # the transition into an episode's end pays the reward itself
-    path = [(node, Chance(Said("a"), 1.0)) for node in nodes]
+    path = [(node, Chance(Proposal("a"), 1.0)) for node in nodes]
     Mcts()._back_up(path, 0, ended=True)
     assert [c.best(tried) for _, c in reversed(path)] == pytest.approx([4.0, 3.6, 3.24])
 
 
 def test_candidates_are_merged_by_their_text() -> None:
     said = [
-        Said("r"),
-        Said("l "),
-        Said("r"),
-        Said("l"),
-        Said("r"),
-        Said(" "),
-        Said("l", whole=False),
+        Proposal("r"),
+        Proposal("l "),
+        Proposal("r"),
+        Proposal("l"),
+        Proposal("r"),
+        Proposal(" "),
+        Proposal("l", complete=False),
     ]
-    found = merged(said)
-    assert [(one.said.text, one.prior) for one in found] == [("r", 0.6), ("l ", 0.4)]
-    assert [one.said.text for one in merged([Said(""), Said("x", whole=False)])] == ["", "x"]
+    found = merge_proposals(said)
+    assert [(one.proposal.text, one.prior) for one in found] == [("r", 0.6), ("l ", 0.4)]
+    assert [
+        one.proposal.text for one in merge_proposals([Proposal(""), Proposal("x", complete=False)])
+    ] == ["", "x"]
 
 
 @pytest.mark.parametrize("rule", ["released", "puct", "ucb1"])
@@ -90,8 +92,8 @@ def test_the_better_arm_is_found(rule: Any, seed: int) -> None:
     assert again.actions == ("l", "r", "r")
 
 
-def grown(planner: Mcts, seed: int, turns: int = 3) -> tuple[Search, Decision]:
-    search = Search(begun(turns), tools(actor=Coin(left=0.5)), seed)
+def grown(planner: Mcts, seed: int, turns: int = 3) -> tuple[TrajectorySearch, Decision]:
+    search = TrajectorySearch(begun(turns), tools(actor=Coin(left=0.5)), seed)
     root = asyncio.run(planner._grow(search, search.start))
     return search, root
 
@@ -116,7 +118,7 @@ def test_laws_of_the_tree(seed: int, rollouts: int, turns: int) -> None:
         for one in node.actions:
             if one.after is not None:
                 assert one.after.position.moves[:-1] == node.position.moves
-                assert one.after.position.moves[-1].action == one.said.text
+                assert one.after.position.moves[-1].action == one.proposal.text
                 assert one.after.visits == 1 + len(one.samples)
     for place, (attempt, _) in enumerate(search.tried.kept):
         assert attempt.over
@@ -148,7 +150,7 @@ def test_an_end_that_is_met_again_costs_nothing() -> None:
 def test_replanning_ends_in_a_trajectory_that_it_saw(steps: int) -> None:
     """Also where rewards are negative, so that an action whose roll-out was cut looks better."""
     planner = Mcts(rollouts=6, candidates=4, final="best_action_replan")
-    work = tools(scorer=Worth(1.0, -10.0), budget=Budget(steps=steps))
+    work = tools(scorer=Worth(1.0, -10.0), budget=PlanningBudget(steps=steps))
     planned = asyncio.run(planner.plan(begun(), work, 2))
     assert planned.spent.search_steps <= steps
     assert (planned.attempt, planned.value) in planned.tried

@@ -17,18 +17,18 @@ from hypothesis import strategies as st
 
 import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.planning.generation import (
-    Maker,
+    HindsightRelabeller,
+    PairMaker,
     PairSettings,
-    Relabeller,
-    edited,
-    other_action,
+    choose_other_action,
+    edit_attempt,
     planner_player,
     policy_player,
 )
 from turngym.agents.planning.planners import Sampling
 from turngym.agents.planning.position import Position
 from turngym.agents.planning.records import REQUEST, STUB, Pair, read_pairs, record, write_pairs
-from turngym.agents.planning.search import Tools
+from turngym.agents.planning.search import PlannerSetup
 from turngym.agents.planning.trajectory import Attempt, Move, Trajectory
 from turngym.agents.prompting.text_model import Completed
 from turngym.agents.scripted import ExpertPolicy
@@ -41,7 +41,7 @@ MOVES = st.lists(st.builds(Move, TEXT, TEXT), min_size=1, max_size=4).map(tuple)
 def made(world: Any = None, players: Any = None, **more: Any) -> list[Pair]:
     how = PairSettings(**({"tasks": 12, "tries": 3, "contrasts": 2, "edits": 3} | more))
     crowd = [policy_player(letters)] if players is None else players
-    maker = Maker(env=world or Arms(), players=crowd, settings=how)
+    maker = PairMaker(env=world or Arms(), players=crowd, settings=how)
     return asyncio.run(maker.pairs("train"))
 
 
@@ -155,7 +155,7 @@ def test_edits_change_one_action_and_are_worse() -> None:
 def test_other_actions() -> None:
     rng = np.random.default_rng(0)
     position = Position.of(begun())
-    assert {other_action(position, "l", rng) for _ in range(9)} == {"r"}
+    assert {choose_other_action(position, "l", rng) for _ in range(9)} == {"r"}
 
     class Unlisted(Arms):
         def legal_actions(self) -> Any:
@@ -168,13 +168,13 @@ def test_other_actions() -> None:
     for kind, found in ((Unlisted, {"r"}), (Silent, None)):
         env = kind()
         env.reset(seed=0)
-        said = {other_action(Position.of(env), "l", rng) for _ in range(9)}
+        said = {choose_other_action(Position.of(env), "l", rng) for _ in range(9)}
         assert said == found if found else len(said) > 3
     env = Unlisted()
     env.reset(seed=0)
-    assert other_action(Position.of(env), "r", rng) is None
+    assert choose_other_action(Position.of(env), "r", rng) is None
     attempt = Attempt(trajectory=Trajectory("", ()), status="running")
-    assert asyncio.run(edited(Position.of(env).fork(), attempt, rng)) is None
+    assert asyncio.run(edit_attempt(Position.of(env).fork(), attempt, rng)) is None
 
 
 def test_hindsight_rewrites_both() -> None:
@@ -191,11 +191,11 @@ def test_hindsight_rewrites_both() -> None:
         async def close(self) -> None: ...
 
     plain = made()
-    maker = Maker(
+    maker = PairMaker(
         env=Arms(),
         players=[policy_player(letters)],
         settings=PairSettings(tasks=12, tries=3, contrasts=2, edits=3, concurrency=1),
-        instruct=Relabeller(Writer()),
+        instruct=HindsightRelabeller(Writer()),
     )
     found = asyncio.run(maker.pairs("train"))
     assert found[0] == plain[0]  # nothing was written: the world's own prompt stays
@@ -209,13 +209,13 @@ def test_hindsight_rewrites_both() -> None:
     assert own in asked[1]
     assert plain[1].better.moves[0].observation in asked[1]
     with pytest.raises(BadValueError, match="only answers dialogues"):
-        Relabeller(Writer(), chat=False)
+        HindsightRelabeller(Writer(), chat=False)
 
 
 def test_planners_play_for_pairs(tmp_path: Path) -> None:
     from helpers.maze import Coin
 
-    player = planner_player(Sampling(), lambda: Tools(actor=Coin(left=0.5)))
+    player = planner_player(Sampling(), lambda: PlannerSetup(actor=Coin(left=0.5)))
     assert len(made(players=[player])) > 12
 
 
@@ -226,7 +226,7 @@ def test_bad_requests() -> None:
         made(contrasts=0, edits=0)
     with pytest.raises(BadValueError, match="tries is 0"):
         made(tries=0)
-    maker = Maker(env=Arms(), players=[policy_player(letters)], settings=PairSettings())
+    maker = PairMaker(env=Arms(), players=[policy_player(letters)], settings=PairSettings())
     with pytest.raises(UnknownNameError, match="split"):
         asyncio.run(maker.pairs("trains"))
 
@@ -237,7 +237,9 @@ def test_scripted_actions_end_as_a_models_do(env_id: str) -> None:
     clean = policy_player(lambda seed: ExpertPolicy(0.0, seed))
     erring = policy_player(lambda seed: ExpertPolicy(0.9, seed))
     settings = PairSettings(tasks=4, contrasts=2, edits=4)
-    maker = Maker(env=gym.make(env_id, size="micro"), players=[clean, erring], settings=settings)
+    maker = PairMaker(
+        env=gym.make(env_id, size="micro"), players=[clean, erring], settings=settings
+    )
     for pair in asyncio.run(maker.pairs("train")):
         for action in (*pair.better.actions, *pair.worse.actions):
             assert action.endswith("\n")

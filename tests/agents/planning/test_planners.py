@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from helpers.maze import Coin, Worth, begun, letters, tools
 
-from turngym.agents.planning.actors import PolicyActor, Said
-from turngym.agents.planning.budget import Budget
+from turngym.agents.planning.actors import PolicyActor, Proposal
+from turngym.agents.planning.budget import PlanningBudget
 from turngym.agents.planning.mcts import Mcts
+from turngym.agents.planning.objective import Objective, length_penalty, metric, price_penalty
 from turngym.agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
-from turngym.agents.planning.search import Planned, play
-from turngym.agents.planning.target import Target, length_penalty, metric, price_penalty
+from turngym.agents.planning.search import PlanResult, play
 from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
 
 PLANNERS: dict[str, Any] = {
@@ -26,7 +26,7 @@ PLANNERS: dict[str, Any] = {
 }
 
 
-def plan(planner: Any, seed: int = 0, env: Any = None, **more: Any) -> Planned:
+def plan(planner: Any, seed: int = 0, env: Any = None, **more: Any) -> PlanResult:
     return asyncio.run(planner.plan(env or begun(), tools(**more), seed))
 
 
@@ -56,7 +56,7 @@ def test_the_seed_decides(name: str) -> None:
 def test_budgets_hold(name: str, limit: dict[str, int]) -> None:
     actor = Coin(tokens=5)
     before = type(begun()).steps_taken
-    planned = plan(PLANNERS[name], actor=actor, budget=Budget(**limit))
+    planned = plan(PLANNERS[name], actor=actor, budget=PlanningBudget(**limit))
     spent = planned.spent
     assert spent.sampled_tokens <= limit.get("tokens", 10**9)
     assert spent.search_steps <= limit.get("steps", 10**9)
@@ -71,13 +71,13 @@ def test_budgets_hold(name: str, limit: dict[str, int]) -> None:
 
 def test_a_budget_for_less_than_an_episode() -> None:
     env = begun()
-    planned = plan(BestOfN(), env=env, budget=Budget(steps=2))
+    planned = plan(BestOfN(), env=env, budget=PlanningBudget(steps=2))
     assert len(planned.actions) == 2
     assert planned.value is None
     assert planned.tried == ()
     assert not planned.attempt.over
     assert not asyncio.run(play(env, planned)).over
-    assert plan(Mcts(), budget=Budget(tokens=4)).actions == ()
+    assert plan(Mcts(), budget=PlanningBudget(tokens=4)).actions == ()
 
 
 def test_the_best_stored_reward_is_the_answer() -> None:
@@ -100,8 +100,8 @@ def test_greedy_needs_no_reward_model() -> None:
 
 def test_best_of_n_leaves_out_what_is_long_or_unreadable() -> None:
     class Babbler(Coin):
-        async def act(self, position: Any, ask: Any) -> Said:
-            said = await super().act(position, ask)
+        async def act(self, position: Any, settings: Any) -> Proposal:
+            said = await super().act(position, settings)
             if len(self.notes) <= 2:  # the first trajectory begins with two bad actions
                 return said._replace(text="x" * 50)
             return said
@@ -110,7 +110,7 @@ def test_best_of_n_leaves_out_what_is_long_or_unreadable() -> None:
         def score(self, trajectories: Any) -> list[float]:
             return [float("x" in t.actions[0]) for t in trajectories]
 
-    for more, bad in (({}, True), ({"only_valid": True}, False), ({"most_chars": 60}, False)):
+    for more, bad in (({}, True), ({"only_valid": True}, False), ({"max_chars": 60}, False)):
         planned = plan(BestOfN(n=3, **more), actor=Babbler(), scorer=Flat())
         assert (planned.attempt.invalid > 0) is bad
     alone = plan(BestOfN(n=1, only_valid=True), actor=Babbler(), scorer=Flat())
@@ -134,8 +134,8 @@ def test_reflexion_stops_and_plans() -> None:
 
 def test_the_customised_target() -> None:
     env = begun()
-    cheap = Target([price_penalty(3.0, metric("price"), 2.0)])
-    planned = plan(BestOfN(n=12), target=cheap)
+    cheap = Objective([price_penalty(3.0, metric("price"), 2.0)])
+    planned = plan(BestOfN(n=12), objective=cheap)
     free = plan(BestOfN(n=12))
     assert free.value == 2.0
     assert planned.attempt.metrics["price"] < free.attempt.metrics["price"]
@@ -150,10 +150,12 @@ def test_the_customised_target() -> None:
         want = (reward - mean) / spread - 1.5 * attempt.metrics["price"]
         assert value == pytest.approx(want)
     # scale and bias of the reward model do not matter any more
-    other = plan(BestOfN(n=12), target=cheap, scorer=Worth(10.0, 3.0))
+    other = plan(BestOfN(n=12), objective=cheap, scorer=Worth(10.0, 3.0))
     assert other.actions == planned.actions
     assert [v for _, v in other.tried] == pytest.approx([v for _, v in planned.tried])
-    long = plan(BestOfN(n=2), env=env, target=Target([length_penalty(0.5)], standardise=False))
+    long = plan(
+        BestOfN(n=2), env=env, objective=Objective([length_penalty(0.5)], standardise=False)
+    )
     assert [v for _, v in long.tried] == pytest.approx(
         [v for _, v in plan(BestOfN(n=2)).tried], abs=1.5 + 1e-9
     )
@@ -181,8 +183,8 @@ def test_scripted_policies_plan_too() -> None:
         lambda: Mcts(discount=0.0),
         lambda: Mcts(rule="ucb2"),  # type: ignore[arg-type]
         lambda: Mcts(final="first"),  # type: ignore[arg-type]
-        lambda: Budget(tokens=0),
-        lambda: Budget(steps=-1),
+        lambda: PlanningBudget(tokens=0),
+        lambda: PlanningBudget(steps=-1),
         lambda: price_penalty(1.0, metric("price"), 0.0),
     ],
 )
@@ -202,4 +204,4 @@ def test_bad_input() -> None:
     with pytest.raises(BadValueError, match="score is nan"):
         plan(BestOfN(n=1), scorer=Worth(float("nan")))
     with pytest.raises(BadValueError, match="no metric 'prize'"):
-        plan(BestOfN(n=1), target=Target([price_penalty(1.0, metric("prize"))]))
+        plan(BestOfN(n=1), objective=Objective([price_penalty(1.0, metric("prize"))]))

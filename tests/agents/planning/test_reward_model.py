@@ -196,7 +196,7 @@ def test_presets_are_the_papers() -> None:
     [
         (lambda: RewardTraining(epochs=0), "epochs is 0"),
         (lambda: RewardTraining(lr=0.0), "lr is 0"),
-        (lambda: RewardTraining(warmup=2.0), "share of the steps"),
+        (lambda: RewardTraining(warmup=2.0), "warmup is 2.0; expected a number from 0 to 1"),
         (lambda: RewardTraining(centring=-1.0), "centring is -1"),
         (lambda: replace(ARMAP_LORA, rank=0), "rank is 0"),
         (lambda: RewardTraining(lora_dropout=1.0), "dropout is 1"),
@@ -220,5 +220,5 @@ def test_bad_folders(tmp_path: Path, tiny_model: Path) -> None:
     with pytest.raises(DataError, match="not the head"):
         open_reward_model(tmp_path, device="cpu")
     (tmp_path / "reward.json").write_text("{}")
-    with pytest.raises(DataError, match="not a reward model's settings"):
+    with pytest.raises(DataError, match="not the settings of a reward model"):
         open_reward_model(tmp_path)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from turngym.agents.planning.mcts import EXPLORE, backed_up, selection_value
+from turngym.agents.planning.mcts import EXPLORE, discounted_returns, selection_value
 from turngym.envs.core.errors import UnknownNameError
 
 
@@ -36,5 +36,5 @@ def test_the_other_rules() -> None:
 
 
 def test_returns_on_the_way_up() -> None:
-    assert backed_up(4.0, [0, 0, 0]) == pytest.approx([3.6, 3.24, 2.916])
-    assert backed_up(1.0, [2.0], discount=0.5) == [2.5]
+    assert discounted_returns(4.0, [0, 0, 0]) == pytest.approx([3.6, 3.24, 2.916])
+    assert discounted_returns(1.0, [2.0], discount=0.5) == [2.5]

@@ -20,10 +20,10 @@ def env(tmp_path: Path) -> Any:
 
 def test_direct_is_the_question_and_an_opened_answer(env: Any) -> None:
     model = FakeModel(" R2 </answer> rest")
-    game = play(Direct(dialect="tags"), model, env)
+    episode = play(Direct(dialect="tags"), model, env)
     assert model.prompts == [f"{START}<answer>"]
-    assert actions(game) == ["<answer> R2 </answer>"]
-    assert game.info["status"] == "solved"
+    assert actions(episode) == ["<answer> R2 </answer>"]
+    assert episode.info["status"] == "solved"
 
 
 @pytest.mark.parametrize(
@@ -40,18 +40,18 @@ def test_what_runs_on_is_cut(env: Any, said: str, action: str) -> None:
 
 def test_cot_thinks_in_its_tag(env: Any) -> None:
     model = FakeModel(" by R2 <search> x", " R2 </answer>")
-    game = play(Cot(dialect="tags"), model, env)
+    episode = play(Cot(dialect="tags"), model, env)
     assert model.prompts[1] == f"{START}<think> by R2 </think><answer>"
-    assert actions(game) == ["<think> by R2 </think><answer> R2 </answer>"]
+    assert actions(episode) == ["<think> by R2 </think><answer> R2 </answer>"]
 
 
 def test_rag_reads_the_information_block(env: Any) -> None:
     model = FakeModel(" R2 </answer>")
-    game = play(Rag(dialect="tags"), model, env)
+    episode = play(Rag(dialect="tags"), model, env)
     (prompt,) = model.prompts
     assert str(prompt).startswith(f"{START}<search> {QUESTION} </search>\n\n<information>Doc 1(")
     assert str(prompt).endswith("</information>\n\n<answer>")
-    assert game.info["status"] == "solved"
+    assert episode.info["status"] == "solved"
 
 
 def test_ircot_opens_the_first_search_and_reads_at_the_end(env: Any) -> None:
@@ -63,8 +63,8 @@ def test_ircot_opens_the_first_search_and_reads_at_the_end(env: Any) -> None:
         "<answer> R9 </answer>",
         " R2 </answer>",
     )
-    game = play(Ircot(dialect="tags"), model, env)
-    assert actions(game) == [
+    episode = play(Ircot(dialect="tags"), model, env)
+    assert actions(episode) == [
         "<search> Cork </search>",
         "<search> Brno </search>",
         "<search> Doha </search>",
@@ -80,17 +80,17 @@ def test_ircot_stops_at_a_query_that_comes_again_and_at_the_limit(env: Any) -> N
     assert play(Ircot(dialect="tags"), model, env).usage.tool_calls == 1
     said = [f"<search> {w} </search>" for w in "bcd"]
     model = FakeModel(" a </search>", *said, " R2 </answer>")
-    game = play(Ircot(dialect="tags"), model, env)
-    assert game.usage.tool_calls == 4
-    assert game.info["status"] == "solved"
+    episode = play(Ircot(dialect="tags"), model, env)
+    assert episode.usage.tool_calls == 4
+    assert episode.info["status"] == "solved"
 
 
 def test_react_is_the_world_s_own_loop_with_an_answer_at_its_end(env: Any) -> None:
     model = FakeModel("<search> Cork </search>", "what", "<answer> R2 </answer>")
-    game = play(React(dialect="tags"), model, env)
-    assert actions(game) == ["<search> Cork </search>", "what", "<answer> R2 </answer>"]
-    assert game.info["metrics"]["invalid_actions"] == 1
-    assert game.usage.tool_calls == 1
+    episode = play(React(dialect="tags"), model, env)
+    assert actions(episode) == ["<search> Cork </search>", "what", "<answer> R2 </answer>"]
+    assert episode.info["metrics"]["invalid_actions"] == 1
+    assert episode.usage.tool_calls == 1
     model = FakeModel(*["what"] * 4, " R2 </answer>")
     assert play(React(dialect="tags"), model, env).info["status"] == "solved"
 
@@ -101,16 +101,16 @@ def test_search_o1_shows_only_what_its_reader_found(env: Any) -> None:
         " R2 </answer>",
         "<answer> R2 </answer>",
     )
-    game = play(SearchO1(dialect="tags"), model, env)
+    episode = play(SearchO1(dialect="tags"), model, env)
     assert str(model.prompts[1]).count("Doc ") == 2
     assert str(model.prompts[1]).endswith("<answer>")
     assert str(model.prompts[2]).count("Doc ") == 1
     assert "Cork lies by the river R2" in str(model.prompts[2])
-    assert actions(game) == ["<search> Cork town </search>", "<answer> R2 </answer>"]
+    assert actions(episode) == ["<search> Cork town </search>", "<answer> R2 </answer>"]
 
 
 def test_search_o1_searches_where_nothing_was_said_and_answers_in_the_end(env: Any) -> None:
     rounds = [x for w in "abcd" for x in ("hm", f" {w} </search>", " nothing </answer>")]
-    game = play(SearchO1(dialect="tags"), FakeModel(*rounds, " R2 </answer>"), env)
-    assert game.usage.tool_calls == 4
-    assert game.info["status"] == "solved"
+    episode = play(SearchO1(dialect="tags"), FakeModel(*rounds, " R2 </answer>"), env)
+    assert episode.usage.tool_calls == 4
+    assert episode.info["status"] == "solved"

@@ -18,7 +18,7 @@ from turngym.agents.rendering.factory import PlainRenderer
 from turngym.agents.warm_start.cache import MANIFEST, ensure_starter
 from turngym.agents.warm_start.demonstrations import Demonstrator
 from turngym.agents.warm_start.imitation import ImitationTrainer
-from turngym.agents.warm_start.settings import STARTER_PRESETS, Progress, StarterSettings
+from turngym.agents.warm_start.settings import STARTER_PRESETS, StarterProgress, StarterSettings
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 QUICK = StarterSettings(
@@ -80,7 +80,7 @@ def test_a_model_learns_what_it_is_shown(tokenizer: Any) -> None:
 
 
 def test_built_once_loaded_by_path_and_the_same_again(tmp_path: Path) -> None:
-    told: list[Progress] = []
+    told: list[StarterProgress] = []
     folder = ensure_starter(settings=QUICK, cache_dir=tmp_path / "a", on_progress=told.append)
     assert told[0].stage == "words"
     assert {p.stage for p in told} == {"words", "reading", "erring"}

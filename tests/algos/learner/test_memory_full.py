@@ -11,7 +11,7 @@ import torch
 from helpers.small_models import model
 from helpers.training_runs import config, final_weights, run, same
 
-from turngym.agents.models.out_of_memory import MemoryFullError, knobs_when_full
+from turngym.agents.models.out_of_memory import MemoryFullError, explain_out_of_memory
 from turngym.algos.learner.learner import Learner, LossNotFiniteError
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes.grpo import grpo
@@ -69,11 +69,11 @@ def test_the_engine_names_its_knob(tiny_model: Path, tmp_path: Path, monkeypatch
 
 def test_the_cpus_own_words_are_known_and_others_pass() -> None:
     full = pytest.raises(MemoryFullError, match="out of memory while reading: take less")
-    with full, knobs_when_full("reading", "take less."):
+    with full, explain_out_of_memory("reading", "take less."):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes")
-    with pytest.raises(RuntimeError, match="something else"), knobs_when_full("reading", "x"):
+    with pytest.raises(RuntimeError, match="something else"), explain_out_of_memory("reading", "x"):
         raise RuntimeError("something else")
-    with pytest.raises(BadValueError), knobs_when_full("reading", "x"):
+    with pytest.raises(BadValueError), explain_out_of_memory("reading", "x"):
         raise BadValueError("can't allocate memory is only a text here")
 
 

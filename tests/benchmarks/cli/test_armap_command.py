@@ -102,7 +102,7 @@ def test_hindsight(tmp_path: Path, tiny_model: Path, pairs: str) -> None:
         ),
         (
             ["eval", "--agent", "greedy", "--model", "MODEL", "--token-budget", "0"],
-            "Budget.tokens is 0",
+            "planning budget: tokens is 0",
         ),
         (["armap", "pairs", "--out", "x", "--player", "expret"], "expret"),
         (["armap", "pairs", "--out", "x", "--player", "null", "--n", "3"], "scored the same"),

@@ -191,14 +191,14 @@ def test_a_server_without_room_for_a_prompt_counts_as_failed(
         ),
         (
             *(["--agent", "rag", "--endpoint", "http://x", "--model-name", "y"],),
-            "no world of <search>",
+            "does not take <search>",
         ),
     ],
 )
 def test_bad_options_are_one_clear_line(
     words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    env = ["--env", "Letters-v0"] if "no world" in reason else ["--size", "micro"]
+    env = ["--env", "Letters-v0"] if "does not take" in reason else ["--size", "micro"]
     assert main(["eval", *words, *env]) == REFUSED
     said = capsys.readouterr().err
     assert reason in said.splitlines()[-1]

@@ -11,7 +11,7 @@ from helpers.small_models import byte_level
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.agents.rendering.chat.calls import form_of, from_world, to_world, written_call
+from turngym.agents.rendering.chat.calls import form_of, from_env_call, to_env_call, written_call
 from turngym.agents.rendering.chat.template import ChatTemplate
 from turngym.agents.rendering.factory import make_renderer
 from turngym.agents.scripted import ExpertPolicy, text_env
@@ -70,10 +70,10 @@ VALUES = st.one_of(st.text(max_size=8), st.integers(), st.booleans(), st.lists(s
 @given(name=NAMES, arguments=st.dictionaries(NAMES, VALUES, max_size=3))
 def test_calls_survive_both_ways(name: str, arguments: dict[str, object]) -> None:
     world = f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
-    back = to_world(from_world(world, "message"), "message")
+    back = to_env_call(from_env_call(world, "message"), "message")
     inner = json.loads(back.removeprefix("<tool_call>").removesuffix("</tool_call>"))
     assert inner == {"name": name, "arguments": arguments}
-    assert to_world(from_world(world, "tags"), "tags") == world
+    assert to_env_call(from_env_call(world, "tags"), "tags") == world
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_calls_survive_both_ways(name: str, arguments: dict[str, object]) -> Non
     ["hello", '{"name": "look"}', '{"name": "x", "parameters": {}, "more": 1}', "[1]", "{", ""],
 )
 def test_what_is_no_call_is_left_alone(text: str) -> None:
-    assert to_world(text, "message") == text
+    assert to_env_call(text, "message") == text
 
 
 def test_pythons_tag_is_not_part_of_the_call() -> None:
     text = '<|python_tag|>{"name": "look", "parameters": {"thing": "x"}}'
-    assert GRAMMAR.parse(to_world(text, "message")) == ToolCall("look", {"thing": "x"})
+    assert GRAMMAR.parse(to_env_call(text, "message")) == ToolCall("look", {"thing": "x"})
 
 
 @pytest.mark.parametrize("template", [HERMES, QWEN3_THINKING, LLAMA32])

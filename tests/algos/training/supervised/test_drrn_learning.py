@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from turngym.agents.drrn.policy import DrrnPolicy, Reading
+from turngym.agents.drrn.policy import DrrnPolicy, EpisodeReader
 from turngym.agents.drrn.settings import DrrnSettings, DrrnTraining
 from turngym.agents.scripted import RandomPolicy, run_episode
 from turngym.algos.evaluation.evaluate import EvalSet, evaluate_policy
@@ -54,7 +54,7 @@ def test_verdicts_end_the_values_and_the_turn_limit_does_not() -> None:
     net = train_drrn(gym.make("Password-v0"), SMALL, SHORT)
 
     def last(env: gym.Env[str, str], text: str) -> tuple[bool, float | None]:
-        seat = _Seat(env, Reading(book := net.book(), 4), 0, {"split": "train"})
+        seat = _Seat(env, EpisodeReader(book := net.book(), 4), 0, {"split": "train"})
         for _ in range(200):
             actions = [int(a) for a in seat.situation.actions]
             place = actions.index(book.number(text)) if book.number(text) in actions else 0

@@ -10,41 +10,43 @@ import gymnasium as gym
 import pytest
 from helpers.prompting_help import FakeModel, make_world, play
 
-from turngym.agents.prompting import Completed, Direct, Game, Limits, React, Usage
+from turngym.agents.prompting import Completed, Direct, Limits, PromptedEpisode, React, Usage
 from turngym.agents.prompting.episode import LONGEST_QUERY, check_dialect, each_passage
 from turngym.envs.core.errors import BadValueError, EpisodeError
 
 
-async def opened(env: Any, model: Any = None) -> Game:
-    return await Game.open(env, model or FakeModel(), limits=Limits(max_tokens=50), seed=1)
+async def opened(env: Any, model: Any = None) -> PromptedEpisode:
+    return await PromptedEpisode.open(
+        env, model or FakeModel(), limits=Limits(max_tokens=50), seed=1
+    )
 
 
 def test_other_worlds_are_refused() -> None:
-    with pytest.raises(BadValueError, match="no world of <search>"):
+    with pytest.raises(BadValueError, match="does not take <search>"):
         asyncio.run(opened(gym.make("Bandit-v0")))
 
 
 def test_queries_are_one_line_of_bounded_length(tmp_path: Path) -> None:
-    async def go() -> Game:
-        game = await opened(make_world(tmp_path))
-        await game.search("x\n</search>" + "y" * 1000)
-        await game.search(" <think> ")
-        return game
+    async def go() -> PromptedEpisode:
+        episode = await opened(make_world(tmp_path))
+        await episode.search("x\n</search>" + "y" * 1000)
+        await episode.search(" <think> ")
+        return episode
 
-    game = asyncio.run(go())
-    first, second = (e["action"] for e in game.events)
+    episode = asyncio.run(go())
+    first, second = (e["action"] for e in episode.events)
     assert len(first) == LONGEST_QUERY + len("<search>  </search>")
     assert first.startswith("<search> x yyy")
-    assert second == f"<search> {game.question} </search>"
-    assert game.searches_left == 2
-    assert game.text.startswith(f"Question: {game.question}\n<search> x")
+    assert second == f"<search> {episode.question} </search>"
+    assert episode.searches_left == 2
+    assert episode.text.startswith(f"Question: {episode.question}\n<search> x")
 
 
 def test_an_action_after_the_end_is_a_mistake_of_the_agent(tmp_path: Path) -> None:
     async def go() -> None:
-        game = await opened(make_world(tmp_path))
-        await game.answer("a")
-        await game.answer("b")
+        episode = await opened(make_world(tmp_path))
+        await episode.answer("a")
+        await episode.answer("b")
 
     with pytest.raises(EpisodeError, match="after the episode's end"):
         asyncio.run(go())

@@ -10,13 +10,13 @@ from zlib import crc32
 
 import numpy as np
 
-MOST_WORDS = 400
+MAX_WORDS = 400
 """Of a longer text the start and the end are read, half of it each."""
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\sa-z0-9]")
 
 
-class Situation(NamedTuple):
-    """A state and its legal actions, as numbers in a :class:`Phrasebook`.
+class StateActions(NamedTuple):
+    """A state and its legal actions, as numbers in a :class:`TextTable`.
 
     Attributes:
         texts: First observation of the episode, latest one, latest actions.
@@ -27,7 +27,7 @@ class Situation(NamedTuple):
     actions: np.ndarray
 
 
-class Phrasebook:
+class TextTable:
     """Numbers texts, and knows the hashed words of each.
 
     Args:
@@ -44,7 +44,7 @@ class Phrasebook:
         return len(self._words)
 
     def number(self, text: str) -> int:
-        """The number of a text."""
+        """Return the number of a text."""
         found = self._numbers.get(text)
         if found is None:
             found = self._numbers[text] = len(self._words)
@@ -52,20 +52,22 @@ class Phrasebook:
         return found
 
     def words(self, number: int) -> np.ndarray:
-        """The words of a text."""
+        """Return the words of a text."""
         return self._words[number]
 
     def situation(
         self, first: str, latest: str, past: Sequence[str], legal: Sequence[str]
-    ) -> Situation:
-        """A state as it stands before an action."""
+    ) -> StateActions:
+        """Return a state as it stands before an action."""
         texts = (self.number(first), self.number(latest), self.number(" . ".join(past)))
-        return Situation(texts, np.fromiter((self.number(a) for a in legal), np.int64, len(legal)))
+        return StateActions(
+            texts, np.fromiter((self.number(a) for a in legal), np.int64, len(legal))
+        )
 
     def _read(self, text: str) -> np.ndarray:
         words = _WORD.findall(text.lower())
-        if len(words) > MOST_WORDS:
-            words = words[: MOST_WORDS // 2] + words[-MOST_WORDS // 2 :]
+        if len(words) > MAX_WORDS:
+            words = words[: MAX_WORDS // 2] + words[-MAX_WORDS // 2 :]
         if self._pairs:
             words += [f"{one} {two}" for one, two in pairwise(words)]
         ids = [1 + crc32(word.encode()) % (self._buckets - 1) for word in words]

@@ -1,4 +1,4 @@
-"""What a planner looks for: the reward model's score, and further terms at search time.
+"""What a planner maximises: the reward model's score, and further terms at search time.
 
 ``R'(x, h) = R(x, h) - l N(h) - p price(h) / scale + sum_i w_i f_i(h)``. With further terms, R is
 standardised over the trajectories of the task that were tried so far, so that weights mean the same
@@ -50,7 +50,7 @@ def price_penalty(weight: float, price: Feature, scale: float = 1.0) -> Term:
 
 
 def metric(name: str) -> Feature:
-    """A metric that the environment reports of a finished episode; 0 for one that was cut.
+    """Return a metric that the environment reports of a finished episode; 0 for one that was cut.
 
     A metric that knows the task's verdict makes a planner an oracle; what an agent could read off
     the trajectory itself, as a price, does not.
@@ -68,7 +68,7 @@ def metric(name: str) -> Feature:
 
 
 @dataclass(frozen=True)
-class Target:
+class Objective:
     """R' as a sum.
 
     Attributes:
@@ -95,10 +95,10 @@ class Target:
 
 
 @dataclass
-class Tried:
+class ScoredAttempts:
     """All trajectories of one task, each with its R; R' is read anew as they become more."""
 
-    target: Target
+    objective: Objective
     kept: list[tuple[Attempt, float]] = field(default_factory=list)
     _known: list[float] = field(default_factory=list)
 
@@ -119,11 +119,11 @@ class Tried:
     def value(self, place: int) -> float:
         """R' of the attempt at ``place``, given all that were tried so far."""
         if len(self._known) != len(self.kept):
-            self._known = self.target.values(self.kept)
+            self._known = self.objective.values(self.kept)
         return self._known[place]
 
     def best(self, among: Sequence[int] | None = None) -> int:
-        """Place of the highest R', the first of equals."""
+        """Return the place of the highest R', the first of equals."""
         return max(range(len(self.kept)) if among is None else among, key=self.value)
 
 
