@@ -4,42 +4,75 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
-from ...agents.drrn.policy import DrrnPolicy, load_drrn, save_drrn
 from ...agents.drrn.settings import DrrnSettings, DrrnTraining
 from ...agents.scripted import RandomPolicy
 from ...algos.evaluation.evaluate import EvalSet, evaluate_policy
 from ...algos.runs.progress import reporter
-from ...algos.training.supervised.drrn import DrrnProgress, train_drrn
 from ..runtime.threads import prepare
-from .drrn_options import DrrnCommand
-from .envs import env_config
+from .arguments import Repeated, given
+from .env_options import EnvOptions, env_config
 from .tables import score_table, table_console
-from .train_options import WorldOptions
 
 
-def run(command: DrrnCommand) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Train a small network that scores legal actions (DRRN), and compare it with random play.
+
+    Attributes:
+        out: Folder of the network; afterwards `turngym eval --agent drrn:FOLDER` plays it.
+        env: Id of an environment that lists legal actions.
+        size: Size of the generated world, e.g. micro or full.
+        env_arg: Any other setting of it as name=value, repeatable; short form: --env.NAME VALUE.
+        split: Split of the training tasks.
+        steps: Actions taken in training.
+        envs: Environments that are played side by side; one update per action in each of them.
+        encoder: bag (words and pairs of words) or gru.
+        hidden: Width of the network.
+        gamma: Discount per action.
+        lr: Learning rate.
+        eval_split: Split of the comparison.
+        eval_n: Tasks of the comparison; 0 for none.
+        seed: Seed of everything.
+    """
+
+    out: str
+    env: str = "ScienceWorld-v0"
+    size: str | None = None
+    env_arg: Repeated = ()
+    split: str = "train"
+    steps: int = 20_000
+    envs: int = 8
+    encoder: Literal["bag", "gru"] = "bag"
+    hidden: int = 128
+    gamma: float = 0.9
+    lr: float = 1e-3
+    eval_split: str = "dev"
+    eval_n: int = 100
+    seed: int = 0
+
+
+def run(command: Command) -> None:
     """Train, save, and score the saved network beside random play."""
+    from ...agents.drrn.policy import DrrnPolicy, load_drrn, save_drrn
+    from ...algos.training.supervised.drrn import DrrnProgress, train_drrn
+
     prepare(small=True)
-    env = env_config(command.env, WorldOptions(size=command.size, env_arg=command.env_arg))
+    env = env_config(command.env, EnvOptions(size=command.size, env_arg=command.env_arg))
     settings = DrrnSettings(encoder=command.encoder, hidden=command.hidden)
-    training = DrrnTraining(
-        steps=command.steps,
-        envs=command.envs,
-        gamma=command.gamma,
-        lr=command.lr,
-        seed=command.seed,
-    )
+    training = DrrnTraining(**given(command, "steps", "envs", "gamma", "lr", "seed"))
     report, start = reporter(), time.monotonic()
     with report.bar(f"DRRN on {command.env}") as bar:
 
-        def tell(at: DrrnProgress) -> None:
+        def show(at: DrrnProgress) -> None:
             done = min(1.0, at.steps / training.steps)
             bar.update(done, f"{at.episodes} episodes, latest returns {at.recent:.3f}")
 
-        network = train_drrn(env.make(), settings, training, command.split, tell)
+        network = train_drrn(env.make(), settings, training, command.split, show)
     how = {
         **dataclasses.asdict(training),
         "env": env.id,

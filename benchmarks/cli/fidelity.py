@@ -1,4 +1,4 @@
-"""`turngym fidelity`: how closely a world follows recorded transcripts of the original."""
+"""`turngym fidelity`: how closely an environment follows transcripts of the original."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import tyro
 from rich.console import Console
 from rich.table import Table
 
@@ -20,8 +21,8 @@ from ...envs.science_world.tasks.build import parse_simplifications, start_episo
 from ...envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ...envs.science_world.tasks.checker import TaskState
 from ..science_world.live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
+from .arguments import Repeated
 from .tables import table_console
-from .train_options import FidelityCommand
 
 WORLDS = ("scienceworld",)
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
@@ -29,6 +30,34 @@ _BLANKS = re.compile(" +")
 _SHOWN = 300
 HEADS = ("task", "runs", "steps", "observation", "score", "done", "ends at 100")
 _FULL = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Replay transcripts of an original world here, and say how many steps agree.
+
+    Attributes:
+        world: The world that the transcripts are of: scienceworld.
+        folder: Folder of transcripts, one JSON file each.
+        live: Let the original engine play now instead: gold runs and random walks over variations
+            drawn from the seed. Needs the extra science-jvm and Java.
+        runs: Variations per task with --live.
+        steps: Actions of a random walk with --live.
+        seed: Of the variations and walks with --live.
+        keep: Folder to write the transcripts of --live to.
+        task: Name or id of a task to replay, repeatable; left out: all.
+        json: File for the figures.
+    """
+
+    world: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")]
+    folder: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")] = None
+    live: bool = False
+    runs: int = 2
+    steps: int = 40
+    seed: int = 0
+    keep: str | None = None
+    task: Repeated = ()
+    json: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +101,7 @@ class Agreement:
         return row | {"first_difference": None if self.first is None else vars(self.first)}
 
 
-def run(command: FidelityCommand) -> None:
+def run(command: Command) -> None:
     """Replay transcripts and print the agreement per task.
 
     Raises:
@@ -124,7 +153,7 @@ def measure(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]
     return {kind: agreement for kind, agreement in found.items() if agreement.runs}
 
 
-def measure_live(command: FidelityCommand) -> dict[TaskKind, Agreement]:
+def measure_live(command: Command) -> dict[TaskKind, Agreement]:
     """Agreement per task over transcripts that the original engine makes now.
 
     Raises:

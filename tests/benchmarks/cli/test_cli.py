@@ -163,10 +163,10 @@ def test_bad_input_is_one_clear_line(
 def test_a_missing_package_names_the_extra(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def runner(kind: type) -> None:
+    def run(command: object) -> None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
-    monkeypatch.setattr("turngym.benchmarks.cli.main._runner", runner)
+    monkeypatch.setattr("turngym.benchmarks.cli.recipes.run", run)
     assert main(["recipes"]) == REFUSED
     assert "turngym[train]" in capsys.readouterr().err
 
@@ -192,7 +192,7 @@ def test_interrupt_has_its_own_exit_code(
     def stop(command: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("turngym.benchmarks.cli.lists.list_envs", stop)
+    monkeypatch.setattr("turngym.benchmarks.cli.envs.run", stop)
     assert main(["envs"]) == INTERRUPTED
     assert "stopped" in capsys.readouterr().err
 
