@@ -92,14 +92,14 @@ def main(words: Sequence[str] | None = None) -> int:
 def list_commands() -> None:
     """Print the commands with a line on each, from the table alone."""
     console = Console(highlight=False, soft_wrap=True)
-    console.print("[bold]turngym[/]: environments, algorithms and a leaderboard for language agents.")
+    console.print(
+        "[bold]turngym[/]: environments, algorithms and a leaderboard for language agents."
+    )
     for group, commands in COMMANDS.items():
-        console.print(f"
-[dim]{group}[/]")
+        console.print(f"\n[dim]{group}[/]")
         for name, summary in commands.items():
             console.print(f"  [bold]{name:13}[/]{summary}")
-    console.print("
-`turngym COMMAND --help` shows the options of a command.")
+    console.print("\n`turngym COMMAND --help` shows the options of a command.")
 
 
 def run_command(name: str, words: Sequence[str]) -> None:
