@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ...algos.runs.progress import reporter
@@ -22,9 +22,9 @@ from ...envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ...envs.science_world.tasks.checker import TaskState
 from ..science_world.live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
 from .arguments import Repeated
-from .tables import table_console
+from .tables import say, table_console
 
-WORLDS = ("scienceworld",)
+ENVIRONMENTS = ("scienceworld",)
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
 _BLANKS = re.compile(" +")
 _SHOWN = 300
@@ -34,22 +34,22 @@ _FULL = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """Replay transcripts of an original world here, and say how many steps agree.
+    """Replay transcripts of an original environment, and report how many steps agree.
 
     Attributes:
-        world: The world that the transcripts are of: scienceworld.
+        env: The environment that the transcripts are of: scienceworld.
         folder: Folder of transcripts, one JSON file each.
         live: Let the original engine play now instead: gold runs and random walks over variations
             drawn from the seed. Needs the extra science-jvm and Java.
         runs: Variations per task with --live.
         steps: Actions of a random walk with --live.
-        seed: Of the variations and walks with --live.
+        seed: Seed of the variations and walks with --live.
         keep: Folder to write the transcripts of --live to.
         task: Name or id of a task to replay, repeatable; left out: all.
         json: File for the figures.
     """
 
-    world: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")]
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
     folder: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")] = None
     live: bool = False
     runs: int = 2
@@ -96,7 +96,7 @@ class Agreement:
         self.first = self.first or difference
 
     def as_row(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
+        """Return plain data for a JSON file."""
         row = {name: value for name, value in vars(self).items() if name != "first"}
         return row | {"first_difference": None if self.first is None else vars(self.first)}
 
@@ -105,20 +105,20 @@ def run(command: Command) -> None:
     """Replay transcripts and print the agreement per task.
 
     Raises:
-        UnknownNameError: No such world or task.
+        UnknownNameError: No such environment or task.
         BadValueError: No transcripts, or none can be made.
     """
-    if command.world not in WORLDS:
-        raise UnknownNameError("world with transcripts", command.world, WORLDS, "fidelity")
+    if command.env not in ENVIRONMENTS:
+        raise UnknownNameError("environment", command.env, ENVIRONMENTS, "fidelity")
     if command.live:
         found = measure_live(command)
     elif command.folder is not None:
-        found = measure(command.folder, command.task)
+        found = measure_agreement(command.folder, command.task)
     else:
         raise BadValueError("fidelity: name a FOLDER of transcripts, or give --live.")
     if command.json is not None:
         _write(found, Path(command.json))
-    _show(found, table_console())
+    _show(found)
 
 
 def _write(found: Mapping[TaskKind, Agreement], path: Path) -> None:
@@ -129,8 +129,8 @@ def _write(found: Mapping[TaskKind, Agreement], path: Path) -> None:
         raise BadValueError(f"fidelity: cannot write {path} ({error.strerror}).") from error
 
 
-def measure(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]:
-    """Agreement per task over all transcripts of a folder.
+def measure_agreement(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]:
+    """Return the agreement per task over all transcripts of a folder.
 
     Args:
         folder: Holds transcripts as JSON files.
@@ -154,7 +154,7 @@ def measure(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]
 
 
 def measure_live(command: Command) -> dict[TaskKind, Agreement]:
-    """Agreement per task over transcripts that the original engine makes now.
+    """Return the agreement per task over transcripts that the original engine makes now.
 
     Raises:
         MissingExtraError: The engine's package is not installed.
@@ -191,7 +191,7 @@ def _transcripts(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 
 def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
-    """Do a transcript's actions here and compare what comes back.
+    """Replay a transcript's actions here and compare the results.
 
     A transcript whose ``order`` is "arrival" is of engine 1.2.3: a house with that order is used.
     """
@@ -205,20 +205,16 @@ def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
     agreement = Agreement(runs=1, solved=int(transcript["final_score"] == _FULL))
     replayed: Mapping[str, Any] = transcript["raw_replay"]
     first = step(state, "look around", text).text
-    _compare_look(agreement, name, replayed["first_look"], first)
+    if normal(expected := replayed["first_look"]) != normal(first):
+        agreement.note(Difference(name, 0, "look around", "observation", expected, first))
     points = goals.points
     for number, recorded in enumerate(replayed["steps"], 1):
-        said = step(state, recorded["action"], text).text
+        observation = step(state, recorded["action"], text).text
         points = goals.points
-        here = (said, points, goals.completed or points < 0)
+        here = (observation, points, goals.completed or points < 0)
         _compare(agreement, name, number, recorded, here)
     agreement.solved_here = int(points == _FULL and bool(agreement.solved))
     return agreement
-
-
-def _compare_look(agreement: Agreement, name: str, expected: str, got: str) -> None:
-    if normal(expected) != normal(got):
-        agreement.note(Difference(name, 0, "look around", "observation", expected, got))
 
 
 def _compare(
@@ -229,9 +225,9 @@ def _compare(
     here: tuple[str, int, bool],
 ) -> None:
     agreement.steps += 1
-    said, points, done = here
+    observation, points, done = here
     pairs: Sequence[tuple[str, str, Any, Any]] = (
-        ("observations", "observation", normal(recorded["observation"]), normal(said)),
+        ("observations", "observation", normal(recorded["observation"]), normal(observation)),
         ("scores", "score", recorded["score"], points),
         ("dones", "done", recorded["done"], done),
     )
@@ -244,11 +240,11 @@ def _compare(
 
 
 def normal(text: str) -> str:
-    """A text without outer blanks, with runs of blanks as one and none at the ends of lines."""
+    """Return a text without outer blanks, runs of blanks as one and none at the ends of lines."""
     return "\n".join(_BLANKS.sub(" ", line).rstrip() for line in text.strip().split("\n"))
 
 
-def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
+def _show(found: Mapping[TaskKind, Agreement]) -> None:
     table = Table(box=None, padding=(0, 1, 0, 0))
     for head in HEADS:
         side = "left" if head == "task" else "right"
@@ -259,16 +255,15 @@ def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
         whole.add(agreement)
         table.add_row(kind.id, *_cells(agreement), kind.name)
     table.add_row("[bold]all[/]", *_cells(whole))
-    console.print(table)
+    table_console().print(table)
     for kind, agreement in found.items():
         if (first := agreement.first) is not None:
-            console.print(f"\n[bold]{kind.id}[/] first difference: ", end="", highlight=False)
             lines = (
                 f"{first.file}, step {first.step}: {first.action}",
                 f"  {first.what} of the original: {first.expected[:_SHOWN]!r}",
                 f"  {first.what} here:            {first.got[:_SHOWN]!r}",
             )
-            console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+            say(f"\n[bold]{kind.id}[/] first difference: " + escape("\n".join(lines)))
 
 
 def _cells(agreement: Agreement) -> tuple[str, ...]:
