@@ -48,7 +48,7 @@ from ...algos.evaluation.prompting import Prompted
 from ...algos.evaluation.result import SetScore
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...algos.training.config import EvalConfig
-from ...envs.core.env import Policy, TextEnv
+from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, TurngymError
 from ..runtime.threads import prepare
 from ..science_world.table import sources, task_sets, task_table
@@ -320,55 +320,22 @@ def _report_failures(name: str, evaluation: Evaluation, report: Reporter) -> lis
 
 def _evaluate(
     agent: str,
-    sets: list[EvalSet],
+    sets: Sequence[EvalSet],
     command: Command,
     report: Reporter,
     asked: PromptedModel | None,
 ) -> list[Evaluation]:
-    env = sets[0].world
-    if agent in scripted_names(env):
-
-        def play(seed: int) -> Policy:
-            return scripted(agent, seed, env)
-
-        return _on_each(agent, sets, report, lambda what, tick: evaluate_policy(what, play, tick))
-    if agent.startswith(DRRN):
-        from ...agents.drrn.policy import DrrnPolicy, load_drrn
-
-        prepare(small=True)
-        network = load_drrn(agent.removeprefix(DRRN))
-        made = partial(DrrnPolicy, network, command.temperature)
-        return _on_each(agent, sets, report, lambda what, tick: evaluate_policy(what, made, tick))
-    if asked is not None and agent in ASKING:
-        plans = agent in PLANNING
-        evaluator = (make_planning if plans else make_prompted)(agent, command, asked, env)
-
-        async def evaluate(what: EvalSet, tick: Tick) -> Evaluation:
-            try:
-                return await evaluator.evaluate(what, tick)
-            finally:
-                await asked.model.close()
-
-        return _on_each(agent, sets, report, lambda what, tick: asyncio.run(evaluate(what, tick)))
-    from ...algos.evaluation.lm_agent import TokenAgent
-
-    prepare(small=False)
-    model = TokenAgent(
-        agent,
-        max_tokens=ACTION_TOKENS if command.max_tokens is None else command.max_tokens,
-        temperature=command.temperature,
-        engine=command.sampler,
-    )
-    return [model.evaluate(what, report) for what in sets]
-
-
-def _on_each(
-    agent: str,
-    sets: Sequence[EvalSet],
-    report: Reporter,
-    evaluate: Callable[[EvalSet, Tick], Evaluation],
-) -> list[Evaluation]:
     """Score an agent on every set, each with a bar of its own."""
+    env = sets[0].world
+    if agent not in (*scripted_names(env), *ASKING) and not agent.startswith(DRRN):
+        from ...algos.evaluation.lm_agent import TokenAgent
+
+        prepare(small=False)
+        max_tokens = ACTION_TOKENS if command.max_tokens is None else command.max_tokens
+        heat = command.temperature
+        model = TokenAgent(agent, max_tokens=max_tokens, temperature=heat, engine=command.sampler)
+        return [model.evaluate(what, report) for what in sets]
+    evaluate = _make_evaluator(agent, command, asked, env)
     found = []
     for what in sets:
         count = len(what.tasks)
@@ -379,6 +346,31 @@ def _on_each(
 
             found.append(evaluate(what, tick))
     return found
+
+
+def _make_evaluator(
+    agent: str, command: Command, asked: PromptedModel | None, env: TextEnv[Any, Any]
+) -> Callable[[EvalSet, Tick], Evaluation]:
+    if agent.startswith(DRRN):
+        from ...agents.drrn.policy import DrrnPolicy, load_drrn
+
+        prepare(small=True)
+        made = partial(DrrnPolicy, load_drrn(agent.removeprefix(DRRN)), command.temperature)
+        return lambda what, tick: evaluate_policy(what, made, tick)
+    if asked is None or agent not in ASKING:
+        return lambda what, tick: evaluate_policy(what, lambda s: scripted(agent, s, env), tick)
+    if agent in PLANNING:
+        evaluator = make_planning(agent, command, asked, env)
+    else:
+        evaluator = make_prompted(agent, command, asked)
+
+    async def evaluate(what: EvalSet, tick: Tick) -> Evaluation:
+        try:
+            return await evaluator.evaluate(what, tick)
+        finally:
+            await asked.model.close()
+
+    return lambda what, tick: asyncio.run(evaluate(what, tick))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -400,9 +392,7 @@ class PromptedModel:
     tokenizer: Any = None
 
 
-def make_prompted(
-    name: str, command: Command, asked: PromptedModel, _: TextEnv[Any, Any]
-) -> Prompted:
+def make_prompted(name: str, command: Command, asked: PromptedModel) -> Prompted:
     """Return the evaluator of the prompting agent ``name``."""
     return Prompted(
         agent=prompting(name, asked.dialect),
@@ -488,8 +478,7 @@ def _open_endpoint(asked: ModelOptions) -> PromptedModel:
         timeout=asked.timeout,
         attempts=asked.attempts,
     )
-    name = asked.model_name or ""
-    extra = values(asked.request_arg, "--request-arg")
+    name, extra = asked.model_name or "", values(asked.request_arg, "--request-arg")
     model = OpenAIModel(endpoint, name, api=asked.api, extra=extra)
     return PromptedModel(label=name, model=model, dialect="tags" if model.continues else "chat")
 

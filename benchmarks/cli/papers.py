@@ -417,7 +417,7 @@ def draw_curve(action: Curve) -> None:
     draw_recall(crawls, out)
     for agent, traces in crawls.items():
         recall = sum(t.recall()[-1] for t in traces) / len(traces)
-        actions = sum(len(t.deeds) for t in traces) / len(traces)
+        actions = sum(len(t.actions) for t in traces) / len(traces)
         line = f"{agent}: recall {recall:.3f} after {actions:.1f} actions, {len(traces)} requests"
         say(escape(line))
     say(f"drawn in {escape(str(out))}")
