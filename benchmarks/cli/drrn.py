@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated
+
+import tyro
 
 from ...agents.drrn.settings import DrrnSettings, DrrnTraining
 from ...agents.scripted import RandomPolicy
 from ...algos.evaluation.evaluate import EvalSet, evaluate_policy
 from ...algos.runs.progress import reporter
 from ..runtime.threads import prepare
-from .arguments import Repeated, given
+from .arguments import Repeated
 from .env_options import EnvOptions, env_config
 from .tables import score_table, table_console
 
@@ -29,15 +30,10 @@ class Command:
         size: Size of the generated world, e.g. micro or full.
         env_arg: Any other setting of it as name=value, repeatable; short form: --env.NAME VALUE.
         split: Split of the training tasks.
-        steps: Actions taken in training.
-        envs: Environments that are played side by side; one update per action in each of them.
-        encoder: bag (words and pairs of words) or gru.
-        hidden: Width of the network.
-        gamma: Discount per action.
-        lr: Learning rate.
+        network: Shape of the network.
+        training: How it is trained.
         eval_split: Split of the comparison.
         eval_n: Tasks of the comparison; 0 for none.
-        seed: Seed of everything.
     """
 
     out: str
@@ -45,15 +41,10 @@ class Command:
     size: str | None = None
     env_arg: Repeated = ()
     split: str = "train"
-    steps: int = 20_000
-    envs: int = 8
-    encoder: Literal["bag", "gru"] = "bag"
-    hidden: int = 128
-    gamma: float = 0.9
-    lr: float = 1e-3
+    network: Annotated[DrrnSettings, tyro.conf.arg(name="")] = field(default_factory=DrrnSettings)
+    training: Annotated[DrrnTraining, tyro.conf.arg(name="")] = field(default_factory=DrrnTraining)
     eval_split: str = "dev"
     eval_n: int = 100
-    seed: int = 0
 
 
 def run(command: Command) -> None:
@@ -63,8 +54,7 @@ def run(command: Command) -> None:
 
     prepare(small=True)
     env = env_config(command.env, EnvOptions(size=command.size, env_arg=command.env_arg))
-    settings = DrrnSettings(encoder=command.encoder, hidden=command.hidden)
-    training = DrrnTraining(**given(command, "steps", "envs", "gamma", "lr", "seed"))
+    training = command.training
     report, start = reporter(), time.monotonic()
     with report.bar(f"DRRN on {command.env}") as bar:
 
@@ -72,9 +62,9 @@ def run(command: Command) -> None:
             done = min(1.0, at.steps / training.steps)
             bar.update(done, f"{at.episodes} episodes, latest returns {at.recent:.3f}")
 
-        network = train_drrn(env.make(), settings, training, command.split, show)
+        network = train_drrn(env.make(), command.network, training, command.split, show)
     how = {
-        **dataclasses.asdict(training),
+        **asdict(training),
         "env": env.id,
         "env_settings": dict(env.settings),
         "split": command.split,
@@ -89,7 +79,7 @@ def run(command: Command) -> None:
         env=env.make(),
         split=command.eval_split,
         n=command.eval_n,
-        seed=command.seed,
+        seed=training.seed,
     )
     agents = {"drrn": partial(DrrnPolicy, load_drrn(folder), 0.0), "random": RandomPolicy}
     rows = [(name, evaluate_policy(what, made).score()) for name, made in agents.items()]

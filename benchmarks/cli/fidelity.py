@@ -41,10 +41,7 @@ class Command:
         folder: Folder of transcripts, one JSON file each.
         live: Let the original engine play now instead: gold runs and random walks over variations
             drawn from the seed. Needs the extra science-jvm and Java.
-        runs: Variations per task with --live.
-        steps: Actions of a random walk with --live.
-        seed: Seed of the variations and walks with --live.
-        keep: Folder to write the transcripts of --live to.
+        settings: What --live generates.
         task: Name or id of a task to replay, repeatable; left out: all.
         json: File for the figures.
     """
@@ -52,10 +49,7 @@ class Command:
     env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
     folder: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")] = None
     live: bool = False
-    runs: int = 2
-    steps: int = 40
-    seed: int = 0
-    keep: str | None = None
+    settings: Annotated[LiveSettings, tyro.conf.arg(name="")] = field(default_factory=LiveSettings)
     task: Repeated = ()
     json: str | None = None
 
@@ -162,14 +156,11 @@ def measure_live(command: Command) -> dict[TaskKind, Agreement]:
     """
     if command.folder is not None:
         raise BadValueError("fidelity: --live makes its transcripts; leave the FOLDER out.")
-    settings = LiveSettings(
-        runs=command.runs, steps=command.steps, seed=command.seed, keep=command.keep
-    )
     wanted = [find_kind(name) for name in command.task] or list(TASKS)
     found: dict[TaskKind, Agreement] = {}
     with reporter().bar("the original engine plays") as bar:
-        whole = 2 * settings.runs * len(wanted)
-        for done, (name, transcript) in enumerate(live_transcripts(wanted, settings), 1):
+        whole = 2 * command.settings.runs * len(wanted)
+        for done, (name, transcript) in enumerate(live_transcripts(wanted, command.settings), 1):
             kind = find_kind(transcript["task_name"])
             found.setdefault(kind, Agreement()).add(replay(transcript, name))
             bar.update(done / whole, f"{done} of {whole}: {name}")

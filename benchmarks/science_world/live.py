@@ -37,10 +37,10 @@ class LiveSettings:
     """What is generated.
 
     Attributes:
-        runs: Variations per task; each gives a gold run and a random walk.
-        steps: Actions of a walk.
-        seed: Seed of variations and walks.
-        keep: Folder that transcripts are written to; None for nowhere.
+        runs: Variations per task with --live; each gives a gold run and a random walk.
+        steps: Actions of a random walk with --live.
+        seed: Seed of the variations and walks of --live.
+        keep: Folder to write the transcripts of --live to.
     """
 
     runs: int = 2
