@@ -96,7 +96,7 @@ class Train:
         closing: Read the observation that answers the last action; --no-closing judges the actions
             alone where an environment shows its verdict there.
         lora_rank: Low-rank training with this rank, 0 trains all weights; left out: the preset's.
-        seed: Of the head's weights and the pairs' order.
+        seed: Seed of the head's weights and the pairs' order.
         device: auto, cpu or cuda.
         dtype: Number format of a LoRA backbone's weights.
     """

@@ -208,7 +208,7 @@ class Token:
 
 @dataclass(frozen=True, kw_only=True)
 class Season:
-    """Open a sealed season: draw a secret, publish its commitment, keep the worlds to the server.
+    """Open a sealed season: draw a secret, publish its commitment, keep its worlds on the server.
 
     Attributes:
         name: Name of the season; its suite is NAME-v1.
@@ -364,7 +364,7 @@ def show_suites(action: Suites) -> None:
     """List or check suites.
 
     Raises:
-        TurngymError: A suite is no longer that of the installed worlds.
+        TurngymError: A suite does not match the installed environments.
     """
     if not action.check:
         Console().print(suites_table([load_suite(name) for name in suite_ids()]))

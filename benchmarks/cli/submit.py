@@ -78,7 +78,7 @@ class Command:
             are the training runs of one entry on the board of algorithms.
         name: Name of the entry.
         organisation: Who submits it.
-        licence: Of the model or method.
+        licence: Licence of the model or method.
         out: New folder for the entry.
         suite: Suite to play; `turngym leaderboard suites` lists them.
         board: agents: any model; algorithms: same start, same budget, at least 3 training runs.

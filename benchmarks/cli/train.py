@@ -70,7 +70,7 @@ class ExecutorOptions:
 
 
 KEYED = ("--env-arg", "--recipe-arg")
-"""Options that are told apart by the name in their value."""
+"""Options that the name in their value distinguishes."""
 DEFAULT_STEPS = 100
 
 
