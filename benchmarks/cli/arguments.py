@@ -1,18 +1,25 @@
-"""``key=value`` settings on the command line, and their short form ``--env.key value``."""
+"""Arguments of several commands: ``name=value`` settings, files to write, addresses to serve."""
 
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+import tyro
 
 from ...envs.core.errors import BadValueError
 
+Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
+"""An option that may be given several times."""
 GROUPS = ("env", "recipe")
+_HIGHEST_PORT = 65535
 
 
 def expand_dotted(words: Sequence[str]) -> list[str]:
-    """``--env.hops 2`` and ``--env.hops=2`` become ``--env-arg hops=2``; ``--recipe.`` alike.
+    """Turn ``--env.hops 2`` and ``--env.hops=2`` into ``--env-arg hops=2``; ``--recipe.`` alike.
 
     Raises:
         BadValueError: A dotted option without a value.
@@ -34,7 +41,7 @@ def expand_dotted(words: Sequence[str]) -> list[str]:
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
-    """``["a=1", "b=x"]`` as a dictionary of texts.
+    """Return ``["a=1", "b=x"]`` as a dictionary of texts.
 
     Raises:
         BadValueError: A word without ``=``, or a name given twice.
@@ -51,8 +58,57 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 
 
 def values(words: Sequence[str], option: str) -> dict[str, Any]:
-    """The same with values read as JSON where they are JSON, else as text."""
+    """Return the same with values read as JSON where they are JSON, else as text."""
     return {key: _value(text) for key, text in pairs(words, option).items()}
+
+
+def output_file(name: str) -> Path:
+    """Return the path of a file to write; its folder is made."""
+    path = Path(name).expanduser()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def new_folder(name: str) -> Path:
+    """Return the path of a folder to write, which must be new or empty.
+
+    Raises:
+        BadValueError: It holds something.
+    """
+    path = Path(name).expanduser()
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise BadValueError(f"--out {path}: holds files; choose a new folder, or empty this one.")
+    return path
+
+
+def given(options: object, *names: str) -> dict[str, Any]:
+    """Return those of the named options that were given, which are not None."""
+    return {n: value for n in names if (value := getattr(options, n)) is not None}
+
+
+def bind_socket(host: str, port: int, command: str) -> socket.socket:
+    """Return a socket at the address, which does not listen yet.
+
+    Raises:
+        BadValueError: The address cannot be used.
+    """
+    if not 0 <= port <= _HIGHEST_PORT:
+        raise BadValueError(f"--port is {port}; expected 0 to {_HIGHEST_PORT}.")
+    bound: socket.socket | None = None
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except (OSError, UnicodeError) as fault:
+        if bound is not None:
+            bound.close()
+        why = getattr(fault, "strerror", None) or str(fault)
+        raise BadValueError(
+            f"turngym {command}: cannot listen on {host}:{port} ({why}); choose another --host or "
+            "--port."
+        ) from None
+    return bound
 
 
 def _value(text: str) -> Any:

@@ -1,16 +1,16 @@
-"""`turngym armap pairs | train`."""
+"""`turngym armap`: trajectory pairs, and the reward model that planners follow."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
 
+import tyro
 from rich.console import Console
 from rich.table import Table
 
-from ...agents.engines.factory import build_engine
+from ...agents.engines.factory import EngineSettings, build_engine
 from ...agents.planning.generation import (
     HindsightRelabeller,
     PairMaker,
@@ -28,70 +28,151 @@ from ...algos.training.config import EnvConfig
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from ..runtime.threads import prepare
-from .arguments import values
-from .armap_options import ArmapCommand, ArmapPairs, ArmapTrain
-from .envs import existing_file
-from .models import model_path, starter
+from .arguments import Repeated, given, new_folder, output_file, values
+from .env_options import existing_file
+from .model_options import STARTER, Sampler, model_path, starter
+from .tables import plain_table
 
-STARTER = "starter"
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Make pairs of a better and a worse trajectory, without human labels.
+
+    Attributes:
+        out: File to write, one pair a line.
+        player: Who plays each task, one or more: expert, random, null, a baseline of the
+            environment, starter, a run directory or a model folder. Higher score against lower;
+            ties are dropped.
+        env: Id of the environment; `turngym envs` lists them.
+        env_arg: A setting of it as name=value, repeatable; short form: --env.NAME VALUE.
+        split: Split of the tasks.
+        n: Number of tasks.
+        tries: Attempts of each player per task.
+        contrasts: Maximum pairs per task of two attempts with different scores.
+        edits: Actions changed per task in its best attempt; what scores lower when it is played
+            again is kept.
+        mistakes: Share of mistakes of --player expert.
+        hindsight: Model folder or hub name that writes each pair's instruction in hindsight; left
+            out: the environment's own first prompt.
+        temperature: Temperature of models that play.
+        max_tokens: Maximum tokens of a model's action.
+        seed: Seed of everything.
+        sampler: What samples the actions of models.
+    """
+
+    out: str
+    player: tuple[str, ...] = ("starter",)
+    env: str = "SearchQA-v0"
+    env_arg: Repeated = ()
+    split: str = "train"
+    n: int = 1000
+    tries: int = 4
+    contrasts: int = 2
+    edits: int = 2
+    mistakes: float = 0.0
+    hindsight: str | None = None
+    temperature: float = 1.0
+    max_tokens: int = 64
+    seed: int = 0
+    sampler: Sampler = field(default_factory=EngineSettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train a reward model on pairs, and score it on held-out ones.
+
+    Attributes:
+        pairs: File of pairs.
+        out: Folder of the reward model; must be new or empty.
+        model: Folder or hub name of the causal model that it begins from, a run directory, or
+            "starter".
+        env: Environment of the starter.
+        held_out: File of pairs to score on; left out: a tenth of the pairs is kept back.
+        preset: Settings: small, or ARMAP's for webshop, scienceworld, game24, alfworld (LoRA).
+        lr: Learning rate; left out: the preset's.
+        epochs: Times that every pair is seen; left out: the preset's.
+        batch: Pairs per step; left out: the preset's.
+        max_length: Maximum tokens of a trajectory; left out: the preset's.
+        closing: Read the observation that answers the last action; --no-closing judges the actions
+            alone where an environment shows its verdict there.
+        lora_rank: Low-rank training with this rank, 0 trains all weights; left out: the preset's.
+        seed: Seed of the head's weights and the pairs' order.
+        device: auto, cpu or cuda.
+        dtype: Number format of a LoRA backbone's weights.
+    """
+
+    pairs: str
+    out: str
+    model: str = "starter"
+    env: str = "SearchQA-v0"
+    held_out: str | None = None
+    preset: Literal["small", "webshop", "scienceworld", "game24", "alfworld"] = "small"
+    lr: float | None = None
+    epochs: int | None = None
+    batch: int | None = None
+    max_length: int | None = None
+    closing: bool = True
+    lora_rank: int | None = None
+    seed: int = 42
+    device: str = "auto"
+    dtype: Literal["auto", "float32", "bfloat16"] = "float32"
+
+
+Command = (
+    Annotated[Pairs, tyro.conf.subcommand("pairs")]
+    | Annotated[Train, tyro.conf.subcommand("train")]
+)
+
+
 HELD_OUT = 10
 """One of so many pairs is kept back for scoring."""
 
 
-def run(command: ArmapCommand) -> None:
-    """Do what was asked for."""
-    action = command.action
-    if isinstance(action, ArmapPairs):
-        pairs(action)
+def run(command: Command) -> None:
+    """Make pairs, or train on them."""
+    if isinstance(command, Pairs):
+        make_pairs(command)
     else:
-        train(action)
+        train(command)
 
 
-def pairs(action: ArmapPairs) -> None:
+def make_pairs(action: Pairs) -> None:
     """Make pairs and write their file.
 
     Raises:
         BadValueError: Settings out of range, or players that all score the same.
         UnknownNameError: No such environment, split or player.
     """
-    settings = PairSettings(
-        tasks=action.n,
-        tries=action.tries,
-        contrasts=action.contrasts,
-        edits=action.edits,
-        seed=action.seed,
-    )
+    numbers = given(action, "tries", "contrasts", "edits", "seed")
+    settings = PairSettings(tasks=action.n, **numbers)
     if action.mistakes and "expert" not in action.player:
-        raise BadValueError("--mistakes: are those of the player expert, who does not play.")
+        raise BadValueError("--mistakes requires --player expert.")
     env = EnvConfig(id=action.env, settings=values(action.env_arg, "--env-arg")).make()
     report = reporter()
-    players = [_player(name, action, text_env(env), report) for name in action.player]
+    players = [_make_player(name, action, text_env(env), report) for name in action.player]
     maker = PairMaker(env=env, players=players, settings=settings)
     if action.hindsight is not None:
-        maker = replace(maker, instruct=_relabeller(action.hindsight, action))
-    out = Path(action.out).expanduser()
-    out.parent.mkdir(parents=True, exist_ok=True)
+        maker = replace(maker, instruct=_make_relabeller(action.hindsight, action))
+    out = output_file(action.out)
     with report.bar("playing") as bar:
 
-        def tell(done: int, count: int) -> None:
+        def show(done: int, count: int) -> None:
             bar.update(done / count, f"{done:,} of {count:,} tasks")
 
-        found = asyncio.run(maker.pairs(action.split, tell))
+        found = asyncio.run(maker.pairs(action.split, show))
     write_pairs(out, found)
     report.note(f"{out}: {len(found):,} pairs from tasks of {action.env}, split {action.split}.")
 
 
-def train(action: ArmapTrain) -> None:
+def train(action: Train) -> None:
     """Train a reward model, write its folder and print its scores.
 
     Raises:
         BadValueError: Settings that exclude each other or make no sense.
         DataError: A file that does not hold what it should.
     """
-    out = Path(action.out).expanduser()
-    if out.is_dir() and any(out.iterdir()):
-        raise BadValueError(f"--out {out}: holds files; choose a new folder, or empty this one.")
-    how, reading = _how(action)
+    out = new_folder(action.out)
+    how, reading = _settings(action)
     shown, held = _split(action)
     from ...agents.models.loading import load_model, load_tokenizer
     from ...agents.planning.reward_model import RewardModel
@@ -104,23 +185,23 @@ def train(action: ArmapTrain) -> None:
     reward = RewardModel(model, load_tokenizer(folder, pad="eos"), reading, seed=how.seed)
     with report.bar("training") as bar:
 
-        def tell(now: TrainingProgress) -> None:
+        def show(now: TrainingProgress) -> None:
             bar.update(now.step / now.steps, f"loss {now.loss:.3f}")
 
-        told = train_reward_model(reward, shown, how, tell)
+        result = train_reward_model(reward, shown, how, show)
     scores = evaluate_pairs(reward, held)
-    training = {"pairs": len(shown), **told, "held_out": scores.figures()}
+    training = {"pairs": len(shown), **result, "held_out": scores.figures()}
     reward.save(out, training)
     Console().print(_table(scores))
-    report.note(f"{out}: trained on {len(shown):,} pairs, loss {told['loss']:.3f}.")
+    report.note(f"{out}: trained on {len(shown):,} pairs, loss {result['loss']:.3f}.")
 
 
-def _player(name: str, action: ArmapPairs, world: TextEnv[Any, Any], report: Reporter) -> Player:
+def _make_player(name: str, action: Pairs, env: TextEnv[Any, Any], report: Reporter) -> Player:
     if name == "expert":
-        world.expert(action.mistakes)  # refused now rather than in the first episode
+        env.expert(action.mistakes)  # refuse now rather than in the first episode
         return policy_player(lambda seed: ExpertPolicy(action.mistakes, seed))
-    if name in scripted_names(world):
-        return policy_player(lambda seed: scripted(name, seed, world))
+    if name in scripted_names(env):
+        return policy_player(lambda seed: scripted(name, seed, env))
     from ...agents.models.loading import load_tokenizer
     from ...agents.planning.actors import EngineActor
     from ...agents.planning.planners import Sampling
@@ -130,12 +211,12 @@ def _player(name: str, action: ArmapPairs, world: TextEnv[Any, Any], report: Rep
     folder = _folder(name, action.env, report)
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, action.sampler)
-    first = EngineActor(engine, make_renderer(tokenizer, tools=world.tools), action.max_tokens)
+    first = EngineActor(engine, make_renderer(tokenizer, tools=env.tools), action.max_tokens)
     planner = Sampling(temperature=action.temperature)
     return planner_player(planner, lambda: PlannerSetup(actor=first.for_search()))
 
 
-def _relabeller(name: str, action: ArmapPairs) -> Any:
+def _make_relabeller(name: str, action: Pairs) -> Any:
     from ...agents.models.loading import load_tokenizer
     from ...agents.prompting import EngineModel
 
@@ -145,25 +226,24 @@ def _relabeller(name: str, action: ArmapPairs) -> Any:
 
 
 def _folder(name: str, env: str, report: Reporter) -> str:
-    """A model's folder, the starter's where it is asked for."""
+    """Return a model's folder, the starter's where it is asked for."""
     prepare(small=name == STARTER)
     return starter(env, report) if name == STARTER else model_path(name, (STARTER,))
 
 
-def _how(action: ArmapTrain) -> tuple[RewardTraining, ReadingSettings]:
-    how, most = PRESETS[action.preset]
-    given = {name: getattr(action, name) for name in ("lr", "epochs", "batch")}
-    changed = {name: value for name, value in given.items() if value is not None}
-    how = replace(how, **changed, seed=action.seed)
+def _settings(action: Train) -> tuple[RewardTraining, ReadingSettings]:
+    how, max_tokens = PRESETS[action.preset]
+    how = replace(how, **given(action, "lr", "epochs", "batch"), seed=action.seed)
     if (rank := action.lora_rank) is not None:
         how = replace(how, lora=replace(ARMAP_LORA, rank=rank) if rank else None)
     if how.lora is None and action.dtype != "float32":
         raise BadValueError(f"--dtype {action.dtype}: training all weights needs float32.")
-    return how, ReadingSettings(max_tokens=action.max_length or most, closing=action.closing)
+    max_tokens = action.max_length or max_tokens
+    return how, ReadingSettings(max_tokens=max_tokens, closing=action.closing)
 
 
-def _split(action: ArmapTrain) -> tuple[list[Pair], list[Pair]]:
-    """Pairs to train on and to score on; those of one task stay together."""
+def _split(action: Train) -> tuple[list[Pair], list[Pair]]:
+    """Return pairs to train on and to score on; those of one task stay together."""
     found = read_pairs(existing_file(action.pairs, "--pairs"))
     if action.held_out is not None:
         return found, read_pairs(existing_file(action.held_out, "--held-out"))
@@ -180,9 +260,8 @@ def _split(action: ArmapTrain) -> tuple[list[Pair], list[Pair]]:
 
 
 def _table(scores: PairScores) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), title="held-out pairs", title_justify="left")
-    for head in ("pairs", "accuracy", "loss", "centre", "ECE", "Brier"):
-        table.add_column(head, justify="right")
+    heads = ("pairs", "accuracy", "loss", "centre", "ECE", "Brier")
+    table = plain_table(right=heads, title="held-out pairs", title_justify="left")
     n, *others = scores.figures().values()
     table.add_row(f"{n:,.0f}", *(f"{x:.3f}" for x in others))
     return table

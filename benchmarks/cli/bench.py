@@ -1,27 +1,61 @@
-"""`turngym bench`: the matrix, its report, and the speed table."""
+"""`turngym bench`: the benchmark matrix, its report, and the speed table."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 
 from ...envs.core.errors import BadValueError, UnknownNameError
-from ..matrix.executors import Executor, ProcessExecutor
-from ..matrix.layout import Layout
-from ..matrix.machine_info import check_gpus, visible_gpus
-from ..matrix.progress_view import view
-from ..matrix.report import write_report
-from ..matrix.run import run_matrix
-from ..matrix.suite import Suite
-from ..matrix.suites import SUITES
-from .bench_options import BenchCommand
+from .arguments import Repeated
+from .tables import say
+
+if TYPE_CHECKING:
+    from ..matrix.executors import Executor
+    from ..matrix.suite import Suite
+
 
 SPEED_FILE = "benchmarks/RESULTS-speed.md"
 
 
-def run(command: BenchCommand) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Fill the benchmark matrix, write its report, or measure speed; one of the three.
+
+    The same command again keeps what is finished and resumes what was interrupted.
+
+    Attributes:
+        suite: quick (everything, micro size, minutes), standard (small models that learn), full
+            (a model of the papers' size, on GPUs), or a suite file (.json).
+        report: Folder of a matrix whose report is written anew.
+        speed: Run the speed files and write one table.
+        out: Folder of the matrix (left out: runs/bench-SUITE), or the file of --speed (left out:
+            benchmarks/RESULTS-speed.md).
+        workers: Cells at a time; left out: one per GPU, or per core.
+        executor: Where cells run: processes here, or Ray.
+        ray_address: Cluster to join (auto, or ray://...); left out: Ray is started here.
+        gpus_per_worker: GPUs, or the share of one, of a Ray worker.
+        only: recipe=NAME, env=ID, seed=N or, with --speed, file=NAME, repeatable: of one kind any
+            fits.
+        baseline: Recipe that the report compares the others with.
+    """
+
+    suite: str | None = None
+    report: str | None = None
+    speed: bool = False
+    out: str | None = None
+    workers: int | None = None
+    executor: Literal["process", "ray"] = "process"
+    ray_address: str | None = None
+    gpus_per_worker: float = 0.0
+    only: Repeated = ()
+    baseline: str = "grpo"
+
+
+def run(command: Command) -> None:
     """Do what the options ask for.
 
     Raises:
@@ -34,7 +68,7 @@ def run(command: BenchCommand) -> None:
         fill(command, find_suite(command.suite))
     elif command.report is not None:
         _refuse_extra(command, ("out", "only", "workers"), "--report")
-        tell_report(Path(command.report), command.baseline)
+        report(Path(command.report), command.baseline)
     else:
         from ..speed.table import write_speed
 
@@ -42,35 +76,39 @@ def run(command: BenchCommand) -> None:
         write_speed(Path(command.out or SPEED_FILE), command.only, Console())
 
 
-def fill(command: BenchCommand, suite: Suite) -> None:
+def fill(command: Command, suite: Suite) -> None:
     """Fill the cells that are wanted, and write the report.
 
     Raises:
         BadValueError: The machine, or the folder, does not fit the suite.
     """
+    from ..matrix.machine_info import check_gpus, visible_gpus
+    from ..matrix.progress_view import view
+    from ..matrix.run import run_matrix
+
     suite.recipe(command.baseline)
     cells = suite.only(command.only)
     gpus = [] if suite.device == "cpu" else visible_gpus()
     if command.executor == "process" or command.ray_address is None:
         check_gpus(suite, gpus)
     out = Path(command.out or Path("runs") / f"bench-{suite.name}")
-    console = Console()
-    console.print(
-        f"suite {suite.name} version {suite.version}: {len(cells)} cells in {out}", highlight=False
-    )
+    say(f"suite {suite.name} version {suite.version}: {len(cells)} cells in {out}")
     board = run_matrix(suite, out, executor(command, out, gpus), view(), cells)
     counts = ", ".join(f"{n} {state}" for state, n in sorted(board.counts().items()))
-    console.print(f"{counts}; {board.kept} were there before", highlight=False)
-    tell_report(out, command.baseline)
+    say(f"{counts}; {board.kept} were there before")
+    report(out, command.baseline)
 
 
-def executor(command: BenchCommand, out: Path, gpus: list[str]) -> Executor:
-    """Where the cells run.
+def executor(command: Command, out: Path, gpus: list[str]) -> Executor:
+    """Return where the cells run.
 
     Raises:
         BadValueError: Less than one worker.
         MissingExtraError: Ray is not installed.
     """
+    from ..matrix.executors import ProcessExecutor
+    from ..matrix.layout import Layout
+
     cores = len(os.sched_getaffinity(0))
     workers = command.workers if command.workers is not None else (len(gpus) or cores)
     if workers < 1:
@@ -86,12 +124,15 @@ def executor(command: BenchCommand, out: Path, gpus: list[str]) -> Executor:
 
 
 def find_suite(name: str) -> Suite:
-    """A suite of the package, or one from a file.
+    """Return a suite of the package, or one from a file.
 
     Raises:
         UnknownNameError: Neither.
         DataError: A file that holds no suite.
     """
+    from ..matrix.suite import Suite
+    from ..matrix.suites import SUITES
+
     if name in SUITES:
         return SUITES[name]
     path = Path(name)
@@ -100,14 +141,15 @@ def find_suite(name: str) -> Suite:
     raise UnknownNameError("suite", name, [*SUITES, "a suite file (.json)"])
 
 
-def tell_report(folder: Path, baseline: str) -> None:
-    """Write the report and say where it lies."""
-    console = Console()
+def report(folder: Path, baseline: str) -> None:
+    """Write the report and print where it lies."""
+    from ..matrix.report import write_report
+
     for path in write_report(folder, baseline):
-        console.print(f"report      {path}", highlight=False, soft_wrap=True)
+        say(f"report      {path}")
 
 
-def _refuse_extra(command: BenchCommand, names: tuple[str, ...], mode: str) -> None:
+def _refuse_extra(command: Command, names: tuple[str, ...], mode: str) -> None:
     for name in names:
         if getattr(command, name):
             raise BadValueError(f"bench: --{name.replace('_', '-')} does not go with {mode}.")

@@ -1,26 +1,46 @@
-"""`turngym demo`: a small model learns to search and answer, before your eyes."""
+"""`turngym demo`: a small model learns to search and answer while you watch."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
-from ...algos import train
-from ...algos.recipes import make_recipe
+from ...agents.engines.factory import EngineSettings
 from ...algos.runs.progress import clock, reporter
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ..runtime.threads import prepare
-from .models import starter
+from .model_options import Sampler, starter
+from .tables import say
 from .train import print_result
-from .train_options import DemoCommand
 
 ENV = "SearchQA-v0"
 
 
-def run(command: DemoCommand) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Watch a small model learn to search and answer: table, curve and transcripts.
+
+    Attributes:
+        run_dir: Folder of the run; left out: the next runs/demo-N.
+        steps: Training steps.
+        n: Questions of the evaluations.
+        seed: Seed of the training.
+        sampler: What samples the model's actions.
+    """
+
+    run_dir: str | None = None
+    steps: int = 120
+    n: int = 200
+    seed: int = 0
+    sampler: Sampler = field(default_factory=lambda: EngineSettings(max_batch=128))
+
+
+def run(command: Command) -> None:
     """Make the starter, train it, and show what changed."""
+    from ...algos import train
+    from ...algos.recipes import make_recipe
+
     began = time.monotonic()
     prepare(small=True)
     report = reporter()
@@ -45,15 +65,12 @@ def run(command: DemoCommand) -> None:
     result = train(config, folder, report)
     report.note("3. the same questions before and after")
     print_result(result, folder)
-    console = Console()
-    console.print(f"{'all in all':12}{clock(time.monotonic() - began)} minutes", highlight=False)
-    console.print(
-        f"{'watch it':12}turngym play {ENV} --size micro --agent {folder}", highlight=False
-    )
+    say(f"{'all in all':12}{clock(time.monotonic() - began)} minutes")
+    say(f"{'watch it':12}turngym play {ENV} --size micro --agent {folder}")
 
 
 def _next_folder(root: Path) -> Path:
-    """``demo-N``: the last one when it was interrupted, else a new one."""
+    """Return ``demo-N``: the last one when it was interrupted, else a new one."""
     made = sorted(
         (p for p in root.glob("demo-*") if p.name.removeprefix("demo-").isdigit()),
         key=lambda p: int(p.name.removeprefix("demo-")),

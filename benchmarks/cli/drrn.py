@@ -2,46 +2,69 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
-from ...agents.drrn.policy import DrrnPolicy, load_drrn, save_drrn
+import tyro
+
 from ...agents.drrn.settings import DrrnSettings, DrrnTraining
 from ...agents.scripted import RandomPolicy
 from ...algos.evaluation.evaluate import EvalSet, evaluate_policy
 from ...algos.runs.progress import reporter
-from ...algos.training.supervised.drrn import DrrnProgress, train_drrn
 from ..runtime.threads import prepare
-from .drrn_options import DrrnCommand
-from .envs import env_config
+from .arguments import Repeated
+from .env_options import EnvOptions, env_config
 from .tables import score_table, table_console
-from .train_options import WorldOptions
 
 
-def run(command: DrrnCommand) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Train a small network that scores legal actions (DRRN), and compare it with random play.
+
+    Attributes:
+        out: Folder of the network; afterwards `turngym eval --agent drrn:FOLDER` plays it.
+        env: Id of an environment that lists legal actions.
+        size: Size of the generated world, e.g. micro or full.
+        env_arg: Any other setting of it as name=value, repeatable; short form: --env.NAME VALUE.
+        split: Split of the training tasks.
+        network: Shape of the network.
+        training: How it is trained.
+        eval_split: Split of the comparison.
+        eval_n: Tasks of the comparison; 0 for none.
+    """
+
+    out: str
+    env: str = "ScienceWorld-v0"
+    size: str | None = None
+    env_arg: Repeated = ()
+    split: str = "train"
+    network: Annotated[DrrnSettings, tyro.conf.arg(name="")] = field(default_factory=DrrnSettings)
+    training: Annotated[DrrnTraining, tyro.conf.arg(name="")] = field(default_factory=DrrnTraining)
+    eval_split: str = "dev"
+    eval_n: int = 100
+
+
+def run(command: Command) -> None:
     """Train, save, and score the saved network beside random play."""
+    from ...agents.drrn.policy import DrrnPolicy, load_drrn, save_drrn
+    from ...algos.training.supervised.drrn import DrrnProgress, train_drrn
+
     prepare(small=True)
-    env = env_config(command.env, WorldOptions(size=command.size, env_arg=command.env_arg))
-    settings = DrrnSettings(encoder=command.encoder, hidden=command.hidden)
-    training = DrrnTraining(
-        steps=command.steps,
-        envs=command.envs,
-        gamma=command.gamma,
-        lr=command.lr,
-        seed=command.seed,
-    )
+    env = env_config(command.env, EnvOptions(size=command.size, env_arg=command.env_arg))
+    training = command.training
     report, start = reporter(), time.monotonic()
     with report.bar(f"DRRN on {command.env}") as bar:
 
-        def tell(at: DrrnProgress) -> None:
+        def show(at: DrrnProgress) -> None:
             done = min(1.0, at.steps / training.steps)
             bar.update(done, f"{at.episodes} episodes, latest returns {at.recent:.3f}")
 
-        network = train_drrn(env.make(), settings, training, command.split, tell)
+        network = train_drrn(env.make(), command.network, training, command.split, show)
     how = {
-        **dataclasses.asdict(training),
+        **asdict(training),
         "env": env.id,
         "env_settings": dict(env.settings),
         "split": command.split,
@@ -56,7 +79,7 @@ def run(command: DrrnCommand) -> None:
         env=env.make(),
         split=command.eval_split,
         n=command.eval_n,
-        seed=command.seed,
+        seed=training.seed,
     )
     agents = {"drrn": partial(DrrnPolicy, load_drrn(folder), 0.0), "random": RandomPolicy}
     rows = [(name, evaluate_policy(what, made).score()) for name, made in agents.items()]

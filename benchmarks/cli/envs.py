@@ -1,70 +1,48 @@
-"""Environments and evaluation sets from options."""
+"""`turngym envs`: the environments, their sizes, splits and limits."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-from ...algos.training.config import EnvConfig, EvalConfig
-from ...envs.core.errors import BadValueError, DataError
-from .arguments import pairs, values
-from .train_options import WorldOptions
+from rich.console import Console
 
-_SEARCHED = ("corpus", "retriever", "site", "search_url")
+from ...envs.core.registration import all_ids, find_environment
+from .tables import plain_table
 
 
-def env_config(env: str, options: WorldOptions) -> EnvConfig:
-    """The environment that the options describe.
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """List the environments.
 
-    Raises:
-        BadValueError: A setting given twice.
-        DataError: A file that does not exist.
+    Attributes:
+        hidden: List the diagnostic environments too.
     """
-    settings: dict[str, Any] = {}
-    if options.size is not None:
-        settings["size"] = options.size
-    if options.hops:
-        settings["hops"] = options.hops[0] if len(options.hops) == 1 else list(options.hops)
-    for name in ("data", "corpus"):
-        if (file := getattr(options, name)) is not None:
-            settings[name] = existing_file(file, f"--{name}", folder=True)
-    for name, value in values(options.env_arg, "--env-arg").items():
-        if name in settings:
-            raise BadValueError(f"--env.{name}: was given as --{name} too; give it once.")
-        settings[name] = value
-    return EnvConfig(id=env, settings=settings)
+
+    hidden: bool = False
 
 
-def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfig, ...]:
-    """Evaluation sets from ``name=file`` words; the other settings are the environment's own.
+def run(command: Command) -> None:
+    """Print the environments."""
+    from ...agents.scripted import text_env
+    from ...algos.training.config import EnvConfig
 
-    ``weights`` are left out: they mix the sets that are trained on.
-
-    Raises:
-        BadValueError: The environment has nothing of the user's own to search in.
-        DataError: A file that does not exist.
-    """
-    if words and not any(name in env.settings for name in _SEARCHED):
-        raise BadValueError(
-            "--eval-data: needs what is searched for the answers: --corpus or --env.retriever (for "
-            "WebQA: --env.site or --env.search_url)."
+    table = plain_table("id", "sizes", "splits", "turn limit", "return")
+    summaries = []
+    for name in all_ids(hidden=command.hidden):
+        about = find_environment(name)
+        size = {"size": "micro"} if "micro" in about.sizes else {}
+        env = text_env(EnvConfig(id=name, settings=size).make())
+        low, high = about.reward_range
+        table.add_row(
+            f"[bold]{name}[/]",
+            ", ".join(about.sizes),
+            ", ".join(about.splits),
+            str(env.max_turns),
+            f"{low:g} to {high:g}",
         )
-    sets = []
-    kept = {name: value for name, value in env.settings.items() if name != "weights"}
-    for name, file in pairs(words, "--eval-data").items():
-        settings = {**kept, "data": existing_file(file, f"--eval-data {name}", folder=True)}
-        made = EnvConfig(id=env.id, settings=settings)
-        sets.append(EvalConfig(name=name, env=made, split="", n=n))
-    return tuple(sets)
-
-
-def existing_file(file: str, option: str, folder: bool = False) -> str:
-    """The absolute path of a file that must exist; where ``folder`` is set, of a folder too.
-
-    Raises:
-        DataError: It does not.
-    """
-    path = Path(file).expanduser()
-    if not (path.is_file() or (folder and path.is_dir())):
-        raise DataError(f"{option}: {file} is not a file{' or a folder' if folder else ''}.")
-    return str(path.absolute())
+        summaries.append(f"[bold]{name}[/]: {about.summary}")
+    console = Console()
+    console.print(table)
+    console.print()
+    for line in summaries:
+        console.print(line, highlight=False)

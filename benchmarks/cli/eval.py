@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
-from rich.console import Console
+import tyro
+from rich.table import Table
 
 from ...agents.drrn.settings import DRRN_FILE
+from ...agents.engines.base import Engine
+from ...agents.engines.factory import EngineSettings, build_engine
+from ...agents.engines.openai_client import Endpoint
+from ...agents.planning.actors import Actor, EngineActor, TextActor
+from ...agents.planning.budget import PlanningBudget
+from ...agents.planning.mcts import Mcts
+from ...agents.planning.objective import Objective, Scorer, length_penalty, metric, price_penalty
+from ...agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
+from ...agents.planning.search import Planner, PlannerSetup
+from ...agents.prompting import (
+    PROMPTING,
+    Dialect,
+    EngineModel,
+    Limits,
+    OpenAIModel,
+    TextModel,
+    prompting,
+)
 from ...agents.scripted import scripted, scripted_names
 from ...algos.evaluation.evaluate import (
     AGENT_ERROR,
@@ -22,23 +43,118 @@ from ...algos.evaluation.evaluate import (
     evaluate_policy,
     mean_of_sets,
 )
+from ...algos.evaluation.planning import Planning
+from ...algos.evaluation.prompting import Prompted
 from ...algos.evaluation.result import SetScore
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...algos.training.config import EvalConfig
+from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, TurngymError
 from ..runtime.threads import prepare
 from ..science_world.table import sources, task_sets, task_table
-from .envs import env_config, file_sets
-from .models import model_path
-from .planned import check_planning, planning
-from .planner_options import PLANNING
-from .prompted import ASKING, ask_model, check_options
+from .arguments import Repeated, output_file, values
+from .env_options import Environment, EnvOptions, env_config, file_sets
+from .model_options import STARTER, Sampler, model_path, starter
 from .tables import metric_table, score_table, table_console
-from .train_options import EvalCommand
 
-if TYPE_CHECKING:
-    from .prompted import Asked
 
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """The model of prompting agents: --model here, or --endpoint and --model-name there.
+
+    Attributes:
+        model: Folder or hub name, a run directory, or "starter" for the small one made here.
+        endpoint: Base address of an OpenAI-compatible server, as http://localhost:8000/v1.
+        model_name: The server's name for the model.
+        api_key_env: Environment variable that holds the server's key; left out: none is sent.
+        api: The server's /chat/completions or /completions.
+        request_arg: Another field of each request as name=value, repeatable; None drops a field.
+        timeout: Seconds for one reply of the server.
+        attempts: Tries per request, with growing pauses between them.
+        concurrency: Maximum episodes at a time; left out: 16 with a server, --max-batch without.
+        dialect: chat instructs with messages; tags lets a base or small model continue the
+            dialogue; auto follows the chat template, or --api.
+    """
+
+    model: str | None = None
+    endpoint: str | None = None
+    model_name: str | None = None
+    api_key_env: str | None = None
+    api: Literal["chat", "completions"] = "chat"
+    request_arg: Repeated = ()
+    timeout: float = 120.0
+    attempts: int = 5
+    concurrency: int | None = None
+    dialect: Literal["auto", "chat", "tags"] = "auto"
+
+
+PLANNING = ("greedy", "sampling", "best-of-n", "reflexion", "mcts")
+"""The planners by name."""
+COMPARING = PLANNING[2:]
+"""Those that need a reward model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannerOptions:
+    """How greedy, sampling, best-of-n, reflexion and mcts search.
+
+    Attributes:
+        reward_model: Folder of the reward model (`turngym armap train`); for all but greedy and
+            sampling.
+        samples: Trajectories of best-of-n.
+        tries: Maximum attempts of reflexion.
+        threshold: Reward above which reflexion stops.
+        rollouts: Simulations of mcts.
+        candidates: Actions that mcts samples at a node.
+        horizon: Maximum actions of a roll-out of mcts.
+        rule: Selection rule of mcts.
+        final: What mcts plays: the best trajectory seen, or the root's best action, after which it
+            plans anew.
+        search_temperature: Temperature of sampled trajectories and candidates; greedy ones and
+            roll-outs of mcts have 0.
+        token_budget: Maximum sampled tokens of one episode's planning.
+        step_budget: Maximum environment steps of one episode's planning.
+        length_penalty: Penalty on the standardised reward per action.
+        price_penalty: Penalty on it, times the metric "price" of the finished episode.
+    """
+
+    reward_model: str | None = None
+    samples: int = 10
+    tries: int = 10
+    threshold: float = 0.0
+    rollouts: int = 10
+    candidates: int = 10
+    horizon: int = 10
+    rule: Literal["released", "ucb1", "puct"] = "released"
+    final: Literal["best_trajectory", "best_action_replan"] = "best_trajectory"
+    search_temperature: float = 1.0
+    token_budget: int | None = None
+    step_budget: int | None = None
+    length_penalty: float = 0.0
+    price_penalty: float = 0.0
+
+
+ASKING = (*PROMPTING, *PLANNING)
+"""Agents that need a model: prompting agents and planners."""
+SERVER_CONCURRENCY = 16
+TOKENS = {"chat": 512, "tags": 64}
+OF_ENDPOINTS = ("model_name", "api_key_env", "api", "request_arg", "timeout", "attempts")
+"""Options that need a server."""
+OF_AGENTS = ("concurrency", "dialect")
+"""Options that need a prompting agent."""
+USED_BY: Mapping[str, tuple[str, ...]] = {
+    "reward_model": COMPARING,
+    "samples": ("best-of-n",),
+    "tries": ("reflexion",),
+    "threshold": ("reflexion",),
+    **dict.fromkeys(("rollouts", "candidates", "horizon", "rule", "final"), ("mcts",)),
+    "search_temperature": PLANNING[1:],
+    "token_budget": PLANNING,
+    "step_budget": PLANNING,
+    "length_penalty": COMPARING,
+    "price_penalty": COMPARING,
+}
+"""Which planners look at an option."""
 ACTION_TOKENS = 64
 DRRN = "drrn:"
 """Before the folder of a network that scores legal actions."""
@@ -46,29 +162,72 @@ TABLE_SETS = 4
 """Columns of a table of measures; more sets get more tables."""
 
 
-def run(command: EvalCommand) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Score agents on the first N tasks of a split.
+
+    Attributes:
+        agent: One or more of expert, random, null, a baseline of the environment (search-only,
+            expand-all, expand-at-random, heuristic for PaperCrawler), drrn:FOLDER, a run
+            directory, a model folder; or, with --model or --endpoint, of direct, cot, rag, ircot,
+            search-o1, react (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any
+            environment).
+        model_options: The model of prompting agents and planners.
+        planner: How planners search.
+        env: Id of the environment; `turngym envs` lists them.
+        env_options: Its settings.
+        split: Split of the tasks.
+        n: Number of tasks.
+        per_task: Score every task of ScienceWorld on its own, n variations each, beside published
+            scores (which are of 10 variations of the split test).
+        published: Published tables that are shown: paper, gpt-4, gpt-3.5.
+        eval_data: Question files (or folders, of which the last split counts) instead of a split,
+            as name=file; searched in --corpus.
+        seed: Seed of episodes and sampling.
+        temperature: Temperature of a model's sampling; 0 is greedy.
+        max_tokens: Maximum tokens of a model's action, or of one reply to a prompting agent; left
+            out: 64, and 512 in the dialect chat.
+        sampler: What samples a model's actions.
+        out: File for the scores as JSON; prompting agents write their transcripts beside it, in
+            a folder of the same name with -transcripts.
+    """
+
+    agent: tuple[str, ...]
+    model_options: Annotated[ModelOptions, tyro.conf.arg(name="")] = field(
+        default_factory=ModelOptions
+    )
+    planner: Annotated[PlannerOptions, tyro.conf.arg(name="")] = field(
+        default_factory=PlannerOptions
+    )
+    env: str = "SearchQA-v0"
+    env_options: Environment = field(default_factory=EnvOptions)
+    split: str = "dev"
+    n: int = 200
+    per_task: bool = False
+    published: tuple[Literal["paper", "gpt-4", "gpt-3.5"], ...] = ("paper", "gpt-4")
+    eval_data: tuple[str, ...] = ()
+    seed: int = 0
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    sampler: Sampler = field(default_factory=EngineSettings)
+    out: str | None = None
+
+
+def run(command: Command) -> None:
     """Score every agent on every set and print one table.
 
     Raises:
         TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
-    env = env_config(command.env, command.world)
-    whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
-    configs = file_sets(env, command.eval_data, command.n) or (whole,)
-    if command.per_task:
-        if command.eval_data:
-            raise BadValueError("--per-task: ScienceWorld has no question files; no --eval-data.")
-        configs = task_sets(env, command.split, command.n)
+    configs = _configure_sets(command)
     # Agents are looked up before the first of them plays for minutes.
-    check_options(command.agent, command.asked)
-    check_planning(command.agent, command.planner)
-    sets = [
-        EvalSet(name=made.name, env=made.env, split=made.split, n=made.n, seed=command.seed)
-        for made in (config.make() for config in configs)
-    ]
-    agents = [(name, _known(name, sets)) for name in command.agent]
+    check_model_options(command.agent, command.model_options)
+    check_planner_options(command.agent, command.planner)
+    made = [config.make() for config in configs]
+    sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
+    agents = [(name, _find_agent(name, sets)) for name in command.agent]
     report = reporter()
-    asked = ask_model(command, report) if any(a in ASKING for _, a in agents) else None
+    asked = open_model(command, report) if any(a in ASKING for _, a in agents) else None
     rows: list[tuple[str, SetScore]] = []
     whole_sets: list[tuple[str, SetScore]] = []
     failed: list[str] = []
@@ -80,7 +239,7 @@ def run(command: EvalCommand) -> None:
             scores = evaluation.scores()
             whole_sets.append((name, scores[0]))
             rows += [(name, score) for score in scores]
-            failed += _failures(name, evaluation, report)
+            failed += _report_failures(name, evaluation, report)
         if len(evaluations) > 1:
             rows.append((name, mean_of_sets(evaluations)))
     console = table_console()
@@ -89,28 +248,34 @@ def run(command: EvalCommand) -> None:
         for line in sources(command.published):
             console.print(line, highlight=False, style="dim")
     else:
-        _show(console, rows, whole_sets)
+        console.print(score_table(rows))
+        for metrics in _metric_tables(whole_sets):
+            console.print()
+            console.print(metrics)
     if command.out is not None:
         found = [{**_row(name, asked), **score.model_dump(by_alias=True)} for name, score in rows]
-        out = Path(command.out).expanduser()
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        output_file(command.out).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if failed:
         raise TurngymError(failed[0])
 
 
-def _show(
-    console: Console, rows: list[tuple[str, SetScore]], sets: list[tuple[str, SetScore]]
-) -> None:
-    console.print(score_table(rows))
-    for at in range(0, len(sets), TABLE_SETS):
-        console.print()
-        console.print(metric_table(sets[at : at + TABLE_SETS]))
+def _configure_sets(command: Command) -> Sequence[EvalConfig]:
+    env = env_config(command.env, command.env_options)
+    if command.per_task:
+        if command.eval_data:
+            raise BadValueError("--per-task: ScienceWorld has no question files; no --eval-data.")
+        return task_sets(env, command.split, command.n)
+    whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
+    return file_sets(env, command.eval_data, command.n) or (whole,)
 
 
-def _known(name: str, sets: Sequence[EvalSet]) -> str:
-    scripted_ones = scripted_names(sets[0].world)
-    if name in (*scripted_ones, *ASKING):
+def _metric_tables(sets: Sequence[tuple[str, SetScore]]) -> list[Table]:
+    starts = range(0, len(sets), TABLE_SETS)
+    return [metric_table(sets[start : start + TABLE_SETS]) for start in starts]
+
+
+def _find_agent(name: str, sets: Sequence[EvalSet]) -> str:
+    if name in (*scripted_names(sets[0].world), *ASKING):
         return name
     if name.startswith(DRRN):
         # Looked at now: a folder without a network is refused before anything plays.
@@ -119,14 +284,14 @@ def _known(name: str, sets: Sequence[EvalSet]) -> str:
     return model_path(name, (*ASKING, *sets[0].world.baselines()))
 
 
-def _row(name: str, asked: Asked | None) -> dict[str, Any]:
+def _row(name: str, asked: PromptedModel | None) -> dict[str, Any]:
     if asked is None or name not in ASKING:
         return {"agent": name}
     return {"agent": name, "model": asked.label, "dialect": asked.dialect}
 
 
-def _failures(name: str, evaluation: Evaluation, report: Reporter) -> list[str]:
-    """Tell about episodes that broke or ran out of context; the error where the agent broke all."""
+def _report_failures(name: str, evaluation: Evaluation, report: Reporter) -> list[str]:
+    """Report episodes that failed; return an error where the agent failed in all of them."""
     count = len(evaluation.episodes)
     if lost := [e for e in evaluation.episodes if e.status == ENV_ERROR]:
         why = next((f"; one of them, {e.task_id}: {e.why}" for e in lost if e.why), "")
@@ -143,68 +308,34 @@ def _failures(name: str, evaluation: Evaluation, report: Reporter) -> list[str]:
     bad = [e for e in evaluation.episodes if e.status == AGENT_ERROR]
     if not bad:
         return []
-    said = (
+    message = (
         f"{name} on {evaluation.name}: {len(bad)} of {count} episodes failed and are in no mean; "
         f"the first, {bad[0].task_id}: {bad[0].why}"
     )
     if len(bad) == count:
-        return [said]
-    report.note(said)
+        return [message]
+    report.note(message)
     return []
 
 
 def _evaluate(
     agent: str,
-    sets: list[EvalSet],
-    command: EvalCommand,
-    report: Reporter,
-    asked: Asked | None,
-) -> list[Evaluation]:
-    world = sets[0].world
-    if agent in scripted_names(world):
-        return _on_each(
-            agent,
-            sets,
-            report,
-            lambda what, tick: evaluate_policy(what, lambda s: scripted(agent, s, world), tick),
-        )
-    if agent.startswith(DRRN):
-        from ...agents.drrn.policy import DrrnPolicy, load_drrn
-
-        prepare(small=True)
-        network = load_drrn(agent.removeprefix(DRRN))
-        made = partial(DrrnPolicy, network, command.temperature)
-        return _on_each(agent, sets, report, lambda what, tick: evaluate_policy(what, made, tick))
-    if asked is not None and agent in ASKING:
-        plans = agent in PLANNING
-        seat = planning(agent, command, asked, world) if plans else asked.seat(agent, command)
-
-        async def scored(what: EvalSet, tick: Tick) -> Evaluation:
-            try:
-                return await seat.evaluate(what, tick)
-            finally:
-                await asked.model.close()
-
-        return _on_each(agent, sets, report, lambda what, tick: asyncio.run(scored(what, tick)))
-    from ...algos.evaluation.lm_agent import TokenAgent
-
-    prepare(small=False)
-    model = TokenAgent(
-        agent,
-        max_tokens=ACTION_TOKENS if command.max_tokens is None else command.max_tokens,
-        temperature=command.temperature,
-        engine=command.sampler,
-    )
-    return [model.evaluate(what, report) for what in sets]
-
-
-def _on_each(
-    agent: str,
     sets: Sequence[EvalSet],
+    command: Command,
     report: Reporter,
-    evaluate: Callable[[EvalSet, Tick], Evaluation],
+    asked: PromptedModel | None,
 ) -> list[Evaluation]:
     """Score an agent on every set, each with a bar of its own."""
+    env = sets[0].world
+    if agent not in (*scripted_names(env), *ASKING) and not agent.startswith(DRRN):
+        from ...algos.evaluation.lm_agent import TokenAgent
+
+        prepare(small=False)
+        max_tokens = ACTION_TOKENS if command.max_tokens is None else command.max_tokens
+        heat = command.temperature
+        model = TokenAgent(agent, max_tokens=max_tokens, temperature=heat, engine=command.sampler)
+        return [model.evaluate(what, report) for what in sets]
+    evaluate = _make_evaluator(agent, command, asked, env)
     found = []
     for what in sets:
         count = len(what.tasks)
@@ -215,3 +346,251 @@ def _on_each(
 
             found.append(evaluate(what, tick))
     return found
+
+
+def _make_evaluator(
+    agent: str, command: Command, asked: PromptedModel | None, env: TextEnv[Any, Any]
+) -> Callable[[EvalSet, Tick], Evaluation]:
+    if agent.startswith(DRRN):
+        from ...agents.drrn.policy import DrrnPolicy, load_drrn
+
+        prepare(small=True)
+        made = partial(DrrnPolicy, load_drrn(agent.removeprefix(DRRN)), command.temperature)
+        return lambda what, tick: evaluate_policy(what, made, tick)
+    if asked is None or agent not in ASKING:
+        return lambda what, tick: evaluate_policy(what, lambda s: scripted(agent, s, env), tick)
+    if agent in PLANNING:
+        evaluator = make_planning(agent, command, asked, env)
+    else:
+        evaluator = make_prompted(agent, command, asked)
+
+    async def evaluate(what: EvalSet, tick: Tick) -> Evaluation:
+        try:
+            return await evaluator.evaluate(what, tick)
+        finally:
+            await asked.model.close()
+
+    return lambda what, tick: asyncio.run(evaluate(what, tick))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptedModel:
+    """The model behind prompting agents and planners.
+
+    Attributes:
+        label: Its name in result files.
+        model: Writes the replies.
+        dialect: The form of its prompts.
+        engine: The engine of a model in this process; None for a server's.
+        tokenizer: The engine's tokenizer.
+    """
+
+    label: str
+    model: TextModel
+    dialect: Dialect
+    engine: Engine | None = None
+    tokenizer: Any = None
+
+
+def make_prompted(name: str, command: Command, asked: PromptedModel) -> Prompted:
+    """Return the evaluator of the prompting agent ``name``."""
+    return Prompted(
+        agent=prompting(name, asked.dialect),
+        model=asked.model,
+        limits=Limits(max_tokens=_reply_tokens(command, asked), temperature=command.temperature),
+        concurrency=_concurrency(command),
+        folder=_transcripts(command.out, name),
+    )
+
+
+def _reply_tokens(command: Command, asked: PromptedModel) -> int:
+    return TOKENS[asked.dialect] if command.max_tokens is None else command.max_tokens
+
+
+def _concurrency(command: Command) -> int:
+    if command.model_options.concurrency is not None:
+        return command.model_options.concurrency
+    local = command.model_options.endpoint is None
+    return command.sampler.max_batch if local else SERVER_CONCURRENCY
+
+
+def _transcripts(out: str | None, agent: str) -> Path | None:
+    """Return the folder of an agent's transcripts beside the result file; None without one."""
+    if out is None:
+        return None
+    file = Path(out).expanduser()
+    return file.with_name(f"{file.stem}-transcripts") / agent
+
+
+def check_model_options(names: tuple[str, ...], asked: ModelOptions) -> None:
+    """Refuse options that do not fit together, before anything is loaded.
+
+    Raises:
+        BadValueError: No model for a prompting agent, two of them, or one that nobody asks.
+    """
+    mine = [name for name in names if name in ASKING]
+    given = asked.model is not None or asked.endpoint is not None
+    if mine and not given:
+        raise BadValueError(
+            f"--agent {mine[0]}: needs a model: --model FOLDER (or --model {STARTER}), or "
+            "--endpoint http://host/v1 with --model-name NAME."
+        )
+    if given and not mine:
+        raise BadValueError(
+            f"--model and --endpoint: are asked by prompting agents ({', '.join(PROMPTING)}) and "
+            f"planners ({', '.join(PLANNING)}); to score a model itself, name its folder as "
+            "--agent."
+        )
+    if asked.model is not None and asked.endpoint is not None:
+        raise BadValueError("--model and --endpoint: two models were given; give one.")
+    if asked.endpoint is not None and not asked.model_name:
+        raise BadValueError("--endpoint: needs --model-name, the server's name for the model.")
+    if asked.endpoint is None:
+        _refuse(asked, OF_ENDPOINTS, "goes with --endpoint")
+    if not mine:
+        _refuse(asked, OF_AGENTS, f"goes with prompting agents ({', '.join(ASKING)})")
+    if (variable := asked.api_key_env) and not os.environ.get(variable):
+        raise BadValueError(f"--api-key-env: the environment variable {variable} is not set.")
+
+
+def _refuse(options: ModelOptions | PlannerOptions, names: Iterable[str], reason: str) -> None:
+    """Refuse options that would do nothing."""
+    for name in names:
+        if getattr(options, name) != getattr(type(options)(), name):
+            raise BadValueError(f"--{name.replace('_', '-')}: {reason}.")
+
+
+def open_model(command: Command, report: Reporter) -> PromptedModel:
+    """Load the model, or connect to the server.
+
+    Raises:
+        BadValueError: No such model, or one that does not fit the options.
+    """
+    asked = command.model_options
+    found = _open_endpoint(asked) if asked.endpoint is not None else _load_local(command, report)
+    return found if asked.dialect == "auto" else replace(found, dialect=asked.dialect)
+
+
+def _open_endpoint(asked: ModelOptions) -> PromptedModel:
+    endpoint = Endpoint(
+        url=asked.endpoint or "",
+        key_variable=asked.api_key_env or "",
+        timeout=asked.timeout,
+        attempts=asked.attempts,
+    )
+    name, extra = asked.model_name or "", values(asked.request_arg, "--request-arg")
+    model = OpenAIModel(endpoint, name, api=asked.api, extra=extra)
+    return PromptedModel(label=name, model=model, dialect="tags" if model.continues else "chat")
+
+
+def _load_local(command: Command, report: Reporter) -> PromptedModel:
+    from ...agents.models.loading import load_tokenizer
+
+    name = command.model_options.model or ""
+    small = name == STARTER
+    if not small and "/" not in name and not Path(name).expanduser().exists():
+        raise BadValueError(
+            f"--model {name}: no such folder; expected a model folder, a run directory, a hub name "
+            f"with '/', or {STARTER}."
+        )
+    prepare(small=small)
+    folder = starter(command.env, report) if small else model_path(name)
+    tokenizer = load_tokenizer(folder)
+    engine = build_engine(folder, tokenizer, command.sampler)
+    model = EngineModel(engine, tokenizer)
+    return PromptedModel(
+        label=name,
+        model=model,
+        dialect="chat" if model.chats else "tags",
+        engine=engine,
+        tokenizer=tokenizer,
+    )
+
+
+def check_planner_options(names: tuple[str, ...], options: PlannerOptions) -> None:
+    """Refuse options that do not fit together, before anything is loaded.
+
+    Raises:
+        BadValueError: No reward model for a planner that compares, or an option that no planner
+            looks at.
+    """
+    comparing = [name for name in names if name in COMPARING]
+    if comparing and options.reward_model is None:
+        raise BadValueError(
+            f"--agent {comparing[0]}: needs a reward model: --reward-model FOLDER, made by "
+            "`turngym armap train`."
+        )
+    for name, users in USED_BY.items():
+        if not any(user in names for user in users):
+            _refuse(options, [name], f"goes with --agent {' or '.join(users)}")
+
+
+def make_planning(
+    name: str, command: Command, asked: PromptedModel, env: TextEnv[Any, Any]
+) -> Planning:
+    """Return the evaluator of the planner ``name``, with its model and reward model.
+
+    Raises:
+        BadValueError: A setting out of range, or no reward model in the folder.
+        DataError: A file of the reward model cannot be read.
+    """
+    options = command.planner
+    scorer: Scorer | None = None
+    if name in COMPARING and options.reward_model is not None:
+        from ...agents.planning.reward_model import open_reward_model
+
+        scorer = open_reward_model(options.reward_model, device=command.sampler.device)
+    objective = _objective(options) if scorer is not None else Objective()
+    budget = PlanningBudget(tokens=options.token_budget, steps=options.step_budget)
+    make_actor = _actor_maker(command, asked, env)
+    return Planning(
+        planner=_planner(name, options),
+        tools=lambda: PlannerSetup(
+            actor=make_actor(), scorer=scorer, objective=objective, budget=budget
+        ),
+        concurrency=_concurrency(command),
+        folder=_transcripts(command.out, name),
+    )
+
+
+def _planner(name: str, options: PlannerOptions) -> Planner:
+    heat = options.search_temperature
+    if name == "greedy":
+        return Greedy()
+    if name == "sampling":
+        return Sampling(temperature=heat)
+    if name == "best-of-n":
+        return BestOfN(n=options.samples, temperature=heat)
+    if name == "reflexion":
+        return Reflexion(tries=options.tries, threshold=options.threshold, temperature=heat)
+    return Mcts(
+        rollouts=options.rollouts,
+        candidates=options.candidates,
+        horizon=options.horizon,
+        rule=options.rule,
+        final=options.final,
+        temperature=heat,
+    )
+
+
+def _objective(options: PlannerOptions) -> Objective:
+    terms = []
+    if options.length_penalty:
+        terms.append(length_penalty(options.length_penalty))
+    if options.price_penalty:
+        terms.append(price_penalty(options.price_penalty, metric("price")))
+    return Objective(terms)
+
+
+def _actor_maker(
+    command: Command, asked: PromptedModel, env: TextEnv[Any, Any]
+) -> Callable[[], Actor]:
+    """Return what makes an actor per episode; they share the model."""
+    max_tokens = _reply_tokens(command, asked)
+    if asked.engine is None:
+        return lambda: TextActor(asked.model, max_tokens, chat=asked.dialect == "chat")
+    from ...agents.rendering.factory import make_renderer
+
+    style = "plain" if asked.dialect == "tags" else "auto"
+    renderer = make_renderer(asked.tokenizer, style, tools=env.tools)
+    return EngineActor(asked.engine, renderer, max_tokens).for_search

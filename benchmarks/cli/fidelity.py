@@ -1,4 +1,4 @@
-"""`turngym fidelity`: how closely a world follows recorded transcripts of the original."""
+"""`turngym fidelity`: how closely an environment follows transcripts of the original."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from rich.console import Console
+import tyro
+from rich.markup import escape
 from rich.table import Table
 
 from ...algos.runs.progress import reporter
@@ -20,15 +21,37 @@ from ...envs.science_world.tasks.build import parse_simplifications, start_episo
 from ...envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ...envs.science_world.tasks.checker import TaskState
 from ..science_world.live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
-from .tables import table_console
-from .train_options import FidelityCommand
+from .arguments import Repeated
+from .tables import say, table_console
 
-WORLDS = ("scienceworld",)
+ENVIRONMENTS = ("scienceworld",)
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
 _BLANKS = re.compile(" +")
 _SHOWN = 300
 HEADS = ("task", "runs", "steps", "observation", "score", "done", "ends at 100")
 _FULL = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Replay transcripts of an original environment, and report how many steps agree.
+
+    Attributes:
+        env: The environment that the transcripts are of: scienceworld.
+        folder: Folder of transcripts, one JSON file each.
+        live: Let the original engine play now instead: gold runs and random walks over variations
+            drawn from the seed. Needs the extra science-jvm and Java.
+        settings: What --live generates.
+        task: Name or id of a task to replay, repeatable; left out: all.
+        json: File for the figures.
+    """
+
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
+    folder: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")] = None
+    live: bool = False
+    settings: Annotated[LiveSettings, tyro.conf.arg(name="")] = field(default_factory=LiveSettings)
+    task: Repeated = ()
+    json: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,29 +90,29 @@ class Agreement:
         self.first = self.first or difference
 
     def as_row(self) -> dict[str, Any]:
-        """Plain data for a JSON file."""
+        """Return plain data for a JSON file."""
         row = {name: value for name, value in vars(self).items() if name != "first"}
         return row | {"first_difference": None if self.first is None else vars(self.first)}
 
 
-def run(command: FidelityCommand) -> None:
+def run(command: Command) -> None:
     """Replay transcripts and print the agreement per task.
 
     Raises:
-        UnknownNameError: No such world or task.
+        UnknownNameError: No such environment or task.
         BadValueError: No transcripts, or none can be made.
     """
-    if command.world not in WORLDS:
-        raise UnknownNameError("world with transcripts", command.world, WORLDS, "fidelity")
+    if command.env not in ENVIRONMENTS:
+        raise UnknownNameError("environment", command.env, ENVIRONMENTS, "fidelity")
     if command.live:
         found = measure_live(command)
     elif command.folder is not None:
-        found = measure(command.folder, command.task)
+        found = measure_agreement(command.folder, command.task)
     else:
         raise BadValueError("fidelity: name a FOLDER of transcripts, or give --live.")
     if command.json is not None:
         _write(found, Path(command.json))
-    _show(found, table_console())
+    _show(found)
 
 
 def _write(found: Mapping[TaskKind, Agreement], path: Path) -> None:
@@ -100,8 +123,8 @@ def _write(found: Mapping[TaskKind, Agreement], path: Path) -> None:
         raise BadValueError(f"fidelity: cannot write {path} ({error.strerror}).") from error
 
 
-def measure(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]:
-    """Agreement per task over all transcripts of a folder.
+def measure_agreement(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]:
+    """Return the agreement per task over all transcripts of a folder.
 
     Args:
         folder: Holds transcripts as JSON files.
@@ -124,8 +147,8 @@ def measure(folder: str, tasks: Iterable[str] = ()) -> dict[TaskKind, Agreement]
     return {kind: agreement for kind, agreement in found.items() if agreement.runs}
 
 
-def measure_live(command: FidelityCommand) -> dict[TaskKind, Agreement]:
-    """Agreement per task over transcripts that the original engine makes now.
+def measure_live(command: Command) -> dict[TaskKind, Agreement]:
+    """Return the agreement per task over transcripts that the original engine makes now.
 
     Raises:
         MissingExtraError: The engine's package is not installed.
@@ -133,14 +156,11 @@ def measure_live(command: FidelityCommand) -> dict[TaskKind, Agreement]:
     """
     if command.folder is not None:
         raise BadValueError("fidelity: --live makes its transcripts; leave the FOLDER out.")
-    settings = LiveSettings(
-        runs=command.runs, steps=command.steps, seed=command.seed, keep=command.keep
-    )
     wanted = [find_kind(name) for name in command.task] or list(TASKS)
     found: dict[TaskKind, Agreement] = {}
     with reporter().bar("the original engine plays") as bar:
-        whole = 2 * settings.runs * len(wanted)
-        for done, (name, transcript) in enumerate(live_transcripts(wanted, settings), 1):
+        whole = 2 * command.settings.runs * len(wanted)
+        for done, (name, transcript) in enumerate(live_transcripts(wanted, command.settings), 1):
             kind = find_kind(transcript["task_name"])
             found.setdefault(kind, Agreement()).add(replay(transcript, name))
             bar.update(done / whole, f"{done} of {whole}: {name}")
@@ -162,7 +182,7 @@ def _transcripts(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 
 def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
-    """Do a transcript's actions here and compare what comes back.
+    """Replay a transcript's actions here and compare the results.
 
     A transcript whose ``order`` is "arrival" is of engine 1.2.3: a house with that order is used.
     """
@@ -176,20 +196,16 @@ def replay(transcript: Mapping[str, Any], name: str) -> Agreement:
     agreement = Agreement(runs=1, solved=int(transcript["final_score"] == _FULL))
     replayed: Mapping[str, Any] = transcript["raw_replay"]
     first = step(state, "look around", text).text
-    _compare_look(agreement, name, replayed["first_look"], first)
+    if normal(expected := replayed["first_look"]) != normal(first):
+        agreement.note(Difference(name, 0, "look around", "observation", expected, first))
     points = goals.points
     for number, recorded in enumerate(replayed["steps"], 1):
-        said = step(state, recorded["action"], text).text
+        observation = step(state, recorded["action"], text).text
         points = goals.points
-        here = (said, points, goals.completed or points < 0)
+        here = (observation, points, goals.completed or points < 0)
         _compare(agreement, name, number, recorded, here)
     agreement.solved_here = int(points == _FULL and bool(agreement.solved))
     return agreement
-
-
-def _compare_look(agreement: Agreement, name: str, expected: str, got: str) -> None:
-    if normal(expected) != normal(got):
-        agreement.note(Difference(name, 0, "look around", "observation", expected, got))
 
 
 def _compare(
@@ -200,9 +216,9 @@ def _compare(
     here: tuple[str, int, bool],
 ) -> None:
     agreement.steps += 1
-    said, points, done = here
+    observation, points, done = here
     pairs: Sequence[tuple[str, str, Any, Any]] = (
-        ("observations", "observation", normal(recorded["observation"]), normal(said)),
+        ("observations", "observation", normal(recorded["observation"]), normal(observation)),
         ("scores", "score", recorded["score"], points),
         ("dones", "done", recorded["done"], done),
     )
@@ -215,11 +231,11 @@ def _compare(
 
 
 def normal(text: str) -> str:
-    """A text without outer blanks, with runs of blanks as one and none at the ends of lines."""
+    """Return a text without outer blanks, runs of blanks as one and none at the ends of lines."""
     return "\n".join(_BLANKS.sub(" ", line).rstrip() for line in text.strip().split("\n"))
 
 
-def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
+def _show(found: Mapping[TaskKind, Agreement]) -> None:
     table = Table(box=None, padding=(0, 1, 0, 0))
     for head in HEADS:
         side = "left" if head == "task" else "right"
@@ -230,16 +246,15 @@ def _show(found: Mapping[TaskKind, Agreement], console: Console) -> None:
         whole.add(agreement)
         table.add_row(kind.id, *_cells(agreement), kind.name)
     table.add_row("[bold]all[/]", *_cells(whole))
-    console.print(table)
+    table_console().print(table)
     for kind, agreement in found.items():
         if (first := agreement.first) is not None:
-            console.print(f"\n[bold]{kind.id}[/] first difference: ", end="", highlight=False)
             lines = (
                 f"{first.file}, step {first.step}: {first.action}",
                 f"  {first.what} of the original: {first.expected[:_SHOWN]!r}",
                 f"  {first.what} here:            {first.got[:_SHOWN]!r}",
             )
-            console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+            say(f"\n[bold]{kind.id}[/] first difference: " + escape("\n".join(lines)))
 
 
 def _cells(agreement: Agreement) -> tuple[str, ...]:

@@ -1,10 +1,13 @@
-"""`turngym index build | info | search`."""
+"""`turngym index`: build, describe and search indexes over passage files."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
+import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -15,24 +18,86 @@ from ...envs.tools.retrieval.index.build import build_index
 from ...envs.tools.retrieval.index.factory import open_indexes
 from ...envs.tools.retrieval.index.manifest import Manifest, read_manifest
 from ...envs.tools.retrieval.index.passages import Passages
-from .arguments import values
-from .index_options import IndexBuild, IndexCommand, IndexInfo, IndexSearch
+from .arguments import Repeated, values
+from .tables import plain_table
+
+Folders = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """Index a passage file; the same command again resumes an interrupted build.
+
+    Attributes:
+        corpus: Passage file: JSON lines with id and contents (first line: title), or title and
+            text. It stays where it is: the index reads the texts from it.
+        out: Folder of the index.
+        kind: bm25 by words; by meaning, with --encoder: flat (exact, vectors on the disk), hnsw
+            (fast, in memory), ivfpq (small).
+        encoder: Folder of a sentence-transformers model, for the dense kinds.
+        set: A setting of a dense kind as name=value, repeatable: max_length, batch_size,
+            query_prefix, passage_prefix; neighbours, ef_construction, ef_search (hnsw); lists,
+            bytes_per_vector, probes, training (ivfpq).
+        block: Passages that are processed together.
+        overwrite: Throw away an index that is there.
+    """
+
+    corpus: str
+    out: str
+    kind: Literal["bm25", "flat", "hnsw", "ivfpq"] = "bm25"
+    encoder: str | None = None
+    set: Repeated = ()
+    block: int = 50_000
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Info:
+    """Say what an index is, and whether its corpus is still the one it was built for.
+
+    Attributes:
+        folders: The indexes.
+    """
+
+    folders: Folders
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """Search an index, or several at once as a hybrid (reciprocal rank fusion).
+
+    Attributes:
+        folders: The indexes.
+        query: What to look for.
+        k: Passages to show.
+    """
+
+    folders: Folders
+    query: str
+    k: int = 3
+
+
+Command = (
+    Annotated[Build, tyro.conf.subcommand("build")]
+    | Annotated[Info, tyro.conf.subcommand("info")]
+    | Annotated[Search, tyro.conf.subcommand("search")]
+)
+
 
 _SHOWN = 600
 
 
-def run(command: IndexCommand) -> None:
-    """Do what was asked for."""
-    action = command.action
-    if isinstance(action, IndexBuild):
-        build(action)
-    elif isinstance(action, IndexInfo):
-        info(action)
+def run(command: Command) -> None:
+    """Build, describe or search an index."""
+    if isinstance(command, Build):
+        build(command)
+    elif isinstance(command, Info):
+        show_info(command)
     else:
-        search(action)
+        search(command)
 
 
-def build(action: IndexBuild) -> None:
+def build(action: Build) -> None:
     """Build an index and say what it is.
 
     Raises:
@@ -81,8 +146,8 @@ class Stages:
             self._bar.update(done / max(total, 1), text or f"{done:,} of {total:,}")
 
 
-def info(action: IndexInfo) -> None:
-    """Print the facts of indexes; a corpus that is missing or changed is told as an error.
+def show_info(action: Info) -> None:
+    """Print the facts of indexes; a corpus that is missing or changed is an error.
 
     Raises:
         BadValueError: No folder was named.
@@ -102,7 +167,7 @@ def info(action: IndexInfo) -> None:
         raise DataError("\n".join(wrong))
 
 
-def search(action: IndexSearch) -> None:
+def search(action: Search) -> None:
     """Print the best passages for one query."""
     (hits,) = open_indexes(action.folders).search([action.query], action.k)
     console = Console()
@@ -115,8 +180,7 @@ def search(action: IndexSearch) -> None:
 
 
 def _facts(folder: Path, made: Manifest) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column()
+    table = plain_table("", show_header=False)
     table.add_column(overflow="fold")
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
     rows = {

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import tyro
 from rich.console import Console
 from rich.markup import escape
 
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
 from ...leaderboard.entries_io.files import write_entry
+from ...leaderboard.entries_io.packing import manifest_for
 from ...leaderboard.entries_io.signing import new_key
 from ...leaderboard.ranking.board import REFERENCES, boards
 from ...leaderboard.ranking.index import (
@@ -23,39 +26,241 @@ from ...leaderboard.ranking.index import (
     read_index,
     rebuild,
 )
+from ...leaderboard.schema.entry import Manifest, ModelCard
 from ...leaderboard.schema.limits import ReplayLimits
 from ...leaderboard.schema.result import Verdict
 from ...leaderboard.schema.suite import Suite
 from ...leaderboard.suites.digests import find_drifts
 from ...leaderboard.suites.files import known_suites, load_suite, suite_ids
 from ...leaderboard.verification.sandbox import verify, verify_queue
-from .leaderboard_options import (
-    BoardBuild,
-    BoardIndex,
-    BoardKey,
-    BoardReference,
-    BoardReveal,
-    BoardSeason,
-    BoardServe,
-    BoardSuites,
-    BoardTable,
-    BoardToken,
-    BoardVerify,
-    BoundOptions,
-    LeaderboardCommand,
+from .arguments import Repeated
+from .submit import scripted_episodes
+from .tables import board_table, say, scores_table, suites_table
+
+_DESCRIPTIONS = {
+    "expert": "The worlds' own scripted experts, which read the hidden state: about the best "
+    "that can be reached.",
+    "random": "A legal action at random where the world lists them, else random words in the "
+    "form of an action.",
+    "null": "Says nothing, every turn.",
+}
+Name = Annotated[str, tyro.conf.Positional]
+Entries = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ENTRY")]
+
+
+Bounds = Annotated[ReplayLimits, tyro.conf.arg(name="")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify:
+    """Replay entries step by step and recompute every score; refuse with the first difference.
+
+    Attributes:
+        entries: Folders, or zip or tar archives.
+        suite_file: JSON file of a further suite, repeatable.
+        json: File for the verdicts, one JSON object per line.
+        bounds: Limits of each replay.
+    """
+
+    entries: Entries
+    suite_file: Repeated = ()
+    json: str | None = None
+    bounds: Bounds = field(default_factory=ReplayLimits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """Make the rows that every board shows: expert, random, null.
+
+    Attributes:
+        suite: Suite to play.
+        out: Folder of entries; left out: the package's own.
+        only: One of expert, random, null, repeatable; left out: all.
+        overwrite: Replace entries that are there.
+    """
+
+    suite: str = "micro-v1"
+    out: str | None = None
+    only: Repeated = ()
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index:
+    """Rebuild the index from the folder of entries; unchanged entries keep their verdict.
+
+    Attributes:
+        entries: Folder of entries; left out: the package's own.
+        db: The index; left out: a file in the cache.
+        fresh: Replay every entry again.
+        suite_file: JSON file of a further suite, repeatable.
+        bounds: Limits of each replay.
+    """
+
+    entries: str | None = None
+    db: str | None = None
+    fresh: bool = False
+    suite_file: Repeated = ()
+    bounds: Bounds = field(default_factory=ReplayLimits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Show the boards of the index.
+
+    Attributes:
+        db: The index; left out: a file in the cache.
+        suite: Only boards of this suite.
+        board: Only boards of this kind.
+        json: File for the rows.
+    """
+
+    db: str | None = None
+    suite: str | None = None
+    board: Literal["agents", "algorithms"] | None = None
+    json: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suites:
+    """List the suites, or check that the installed environments still match some.
+
+    Attributes:
+        check: Suites to check, by id or JSON file; every task's digest is computed anew.
+    """
+
+    check: Repeated = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """Make a key that signs entries.
+
+    Attributes:
+        file: New file for the private key; keep it to yourself.
+    """
+
+    file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """Write the site: static pages of boards, entries, episodes and environments.
+
+    Attributes:
+        out: Folder of the site; pages of an earlier build that are still right stay.
+        entries: Folder of entries; left out: the package's own.
+        db: The index; left out: a file in the cache.
+        suite_file: JSON file of a further suite, repeatable.
+        no_transcripts: Leave the pages of episodes out.
+    """
+
+    out: str
+    entries: str | None = None
+    db: str | None = None
+    suite_file: Repeated = ()
+    no_transcripts: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serve:
+    """Serve the site, take uploads, verify them in the background, and step sealed seasons.
+
+    Attributes:
+        home: Folder of the server: uploads, entries, index, site, accounts, secrets.
+        host: Address to listen on; other machines reach it with 0.0.0.0, best behind a proxy that
+            speaks TLS.
+        port: Port to listen on.
+        suite_file: JSON file of a further suite, repeatable.
+        uploads_per_day: Uploads that one account may send in a day.
+        requests_per_minute: Requests that one account or address may send in a minute.
+        steps_per_minute: Steps of sealed episodes that one account may take in a minute.
+        trust_proxy: Take the caller's address from the header X-Forwarded-For; only behind a proxy
+            that sets it.
+        bounds: Limits of each replay.
+    """
+
+    home: str
+    host: str = "127.0.0.1"
+    port: int = 8080
+    suite_file: Repeated = ()
+    uploads_per_day: int = 10
+    requests_per_minute: int = 120
+    steps_per_minute: int = 1200
+    trust_proxy: bool = False
+    bounds: Bounds = field(default_factory=ReplayLimits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    """Make an account of the server and print its token, once; the server keeps a hash.
+
+    Attributes:
+        name: Name of the account.
+        home: Folder of the server.
+        revoke: Take the account's tokens back instead.
+    """
+
+    name: Name
+    home: str
+    revoke: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Season:
+    """Open a sealed season: draw a secret, publish its commitment, keep its worlds on the server.
+
+    Attributes:
+        name: Name of the season; its suite is NAME-v1.
+        home: Folder of the server.
+        suite: Suite whose environments and settings the season has, with worlds and tasks of its
+            own.
+        session_s: Seconds after which an episode without a step is over.
+        tell_rewards: Show players rewards, verdicts and metrics.
+    """
+
+    name: Name
+    home: str
+    suite: str = "micro-v1"
+    session_s: float = 3600.0
+    tell_rewards: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reveal:
+    """End a season: publish its secret, check it against the commitment, replay every entry.
+
+    Attributes:
+        name: Name of the season.
+        home: Folder of the server.
+    """
+
+    name: Name
+    home: str
+
+
+Command = (
+    Annotated[Verify, tyro.conf.subcommand("verify")]
+    | Annotated[Reference, tyro.conf.subcommand("reference")]
+    | Annotated[Index, tyro.conf.subcommand("index")]
+    | Annotated[Table, tyro.conf.subcommand("table")]
+    | Annotated[Suites, tyro.conf.subcommand("suites")]
+    | Annotated[Key, tyro.conf.subcommand("key")]
+    | Annotated[Build, tyro.conf.subcommand("build")]
+    | Annotated[Serve, tyro.conf.subcommand("serve")]
+    | Annotated[Token, tyro.conf.subcommand("token")]
+    | Annotated[Season, tyro.conf.subcommand("season")]
+    | Annotated[Reveal, tyro.conf.subcommand("reveal")]
 )
-from .leaderboard_tables import board_table, scores_table, suites_table
-from .suite_play import reference_manifest, scripted_episodes
 
 
-def check(action: BoardVerify) -> None:
+def check_entries(action: Verify) -> None:
     """Verify entries one after the other.
 
     Raises:
         DataError: An entry or a file is missing.
         TurngymError: An entry was refused.
     """
-    console = Console()
     files = _suite_files(action.suite_file)
     entries = [_path(word) for word in action.entries]
     if not entries:
@@ -66,7 +271,7 @@ def check(action: BoardVerify) -> None:
         queue = verify_queue(
             entries,
             suites=files,
-            replay=_limits(action.bounds),
+            replay=action.bounds,
             tell=lambda done, total: bar.update(done / total, f"{done} of {total}"),
         )
         for entry, outcome in queue:
@@ -74,7 +279,7 @@ def check(action: BoardVerify) -> None:
                 missing.append(outcome)
             else:
                 verdicts.append(outcome)
-                _show(console, entry, outcome)
+                _show_verdict(entry, outcome)
     if action.json is not None:
         lines = "".join(verdict.model_dump_json() + "\n" for verdict in verdicts)
         _path(action.json).write_text(lines, encoding="utf-8")
@@ -84,8 +289,8 @@ def check(action: BoardVerify) -> None:
         raise TurngymError(f"{refused} of {len(verdicts)} entries refused.")
 
 
-def reference(action: BoardReference) -> None:
-    """Make the reference rows.
+def write_references(action: Reference) -> None:
+    """Play and write the reference rows.
 
     Raises:
         UnknownNameError: There is no such row or suite.
@@ -103,34 +308,29 @@ def reference(action: BoardReference) -> None:
             raise DataError(f"{folder}: exists; --overwrite replaces it.")
     for name, folder in zip(chosen, folders, strict=True):
         _write_reference(name, suite, folder)
-        Console().print(f"wrote {folder}", highlight=False)
+        say(f"wrote {folder}")
 
 
-def index(action: BoardIndex) -> None:
+def rebuild_index(action: Index) -> None:
     """Rebuild the index."""
     root, database = _folder(action.entries), _database(action.db)
     files = _suite_files(action.suite_file)
-    limits = _limits(action.bounds)
-    console = Console()
     with reporter().bar("indexing") as bar:
         found = rebuild(
             root,
             database,
-            lambda folder: verify(folder, suites=files, replay=limits),
+            lambda folder: verify(folder, suites=files, replay=action.bounds),
             fresh=action.fresh,
             tell=lambda name, place, count: bar.update(place / count, name),
         )
     for one in found:
         if one.verdict.refusal is not None:
-            console.print(
-                f"[red]refused[/] {one.entry_id}: {escape(one.verdict.refusal.message)}",
-                highlight=False,
-            )
-    taken = sum(one.verdict.accepted for one in found)
-    console.print(f"{taken} of {len(found)} entries are in {database}", highlight=False)
+            say(f"[red]refused[/] {one.entry_id}: {escape(one.verdict.refusal.message)}")
+    accepted = sum(one.verdict.accepted for one in found)
+    say(f"{accepted} of {len(found)} entries are in {database}")
 
 
-def table(action: BoardTable) -> None:
+def show_boards(action: Table) -> None:
     """Show the boards.
 
     Raises:
@@ -145,32 +345,29 @@ def table(action: BoardTable) -> None:
         for board in found
         if action.suite in (None, board.suite) and action.board in (None, board.board)
     ]
-    console = Console()
     for board in chosen:
-        console.print(board_table(board))
+        Console().print(board_table(board))
         if board.missing_references:
-            console.print(
+            say(
                 f"missing: {', '.join(board.missing_references)}; make them with `turngym "
-                f"leaderboard reference --suite {board.suite}`",
-                highlight=False,
+                f"leaderboard reference --suite {board.suite}`"
             )
     if not chosen:
-        console.print("no entry is on such a board.")
+        say("no entry is on such a board.")
     if action.json is not None:
         data = [board.model_dump() for board in chosen]
         text = json.dumps(data, indent=2) + "\n"
         _path(action.json).write_text(text, encoding="utf-8")
 
 
-def suites(action: BoardSuites) -> None:
+def show_suites(action: Suites) -> None:
     """List or check suites.
 
     Raises:
-        TurngymError: A suite is no longer that of the installed worlds.
+        TurngymError: A suite does not match the installed environments.
     """
-    console = Console()
     if not action.check:
-        console.print(suites_table([load_suite(name) for name in suite_ids()]))
+        Console().print(suites_table([load_suite(name) for name in suite_ids()]))
         return
     drifted = 0
     for name in action.check:
@@ -179,27 +376,26 @@ def suites(action: BoardSuites) -> None:
         for drift in find_drifts(suite):
             count += 1
             task = "" if drift.task is None else f" task {drift.task}"
-            console.print(f"{suite.id} {drift.env}{task}: {escape(drift.what)}", highlight=False)
+            say(f"{suite.id} {drift.env}{task}: {escape(drift.what)}")
         tasks = sum(len(cell.tasks) for cell in suite.cells)
-        console.print(f"{suite.id}: {count} of {tasks} tasks differ", highlight=False)
+        say(f"{suite.id}: {count} of {tasks} tasks differ")
         drifted += count
     if drifted:
         raise TurngymError(
-            f"{drifted} tasks are others than the suites say: a world changed without a new "
-            "version of its id."
+            f"{drifted} tasks are others than the suites say: an environment changed without a "
+            "new version of its id."
         )
 
 
-def key(action: BoardKey) -> None:
+def make_key(action: Key) -> None:
     """Make a signing key."""
     path = _path(action.file)
     public = new_key(path)
-    console = Console()
-    console.print(f"private key: {path} (readable by you alone)", highlight=False)
-    console.print(f"public key: {public}", highlight=False, soft_wrap=True)
+    say(f"private key: {path} (readable by you alone)")
+    say(f"public key: {public}")
 
 
-def build(action: BoardBuild) -> None:
+def write_site(action: Build) -> None:
     """Write the site."""
     from ...leaderboard.site import SiteSettings, build_site
 
@@ -212,19 +408,18 @@ def build(action: BoardBuild) -> None:
     )
     there = {one.entry_id for one in index}
     if left := [name for name, _ in entry_folders(settings.entries) if name not in there]:
-        Console().print(
+        say(
             f"not in the index, so not on the site: {', '.join(left)}; replay them with "
-            "`turngym leaderboard index`",
-            highlight=False,
+            "`turngym leaderboard index`"
         )
     with reporter().bar("writing") as bar:
         count = build_site(
             index, settings, lambda what, place, parts: bar.update(place / parts, what)
         )
-    Console().print(f"wrote {count} files; open {settings.out / 'index.html'}", highlight=False)
+    say(f"wrote {count} files; open {settings.out / 'index.html'}")
 
 
-def serve(action: BoardServe) -> None:
+def run_server(action: Serve) -> None:
     """Run the server until it is stopped."""
     from ...leaderboard.server import ServerSettings, serve_forever
 
@@ -236,29 +431,27 @@ def serve(action: BoardServe) -> None:
             requests_per_minute=action.requests_per_minute,
             steps_per_minute=action.steps_per_minute,
             trust_proxy=action.trust_proxy,
-            replay=_limits(action.bounds),
+            replay=action.bounds,
         ),
         action.host,
         action.port,
     )
 
 
-def token(action: BoardToken) -> None:
+def issue_token(action: Token) -> None:
     """Make or revoke an account's token."""
     from ...leaderboard.server import ServerSettings, new_token, revoke_tokens
 
     settings = ServerSettings(home=_path(action.home))
-    console = Console()
     if action.revoke:
-        count = revoke_tokens(settings, action.name)
-        console.print(f"{count} tokens of {escape(action.name)} revoked", highlight=False)
+        say(f"{revoke_tokens(settings, action.name)} tokens of {escape(action.name)} revoked")
         return
     made = new_token(settings, action.name)
-    console.print(f"token of {escape(action.name)}, shown this once:", highlight=False)
-    console.print(made, highlight=False, soft_wrap=True)
+    say(f"token of {escape(action.name)}, shown this once:")
+    say(made)
 
 
-def season(action: BoardSeason) -> None:
+def start_season(action: Season) -> None:
     """Open a season."""
     from ...leaderboard.server import ServerSettings
     from ...leaderboard.server.publishing import prepare
@@ -278,12 +471,11 @@ def season(action: BoardSeason) -> None:
     suite = load_suite(suite_file(settings.seasons, public.name))
     for name in REFERENCES:
         _write_reference(name, suite, settings.entries / suite.id / name)
-    console = Console()
-    console.print(f"season {public.name} is open on the server of {settings.home}", highlight=False)
-    console.print(f"commitment: {public.commitment}", highlight=False, soft_wrap=True)
+    say(f"season {public.name} is open on the server of {settings.home}")
+    say(f"commitment: {public.commitment}")
 
 
-def reveal(action: BoardReveal) -> None:
+def end_season(action: Reveal) -> None:
     """End a season and replay everything.
 
     Raises:
@@ -292,19 +484,14 @@ def reveal(action: BoardReveal) -> None:
     from ...leaderboard.server import ServerSettings, reveal_and_replay
 
     settings = ServerSettings(home=_path(action.home))
-    console = Console()
     with reporter().bar("replaying") as bar:
         outcome = reveal_and_replay(
             settings, action.name, lambda what, place, count: bar.update(place / count, what)
         )
-    console.print(
-        f"season {outcome.name}: the secret fits the commitment; published in {outcome.folder}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(f"season {outcome.name}: the secret fits the commitment; published in {outcome.folder}")
     for entry_id, refusal in outcome.refused:
-        console.print(f"[red]refused[/] {entry_id}: {escape(refusal)}", highlight=False)
-    console.print(f"{outcome.accepted} entries replayed", highlight=False)
+        say(f"[red]refused[/] {entry_id}: {escape(refusal)}")
+    say(f"{outcome.accepted} entries replayed")
     if outcome.refused:
         raise TurngymError(f"{len(outcome.refused)} entries of the season do not replay.")
 
@@ -318,29 +505,20 @@ def _write_reference(name: str, suite: Suite, folder: Path) -> None:
     write_entry(folder, reference_manifest(name, suite), episodes)
 
 
-def _show(console: Console, entry: Path, verdict: Verdict) -> None:
+def _show_verdict(entry: Path, verdict: Verdict) -> None:
     if verdict.scores is not None and verdict.manifest is not None:
-        console.print(
+        say(
             f"[green]accepted[/] {escape(str(entry))}: {verdict.replayed} episodes replayed in "
-            f"{verdict.seconds:.1f} s",
-            highlight=False,
+            f"{verdict.seconds:.1f} s"
         )
-        console.print(scores_table(verdict.manifest.name, verdict.scores))
+        Console().print(scores_table(verdict.manifest.name, verdict.scores))
         return
     assert verdict.refusal is not None
     refusal = verdict.refusal
-    console.print(
-        f"[red]refused[/] {escape(str(entry))} ({refusal.reason}): {escape(refusal.message)}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(f"[red]refused[/] {escape(str(entry))} ({refusal.reason}): {escape(refusal.message)}")
     for label, value in (("expected", refusal.expected), ("got", refusal.got)):
         if value:
-            console.print(f"  {label}: {escape(value)}", highlight=False, soft_wrap=True)
-
-
-def _limits(bounds: BoundOptions) -> ReplayLimits:
-    return ReplayLimits(cpu_s=bounds.cpu_s, wall_s=bounds.wall_s, memory_mib=bounds.memory_mib)
+            say(f"  {label}: {escape(value)}")
 
 
 def _suite_files(words: Sequence[str]) -> list[Path]:
@@ -362,21 +540,35 @@ def _database(word: str | None) -> Path:
     return _path(word) if word else index_path()
 
 
-_ACTIONS: dict[type, Callable[[Any], None]] = {
-    BoardVerify: check,
-    BoardReference: reference,
-    BoardIndex: index,
-    BoardTable: table,
-    BoardSuites: suites,
-    BoardKey: key,
-    BoardBuild: build,
-    BoardServe: serve,
-    BoardToken: token,
-    BoardSeason: season,
-    BoardReveal: reveal,
+_RUNNERS: dict[type, Callable[[Any], None]] = {
+    Verify: check_entries,
+    Reference: write_references,
+    Index: rebuild_index,
+    Table: show_boards,
+    Suites: show_suites,
+    Key: make_key,
+    Build: write_site,
+    Serve: run_server,
+    Token: issue_token,
+    Season: start_season,
+    Reveal: end_season,
 }
 
 
-def run(command: LeaderboardCommand) -> None:
-    """Do what was asked for."""
-    _ACTIONS[type(command.action)](command.action)
+def run(command: Command) -> None:
+    """Run the subcommand that the options belong to."""
+    _RUNNERS[type(command)](command)
+
+
+def reference_manifest(name: str, suite: Suite) -> Manifest:
+    """Return the description of a reference row: expert, random or null."""
+    return manifest_for(
+        suite,
+        name=name,
+        organisation="turngym",
+        board="agents",
+        description=_DESCRIPTIONS[name],
+        card=ModelCard(model=name, recipe="scripted"),
+        licence="Apache-2.0",
+        reference=name,
+    )

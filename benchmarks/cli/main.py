@@ -1,83 +1,60 @@
-"""The command line: reads options, runs one command, turns errors into one clear line."""
+"""The command line: one table of commands, of which the one that is asked for is imported."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, cast
 
 import tyro
 from rich.console import Console
 
-from ...envs.core.errors import MissingExtraError, TurngymError
-from ..viewer.options import ViewCommand
-from .adapter_options import McpCommand, OpenEnvCommand
+from ...envs.core.errors import MissingExtraError, TurngymError, UnknownNameError
 from .arguments import expand_dotted
-from .armap_options import ArmapCommand
-from .bench_options import BenchCommand
-from .claims_options import ClaimsCommand
-from .drrn_options import DrrnCommand
-from .index_options import IndexCommand
-from .leaderboard_options import LeaderboardCommand, SubmitCommand
-from .papers_options import PapersCommand
-from .preset_words import with_preset
-from .retail_options import RetailCommand
-from .selector_options import SelectorCommand
-from .train_options import (
-    Command,
-    DemoCommand,
-    EnvsCommand,
-    EvalCommand,
-    FidelityCommand,
-    PlayCommand,
-    RecipesCommand,
-    RetrieverCommand,
-    TrainCommand,
-)
-from .tuning_options import MergeCommand, PlanCommand
 
 INTERRUPTED, REFUSED = 130, 2
 
-_HOMES: dict[type, str] = {
-    DemoCommand: "demo",
-    EnvsCommand: "lists",
-    RecipesCommand: "lists",
-    PlayCommand: "play",
-    TrainCommand: "train",
-    EvalCommand: "eval",
-    IndexCommand: "index",
-    PapersCommand: "papers",
-    RetailCommand: "retail",
-    RetrieverCommand: "retriever",
-    SelectorCommand: "selector",
-    FidelityCommand: "fidelity",
-    ArmapCommand: "armap",
-    SubmitCommand: "submit",
-    LeaderboardCommand: "leaderboard",
-    PlanCommand: "plan",
-    MergeCommand: "plan",
-    BenchCommand: "bench",
-    ClaimsCommand: "claims",
-    ViewCommand: ".viewer.command",
-    McpCommand: "adapter",
-    OpenEnvCommand: "adapter",
-    DrrnCommand: "drrn",
+COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "environments": {
+        "envs": "List the environments.",
+        "play": "Play an episode in the terminal, or watch an agent play it.",
+        "mcp": "Offer an environment as MCP tools to one client.",
+        "openenv": "Serve an environment over OpenEnv's interface.",
+    },
+    "training and evaluation": {
+        "demo": "Watch a small model learn to search and answer.",
+        "recipes": "List the recipes, or all settings of one.",
+        "train": "Train a language model, or resume an interrupted run.",
+        "plan": "Show the memory, tokens and time that a published run takes.",
+        "merge": "Write a model trained with adapters as an ordinary model folder.",
+        "eval": "Score agents on the first N tasks of a split.",
+        "view": "Write rollouts or episodes as one HTML page.",
+        "bench": "Fill the benchmark matrix, write its report, or measure speed.",
+        "claims": "Test the papers' headline statements at small scale.",
+    },
+    "leaderboard": {
+        "submit": "Play a suite and pack the actions as an entry.",
+        "leaderboard": "Verify, rank and publish entries; host sealed seasons.",
+    },
+    "single environments and agents": {
+        "index": "Build, describe and search indexes over passage files.",
+        "retriever": "Answer searches over HTTP.",
+        "papers": "Check, generate and draw what PaperCrawler works on.",
+        "selector": "Train and score PaperCrawler's selector.",
+        "retail": "Regenerate the shop's tasks, or export those of tau-bench.",
+        "fidelity": "Compare an environment with transcripts of the original.",
+        "drrn": "Train a small network that scores legal actions.",
+        "armap": "Make trajectory pairs and train the planners' reward model.",
+    },
 }
-_FUNCTIONS: dict[type, str] = {
-    EnvsCommand: "list_envs",
-    RecipesCommand: "list_recipes",
-    RetrieverCommand: "serve",
-    MergeCommand: "merge",
-    McpCommand: "mcp",
-    OpenEnvCommand: "openenv",
-}
+"""One line on each command, by group. The module of the same name beside this one has the
+command's options as ``Command`` and what it does as ``run``."""
 
 # What the extra `train` installs; the core lists, plays and scores scripted agents without it.
 _TRAINING = ("torch", "transformers", "tokenizers", "safetensors", "tensorboard", "matplotlib")
 # The OpenMP threads of small models mostly wait for one another: let them sleep.
-_CALM = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "TOKENIZERS_PARALLELISM": "false"}
+_OPENMP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -89,29 +66,22 @@ def main(words: Sequence[str] | None = None) -> int:
     Returns:
         0; 2 for input that was refused, 130 after Ctrl-C.
     """
-    for name, value in _CALM.items():
+    for name, value in _OPENMP.items():
         os.environ.setdefault(name, value)
-    errors = Console(stderr=True)
+    name, *rest = (sys.argv[1:] if words is None else words) or ["--help"]
     try:
-        given = with_preset(expand_dotted(sys.argv[1:] if words is None else words))
-        command = tyro.cli(
-            cast("type[Any]", Command),
-            args=given,
-            prog="turngym",
-            description="Worlds, algorithms and a leaderboard for multi-turn language agents.",
-        )
-        _runner(type(command))(command)
+        if name in ("-h", "--help"):
+            list_commands()
+        else:
+            run_command(name, rest)
     except TurngymError as error:
-        errors.print(f"[bold red]error:[/] {_plain(str(error))}", highlight=False, soft_wrap=True)
-        return REFUSED
+        return _refuse(error)
     except ModuleNotFoundError as error:
         if error.name not in _TRAINING:
             raise
-        missing = MissingExtraError("this command", error.name, "train")
-        errors.print(f"[bold red]error:[/] {_plain(str(missing))}", highlight=False, soft_wrap=True)
-        return REFUSED
+        return _refuse(MissingExtraError("this command", error.name, "train"))
     except KeyboardInterrupt:
-        errors.print("stopped.")
+        Console(stderr=True).print("stopped.")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe (head, less) has enough; keep Python from complaining at exit.
@@ -119,15 +89,40 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _runner(kind: type) -> Callable[[Any], None]:
-    """The function of a command; its module, which may import torch, is loaded only now."""
-    module = import_module(f".{_HOMES[kind]}", __package__)
-    return getattr(module, _FUNCTIONS.get(kind, "run"))
+def list_commands() -> None:
+    """Print the commands with a line on each, from the table alone."""
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(
+        "[bold]turngym[/]: environments, algorithms and a leaderboard for language agents."
+    )
+    for group, commands in COMMANDS.items():
+        console.print(f"\n[dim]{group}[/]")
+        for name, summary in commands.items():
+            console.print(f"  [bold]{name:13}[/]{summary}")
+    console.print("\n`turngym COMMAND --help` shows the options of a command.")
 
 
-def _plain(text: str) -> str:
-    return text.replace("[", r"\[")
+def run_command(name: str, words: Sequence[str]) -> None:
+    """Import a command, read its options, and run it.
+
+    Raises:
+        UnknownNameError: There is no such command.
+        TurngymError: The options were refused.
+    """
+    commands = {k: line for group in COMMANDS.values() for k, line in group.items()}
+    if name not in commands:
+        raise UnknownNameError("command", name, commands)
+    module = import_module(f".{name}", __package__)
+    words = expand_dotted(words)
+    if hasattr(module, "expand_words"):
+        words = module.expand_words(words)
+    # A class of options describes itself; a union of subcommands does not.
+    about = None if isinstance(module.Command, type) else commands[name]
+    command = tyro.cli(module.Command, args=words, prog=f"turngym {name}", description=about)
+    module.run(command)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _refuse(error: TurngymError) -> int:
+    text = str(error).replace("[", r"\[")
+    Console(stderr=True).print(f"[bold red]error:[/] {text}", highlight=False, soft_wrap=True)
+    return REFUSED

@@ -1,47 +1,65 @@
-"""Options of language models on the command line: what samples them, and whom agents ask."""
+"""Models on the command line: a folder, a hub name, a run directory, or the starter."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from ...agents.engines.factory import EngineSettings
+from ...agents.scripted import scripted_names
+from ...algos.runs.progress import Reporter
+from ...envs.core.errors import BadValueError, UnknownNameError
 
-Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
+if TYPE_CHECKING:
+    from ...agents.warm_start.settings import StarterProgress
+
 Sampler = Annotated[EngineSettings, tyro.conf.arg(name="")]
 """The engine of every model that a command names, and its settings."""
+STARTER = "starter"
+"""Stands for the small model that is made here."""
+_STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 1.0)}
+"""Share of the whole time at which a stage of the building begins and ends."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """The model of prompting agents: --model here, or --endpoint and --model-name there.
+def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
+    """Return the folder of the newest checkpoint of a run directory, anything else as it is.
 
-    Attributes:
-        model: Folder or hub name, a run directory, or "starter" for the small one made here.
-        endpoint: Base address of an OpenAI-compatible server, as http://localhost:8000/v1.
-        model_name: The server's name for the model.
-        api_key_env: Environment variable that holds the server's key; left out: none is sent.
-        api: The server's /chat/completions or /completions.
-        request_arg: Another field of each request as name=value, repeatable; None drops a field.
-        timeout: Seconds for one reply of the server.
-        attempts: Tries per request, with growing pauses between them.
-        concurrency: Most episodes at a time; left out: 16 with a server, --max-batch without.
-        dialect: chat instructs in words; tags lets a base or small model go on with the dialogue;
-            auto looks for a chat template or at --api.
+    Args:
+        name: What was typed.
+        also: Other agents that could have been meant.
+
+    Raises:
+        BadValueError: A run directory without a checkpoint.
+        UnknownNameError: A word that is neither a scripted agent nor a path.
     """
+    folder = Path(name).expanduser()
+    if (folder / "checkpoints").is_dir():
+        from ...algos.training.checkpoint import newest_whole
 
-    model: str | None = None
-    endpoint: str | None = None
-    model_name: str | None = None
-    api_key_env: str | None = None
-    api: Literal["chat", "completions"] = "chat"
-    request_arg: Repeated = ()
-    timeout: float = 120.0
-    attempts: int = 5
-    concurrency: int | None = None
-    dialect: Literal["auto", "chat", "tags"] = "auto"
+        newest = newest_whole(folder / "checkpoints")
+        if newest is None:
+            raise BadValueError(
+                f"{name}: the run has no checkpoint yet; let it train longer, or name a model."
+            )
+        return str(newest)
+    if not folder.exists() and "/" not in name:
+        known = (*scripted_names(), *also, "a run directory", "a model folder")
+        raise UnknownNameError("agent", name, known)
+    return str(folder) if folder.exists() else name
 
 
-Asked = Annotated[ModelOptions, tyro.conf.arg(name="")]
+def starter(env_id: str, report: Reporter) -> str:
+    """Return the folder of the small starting model, made now when it is not cached."""
+    from ...agents.warm_start.cache import ensure_starter
+
+    with report.bar("making the starting model") as bar:
+
+        def show(now: StarterProgress) -> None:
+            begin, end = _STARTER_STAGES[now.stage]
+            done = begin + (end - begin) * now.step / max(1, now.steps)
+            bar.update(done, f"{now.stage}, {now.greedy:.0%} reproduced")
+
+        return str(ensure_starter(env_id, on_progress=show))

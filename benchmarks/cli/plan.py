@@ -1,25 +1,50 @@
-"""`turngym plan` and `turngym merge`."""
+"""`turngym plan`: what a published run takes."""
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import dataclass, replace
 
 from rich.table import Table
 
-from ...agents.models.export import export_merged
 from ...algos.training.presets import PRESETS, Preset, preset
 from ...algos.training.presets.plan import GB, Hardware, Plan, least_gpus, plan
-from .models import model_path
-from .tables import table_console
-from .tuning_options import MergeCommand, PlanCommand
+from .tables import plain_table, say, table_console
 
 
-def run(command: PlanCommand) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Show what a published run takes: memory per device, tokens per step, time.
+
+    Attributes:
+        preset: The run; left out: all are listed.
+        gpus: Devices; left out: those of the preset.
+        memory: Memory of a device in GB (10**9 bytes).
+        throughput: Sampled tokens per second of all devices together, for the expected time.
+        tflops: Peak bfloat16 operations per second of a device in 10**12; an H100 has 989.
+        utilisation: Share of them that the update reaches.
+        lora_rank: Plan for adapters of this rank in place of the weights.
+        max_batch: Actions that a device samples at a time; left out: those of the preset.
+        micro_batch_tokens: Tokens of one forward pass of training; left out: those of the preset.
+    """
+
+    preset: str | None = None
+    gpus: int | None = None
+    memory: float = 80.0
+    throughput: float | None = None
+    tflops: float = 989.0
+    utilisation: float = 0.4
+    lora_rank: int = 0
+    max_batch: int | None = None
+    micro_batch_tokens: int | None = None
+
+
+def run(command: Command) -> None:
     """Print the plan of a preset, or the list of presets."""
     if command.preset is None:
         list_presets()
         return
-    chosen = _changed(preset(command.preset), command)
+    changes = {"max_batch": command.max_batch, "micro_batch_tokens": command.micro_batch_tokens}
+    chosen = replace(preset(command.preset), **{k: v for k, v in changes.items() if v is not None})
     hardware = Hardware(
         gpus=command.gpus or chosen.gpus,
         memory_gb=command.memory,
@@ -29,48 +54,37 @@ def run(command: PlanCommand) -> None:
     )
     made = plan(chosen, hardware, command.lora_rank)
     console = table_console()
-    console.print(f"[bold]{chosen.name}[/]: {chosen.paper}", highlight=False)
-    console.print(
+    say(f"[bold]{chosen.name}[/]: {chosen.paper}")
+    say(
         f"{chosen.recipe}, {chosen.model} ({made.parameters:,} parameters) on {chosen.env}, "
-        f"{hardware.gpus} x {hardware.memory_gb:g} GB",
-        highlight=False,
+        f"{hardware.gpus} x {hardware.memory_gb:g} GB"
     )
     console.print()
     console.print(memory_table(made))
-    console.print(verdict(chosen, hardware, made, command.lora_rank), highlight=False)
+    say(verdict(chosen, hardware, made, command.lora_rank))
     console.print()
     console.print(step_table(made))
     if chosen.published:
         console.print()
         console.print(published_table(chosen))
     for note in chosen.notes:
-        console.print(f"[dim]- {note}[/]", highlight=False)
-
-
-def merge(command: MergeCommand) -> None:
-    """Write the merged model."""
-    out = export_merged(model_path(command.model, also=()), command.out)
-    table_console().print(f"merged model in {out}", highlight=False, soft_wrap=True)
+        say(f"[dim]- {note}[/]")
 
 
 def list_presets() -> None:
     """Print the presets."""
     console = table_console()
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("preset", "paper", "recipe", "model", "env", "steps"):
-        table.add_column(head, no_wrap=True)
+    table = plain_table("preset", "paper", "recipe", "model", "env", "steps")
     for p in PRESETS.values():
         table.add_row(f"[bold]{p.name}[/]", p.paper, p.recipe, p.model, p.env, str(p.steps))
     console.print(table)
     console.print()
-    console.print("`turngym plan --preset NAME` says what one takes, `turngym train` runs it.")
+    console.print("`turngym plan --preset NAME` shows what one takes, `turngym train` runs it.")
 
 
 def memory_table(made: Plan) -> Table:
-    """Memory per device."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("memory per GPU", no_wrap=True)
-    table.add_column("GB", justify="right")
+    """Return the table of memory per device."""
+    table = plain_table("memory per GPU", right=["GB"])
     for name, count in made.memory.items():
         table.add_row(name, f"{count / GB:.2f}")
     table.add_row("[bold]together[/]", f"[bold]{made.total / GB:.2f}[/]")
@@ -78,24 +92,21 @@ def memory_table(made: Plan) -> Table:
 
 
 def verdict(chosen: Preset, hardware: Hardware, made: Plan, lora_rank: int) -> str:
-    """Whether it fits, and what to do where it does not."""
+    """Say whether it fits, and what to do where it does not."""
     free = (made.capacity - made.total) / GB
     if made.fits:
         return f"fits, {free:.1f} GB to spare"
     least = least_gpus(chosen, hardware, lora_rank)
     more = f"--gpus {least} suffices; or " if least else ""
-    largest = max(
-        (name for name in ("activations", "engine's cache")), key=lambda n: made.memory.get(n, 0)
-    )
-    knob = {"activations": "--micro-batch-tokens", "engine's cache": "--max-batch"}[largest]
-    return f"[red]does not fit, {-free:.1f} GB too much[/]: {more}lower {knob} ({largest})"
+    options = {"activations": "--micro-batch-tokens", "engine's cache": "--max-batch"}
+    largest = max(options, key=lambda name: made.memory.get(name, 0))
+    lower = f"{more}lower {options[largest]} ({largest})"
+    return f"[red]does not fit, {-free:.1f} GB too much[/]: {lower}"
 
 
 def step_table(made: Plan) -> Table:
-    """Tokens and time of a step."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("a step, at most", no_wrap=True)
-    table.add_column("", justify="right")
+    """Return the table of a step's tokens and time."""
+    table = plain_table("a step, at most", right=[""])
     table.add_row("tokens sampled", f"{made.sampled:,}")
     table.add_row("tokens trained on, observations included", f"{made.trained:,}")
     if made.sample_seconds is None:
@@ -109,15 +120,8 @@ def step_table(made: Plan) -> Table:
 
 
 def published_table(chosen: Preset) -> Table:
-    """The paper's figures."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("published", "", "against"):
-        table.add_column(head)
+    """Return the table of the paper's figures."""
+    table = plain_table("published", "", "against")
     for row in chosen.published:
         table.add_row(row.measure, row.value, row.rival)
     return table
-
-
-def _changed(chosen: Preset, command: PlanCommand) -> Preset:
-    asked = {"max_batch": command.max_batch, "micro_batch_tokens": command.micro_batch_tokens}
-    return dataclasses.replace(chosen, **{k: v for k, v in asked.items() if v is not None})

@@ -3,52 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import gymnasium as gym
+import tyro
 from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted, scripted_names, text_env
-from ...envs.core.tasks import get_split_size
 from ..runtime.threads import prepare
-from .envs import env_config
-from .models import model_path
-from .train_options import PlayCommand
+from .env_options import Environment, EnvOptions, env_config
+from .model_options import Sampler, model_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Play an episode in the terminal, or watch an agent play it.
+
+    Attributes:
+        env: Id of the environment; `turngym envs` lists them.
+        env_options: Its settings.
+        agent: human, expert, random, null, a baseline of the environment, a run directory or a
+            model folder.
+        split: Split of the task.
+        task: Index of the task; drawn from the seed when left out.
+        seed: Seed of the episode.
+        temperature: Temperature of a model's sampling; 0 is greedy.
+        max_tokens: Maximum tokens of a model's action.
+        sampler: What samples a model's actions.
+    """
+
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
+    env_options: Environment = field(default_factory=EnvOptions)
+    agent: str = "human"
+    split: str = "dev"
+    task: int | None = None
+    seed: int = 0
+    temperature: float = 0.0
+    max_tokens: int = 64
+    sampler: Sampler = field(default_factory=EngineSettings)
+
 
 QUIT = ("quit", "exit")
 
 
-def run(command: PlayCommand) -> None:
+def run(command: Command) -> None:
     """Play one episode."""
-    env = env_config(command.env, command.world).make()
+    env = env_config(command.env, command.env_options).make()
     console = Console()
     options: dict[str, Any] = {"split": command.split}
     if command.task is not None:
         options["task"] = command.task
-    world = text_env(env)
-    get_split_size(world.source, command.split, world.name)
-    if command.agent == "human" or command.agent in scripted_names(world):
-        _steps(env, command, options, console)
+    inner = text_env(env)
+    split_size(inner.source, command.split, inner.name)
+    if command.agent == "human" or command.agent in scripted_names(inner):
+        _play_by_turns(env, command, options, console)
     else:
         _watch_model(env, command, options, console)
 
 
-def _steps(
-    env: gym.Env[Any, Any], command: PlayCommand, options: dict[str, Any], console: Console
+def _play_by_turns(
+    env: gym.Env[Any, Any], command: Command, options: dict[str, Any], console: Console
 ) -> None:
     human = command.agent == "human"
     policy = None if human else scripted(command.agent, command.seed, text_env(env))
     observation, info = env.reset(seed=command.seed, options=options)
-    world = text_env(env)
-    if world.instructions:
-        console.print(Panel(Text(world.instructions.strip()), title="instructions"))
+    inner = text_env(env)
+    if inner.instructions:
+        console.print(Panel(Text(inner.instructions.strip()), title="instructions"))
     if human:
-        ends = " or ".join(world.stop) or "the end of the line"
+        ends = " or ".join(inner.stop) or "the end of the line"
         console.print(f"An action ends with {ends}. {' or '.join(QUIT)} stops.", markup=False)
     while True:
-        _observation(console, observation, info, world.max_turns)
+        _observation(console, observation, info, inner.max_turns)
         action = _ask(console) if policy is None else policy(env, observation, info)
         if action is None:
             console.print("stopped.")
@@ -65,7 +95,7 @@ def _steps(
 
 
 def _watch_model(
-    env: gym.Env[Any, Any], command: PlayCommand, options: dict[str, Any], console: Console
+    env: gym.Env[Any, Any], command: Command, options: dict[str, Any], console: Console
 ) -> None:
     from ...algos.core.protocols import Start
     from ...algos.evaluation.lm_agent import TokenAgent

@@ -1,25 +1,47 @@
-"""The commands around retrievers: ``turngym retriever serve``."""
+"""`turngym retriever serve`: searches answered over HTTP."""
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Sized
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-from rich.console import Console
+import tyro
 
 from ...agents.retrieval.server import make_app
 from ...envs.core.errors import BadValueError, DataError, MissingExtraError
 from ...envs.tools.retrieval.base import Retriever
-from .envs import existing_file
-from .train_options import RetrieverCommand
+from .arguments import Repeated, bind_socket
+from .env_options import existing_file
+from .tables import say
 
 _WAITING = 2048
-_HIGHEST_PORT = 65535
 
 
-def serve(command: RetrieverCommand) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Answer searches over HTTP, as Search-R1's retrieval servers do; Ctrl-C ends it.
+
+    Attributes:
+        action: What to do.
+        index: Folder of an index, repeatable: several are searched together.
+        corpus: File of passages (.jsonl), searched by BM25; instead of --index.
+        host: Address to listen on; 0.0.0.0 for all of this machine.
+        port: Port to listen on; 0 for a free one.
+        topk: Passages per query where a request does not say.
+    """
+
+    action: Annotated[Literal["serve"], tyro.conf.Positional]
+    index: Repeated = ()
+    corpus: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8000
+    topk: int = 3
+
+
+def run(command: Command) -> None:
     """Serve until Ctrl-C.
 
     Raises:
@@ -31,22 +53,22 @@ def serve(command: RetrieverCommand) -> None:
         import uvicorn
     except ImportError:
         raise MissingExtraError("turngym retriever serve", "uvicorn", "web") from None
-    say = Console(highlight=False, soft_wrap=True).print
-    with _bound(command.host, command.port) as door:  # before the index, which may take minutes
-        retriever = _opened(command)
+    # The address comes before the index, which may take minutes.
+    with bind_socket(command.host, command.port, "retriever serve") as bound:
+        retriever = _open_retriever(command)
         app = make_app(retriever, default_k=command.topk)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-        door.listen(_WAITING)
-        host, port = door.getsockname()[:2]
+        bound.listen(_WAITING)
+        host, port = bound.getsockname()[:2]
         shown = f"\\[{host}]" if ":" in host else host
         many = f"{len(retriever):,} passages" if isinstance(retriever, Sized) else "passages"
         say(f"Serving {many} on http://{shown}:{port}/retrieve – Ctrl-C ends it.")
         with suppress(KeyboardInterrupt):  # uvicorn has finished the requests and passes it on
-            server.run(sockets=[door])
+            server.run(sockets=[bound])
     say("stopped.")
 
 
-def _opened(command: RetrieverCommand) -> Retriever:
+def _open_retriever(command: Command) -> Retriever:
     if bool(command.index) == (command.corpus is not None):
         came = "both" if command.index else "neither"
         raise BadValueError(
@@ -64,28 +86,3 @@ def _opened(command: RetrieverCommand) -> Retriever:
         if not folder.is_dir():
             raise DataError(f"--index: {folder} is not a folder.")
     return open_indexes(folders)
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    """A socket at the address, which does not listen yet.
-
-    Raises:
-        BadValueError: The address cannot be used.
-    """
-    if not 0 <= port <= _HIGHEST_PORT:
-        raise BadValueError(f"--port is {port}; expected 0 to {_HIGHEST_PORT}.")
-    door: socket.socket | None = None
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        door = socket.socket(family, kind)
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind(address)
-    except (OSError, UnicodeError) as fault:
-        if door is not None:
-            door.close()
-        why = getattr(fault, "strerror", None) or str(fault)
-        raise BadValueError(
-            f"turngym retriever serve: cannot listen on {host}:{port} ({why}); choose another "
-            "--host or --port."
-        ) from None
-    return door

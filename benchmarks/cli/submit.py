@@ -2,28 +2,115 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from rich.console import Console
+import tyro
 
-from ...agents.scripted import scripted_names
-from ...algos.runs.progress import Reporter, reporter
-from ...envs.core.errors import BadValueError, DataError
-from ...envs.wrappers.record import read_transcripts
+from ...agents.engines.factory import EngineSettings
+from ...agents.scripted import scripted, scripted_names
+from ...algos.runs.progress import Bar, Reporter, reporter
+from ...envs.core.env import Policy, TextEnv
+from ...envs.core.errors import BadValueError, ContextFullError, DataError, EnvFault
+from ...envs.wrappers.record import RecordEpisodes, read_transcripts
 from ...leaderboard.entries_io.files import EntryFiles, write_entry, write_signature
 from ...leaderboard.entries_io.packing import episodes_from, manifest_for
+from ...leaderboard.entries_io.play import AgentStopped, episode_of, play_suite, unplayed
 from ...leaderboard.entries_io.signing import read_key, sign
 from ...leaderboard.schema.base import make_form
 from ...leaderboard.schema.entry import Budget, Episode, ModelCard, Run, Track
-from ...leaderboard.schema.suite import Suite
+from ...leaderboard.schema.suite import Cell, Slot, Suite
+from ...leaderboard.suites.digests import make_world
 from ...leaderboard.suites.files import load_suite
 from ..runtime.threads import prepare
-from .leaderboard_options import SubmitCommand
-from .models import model_path
-from .suite_play import model_episodes, scripted_episodes
+from .model_options import Sampler, model_path
+
+if TYPE_CHECKING:
+    from ...algos.evaluation.lm_agent import TokenAgent
+from .arguments import Repeated, new_folder
+from .tables import say
+
+Sources = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardOptions:
+    """What the entry says about itself; declared, not checked.
+
+    Attributes:
+        description: What it is.
+        model: Name of the model; left out: the source's.
+        parameters: Number of weights.
+        base: The model that it was made from.
+        recipe: How it was trained or prompted; left out: the run's recipe.
+        data: What it was trained on.
+        limitations: Known weaknesses.
+        link: Address of weights, code or paper, repeatable.
+        hardware: What it ran on.
+        readme: Markdown file that goes along as README.md.
+    """
+
+    description: str = ""
+    model: str | None = None
+    parameters: int = 0
+    base: str = ""
+    recipe: str | None = None
+    data: str = ""
+    limitations: str = ""
+    link: Repeated = ()
+    hardware: str = ""
+    readme: str | None = None
+
+
+Card = Annotated[CardOptions, tyro.conf.arg(name="")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Play a suite and pack what was done as an entry: actions and hashes, never a score.
+
+    Attributes:
+        sources: A run directory, a model folder, a scripted agent (expert, random, null), or a
+            .jsonl file of transcripts that RecordEpisodes wrote with the suite's seeds. Several
+            are the training runs of one entry on the board of algorithms.
+        name: Name of the entry.
+        organisation: Who submits it.
+        licence: Licence of the model or method.
+        out: New folder for the entry.
+        suite: Suite to play; `turngym leaderboard suites` lists them.
+        board: agents: any model; algorithms: same start, same budget, at least 3 training runs.
+        card: What the entry says about itself.
+        date: As 2026-01-31; left out: today.
+        reproduces: Name of the entry that this one reproduces.
+        budget_tokens: Sampled tokens that the track allows a run; left out: the run's own limit.
+        budget_calls: Actions in environments that the track allows a run; likewise.
+        fill_missing: Count episodes that are in no transcript as errors.
+        key: File of a signing key (`turngym leaderboard key`).
+        temperature: Temperature of a model's sampling; 0 is greedy.
+        max_tokens: Maximum tokens of a model's action.
+        sampler: What samples a model's actions.
+    """
+
+    sources: Sources
+    name: str
+    organisation: str
+    licence: str
+    out: str
+    suite: str = "micro-v1"
+    board: Literal["agents", "algorithms"] = "agents"
+    card: Card = field(default_factory=CardOptions)
+    date: str | None = None
+    reproduces: str = ""
+    budget_tokens: int | None = None
+    budget_calls: int | None = None
+    fill_missing: bool = False
+    key: str | None = None
+    temperature: float = 0.0
+    max_tokens: int = 64
+    sampler: Sampler = field(default_factory=EngineSettings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +138,7 @@ class Source:
     track: Track | None = None
 
 
-def run(command: SubmitCommand) -> None:
+def run(command: Command) -> None:
     """Play, pack, sign.
 
     Raises:
@@ -59,12 +146,10 @@ def run(command: SubmitCommand) -> None:
         DataError: A file is missing or damaged.
     """
     suite = load_suite(command.suite)
-    out = Path(command.out).expanduser()
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadValueError(f"--out {command.out}: is not empty; name a new folder.")
+    out = new_folder(command.out)
     key = None if command.key is None else Path(command.key).expanduser()
     if key is not None:
-        read_key(key)  # a wrong one is told before minutes of play
+        read_key(key)  # a wrong one is refused before minutes of play
     notes = _notes(command)
     sources = [source_of(word, command) for word in command.sources]
     manifest = manifest_for(suite, **_fields(command, sources))
@@ -78,17 +163,13 @@ def run(command: SubmitCommand) -> None:
     if key is not None:
         write_signature(out, sign(EntryFiles(out).canonical, key))
     lost = sum(episode.error is not None for episode in episodes)
-    console = Console()
-    console.print(
-        f"{len(episodes)} episodes of {suite.id} are in {out}"
-        + (f"; {lost} of them stopped with an error and count as 0" if lost else ""),
-        highlight=False,
-    )
-    console.print(f"check it with: turngym leaderboard verify {out}", highlight=False)
+    errors = f"; {lost} of them stopped with an error and count as 0" if lost else ""
+    say(f"{len(episodes)} episodes of {suite.id} are in {out}{errors}")
+    say(f"check it with: turngym leaderboard verify {out}")
 
 
-def source_of(word: str, command: SubmitCommand) -> Source:
-    """What a word on the command line means.
+def source_of(word: str, command: Command) -> Source:
+    """Return what a word on the command line means.
 
     Raises:
         UnknownNameError: Neither an agent nor a path.
@@ -96,7 +177,7 @@ def source_of(word: str, command: SubmitCommand) -> Source:
         DataError: A damaged run directory.
     """
     if word in scripted_names():
-        return Source(name=word, label=word, play=lambda *how: _scripted(word, *how))
+        return Source(name=word, label=word, play=lambda *how: _play_scripted(word, *how))
     if word.endswith(".jsonl"):
         path = Path(word).expanduser()
         return Source(
@@ -113,18 +194,18 @@ def source_of(word: str, command: SubmitCommand) -> Source:
         name=word,
         label=folder.name,
         sampling=f"temperature {command.temperature:g}, at most {command.max_tokens} tokens",
-        play=lambda *how: _model(model, command, *how),
+        play=lambda *how: _play_model(model, command, *how),
         **about,
     )
 
 
-def _scripted(name: str, suite: Suite, place: int, report: Reporter) -> Iterator[Episode]:
+def _play_scripted(name: str, suite: Suite, place: int, report: Reporter) -> Iterator[Episode]:
     with report.bar(f"{name} on {suite.id}") as bar:
         yield from scripted_episodes(name, suite, place, bar)
 
 
-def _model(
-    model: str, command: SubmitCommand, suite: Suite, place: int, report: Reporter
+def _play_model(
+    model: str, command: Command, suite: Suite, place: int, report: Reporter
 ) -> Iterator[Episode]:
     from ...algos.evaluation.lm_agent import TokenAgent
 
@@ -139,8 +220,8 @@ def _model(
         yield from model_episodes(agent, suite, place, bar)
 
 
-def _about_run(folder: Path, command: SubmitCommand) -> dict[str, Any]:
-    """What a run directory says: seed, cost, recipe, start and budget."""
+def _about_run(folder: Path, command: Command) -> dict[str, Any]:
+    """Return what a run directory says: seed, cost, recipe, start and budget."""
     from ...algos.evaluation.result import RunResult
     from ...algos.runs.run_dir import read_json
 
@@ -171,7 +252,7 @@ def _about_run(folder: Path, command: SubmitCommand) -> dict[str, Any]:
 def _allowed(
     given: int | None, own: dict[str, Any], name: str, folder: Path, otherwise: int | None = None
 ) -> int:
-    """A budget: as given, else as the run was limited."""
+    """Return a budget: as given, else as the run was limited."""
     for amount in (given, own.get(name), otherwise):
         if amount is not None:
             return int(amount)
@@ -181,8 +262,8 @@ def _allowed(
     )
 
 
-def _fields(command: SubmitCommand, sources: Sequence[Source]) -> dict[str, Any]:
-    """The fields of entry.json that the options and the sources give."""
+def _fields(command: Command, sources: Sequence[Source]) -> dict[str, Any]:
+    """Return the fields of entry.json that the options and the sources give."""
     card, first = command.card, sources[0]
     fields: dict[str, Any] = {
         "name": command.name,
@@ -219,7 +300,7 @@ def _fields(command: SubmitCommand, sources: Sequence[Source]) -> dict[str, Any]
 
 
 def _common_track(sources: Sequence[Source]) -> Track:
-    """Start and budget that all runs share.
+    """Return the start and budget that all runs share.
 
     Raises:
         BadValueError: A source is no training run, or they differ.
@@ -242,7 +323,7 @@ def _common_track(sources: Sequence[Source]) -> Track:
     return tracks[0]
 
 
-def _notes(command: SubmitCommand) -> dict[str, str]:
+def _notes(command: Command) -> dict[str, str]:
     if command.card.readme is None:
         return {}
     path = Path(command.card.readme).expanduser()
@@ -250,3 +331,69 @@ def _notes(command: SubmitCommand) -> dict[str, str]:
         return {"README.md": path.read_text(encoding="utf-8")}
     except (OSError, ValueError) as error:
         raise DataError(f"--readme {path}: cannot be read as text ({error}).") from error
+
+
+def scripted_episodes(name: str, suite: Suite, run: int, bar: Bar) -> Iterator[Episode]:
+    """Play every episode of a suite with a scripted agent, as one run of an entry."""
+
+    def make(env: TextEnv[Any, Any], seed: int) -> Policy:
+        return scripted(name, seed, env)
+
+    yield from play_suite(
+        suite, make, run=run, tell=lambda n, count: bar.update(n / count, f"{n} of {count}")
+    )
+
+
+def model_episodes(agent: TokenAgent, suite: Suite, run: int, bar: Bar) -> Iterator[Episode]:
+    """Play every episode of a suite with a language model, those of a cell at the same time."""
+    total = sum(1 for _ in suite.slots())
+    done = 0
+
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        bar.update(done / total, f"{done} of {total}")
+
+    for cell in suite.cells:
+        recorder = RecordEpisodes(make_world(cell), None)
+        yield from asyncio.run(_play_cell(agent, suite, cell, recorder, run, tick))
+        recorder.close()
+
+
+async def _play_cell(
+    agent: TokenAgent,
+    suite: Suite,
+    cell: Cell,
+    recorder: RecordEpisodes,
+    run: int,
+    tick: Callable[[], None],
+) -> list[Episode]:
+    from ...algos.core.forest import Tree
+    from ...algos.core.protocols import Start
+    from ...algos.rollouts import play_out
+
+    runner = agent.runner(recorder)
+
+    async def play(slot: Slot) -> Episode:
+        uid = f"{slot.env}/{slot.task}/{slot.trial}"
+        start = Start(cell.split, slot.task, suite.seed_of(slot), uid)
+        try:
+            # A fork of the start samples what the first chain of a group would.
+            handle = (await runner.open(start)).fork(0)
+            tree = await play_out(runner, handle, Tree())
+        except ContextFullError as full:
+            return lost(slot, AgentStopped("context_full", str(full)))
+        except EnvFault:
+            return lost(slot, AgentStopped("env_error", "the environment broke at its start"))
+        finally:
+            tick()
+        stopped = None
+        if tree.turns[-1].overflow:
+            stopped = AgentStopped("context_full", "no room for another action")
+        assert isinstance(handle.env, RecordEpisodes)
+        return episode_of(handle.env.transcript, cell, slot, run, stopped)
+
+    def lost(slot: Slot, stopped: AgentStopped) -> Episode:
+        return next(unplayed(suite, [slot], stopped, run))
+
+    return await asyncio.gather(*(play(slot) for slot in cell.slots()))

@@ -1,46 +1,63 @@
-"""Scores as tables."""
+"""Scores, boards and suites as tables in the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ...algos.evaluation.result import SetScore
 from ...envs.utils.statistics import Estimate
+from ...leaderboard.schema.board import Board, BoardRow
+from ...leaderboard.schema.result import Scores
+from ...leaderboard.schema.suite import Suite
 
 MEASURES = (("em", "EM"), ("f1", "F1"))
 """Measures that stand in the table of scores, and how they are called there."""
 COUNTS = ("agent errors", "context full")
 """Counts that stand in the table of scores where they are not all 0."""
-
 FILE_WIDTH = 120
 
 
 def table_console() -> Console:
-    """Where tables are printed; a file or a pipe has no edge to fold them at."""
+    """Return where tables are printed; a file or a pipe has no edge to fold them at."""
     console = Console()
     return console if console.is_terminal else Console(width=max(console.width, FILE_WIDTH))
 
 
+def say(text: str) -> None:
+    """Print a line as it is; the terminal wraps it."""
+    Console().print(text, highlight=False, soft_wrap=True)
+
+
+def plain_table(*left: str, right: Sequence[str] = (), **options: Any) -> Table:
+    """Return a table without lines: columns of text, then columns of numbers."""
+    table = Table(**{"box": None, "padding": (0, 2, 0, 0), **options})
+    for head in left:
+        table.add_column(head)
+    for head in right:
+        table.add_column(head, justify="right")
+    return table
+
+
 def shown(part: Estimate, percent: bool) -> str:
-    """A mean with its 95 % interval."""
+    """Return a mean with its 95 % interval."""
     if percent:
         return f"{part.mean:.1%} [dim]({100 * part.low95:.1f}–{100 * part.high95:.1f})[/]"
     return f"{part.mean:.3f} [dim]({part.low95:.3f}–{part.high95:.3f})[/]"
 
 
 def before_after(old: SetScore, new: SetScore) -> Table:
-    """What training changed on one evaluation set; intervals are 95 % bootstrap over episodes."""
-    told = [("errors", old.errors, new.errors)]
-    told.append(("context full", old.context_full, new.context_full))
-    counts = "".join(f", {head} {was} → {now}" for head, was, now in told if was or now)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(f"{escape(new.name)} ({new.n} questions{counts})", no_wrap=True)
-    for head in ("before", "after", "change"):
-        table.add_column(head, no_wrap=True)
+    """Return what training changed on one evaluation set, with 95 % bootstrap intervals."""
+    pairs = [("errors", old.errors, new.errors)]
+    pairs.append(("context full", old.context_full, new.context_full))
+    counts = "".join(f", {head} {was} → {now}" for head, was, now in pairs if was or now)
+    title = f"{escape(new.name)} ({new.n} questions{counts})"
+    table = plain_table(title, "before", "after", "change")
     if not (old.n and new.n):
         when = "before" if not old.n else "after"
         table.add_row("[bold]success[/]", "", f"no score {when} training: every episode broke", "")
@@ -63,14 +80,14 @@ def before_after(old: SetScore, new: SetScore) -> Table:
 
 
 def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
-    """One row per agent and set; exact match and F1 where the environment measures them."""
-    told = [head for head in COUNTS if any(_count(score, head) for _, score in rows)]
-    counts = ["n", "errors", *told]
+    """Return a row per agent and set; exact match and F1 where the environment has them."""
+    present = [head for head in COUNTS if any(_count(score, head) for _, score in rows)]
+    counts = ["n", "errors", *present]
     measures = [(name, head) for name, head in MEASURES if any(name in s.metrics for _, s in rows)]
     heads = [head for _, head in measures]
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("agent", "set", *counts, *heads, "success (95 % CI)", "return (95 % CI)"):
-        table.add_column(head, justify="right" if head in (*counts, *heads) else "left")
+    table = plain_table("agent", "set", right=(*counts, *heads))
+    table.add_column("success (95 % CI)")
+    table.add_column("return (95 % CI)")
     for agent, score in rows:
         table.add_row(
             f"[bold]{escape(_short(agent))}[/]",
@@ -84,11 +101,9 @@ def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
 
 
 def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
-    """The environment's other measures, a column per agent and set."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("mean per episode")
-    for agent, score in rows:
-        table.add_column(escape(f"{_short(agent)}\n{score.name}"), justify="right")
+    """Return the environment's other metrics, a column per agent and set."""
+    heads = [escape(f"{_short(agent)}\n{score.name}") for agent, score in rows]
+    table = plain_table("mean per episode", right=heads)
     for name in sorted({m for _, s in rows for m in s.metrics}):
         cells = (f"{s.metrics[name]:.3f}" if name in s.metrics else "" for _, s in rows)
         table.add_row(name, *cells)
@@ -102,3 +117,100 @@ def _count(score: SetScore, head: str) -> int:
 def _short(agent: str) -> str:
     """The end of a path: its start says little and fills the table."""
     return agent if len(agent) <= 24 else "…" + agent[-23:]
+
+
+def board_table(board: Board) -> Table:
+    """Return one board, from the best row down."""
+    title = f"{board.board} on {board.suite}"
+    if board.track is not None:
+        budget = board.track.budget
+        title += (
+            f", from {board.track.start}: {budget.sampled_tokens} sampled tokens, "
+            f"{budget.tool_calls} calls"
+        )
+    k = len(board.rows[0].pass_at)
+    numbers = ("score %", "success %", f"pass@{k} %", f"pass^{k} %", "turns", "errors", "next")
+    table = _lined_table(title, ("", "entry", *numbers))
+    for row in board.rows:
+        table.add_row(*_cells(row), style="dim" if row.reference else "")
+    return table
+
+
+def _cells(row: BoardRow) -> tuple[str, ...]:
+    name = row.name if row.reference else f"{row.name} ({row.organisation})"
+    test = row.versus_next
+    return (
+        "" if row.rank is None else str(row.rank),
+        escape(name + (f", reproduces {row.reproduces}" if row.reproduces else "")),
+        _interval(row.score),
+        _percent(row.success.mean),
+        _percent(row.pass_at[-1]),
+        _percent(row.pass_all[-1]),
+        f"{row.turns:.1f}",
+        str(row.errors),
+        "" if test is None else f"{100 * test.difference:+.1f}, p {test.p_value:.2g}",
+    )
+
+
+def scores_table(name: str, scores: Scores) -> Table:
+    """Return the scores of one entry per environment."""
+    k = len(scores.pass_at)
+    numbers = ("score %", "success %", f"pass@{k} %", f"pass^{k} %", "return", "turns", "errors")
+    table = _lined_table(name, ("environment", *numbers))
+    for env in scores.envs:
+        label = env.env if env.metric == "success" else f"{env.env} ({env.metric})"
+        table.add_row(
+            escape(label),
+            _interval(env.score),
+            _percent(env.success.mean),
+            _percent(env.pass_at[k - 1]),
+            _percent(env.pass_all[k - 1]),
+            f"{env.return_.mean:.3g}",
+            f"{env.turns:.1f}",
+            str(env.errors),
+        )
+    table.add_row(
+        "all",
+        _interval(scores.score),
+        _percent(scores.success.mean),
+        _percent(scores.pass_at[-1]),
+        _percent(scores.pass_all[-1]),
+        "",
+        f"{scores.turns:.1f}",
+        str(scores.errors),
+        style="bold",
+    )
+    return table
+
+
+def suites_table(suites: Sequence[Suite]) -> Table:
+    """Return the suites and their sizes."""
+    table = Table()
+    for column in ("suite", "environments", "tasks", "episodes", "digest", "about"):
+        table.add_column(column, justify="left" if column in ("suite", "about") else "right")
+    for suite in suites:
+        table.add_row(
+            suite.id,
+            str(len(suite.cells)),
+            str(sum(len(cell.tasks) for cell in suite.cells)),
+            str(sum(1 for _ in suite.slots())),
+            suite.digest[:8],
+            suite.description,
+        )
+    return table
+
+
+def _lined_table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("entry", "environment") else "right")
+    return table
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _interval(estimate: Estimate) -> str:
+    low, high = _percent(estimate.low95), _percent(estimate.high95)
+    return f"{_percent(estimate.mean)} [{low}, {high}]".replace("[", r"\[")

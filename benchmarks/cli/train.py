@@ -6,36 +6,136 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
 
 from ...agents.models.lora import LoraSettings
 from ...agents.scripted import text_env
-from ...algos import train
 from ...algos.evaluation.result import RunResult
-from ...algos.ray import RayRollouts
-from ...algos.recipes import make_recipe
+from ...algos.learner.settings import LearnerSettings
 from ...algos.runs.progress import Reporter, Silent, reporter
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
-from ...algos.training.engines import EngineMaker, make_engine
+from ...algos.training.settings import TrainSettings
 from ...envs.core.errors import BadValueError, DataError
 from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
-from .arguments import pairs
-from .envs import env_config, existing_file, file_sets
-from .models import model_path, starter
-from .tables import before_after, table_console
-from .train_options import TrainCommand
-from .tuning_options import ExecutorOptions, LoraOptions
+from .arguments import Repeated, pairs
+from .env_options import Environment, EnvOptions, env_config, existing_file, file_sets
+from .model_options import model_path, starter
+from .tables import before_after, say, table_console
 
+if TYPE_CHECKING:
+    from ...algos.training.engines import EngineMaker
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoraOptions:
+    """LoRA adapters that are trained in place of the weights.
+
+    Attributes:
+        lora_rank: Train adapters of this rank in place of the weights; 0 trains the weights.
+        lora_alpha: Their scale times the rank; left out: twice the rank.
+        lora_target: Name of a layer that gets one, repeatable; left out: all linear layers.
+    """
+
+    lora_rank: int = 0
+    lora_alpha: float | None = None
+    lora_target: Repeated = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorOptions:
+    """Where rollouts are played.
+
+    Attributes:
+        executor: local, in the learner's process (or in each of those that torchrun started), or
+            ray, by actors on a Ray cluster (extra ray).
+        rollout_actors: Actors of --executor ray.
+        ray_address: Address of a running cluster, as auto or ray://HOST:PORT; left out: Ray on this
+            machine.
+        actor_cpus: Processors of each actor.
+        actor_gpus: GPUs, or the share of one, of each actor.
+    """
+
+    executor: Literal["local", "ray"] = "local"
+    rollout_actors: int = 2
+    ray_address: str | None = None
+    actor_cpus: float = 1.0
+    actor_gpus: float = 0.0
+
+
+KEYED = ("--env-arg", "--recipe-arg")
+"""Options that the name in their value distinguishes."""
 DEFAULT_STEPS = 100
 
 
-def run(command: TrainCommand) -> None:
-    """Train, and print what came of it."""
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Train a language model; the same command again resumes an interrupted run.
+
+    Attributes:
+        recipe: The algorithm; `turngym recipes` lists them.
+        recipe_arg: A setting of the recipe as name=value, repeatable; short: --recipe.NAME VALUE.
+        env: Id of the environment; `turngym envs` lists them.
+        env_options: Its settings.
+        model: Folder or hub name of the starting model; left out: the small starter, made here,
+            with settings for small models.
+        run_dir: Folder of the run; left out: runs/RECIPE-ENV-seedN.
+        plugin: Python file that is run first, repeatable: it may register recipes and environments.
+        steps: Training steps (100 when no budget is given).
+        tokens: Stop after so many sampled tokens.
+        calls: Stop after so many actions taken.
+        minutes: Stop after so much time.
+        eval_split: Split that is evaluated before, during and after training; empty for none.
+        eval_n: Tasks per evaluation.
+        eval_data: Question files (or folders, of which the last split counts) to evaluate on
+            instead, as name=file; searched in --corpus.
+        settings: Everything else about the run, its engine included.
+        learner: How the learner computes.
+        preset: Settings of a published run, `turngym plan` lists them; options given beside it
+            take their place.
+        lora: Adapters that are trained in place of the weights.
+        where: Where rollouts are played.
+    """
+
+    preset: str | None = None
+    recipe: str = "grpo"
+    recipe_arg: Repeated = ()
+    env: str = "SearchQA-v0"
+    env_options: Environment = field(default_factory=EnvOptions)
+    model: str | None = None
+    run_dir: str | None = None
+    plugin: Repeated = ()
+    steps: int | None = None
+    tokens: int | None = None
+    calls: int | None = None
+    minutes: float | None = None
+    eval_split: str = "dev"
+    eval_n: int = 200
+    eval_data: tuple[str, ...] = ()
+    settings: Annotated[TrainSettings, tyro.conf.arg(name="")] = field(
+        default_factory=TrainSettings
+    )
+    learner: Annotated[LearnerSettings, tyro.conf.arg(name="")] = field(
+        default_factory=LearnerSettings
+    )
+    lora: Annotated[LoraOptions, tyro.conf.arg(name="")] = field(default_factory=LoraOptions)
+    where: Annotated[ExecutorOptions, tyro.conf.arg(name="")] = field(
+        default_factory=ExecutorOptions
+    )
+
+
+def run(command: Command) -> None:
+    """Train, and print the result."""
+    from ...algos import train
+
     prepare(small=command.model is None)
-    first = int(os.environ.get("RANK", "0")) == 0  # torchrun starts several; one of them tells
+    first = int(os.environ.get("RANK", "0")) == 0  # torchrun starts several; one of them reports
     report = reporter() if first else Silent()
     config, folder = configure(command, report)
     with engine_maker(command) as engine:
@@ -45,13 +145,16 @@ def run(command: TrainCommand) -> None:
 
 
 @contextmanager
-def engine_maker(command: TrainCommand) -> Iterator[EngineMaker]:
-    """What makes the engine of the run, and ends what it started.
+def engine_maker(command: Command) -> Iterator[EngineMaker]:
+    """Hold what makes the engine of the run, and end what it started.
 
     Raises:
         BadValueError: Options that do not fit.
         MissingExtraError: Ray is not installed.
     """
+    from ...algos.ray import RayRollouts
+    from ...algos.training.engines import make_engine
+
     where = command.where
     if where.executor == "local":
         if given := sorted(k for k, v in vars(ExecutorOptions()).items() if vars(where)[k] != v):
@@ -71,20 +174,22 @@ def engine_maker(command: TrainCommand) -> Iterator[EngineMaker]:
 
 
 def run_plugins(files: Sequence[str]) -> None:
-    """Run several plugins, in a rollout actor."""
+    """Run the plugins in a rollout actor."""
     for file in files:
         run_plugin(file)
 
 
-def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Path]:
-    """The configuration and the run directory that the options mean.
+def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
+    """Return the configuration and the run directory that the options describe.
 
     Raises:
         TurngymError: An option that does not fit; nothing was done yet.
     """
+    from ...algos.recipes import make_recipe
+
     for file in command.plugin:
         run_plugin(existing_file(file, "--plugin"))
-    env = env_config(command.env, command.world)
+    env = env_config(command.env, command.env_options)
     sizes = text_env(env.prototype).source.sizes()
     small = command.model is None
     changes = pairs(command.recipe_arg, "--recipe-arg")
@@ -110,7 +215,7 @@ def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Pat
 
 
 def lora(options: LoraOptions) -> LoraSettings | None:
-    """The adapters that the options ask for, None for none."""
+    """Return the adapters that the options ask for, None for none."""
     if not options.lora_rank:
         return None
     return LoraSettings(
@@ -137,24 +242,23 @@ def run_plugin(file: str) -> None:
         raise DataError(f"--plugin {file}: {type(error).__name__}: {error}") from error
 
 
-def budget(command: TrainCommand) -> Budget:
-    """The limits given, or the default number of steps."""
+def budget(command: Command) -> Budget:
+    """Return the given limits, or the default number of steps."""
     limits = (command.steps, command.tokens, command.calls, command.minutes)
     steps = DEFAULT_STEPS if all(limit is None for limit in limits) else command.steps
     return Budget(steps=steps, tokens=command.tokens, calls=command.calls, minutes=command.minutes)
 
 
 def print_result(result: RunResult, folder: Path) -> None:
-    """The table, and where everything lies."""
+    """Print the scores before and after, and the files of the run."""
     console = table_console()
     console.print()
     for old, new in zip(result.before, result.after, strict=True):
         console.print(before_after(old, new))
         console.print()
-    console.print(
+    say(
         f"{result.steps} steps, {result.sampled_tokens:,} sampled tokens, "
-        f"{result.env_turns:,} environment steps, {result.seconds / 60:.1f} minutes",
-        highlight=False,
+        f"{result.env_turns:,} environment steps, {result.seconds / 60:.1f} minutes"
     )
     for label, name in (
         ("curve", "curve.png"),
@@ -163,13 +267,13 @@ def print_result(result: RunResult, folder: Path) -> None:
         ("result", "result.json"),
         ("model", f"checkpoints/step-{result.steps:06d}/"),
     ):
-        console.print(f"{label:12}{folder / name}", highlight=False, soft_wrap=True)
+        say(f"{label:12}{folder / name}")
 
 
 def _own_split(
-    env: EnvConfig, sizes: Mapping[str, int | None], command: TrainCommand, report: Reporter
+    env: EnvConfig, sizes: Mapping[str, int | None], command: Command, report: Reporter
 ) -> tuple[EvalConfig, ...]:
-    """The environment's own evaluation split, where it has one."""
+    """Return the environment's own evaluation split, where it has one."""
     if not command.eval_split:
         return ()
     if sizes.get(command.eval_split, 1) == 0:
@@ -180,3 +284,40 @@ def _own_split(
         return ()
     split = command.eval_split
     return (EvalConfig(name=split, env=env, split=split, n=command.eval_n),)
+
+
+def expand_words(words: Sequence[str]) -> list[str]:
+    """Put the options of ``--preset NAME`` before the words, but for those that they give.
+
+    Raises:
+        UnknownNameError: No such preset.
+        BadValueError: ``--preset`` without a name.
+    """
+    from ...algos.training.presets import preset
+
+    given = list(_read_options(words))
+    names = [value for option, value in given if option == "--preset"]
+    if not names:
+        return list(words)
+    if not names[0]:
+        raise BadValueError("--preset: expected a name after it; `turngym plan` has them.")
+    taken = {_key(*pair) for pair in given}
+    added: list[str] = []
+    for option, value in preset(names[0]).words():
+        if _key(option, value) not in taken:
+            added += [option, value] if value else [option]
+    return [*added, *words]
+
+
+def _read_options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for word, following in zip(words, [*words[1:], "--"], strict=True):
+        if word.startswith("--"):
+            option, equals, value = word.partition("=")
+            if not equals and not following.startswith("--"):
+                value = following
+            yield "--" + option[2:].replace("_", "-").removeprefix("no-"), value
+
+
+def _key(option: str, value: str) -> tuple[str, str]:
+    """Return what tells an option apart: its name, and the name in its value where it has one."""
+    return option, value.partition("=")[0] if option in KEYED else ""

@@ -12,24 +12,24 @@ from rich.tree import Tree
 from ...algos.runs.plots import COLOURS, GREY, INK
 from ...envs.core.errors import BadValueError
 from ...envs.paper_crawler.scores import SELECTED_ABOVE
-from .crawl_trace import Deed, Seen, Trace
+from .crawl_trace import CrawlAction, FoundPaper, Trace
 
 ANSWER, SELECTED, OTHER = "#2b8a3e", "#1f6feb", "#c9ced6"
 """Colours of papers: annotated answers, others that the selector takes, the rest."""
-MOST_ROWS, MOST_DOTS, LABEL_CHARS = 70, 40, 60
+MAX_ROWS, MAX_DOTS, LABEL_CHARS = 70, 40, 60
 
 
 class Row(NamedTuple):
     """One action in the picture: how deep it hangs, and the row of the paper it belongs to."""
 
-    deed: Deed
+    action: CrawlAction
     depth: int
     parent: int | None
     place: int  # of its paper among the parent's new ones
 
 
 def draw_recall(crawls: Mapping[str, Sequence[Trace]], path: Path, title: str = "") -> None:
-    """Mean crawler recall of several agents against the number of actions taken.
+    """Draw the mean crawler recall of several agents against the number of actions taken.
 
     A crawl that has ended keeps its recall. The band is the 95 % interval of the mean over the
     requests; the dot marks the mean number of actions and the mean final recall.
@@ -53,7 +53,7 @@ def draw_recall(crawls: Mapping[str, Sequence[Trace]], path: Path, title: str = 
         steps = np.arange(len(mean))
         longest = max(longest, len(mean) - 1)
         axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
-        end = float(np.mean([len(t.deeds) for t in traces]))
+        end = float(np.mean([len(t.actions) for t in traces]))
         axes.plot(steps, mean, color=colour, lw=1.8, label=f"{name} (n = {len(traces)})")
         axes.plot([end], [mean[-1]], "o", color=colour, ms=5)
     axes.set_xscale("symlog", linthresh=5)
@@ -69,9 +69,9 @@ def draw_recall(crawls: Mapping[str, Sequence[Trace]], path: Path, title: str = 
 
 
 def draw_crawl(crawl: Trace, path: Path) -> None:
-    """One crawl as a tree: a row per action, its new papers as dots, its paper's row above.
+    """Draw one crawl as a tree: a row per action, its new papers as dots, its paper's row above.
 
-    Rows beyond the first :data:`MOST_ROWS` are counted in a last line.
+    Rows beyond the first :data:`MAX_ROWS` are counted in a last line.
 
     Args:
         crawl: What is drawn.
@@ -83,24 +83,24 @@ def draw_crawl(crawl: Trace, path: Path) -> None:
     rows = tree_rows(crawl)
     if not rows:
         raise BadValueError(f"task {crawl.task_id}: the crawl has no action to draw.")
-    shown = rows[:MOST_ROWS]
+    shown = rows[:MAX_ROWS]
     figure, axes = _canvas(9.0, 1.5 + 0.24 * len(shown))
     start = 0.42  # where the dots begin, right of the labels
-    dots = min(MOST_DOTS, max(len(row.deed.new) for row in shown))
+    dots = min(MAX_DOTS, max(len(row.action.new) for row in shown))
     edge = start + 0.012 * dots + 0.17
     for number, row in enumerate(shown):
         indent = 0.012 + 0.03 * row.depth
         if row.parent is not None:
             _link(axes, row, number, start)
-        text = _label(row.deed)
+        text = _label(row.action)
         axes.text(indent, number, text, va="center", fontsize=7, color=INK, parse_math=False)
-        for place, seen in enumerate(row.deed.new[:MOST_DOTS]):
+        for place, seen in enumerate(row.action.new[:MAX_DOTS]):
             colour, size = _look(seen)
             axes.plot(start + 0.012 * place, number, "o", color=colour, ms=size, zorder=3)
-        if len(row.deed.new) > MOST_DOTS:
-            more = f"+{len(row.deed.new) - MOST_DOTS}"
-            axes.text(start + 0.012 * MOST_DOTS, number, more, va="center", fontsize=6, color=GREY)
-        worth = f"{row.deed.relevant} relevant, cost {row.deed.cost:g}"
+        if len(row.action.new) > MAX_DOTS:
+            more = f"+{len(row.action.new) - MAX_DOTS}"
+            axes.text(start + 0.012 * MAX_DOTS, number, more, va="center", fontsize=6, color=GREY)
+        worth = f"{row.action.relevant} relevant, cost {row.action.cost:g}"
         axes.text(edge, number, worth, va="center", ha="right", fontsize=6.5, color=GREY)
     if len(rows) > len(shown):
         rest = f"and {len(rows) - len(shown)} more actions"
@@ -119,37 +119,37 @@ def draw_crawl(crawl: Trace, path: Path) -> None:
     axes.legend(frameon=False, fontsize=7, ncols=4, loc="upper left", borderaxespad=0.0)
     for side in axes.spines.values():
         side.set_visible(False)
-    found = sum(seen.answer for deed in crawl.deeds for seen in deed.new)
-    told = f"{found} of {crawl.answers} answers found, {len(crawl.deeds)} actions"
-    _finish(figure, axes, path, f"{_short(crawl.request, 64)}   ({told})")
+    found = sum(seen.answer for action in crawl.actions for seen in action.new)
+    summary = f"{found} of {crawl.answers} answers found, {len(crawl.actions)} actions"
+    _finish(figure, axes, path, f"{_short(crawl.request, 64)}   ({summary})")
 
 
 def crawl_tree(crawl: Trace) -> Tree:
-    """The same tree for a terminal."""
+    """Return the same tree for a terminal."""
     root = Tree(f"[bold]{_plain(crawl.request)}[/]  ({crawl.answers} annotated answers)")
     branches: list[Tree] = []
     for row in tree_rows(crawl):
-        good = sum(seen.answer for seen in row.deed.new)
-        told = f"{len(row.deed.new)} new, {row.deed.relevant} relevant, {good} answers"
-        style = "green" if row.deed.relevant else "bright_black"
+        good = sum(seen.answer for seen in row.action.new)
+        counts = f"{len(row.action.new)} new, {row.action.relevant} relevant, {good} answers"
+        style = "green" if row.action.relevant else "bright_black"
         above = root if row.parent is None else branches[row.parent]
-        label = f"[{style}]{_plain(_label(row.deed))}[/]  {told}, cost {row.deed.cost:g}"
+        label = f"[{style}]{_plain(_label(row.action))}[/]  {counts}, cost {row.action.cost:g}"
         branches.append(above.add(label))
     return root
 
 
 def tree_rows(crawl: Trace) -> list[Row]:
-    """A crawl's actions in the order of its tree: each before those of the papers that it found."""
-    by_paper: dict[str, list[Deed]] = {}
-    for deed in crawl.deeds:
-        by_paper.setdefault(deed.paper, []).append(deed)
+    """Return the actions in tree order: each before those of the papers that it found."""
+    by_paper: dict[str, list[CrawlAction]] = {}
+    for action in crawl.actions:
+        by_paper.setdefault(action.paper, []).append(action)
     rows: list[Row] = []
 
     def hang(paper: str, depth: int, parent: int | None, place: int) -> None:
-        for deed in by_paper.get(paper, ()):
-            rows.append(Row(deed, depth, parent, place))
+        for action in by_paper.get(paper, ()):
+            rows.append(Row(action, depth, parent, place))
             at = len(rows) - 1
-            for number, seen in enumerate(deed.new):
+            for number, seen in enumerate(action.new):
                 hang(seen.id, depth + 1, at, number)
 
     hang("", 0, None, 0)
@@ -168,23 +168,23 @@ def _link(axes: Any, row: Row, number: int, start: float) -> None:
     indent = 0.006 + 0.03 * row.depth
     axes.plot([indent, indent], [row.parent + 0.35, number], color=OTHER, lw=0.7, zorder=1)
     axes.plot([indent, indent + 0.005], [number, number], color=OTHER, lw=0.7, zorder=1)
-    if row.place < MOST_DOTS:
+    if row.place < MAX_DOTS:
         x = start + 0.012 * row.place
         axes.plot(x, row.parent, "o", mfc="none", mec=INK, ms=8, mew=0.6, zorder=4)
 
 
-def _look(seen: Seen) -> tuple[str, float]:
-    if seen.answer:
+def _look(paper: FoundPaper) -> tuple[str, float]:
+    if paper.answer:
         return ANSWER, 6
-    return (SELECTED, 5) if seen.score > SELECTED_ABOVE else (OTHER, 4)
+    return (SELECTED, 5) if paper.score > SELECTED_ABOVE else (OTHER, 4)
 
 
-def _label(deed: Deed) -> str:
-    return f"{deed.kind}: {_short(deed.arg or '(unreadable)', LABEL_CHARS)}"
+def _label(action: CrawlAction) -> str:
+    return f"{action.kind}: {_short(action.arg or '(unreadable)', LABEL_CHARS)}"
 
 
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a crawl did, action by action, for pictures and curves."""
+"""The actions of a crawl and what each of them found, for pictures and curves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...envs.paper_crawler.env import PaperCrawler
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FoundPaper:
     """A paper that an action found.
 
     Attributes:
@@ -32,7 +32,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class CrawlAction:
     """One action of a crawl.
 
     Attributes:
@@ -49,7 +49,7 @@ class Deed:
     paper: str
     cost: float
     relevant: int
-    new: tuple[Seen, ...]
+    new: tuple[FoundPaper, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,68 +60,68 @@ class Trace:
         task_id: Of the request.
         request: Its text.
         answers: Number of annotated answers.
-        deeds: The actions in order, stops left out.
-        metrics: The environment's measures.
+        actions: The actions in order, stops left out.
+        metrics: The environment's metrics.
     """
 
     task_id: str
     request: str
     answers: int
-    deeds: Sequence[Deed]
+    actions: Sequence[CrawlAction]
     metrics: Mapping[str, float] = field(default_factory=dict)
 
     def recall(self) -> list[float]:
-        """Share of the answers that were found before any action and after each."""
+        """Return the share of the answers that were found before any action and after each."""
         found, shares = 0, [0.0]
-        for deed in self.deeds:
-            found += sum(seen.answer for seen in deed.new)
+        for action in self.actions:
+            found += sum(paper.answer for paper in action.new)
             shares.append(found / max(1, self.answers))
         return shares
 
 
 def crawler_in(env: gym.Env[Any, Any]) -> PaperCrawler:
-    """The crawler inside an environment's wrappers.
+    """Return the crawler inside an environment's wrappers.
 
     Raises:
-        BadValueError: It is another world.
+        BadValueError: It is another environment.
     """
-    world = text_env(env)
-    if not isinstance(world, PaperCrawler):
-        raise BadValueError(f"{world.name} is no PaperCrawler; expected --env PaperCrawler-v0.")
-    return world
+    inner = text_env(env)
+    if not isinstance(inner, PaperCrawler):
+        raise BadValueError(f"{inner.name} is no PaperCrawler; expected --env PaperCrawler-v0.")
+    return inner
 
 
 def trace(env: gym.Env[Any, Any], policy: Policy, seed: int, options: Mapping[str, Any]) -> Trace:
-    """Play an episode and note what each action did.
+    """Play an episode and record what each action did.
 
     Raises:
         BadValueError: The environment is no PaperCrawler, or it broke.
     """
-    world = crawler_in(env)
+    crawler = crawler_in(env)
     observation, info = env.reset(seed=seed, options=dict(options))
-    request = world.episode.task.payload
+    request = crawler.episode.task.payload
     answers = frozenset(request.answers)
-    deeds: list[Deed] = []
+    actions: list[CrawlAction] = []
     while info["status"] == "running":
         observation, _, _, _, info = env.step(policy(env, observation, info))
         crawl = info["crawl"]
         for action in crawl["actions"]:
             if action["kind"] != "stop":
-                deeds.append(_deed(world, crawl["paper_id"], action, answers))
+                actions.append(_read_action(crawler, crawl["paper_id"], action, answers))
     if info["status"] == "env_error":
         raise BadValueError(f"task {info['task_id']}: {observation}")
-    return Trace(info["task_id"], request.text, len(answers), deeds, dict(info["metrics"]))
+    return Trace(info["task_id"], request.text, len(answers), actions, dict(info["metrics"]))
 
 
-def _deed(
-    world: PaperCrawler, paper: str, action: Mapping[str, Any], answers: frozenset[str]
-) -> Deed:
+def _read_action(
+    crawler: PaperCrawler, paper: str, action: Mapping[str, Any], answers: frozenset[str]
+) -> CrawlAction:
     new = []
     for paper_id, score in zip(action["new_ids"], action["new_scores"], strict=True):
-        found = world.library.find(paper_id)
+        found = crawler.library.find(paper_id)
         title = found.title if found else paper_id
-        new.append(Seen(paper_id, title, score, paper_id in answers))
-    return Deed(
+        new.append(FoundPaper(paper_id, title, score, paper_id in answers))
+    return CrawlAction(
         kind=action["kind"],
         arg=action["arg"],
         paper=paper,

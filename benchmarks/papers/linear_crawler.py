@@ -161,7 +161,7 @@ class Score(NamedTuple):
 
 
 def linear_world(**settings: Any) -> PaperCrawler:
-    """The environment of these experiments: whole sessions, any number of sections each."""
+    """Return the environment of these experiments: whole sessions, any number of sections each."""
     chosen = {"granularity": "session", "max_expand": _OPEN_ALL, **settings}
     return PaperCrawler(**chosen)
 
@@ -173,8 +173,8 @@ def train_linear(env: PaperCrawler, settings: LinearSettings, seed: int = 0) -> 
         env: Made by :func:`linear_world`. For ``full=False`` its schedule must be ``"sampled"``
             with ``per_layer=drawn``, so that only drawn sessions are played; for ``full=True``
             another schedule.
-        settings: How.
-        seed: Of everything.
+        settings: Numbers and choices of the training.
+        seed: Seed of everything.
 
     Raises:
         BadValueError: The schedule does not fit the settings.
@@ -199,7 +199,7 @@ def train_linear(env: PaperCrawler, settings: LinearSettings, seed: int = 0) -> 
 
 
 def score_linear(crawler: LinearCrawler, env: PaperCrawler, n: int, split: str = "dev") -> Score:
-    """Whole crawls of the first ``n`` requests of a split."""
+    """Return the means over whole crawls of the first ``n`` requests of a split."""
     rows = []
     for task in range(n):
         crawler.crawl(env, task, {"split": split, "task": task})

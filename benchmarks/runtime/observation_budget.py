@@ -14,15 +14,15 @@ from ...envs.core.errors import BadValueError
 from ...envs.core.fork import fork
 from ...envs.core.tasks import get_split_size
 
-KNOB = "max_observation_chars"
+SETTING = "max_observation_chars"
 EPISODES = 16
-LEAST_CHARS = 160
+MIN_CHARS = 160
 """Fewer characters show no passage worth reading."""
 MARGIN = 1.15
-"""Other observations than those that were looked at may take more tokens per character."""
+"""Other observations than the measured ones may take more tokens per character."""
 
 
-class _Seen(NamedTuple):
+class _Measured(NamedTuple):
     prompt: int  # tokens of the longest first prompt
     longest: int  # characters of the longest later observation
     per_char: float  # tokens per character of later observations
@@ -36,65 +36,65 @@ def fitted(
     report: Reporter,
     style: Style = "auto",
 ) -> EnvConfig:
-    """The environment with an observation budget that lets whole episodes fit the context.
+    """Return the environment with an observation budget that lets episodes fit the context.
 
     Settings that were given stay. A few episodes of random actions show how long observations are.
 
     Args:
         env: The environment.
         model: Folder of the model.
-        max_tokens: Most tokens of an action.
+        max_tokens: Maximum tokens of an action.
         small: The model is the small starter, which knows no instructions.
-        report: Where changes are told.
+        report: Receives a note on each change.
         style: How text becomes tokens.
 
     Raises:
-        BadValueError: No budget is small enough; names the knobs.
+        BadValueError: No budget is small enough; the message names the settings.
     """
     tokenizer = load_tokenizer(model)
     keep_style(tokenizer, style)
     settings = dict(env.settings)
-    world = text_env(env.prototype)
-    known = inspect.signature(type(world).__init__).parameters
+    inner = text_env(env.prototype)
+    known = inspect.signature(type(inner).__init__).parameters
     if small and "prompt" in known and "data" in settings and "prompt" not in settings:
         settings["prompt"] = "none"
-        report.note("prompt='none': the small starter was taught without instructions")
+        report.note("prompt='none': the small starter was trained without instructions")
     if settings != env.settings:
         env = EnvConfig(id=env.id, settings=settings)
     limit = _context(model)
-    if limit is None or KNOB not in known or KNOB in settings:
+    if limit is None or SETTING not in known or SETTING in settings:
         return env
-    seen = _look(env, tokenizer)
-    later = world.max_turns - 1
-    room = limit - seen.prompt - max_tokens * world.max_turns
-    if later == 0 or seen.longest * seen.per_char * later <= room:
+    measured = _measure(env, tokenizer)
+    later = inner.max_turns - 1
+    room = limit - measured.prompt - max_tokens * inner.max_turns
+    if later == 0 or measured.longest * measured.per_char * later <= room:
         return env
-    budget = int(room / later / (seen.per_char * MARGIN))
-    if budget < LEAST_CHARS:
+    budget = int(room / later / (measured.per_char * MARGIN))
+    if budget < MIN_CHARS:
         raise BadValueError(
-            f"{env.id}: {world.max_turns} turns do not fit the model's context of {limit} tokens "
-            f"(first prompt {seen.prompt}, actions {max_tokens} each, which leaves "
+            f"{env.id}: {inner.max_turns} turns do not fit the model's context of {limit} tokens "
+            f"(first prompt {measured.prompt}, actions {max_tokens} each, which leaves "
             f"{max(budget, 0)} characters per observation). Use a model with a longer context, or "
             "lower --max-tokens, --env.max_turns, --env.top_k, or set --env.prompt none."
         )
     report.note(
-        f"{KNOB}={budget}: {world.max_turns} turns fit the model's context of {limit} tokens"
+        f"{SETTING}={budget}: {inner.max_turns} turns fit the model's context of {limit} tokens"
     )
-    return EnvConfig(id=env.id, settings={**settings, KNOB: budget})
+    return EnvConfig(id=env.id, settings={**settings, SETTING: budget})
 
 
-def _look(env: EnvConfig, tokenizer: Any) -> _Seen:
+def _measure(env: EnvConfig, tokenizer: Any) -> _Measured:
     """Play a few episodes of random actions."""
     made = fork(env.prototype)
-    world = text_env(made)
-    renderer: Any = make_renderer(tokenizer, tools=world.tools)
-    split = next(iter(world.source.sizes()))
-    size = get_split_size(world.source, split, world.name)
+    inner = text_env(made)
+    renderer: Any = make_renderer(tokenizer, tools=inner.tools)
+    split = next(iter(inner.source.sizes()))
+    size = get_split_size(inner.source, split, inner.name)
     prompt, longest, tokens, chars = 0, 0, 0, 0
     for task in range(min(EPISODES, size or EPISODES)):
         policy = RandomPolicy(task)
         observation, info = made.reset(seed=task, options={"split": split, "task": task})
-        prompt = max(prompt, len(renderer.open(world.instructions, observation)))
+        prompt = max(prompt, len(renderer.open(inner.instructions, observation)))
         while True:
             observation, _, _, _, info = made.step(policy(made, observation, info))
             if info["status"] != "running":
@@ -102,11 +102,11 @@ def _look(env: EnvConfig, tokenizer: Any) -> _Seen:
             longest = max(longest, len(observation))
             tokens += len(renderer.observe(observation))
             chars += len(observation)
-    return _Seen(prompt, longest, tokens / chars if chars else 0.0)
+    return _Measured(prompt, longest, tokens / chars if chars else 0.0)
 
 
 def _context(model: str) -> int | None:
-    """Most tokens that the model sees; None where its configuration does not say."""
+    """Return the model's context limit; None where its configuration does not say."""
     from transformers import AutoConfig
 
     from ...agents.models.loading import context_limit

@@ -37,10 +37,10 @@ class LiveSettings:
     """What is generated.
 
     Attributes:
-        runs: Variations per task; each gives a gold run and a random walk.
-        steps: Actions of a walk.
-        seed: Of variations and walks.
-        keep: Folder that transcripts are written to; None for nowhere.
+        runs: Variations per task with --live; each gives a gold run and a random walk.
+        steps: Actions of a random walk with --live.
+        seed: Seed of the variations and walks of --live.
+        keep: Folder to write the transcripts of --live to.
     """
 
     runs: int = 2
@@ -59,7 +59,7 @@ class LiveSettings:
 def live_transcripts(
     kinds: Iterable[TaskKind], settings: LiveSettings
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Names and transcripts, in the form of the recorded ones.
+    """Yield names and transcripts, in the form of the recorded ones.
 
     The first variations of the splits are left out: recorded transcripts are mostly of those.
 
@@ -89,7 +89,7 @@ def live_transcripts(
 
 
 def house_by_arrival(random: JavaRandom) -> HouseState:
-    """The house, with contents of things in the order in which they came there."""
+    """Return the house, with contents of things in the order in which they came there."""
     house = build_house(random)
     house.by_arrival = True
     return house
@@ -103,7 +103,7 @@ def _order() -> str:
 def _walk(
     kind: TaskKind, variation: int, simple: str, steps: int, rng: np.random.Generator
 ) -> list[str]:
-    """Random actions that make sense in our house; listing in the engine would change its bees."""
+    """Return random actions that make sense in our house; the engine's list changes its bees."""
     house = start_episode(kind, variation, parse_simplifications(simple, kind))
     step(house, "look around")
     texts: list[str] = []
@@ -130,10 +130,10 @@ def _play(
     first = str(server.step("look around"))
     steps: list[dict[str, Any]] = []
     for text in texts:
-        said = str(server.step(text))
+        observation = str(server.step(text))
         score = round(_FULL * server.getScore())
         done = bool(server.getCompleted()) or score < 0
-        steps.append({"action": text, "observation": said, "score": score, "done": done})
+        steps.append({"action": text, "observation": observation, "score": score, "done": done})
     return {
         "task_name": kind.name,
         "variation": variation,

@@ -16,9 +16,9 @@ from ...envs.core.errors import BadValueError
 from ...envs.science_world.tasks.catalogue import find_kind
 from ...envs.science_world.tasks.source import choose_tasks
 
-WORLD = "ScienceWorld-v0"
+ENVIRONMENT = "ScienceWorld-v0"
 REACHED = "reached"
-"""The measure that published tables show: the last score that was not negative."""
+"""The metric that published tables show: the last score that was not negative."""
 _FILE = Path(__file__).with_name("published.json")
 
 
@@ -40,20 +40,21 @@ class Published:
 
 
 def published() -> tuple[list[Published], Mapping[str, float]]:
-    """All published columns, and the mean length of the original's gold runs per task."""
+    """Return all published columns, and the mean length of the original's gold runs per task."""
     data = json.loads(_FILE.read_text(encoding="utf-8"))
     return [Published(**column) for column in data["columns"]], data["length"]["steps"]
 
 
 def task_sets(env: EnvConfig, split: str, n: int) -> list[EvalConfig]:
-    """One evaluation set per task of ScienceWorld.
+    """Return one evaluation set per task of ScienceWorld.
 
     Raises:
         BadValueError: Another environment.
     """
-    if env.id != WORLD:
+    if env.id != ENVIRONMENT:
         raise BadValueError(
-            f"--per-task: goes with --env {WORLD}, whose tasks published tables list; got {env.id}."
+            f"--per-task: goes with --env {ENVIRONMENT}, whose tasks published tables list; got "
+            f"{env.id}."
         )
     ids = choose_tasks(env.settings.get("tasks"), env.settings.get("size", "full"))
     return [
@@ -68,7 +69,7 @@ def task_sets(env: EnvConfig, split: str, n: int) -> list[EvalConfig]:
 
 
 def task_table(measured: Mapping[str, Sequence[Evaluation]], groups: Sequence[str]) -> Table:
-    """Rows are tasks; columns are measured agents, then published ones of some groups.
+    """Return a row per task; columns are measured agents, then published ones of some groups.
 
     Args:
         measured: Evaluations per agent, one per task in the same order.
@@ -101,7 +102,7 @@ def task_table(measured: Mapping[str, Sequence[Evaluation]], groups: Sequence[st
 
 
 def sources(groups: Sequence[str]) -> list[str]:
-    """One line per published table that is shown."""
+    """Return one line per published table that is shown."""
     found = {column.group: column.source for column in published()[0] if column.group in groups}
     return [f"{group}: {source}" for group, source in found.items()]
 

@@ -142,7 +142,7 @@ def server(index: Bm25Index) -> Iterator[tuple[int, int]]:
     """Port and process id of ``turngym retriever serve``."""
     pytest.importorskip("fastapi")
     pytest.importorskip("uvicorn")
-    command = [sys.executable, "-m", "turngym.benchmarks.cli.main", "retriever", "serve"]
+    command = [sys.executable, "-m", "turngym.benchmarks.cli", "retriever", "serve"]
     command += ["--index", str(index.folder), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None

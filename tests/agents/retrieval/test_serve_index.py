@@ -34,7 +34,7 @@ def test_the_command_serves_an_index(tmp_path: Path) -> None:
     build_index(corpus, tmp_path / "index")
     words = ["retriever", "serve", "--index", str(tmp_path / "index"), "--port", "0"]
     server = subprocess.Popen(
-        [sys.executable, "-m", "turngym.benchmarks.cli.main", *words],
+        [sys.executable, "-m", "turngym.benchmarks.cli", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.algos.runs.process_group import Channel, Ranks, join_ranks
-from turngym.algos.learner.parallel.team import Team, share_rows
 from turngym.algos.core.forest import Forest
-from turngym.algos.runs.interrupts import agreed_stops, held_interrupts, noted_interrupts
-from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.learner.batching.rows import Row
-from turngym.algos.training.trainer import shaped_by_first
+from turngym.algos.learner.parallel.team import Team, share_rows
+from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.learner.update_log import UpdateLog
+from turngym.algos.runs.interrupts import agreed_stops, held_interrupts, noted_interrupts
+from turngym.algos.runs.process_group import Channel, Ranks, join_ranks
+from turngym.algos.training.trainer import shaped_by_first
 from turngym.envs.core.errors import BadValueError
 
 PLACES = st.lists(

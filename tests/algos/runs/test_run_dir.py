@@ -12,6 +12,11 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from turngym.algos.core.recipe import Optim
+from turngym.algos.evaluation.result import RunResult, SetScore
+from turngym.algos.learner.learner import Learner
+from turngym.algos.recipes.ppo import ppo
+from turngym.algos.runs.run_dir import RunDir, RunLockedError, read_metrics
 from turngym.algos.training.checkpoint import (
     RunCounters,
     checkpoints,
@@ -19,11 +24,6 @@ from turngym.algos.training.checkpoint import (
     newest_whole,
     save_checkpoint,
 )
-from turngym.algos.learner.learner import Learner
-from turngym.algos.core.recipe import Optim
-from turngym.algos.recipes.ppo import ppo
-from turngym.algos.evaluation.result import RunResult, SetScore
-from turngym.algos.runs.run_dir import RunDir, RunLockedError, read_metrics
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.utils.statistics import Estimate
 

@@ -108,7 +108,7 @@ def test_hindsight(tmp_path: Path, tiny_model: Path, pairs: str) -> None:
         (["armap", "pairs", "--out", "x", "--player", "null", "--n", "3"], "scored the same"),
         (
             ["armap", "pairs", "--out", "x", "--player", "null", "--mistakes", "0.5"],
-            "--mistakes: are those of the player expert",
+            "--mistakes requires --player expert",
         ),
         (["armap", "train", "--pairs", "none", "--out", "new"], "--pairs: none is not a file"),
         (

@@ -11,7 +11,7 @@ import pytest
 
 from turngym.algos.evaluation.result import RunResult
 from turngym.benchmarks.cli.arguments import expand_dotted, pairs, values
-from turngym.benchmarks.cli.main import INTERRUPTED, REFUSED, main
+from turngym.benchmarks.cli.main import COMMANDS, INTERRUPTED, REFUSED, main
 from turngym.envs.core.errors import BadValueError
 
 MICRO = ("--size", "micro")
@@ -63,11 +63,34 @@ def test_help_and_lists_are_quick() -> None:
         "try: main(sys.argv[1:])\nexcept SystemExit: pass\n"
         "print(sorted(m for m in ('torch', 'transformers', 'matplotlib') if m in sys.modules))"
     )
-    for words in (["--help"], ["envs"], ["eval", "--agent", "expert", *MICRO, "--n", "2"]):
+    listed = (["--help"], ["envs"], ["eval", "--agent", "expert", *MICRO, "--n", "2"])
+    heavy = ("train", "demo", "selector", "drrn", "merge", "bench", "claims", "recipes", "view")
+    for words in (*listed, *([name, "--help"] for name in heavy)):
         done = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
         )
         assert done.stdout.splitlines()[-1] == "[]", words
+
+
+def test_commands_are_listed_from_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert main(["--help"]) == 0
+    printed = capsys.readouterr().out
+    for group in COMMANDS.values():
+        for name, summary in group.items():
+            assert printed.count(summary) == 2, name
+
+
+@pytest.mark.parametrize("name", [name for group in COMMANDS.values() for name in group])
+def test_every_command_shows_its_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([name, "--help"])
+    assert caught.value.code == 0
+    assert f"usage: turngym {name} " in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Did you mean 'train'" in refused(["trian"], capsys)
 
 
 def test_envs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,10 +186,10 @@ def test_bad_input_is_one_clear_line(
 def test_a_missing_package_names_the_extra(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def runner(kind: type) -> None:
+    def run(command: object) -> None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
-    monkeypatch.setattr("turngym.benchmarks.cli.main._runner", runner)
+    monkeypatch.setattr("turngym.benchmarks.cli.recipes.run", run)
     assert main(["recipes"]) == REFUSED
     assert "turngym[train]" in capsys.readouterr().err
 
@@ -192,7 +215,7 @@ def test_interrupt_has_its_own_exit_code(
     def stop(command: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("turngym.benchmarks.cli.lists.list_envs", stop)
+    monkeypatch.setattr("turngym.benchmarks.cli.envs.run", stop)
     assert main(["envs"]) == INTERRUPTED
     assert "stopped" in capsys.readouterr().err
 

@@ -86,7 +86,7 @@ def test_a_failing_server_is_told_and_the_run_goes_on(
     assert row["success"]["mean"] == 1.0
     said = capsys.readouterr()
     assert "1 of 5 episodes failed" in said.err
-    assert "status 400" in said.err
+    assert "refuses the request (status 400" in said.err
     assert "agent errors" in said.out
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from turngym.benchmarks.cli.fidelity import measure, normal
+from turngym.benchmarks.cli.fidelity import measure_agreement, normal
 from turngym.benchmarks.cli.main import main
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.science_world.engine.step import step
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_world_agrees_with_its_own_transcripts(folder: Path) -> None:
-    found = measure(str(folder))
+    found = measure_agreement(str(folder))
     assert [kind.id for kind in found] == ["4-4", "7-1"]
     for agreement in found.values():
         assert agreement.observations == agreement.scores == agreement.dones == agreement.steps
@@ -68,7 +68,7 @@ def test_differences_are_counted_and_the_first_one_is_kept(folder: Path) -> None
     steps = changed["raw_replay"]["steps"]
     steps[1]["observation"], steps[2]["score"], steps[-1]["done"] = "Nothing.", 77, False
     path.write_text(json.dumps(changed))
-    agreement = measure(str(folder), ["4-4"])[find_kind("4-4")]
+    agreement = measure_agreement(str(folder), ["4-4"])[find_kind("4-4")]
     count = len(steps)
     assert agreement.steps == count
     assert (agreement.observations, agreement.scores, agreement.dones) == (count - 1,) * 3
@@ -90,17 +90,17 @@ def test_the_command_prints_and_writes_figures(
 
 def test_what_is_no_transcript_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadValueError, match="not a folder"):
-        measure(str(tmp_path / "none"))
+        measure_agreement(str(tmp_path / "none"))
     with pytest.raises(BadValueError, match="no transcript"):
-        measure(str(tmp_path))
+        measure_agreement(str(tmp_path))
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(DataError, match="task_name"):
-        measure(str(tmp_path))
+        measure_agreement(str(tmp_path))
     (tmp_path / "a.json").write_text("{")
     with pytest.raises(DataError, match="not JSON"):
-        measure(str(tmp_path))
+        measure_agreement(str(tmp_path))
     with pytest.raises(UnknownNameError, match="unknown task"):
-        measure(str(tmp_path), ["boyl"])
+        measure_agreement(str(tmp_path), ["boyl"])
 
 
 def test_an_unknown_world_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

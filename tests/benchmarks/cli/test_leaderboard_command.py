@@ -144,7 +144,7 @@ def test_submit_and_reference_overwrite_nothing(
     out = tmp_path / "e"
     assert submit(suite_file, out, "null") == 0
     assert submit(suite_file, out, "null") == 2
-    assert "not empty" in capsys.readouterr().err
+    assert "holds files" in capsys.readouterr().err
     words = ("leaderboard", "reference", "--suite", suite_file, "--out", str(tmp_path / "refs"))
     assert main((*words, "--only", "null")) == 0
     assert main((*words, "--only", "null")) == 2

@@ -11,13 +11,13 @@ from turngym.agents.models.lora import LoraSettings
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.presets import PRESETS
 from turngym.benchmarks.cli.main import REFUSED, main
-from turngym.benchmarks.cli.preset_words import with_preset
-from turngym.benchmarks.cli.train_options import TrainCommand
+from turngym.benchmarks.cli.train import Command as TrainCommand
+from turngym.benchmarks.cli.train import configure, expand_words, lora
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 
 def command(*words: str) -> TrainCommand:
-    return tyro.cli(TrainCommand, args=with_preset(["train", *words])[1:])
+    return tyro.cli(TrainCommand, args=expand_words(words))
 
 
 def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,8 +60,6 @@ def test_a_plan_that_does_not_fit_names_what_helps(capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_command_line_says_the_same_as_the_value(name: str, tiny_model: Path) -> None:
-    from turngym.benchmarks.cli.train import configure
-
     made = command("--preset", name)
     chosen = PRESETS[name]
     assert (made.recipe, made.model, made.env) == (chosen.recipe, chosen.model, chosen.env)
@@ -92,8 +90,6 @@ def test_options_beside_a_preset_take_its_place() -> None:
 
 
 def test_adapters_are_asked_for_by_options() -> None:
-    from turngym.benchmarks.cli.train import lora
-
     assert lora(command("--lora-rank", "0").lora) is None
     assert lora(command("--lora-rank", "8").lora) == LoraSettings(rank=8, alpha=16.0)
     words = ("--lora-rank", "8", "--lora-alpha", "4", "--lora-target", "q_proj")
@@ -102,10 +98,10 @@ def test_adapters_are_asked_for_by_options() -> None:
 
 def test_bad_presets_are_refused() -> None:
     with pytest.raises(BadValueError, match="expected a name"):
-        with_preset(["train", "--preset", "--steps"])
+        expand_words(["--preset", "--steps"])
     with pytest.raises(UnknownNameError, match="Did you mean 'pasa-7b'"):
-        with_preset(["train", "--preset", "pasa"])
-    assert with_preset(["eval", "--preset", "x"]) == ["eval", "--preset", "x"]
+        expand_words(["--preset", "pasa"])
+    assert expand_words(["--steps", "3"]) == ["--steps", "3"]
 
 
 def test_merging_needs_adapters(

@@ -9,23 +9,23 @@ import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.scripted import scripted
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.papers.crawl_figures import crawl_tree, draw_crawl, draw_recall, tree_rows
-from turngym.benchmarks.papers.crawl_trace import Deed, Seen, Trace, trace
+from turngym.benchmarks.papers.crawl_trace import CrawlAction, FoundPaper, Trace, trace
 from turngym.envs.core.errors import BadValueError
 
 PNG = b"\x89PNG"
 
 
 def seen(number, answer=False, score=0.1):
-    return Seen(f"p{number}", f"Paper {number}", score, answer)
+    return FoundPaper(f"p{number}", f"Paper {number}", score, answer)
 
 
 def small_crawl():
     deeds = [
-        Deed("search", "gold [1]", "", 0.1, 1, (seen(1), seen(2, score=0.9))),
-        Deed("search", "iron", "", 0.1, 0, ()),
-        Deed("expand", "A", "p2", 0.1, 1, (seen(3, answer=True),)),
-        Deed("expand", "B", "p3", 0.1, 1, (seen(4, answer=True),)),
-        Deed("expand", "C", "p1", 0.1, 0, ()),
+        CrawlAction("search", "gold [1]", "", 0.1, 1, (seen(1), seen(2, score=0.9))),
+        CrawlAction("search", "iron", "", 0.1, 0, ()),
+        CrawlAction("expand", "A", "p2", 0.1, 1, (seen(3, answer=True),)),
+        CrawlAction("expand", "B", "p3", 0.1, 1, (seen(4, answer=True),)),
+        CrawlAction("expand", "C", "p1", 0.1, 0, ()),
     ]
     return Trace("dev/0", "gold?", 4, deeds)
 
@@ -35,7 +35,7 @@ def test_recall_after_each_action():
 
 
 def test_rows_follow_the_tree():
-    rows = [(row.deed.arg, row.depth, row.parent, row.place) for row in tree_rows(small_crawl())]
+    rows = [(row.action.arg, row.depth, row.parent, row.place) for row in tree_rows(small_crawl())]
     assert rows == [
         ("gold [1]", 0, None, 0),
         ("C", 1, 0, 0),
@@ -67,7 +67,7 @@ def test_a_trace_agrees_with_the_environments_measures():
         policy = scripted("heuristic", 0, env.unwrapped)
         crawl = trace(env, policy, task, {"split": "dev", "task": task})
         assert crawl.recall()[-1] == pytest.approx(crawl.metrics["crawler_recall"])
-        assert len(crawl.deeds) == crawl.metrics["all_actions"]
+        assert len(crawl.actions) == crawl.metrics["all_actions"]
 
 
 def test_another_world_is_refused():

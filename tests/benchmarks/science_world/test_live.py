@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers.science_stand_in import Server, StandIn
 
-from turngym.benchmarks.cli.fidelity import measure
+from turngym.benchmarks.cli.fidelity import measure_agreement
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.science_world import live as fidelity_live
 from turngym.benchmarks.science_world.live import LiveSettings, house_by_arrival, live_transcripts
@@ -48,7 +48,7 @@ def test_our_world_agrees_with_itself(tmp_path: Path, capsys: pytest.CaptureFixt
         assert row["first_difference"] is None
     assert "original engine" not in capsys.readouterr().out
     assert ENGINES[-1].closed
-    again = measure(str(keep))[find_kind("7-1")].as_row()
+    again = measure_agreement(str(keep))[find_kind("7-1")].as_row()
     assert again == figures["7-1"]
 
 
