@@ -58,7 +58,7 @@ def run(command: Command) -> None:
     if command.task is not None:
         options["task"] = command.task
     inner = text_env(env)
-    split_size(inner.source, command.split, inner.name)
+    get_split_size(inner.source, command.split, inner.name)
     if command.agent == "human" or command.agent in scripted_names(inner):
         _play_by_turns(env, command, options, console)
     else:
