@@ -60,7 +60,7 @@ class Turn:
             the parent (another session's turn); None when it is.
         spawned: First prompts ``[n]`` of the sessions that the action asked for and that can
             still be opened.
-        account: What the environment tells people about the action (its ``debug_info``), JSON data.
+        debug_info: The environment's ``debug_info`` about the action, JSON data for people to read.
     """
 
     parent: int
@@ -82,7 +82,7 @@ class Turn:
     partial: bool = False
     previous: int | None = None
     spawned: tuple[Ids, ...] = ()
-    account: Mapping[str, Any] = field(default_factory=dict)
+    debug_info: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reward(self) -> float:

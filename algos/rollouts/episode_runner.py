@@ -259,7 +259,7 @@ class EpisodeRunner:
             stop=done.stop,
             previous=None if handle.last == context.parent else handle.last,
             spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
-            account=_account(text_env(handle.env)),
+            debug_info=_debug_info(text_env(handle.env)),
         )
         for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:
@@ -368,7 +368,7 @@ def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float]
     )
 
 
-def _account(world: TextEnv[Any, Any]) -> Mapping[str, Any]:
+def _debug_info(world: TextEnv[Any, Any]) -> Mapping[str, Any]:
     episode = world.episode
     return {} if episode.status == "env_error" else dict(world.debug_info(episode))
 
@@ -393,6 +393,6 @@ def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
         if not last:
             part = replace(part, partial=True, status="running", metrics=(), reward_terms=())
             part = replace(part, verdict=0, valid=True, action="", stop="length")
-            part = replace(part, spawned=(), account={})
+            part = replace(part, spawned=(), debug_info={})
         parts.append(part)
     return parts

@@ -27,7 +27,7 @@ def with_preset(words: Sequence[str]) -> list[str]:
 
     taken = _taken(given)
     added: list[str] = []
-    for option, value in preset(name).words():
+    for option, value in preset(name).options():
         key = (option, value.partition("=")[0]) if option in KEYED else (option, "")
         if key not in taken:
             added += [option, value] if value else [option]
