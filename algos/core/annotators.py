@@ -30,7 +30,7 @@ class OldLogprobs(Annotator):
     provides: ClassVar[frozenset[str]] = frozenset({"old_logprobs"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
-        """``[n_act]`` per path, in nats."""
+        """Return ``[n_act]`` per path, in nats."""
         if self.source == "learner":
             return {"old_logprobs": scorer.logprobs(forest)}
         return {"old_logprobs": sampled_logprobs(forest)}
@@ -43,7 +43,7 @@ class RefLogprobs(Annotator):
     provides: ClassVar[frozenset[str]] = frozenset({"ref_logprobs"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
-        """``[n_act]`` per path, in nats."""
+        """Return ``[n_act]`` per path, in nats."""
         return {"ref_logprobs": scorer.ref_logprobs(forest)}
 
 
@@ -54,7 +54,7 @@ class CriticValues(Annotator):
     provides: ClassVar[frozenset[str]] = frozenset({"values"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
-        """``[n_act + 1]`` per path."""
+        """Return ``[n_act + 1]`` per path."""
         return {"values": scorer.values(forest)}
 
 
@@ -78,7 +78,7 @@ class SpawnedValues(Annotator):
     provides: ClassVar[frozenset[str]] = frozenset({"spawned_values"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
-        """``[n_act]`` per path; 0 where nothing was asked for."""
+        """Return ``[n_act]`` per path; 0 where nothing was asked for."""
         asked: dict[tuple[int, int, int], slice] = {}
         prompts: list[Ids] = []
         for path in forest:
@@ -100,5 +100,5 @@ class SpawnedValues(Annotator):
 
 
 def sampled_logprobs(forest: Forest) -> list[Floats]:
-    """The engine's own log-probabilities ``[n_act]`` per path, as recorded when sampled."""
+    """Return the engine's log-probabilities ``[n_act]`` per path, as recorded when sampled."""
     return [np.concatenate([t.logprobs for t in forest.turns(p)]) for p in forest.paths]

@@ -91,7 +91,7 @@ class Turn:
 
 
 def last_token_reward(reward: float, n_act: int) -> Floats:
-    """A scalar reward as ``[n_act]`` with all of it on the last token."""
+    """Return a scalar reward as ``[n_act]`` with all of it on the last token."""
     rewards = np.zeros(n_act, dtype=np.float32)
     rewards[-1] = reward
     return rewards
@@ -162,19 +162,19 @@ class Tree:
         return turn.parent if turn.previous is None else turn.previous
 
     def episode(self, last: int) -> tuple[int, ...]:
-        """Turns of the episode that ended with ``last``, in the order they were taken."""
+        """Return the turns of the episode that ended with ``last``, in the order they were taken."""
         line = [last]
         while (before := self.previous(line[-1])) != ROOT:
             line.append(before)
         return tuple(reversed(line))
 
     def finals(self) -> list[int]:
-        """Turns after which no other was taken: the ends of the episodes, in order."""
+        """Return the turns after which no other was taken: the ends of the episodes, in order."""
         followed = {self.previous(i) for i in range(len(self.turns))}
         return [i for i in range(len(self.turns)) if i not in followed]
 
     def leaves(self) -> list[int]:
-        """Turns that nothing continues: the last turns of the paths, in order."""
+        """Return the turns that nothing continues: the last turns of the paths, in order."""
         continued = {t.parent for t in self.turns if t.edge is Edge.CONTINUE}
         return [i for i in range(len(self.turns)) if i not in continued]
 
@@ -241,12 +241,12 @@ class Forest:
         return cls(groups, tuple(paths))
 
     def turns(self, path: Path) -> list[Turn]:
-        """The turns of a path, in order."""
+        """Return the turns of a path, in order."""
         turns = self.groups[path.group].trees[path.tree].turns
         return [turns[i] for i in path.turns]
 
     def reward(self, path: Path) -> float:
-        """Undiscounted return of a path."""
+        """Return the undiscounted return of a path."""
         return sum(t.reward for t in self.turns(path))
 
     def returns(self) -> npt.NDArray[np.float64]:
@@ -267,7 +267,7 @@ class Forest:
         return out
 
     def endings(self) -> tuple[dict[End, float], list[list[End]]]:
-        """Returns of the episodes by their ends, and which ends each path leads to.
+        """Return the returns of the episodes by their ends, and which ends each path leads to.
 
         An end is (group, tree, last turn). A path leads to the ends of the episodes that pass
         through its last turn, those that broke left out: to one, its own, in worlds without
@@ -286,12 +286,12 @@ class Forest:
         return worth, [through.get((p.group, p.tree, p.turns[-1]), []) for p in self.paths]
 
     def n_act(self, path: Path) -> int:
-        """Action tokens of a path."""
+        """Return the number of action tokens of a path."""
         return sum(len(t.act_ids) for t in self.turns(path))
 
     @property
     def env_errors(self) -> int:
-        """Episodes that broke: left out of the paths, never out of the count."""
+        """Number of failed episodes, which are not among the paths."""
         broken = sum(
             tree.turns[leaf].status == "env_error"
             for group in self.groups
@@ -305,7 +305,7 @@ class Forest:
 
 
 def _mean_returns(tree: Tree) -> npt.NDArray[np.float64]:
-    """Mean return of the episodes that pass through each turn ``[turns]``."""
+    """Return the mean return of the episodes that pass through each turn ``[turns]``."""
     so_far = np.zeros(len(tree.turns))
     for i, turn in enumerate(tree.turns):
         before = tree.previous(i)

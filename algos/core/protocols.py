@@ -54,19 +54,19 @@ class Scorer(Protocol):
     """
 
     def logprobs(self, forest: Forest) -> list[Floats]:
-        """Log-probability in nats of every action token under the policy, in its precision."""
+        """Return the log-probability in nats of every action token, in the policy's precision."""
         ...
 
     def ref_logprobs(self, forest: Forest) -> list[Floats]:
-        """The same under the frozen reference policy."""
+        """Return the same under the frozen reference policy."""
         ...
 
     def values(self, forest: Forest) -> list[Floats]:
-        """Critic values ``[n_act + 1]`` per path, see :data:`Annotations`."""
+        """Return critic values ``[n_act + 1]`` per path, see :data:`Annotations`."""
         ...
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
-        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``."""
+        """Return critic values ``[prompts]`` of the states after these whole contexts ``[n]``."""
         ...
 
 
@@ -107,12 +107,12 @@ class Credit(Protocol):
 
     @property
     def min_paths(self) -> int:
-        """Paths a group must have before any of them can get a credit other than 0."""
+        """Minimum paths per group for a non-zero credit."""
         return 1
 
     @property
     def needs_forks(self) -> bool:
-        """Compares the sides of forks, and gives only 0 where trees never fork."""
+        """Whether it compares the sides of forks, and is 0 where trees never fork."""
         return False
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
@@ -136,7 +136,7 @@ class Norm:
 
     @classmethod
     def of(cls, lengths: Iterable[float]) -> Norm:
-        """Counts of paths with these numbers of trained tokens."""
+        """Return the counts for paths with these numbers of trained tokens."""
         trained = [n for n in lengths if n > 0]
         return cls(tokens=float(sum(trained)), paths=float(len(trained)))
 
@@ -198,7 +198,7 @@ class Loss(Protocol):
         return frozenset()
 
     def __call__(self, batch: LossBatch) -> LossOut:
-        """Loss of one micro batch."""
+        """Return the loss of one micro batch."""
         ...
 
 
@@ -215,11 +215,11 @@ class Shaper(Protocol):
 
     @property
     def rewards_turns(self) -> bool | None:
-        """True when it rewards each turn, False the end alone, None when it places nothing."""
+        """True if it rewards each turn, False only the end, None if it adds no reward."""
         return None
 
     def __call__(self, forest: Forest) -> Forest:
-        """A forest of the same shape and order."""
+        """Return a forest of the same shape and order."""
         ...
 
 
@@ -247,7 +247,7 @@ class Tracker(Protocol):
     def start(
         self, seed: int, split: str, size: int | None, reward_range: tuple[float, float]
     ) -> TaskSource:
-        """Empty memory for a split of ``size`` tasks (None: endless) and returns in this range."""
+        """Create an empty memory for a split of ``size`` tasks (None: endless)."""
         ...
 
 
@@ -293,7 +293,7 @@ class Rollout(Protocol):
 
     @property
     def forks(self) -> bool:
-        """Trees may fork."""
+        """Whether trees may fork."""
         return True
 
     def check(self, world: TextEnv[Any, Any]) -> None:

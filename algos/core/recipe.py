@@ -127,7 +127,7 @@ class Recipe:
 
     @property
     def used_annotators(self) -> tuple[Annotator, ...]:
-        """Those that provide something that is read; the others are never run."""
+        """Annotators whose output is read; the others are never run."""
         read = self.needs | {"old_logprobs"}
         return tuple(a for a in self.annotators if a.provides & read)
 
@@ -153,7 +153,7 @@ class Recipe:
                 reader = type(shaper).__name__
 
     def _check_turn_rewards(self) -> None:
-        """Rewards at turns go with paths that share no turn, and a credit that looks at turns."""
+        """Refuse rewards per turn where paths share turns or the credit reads whole returns."""
         for shaper in self.shapers:
             turns = shaper.rewards_turns
             if turns is None:

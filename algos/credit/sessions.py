@@ -79,11 +79,11 @@ class SessionCredit(Credit):
 
     @property
     def provides(self) -> frozenset[str]:
-        """What the critic is fitted to."""
+        """Value targets for the critic."""
         return frozenset({"value_targets"})
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
-        """Advantages and value targets (the returns), ``[n_act]`` per path."""
+        """Compute advantages and value targets (the returns), ``[n_act]`` per path."""
         advantages: list[Doubles] = []
         targets = []
         for i, path in enumerate(forest):
@@ -110,7 +110,7 @@ class SessionCredit(Credit):
         )
 
     def scores(self, turns: list[Turn], spawned: npt.NDArray[np.floating]) -> Doubles:
-        """Scores of a path's actions on their tokens ``[n_act]``.
+        """Return scores of a path's actions on their tokens ``[n_act]``.
 
         Args:
             turns: The path's.
@@ -127,7 +127,7 @@ class SessionCredit(Credit):
         return out
 
     def estimate(self, scores: Doubles, kl: Doubles, values: Doubles, ends: np.ndarray) -> Doubles:
-        """Advantages ``[n]`` before whitening.
+        """Return advantages ``[n]`` before whitening.
 
         Args:
             scores: ``r + gamma1 * sum V`` of each action on its last token ``[n]``.
@@ -151,7 +151,7 @@ class SessionCredit(Credit):
 
 
 def action_ends(turns: list[Turn]) -> npt.NDArray[np.bool_]:
-    """True on the last token of each action ``[n_act]``; parts of a cut one are one action."""
+    """Return a mask ``[n_act]`` of each action's last token; a cut action counts as one."""
     ends = np.zeros(sum(len(turn.act_ids) for turn in turns), dtype=bool)
     at = 0
     for turn in turns:

@@ -92,7 +92,7 @@ class Planning:
 
 
 def _measures(planned: Planned) -> Mapping[str, float]:
-    """What planning cost, and R' of the answer."""
+    """Return the cost of planning, and R' of the answer."""
     found = planned.spent.metrics()
     if planned.value is not None:
         found["reward_of_answer"] = planned.value

@@ -24,7 +24,7 @@ ENDLESS = 64
 def check_all_prompts(
     env: gym.Env[Any, Any], split: str, sets: Sequence[EvalSet], renderer: Any, room: int
 ) -> None:
-    """:func:`check_prompts` of a run: its training split and its evaluation sets."""
+    """Check the prompts of a run's training split and evaluation sets."""
     check_prompts(env, split, renderer, room)
     for what in sets:
         check_prompts(what.env, what.split, renderer, room, len(what.tasks))

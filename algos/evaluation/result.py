@@ -76,7 +76,7 @@ class RunResult(BaseModel):
 def scores_at(
     rows: Sequence[Mapping[str, Any]], step: int, where: Mapping[str, tuple[str, str]]
 ) -> list[SetScore]:
-    """The evaluation of a training step, read back from the run's metrics.
+    """Return the evaluation of a training step, read back from the run's metrics.
 
     A set is followed by its data sets and their mean, where it has several.
 

@@ -14,7 +14,7 @@ from .settings import OptimizerKind
 
 
 def make_optimizer(groups: list[dict[str, Any]], optim: Optim, kind: OptimizerKind) -> Any:
-    """The optimiser of a learner.
+    """Return the optimiser of a learner.
 
     ``"adamw"`` keeps its own float32 copy of weights in half precision, as steps of a usual
     learning rate are smaller than what such weights can tell apart. ``"adamw8bit"`` keeps its two
@@ -61,7 +61,7 @@ class MasterAdamW(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """One step on all parameters that have a gradient."""
+        """Take one step on all parameters that have a gradient."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

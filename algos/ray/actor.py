@@ -39,7 +39,7 @@ class RolloutActor:
         self._busy = 0
 
     async def limits(self) -> tuple[int, int]:
-        """Most tokens of context and action, and the size of the vocabulary."""
+        """Return the maximum tokens of context and action, and the size of the vocabulary."""
         return self._engine.max_context, self._engine.vocabulary
 
     async def take(self, version: int, weights: Packed | None) -> None:
@@ -74,7 +74,7 @@ class RolloutActor:
 def loader(
     unpickle: Callable[[bytes], Any], config: bytes, prepare: Callable[[], None] | None
 ) -> TrainConfig:
-    """The configuration in an actor's process, after ``prepare`` has imported what it names."""
+    """Load the configuration in an actor's process after running ``prepare``."""
     if prepare is not None:
         prepare()
     return unpickle(config)

@@ -40,13 +40,13 @@ class RemoteEngine:
         self.pool.take(self.version, pack_weights(model))
 
     def rest(self) -> None:
-        """The actors see to it themselves."""
+        """Do nothing: the actors free their own engines."""
 
     def release(self, cache: int | None) -> None:
-        """No handle is ever given out here."""
+        """Do nothing: no cache handles are given out here."""
 
     async def generate(self, request: Request) -> Completion:  # noqa: ARG002 - the protocol's
-        """Not here.
+        """Refuse: actions are sampled by the actors.
 
         Raises:
             EpisodeError: Always: whole groups are played by the actors.
@@ -86,7 +86,7 @@ class RemoteRunner(EpisodeRunner):
     async def groups(
         self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
     ) -> list[Group]:
-        """One group per start."""
+        """Return one group per start."""
         works = [Work(self.scene, rollout, start, self.remote.version) for start in starts]
         answers = await self.remote.pool.play(works, tick)
         for answer in answers:

@@ -34,7 +34,7 @@ class ActorPool:
         self.lost = 0
 
     def limits(self) -> tuple[int, int]:
-        """Context and vocabulary of the actors' engines; waits until the first is there.
+        """Return context and vocabulary of the actors' engines; waits until the first is there.
 
         Raises:
             EngineFault: It could not be started.
@@ -56,7 +56,7 @@ class ActorPool:
             slot.send()
 
     async def play(self, works: Sequence[Work], tick: Callable[[], None]) -> list[PlayedGroup]:
-        """One answer per piece of work, in order; ``tick`` is called after each.
+        """Return one result per work item, in order; ``tick`` is called after each.
 
         Raises:
             EngineFault: Actors keep dying.
@@ -157,20 +157,20 @@ class ActorSlot:
 
     @property
     def alive(self) -> bool:
-        """True while the actor is known to be there with the newest weights."""
+        """Whether the actor is alive with the newest weights."""
         return self._ready is self.handle
 
     def begin(self) -> None:
-        """A new event loop runs; what an old one waited for is forgotten."""
+        """Begin with a new event loop; forget what an old one waited for."""
         self._arriving = None
 
     def send(self) -> None:
-        """There are newer weights: they go out now, and are waited for in :meth:`ready`."""
+        """Send newer weights now; :meth:`ready` waits for them."""
         self._ready = self._arriving = None
         self._sent = self._bring(self.handle)
 
     def died(self, handle: Any, why: BaseException) -> None:
-        """An actor is gone; another takes its place, once for each that died.
+        """Replace an actor that died, once per death.
 
         Raises:
             EngineFault: They keep dying.
@@ -189,11 +189,11 @@ class ActorSlot:
         self._sent = self._ready = self._arriving = None
 
     def served(self) -> None:
-        """A group came from here."""
+        """Note that the actor returned a group."""
         self._deaths = 0
 
     async def ready(self) -> Any:
-        """The actor, as soon as it is there and has the newest weights.
+        """Return the actor as soon as it is alive and has the newest weights.
 
         Raises:
             EngineFault: Actors keep dying.

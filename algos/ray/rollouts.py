@@ -62,7 +62,7 @@ class RayRollouts:
         self.pool: ActorPool | None = None
 
     def __call__(self, config: TrainConfig, policy: Any, tokenizer: Any) -> RemoteEngine:  # noqa: ARG002 - the actors load both
-        """The engine of a run, in place of :func:`~turngym.algos.training.engines.make_engine`.
+        """Return a run's engine, replacing :func:`~turngym.algos.training.engines.make_engine`.
 
         Raises:
             BadValueError: The run has several learner processes.

@@ -51,7 +51,7 @@ class PlayedGroup:
 
 
 def pack_weights(model: Any) -> Packed:
-    """The weights that learn, copied into main memory; all others never change."""
+    """Copy the trainable weights into main memory; all others never change."""
     return {
         name: p.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
         for name, p in model.named_parameters()

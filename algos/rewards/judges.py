@@ -54,7 +54,7 @@ class RuleJudge(Shaper):
     judges: ClassVar[bool] = True
 
     def __call__(self, forest: Forest) -> Forest:
-        """Later mistakes of each path set to 0."""
+        """Set the verdicts of later mistakes of each path to 0."""
         return first_mistakes(forest)
 
 
@@ -139,7 +139,7 @@ class LlmJudge(Shaper):
         return first_mistakes(replaced(forest, new))
 
     def _replies(self, questions: Sequence[str]) -> dict[str, str | None]:
-        """The reply to each distinct question; None where none came."""
+        """Return the reply to each distinct question; None where none came."""
         missing: list[JudgeError] = []
 
         def reply(question: str) -> str | None:
@@ -205,7 +205,7 @@ def _content(reply: Any) -> str:
 
 
 def first_mistakes(forest: Forest) -> Forest:
-    """The forest with every -1 after the first one of its path set to 0."""
+    """Return the forest with every -1 after the first one of its path set to 0."""
     new: dict[Place, Turn] = {}
     for path in forest:
         turns = forest.turns(path)
@@ -223,7 +223,7 @@ def _tokenizer(name_or_path: str) -> Any:
 
 
 def read_verdicts(reply: str, n: int) -> list[int] | None:
-    """The ``n`` verdicts in a judge's reply; None where it does not hold exactly that."""
+    """Return the ``n`` verdicts in a judge's reply; None where it does not hold exactly that."""
     start, stop = reply.find("{"), reply.rfind("}")
     try:
         found = json.loads(reply[start : stop + 1])["verdicts"]

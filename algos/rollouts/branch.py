@@ -85,7 +85,7 @@ class Branch(Rollout):
 
     @property
     def max_paths(self) -> int:
-        """The budget."""
+        """Equal to the budget."""
         return self.budget
 
     @property
@@ -129,7 +129,7 @@ class _Grove:
             self._fresh()
 
     async def play(self) -> None:
-        """Rounds until nothing is active and the budget is used, or the budget stops it."""
+        """Play rounds until nothing is active and the budget is used, or a limit is reached."""
         while True:
             active = [chain for chain in self.chains if not chain.handle.done]
             if not active:
@@ -168,7 +168,7 @@ class _Grove:
         return bool(turns)
 
     def _before(self, chain: _Chain) -> EpisodeHandle | None:
-        """The position that branches would start from, where there can be any."""
+        """Return the position that branches would start from, if there can be any."""
         full = len(self.chains) >= self.rule.budget or self.rule.beam == 1
         if self.rule.reference_compat or chain.decided or full:
             return None
@@ -213,7 +213,7 @@ class _Grove:
 def probe_entropy(
     top: npt.NDArray[np.float32], sampled: npt.NDArray[np.float32], vocabulary: int
 ) -> float:
-    """Entropy as ARPO's released code counts it, in units of ln(vocabulary) nats.
+    """Return the entropy as ARPO's released code counts it, in units of ln(vocabulary) nats.
 
     The sum, not the mean, of ``-p log p`` over the tokens and, at each, over its likeliest
     candidates and the sampled one where it is not among them.

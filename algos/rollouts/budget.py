@@ -45,7 +45,7 @@ class GroupBudget:
 
     @property
     def off(self) -> bool:
-        """True when there is no limit at all."""
+        """Whether there is no limit."""
         return self.tokens is None and self.calls is None
 
     @property
@@ -56,12 +56,12 @@ class GroupBudget:
         )
 
     def spend(self, tokens: int) -> None:
-        """One more turn was played, of so many sampled tokens."""
+        """Record one more turn, of so many sampled tokens."""
         self.spent_tokens += tokens
         self.spent_calls += 1
 
     def admitted(self, active: Sequence[L], runner: EpisodeRunner) -> list[L]:
-        """Those that may take a turn now, by their order alone; marks the ones that begin."""
+        """Return the lines that may take a turn now, in order; mark the ones that begin."""
         if self.off:
             return list(active)
         size = runner.sampling.max_tokens
@@ -102,7 +102,7 @@ class Line:
 
 
 def _longest(line: Line) -> int:
-    """Turns that the episode can still take."""
+    """Return the number of turns that the episode can still take."""
     return max(1, text_env(line.handle.env).max_turns - line.handle.turns)
 
 
@@ -110,7 +110,7 @@ class Grower(Protocol):
     """What a rollout does around every turn of a line."""
 
     def ready(self, line: Line) -> None:
-        """The line is about to take a turn."""
+        """Prepare for the line's next turn."""
         ...
 
     def append(self, runner: EpisodeRunner, line: Line, result: StepResult) -> Turn:
@@ -122,7 +122,7 @@ class Plain:
     """Nothing beside the turn itself."""
 
     def ready(self, line: Line) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def append(self, runner: EpisodeRunner, line: Line, result: StepResult) -> Turn:
         """Append the turn whole."""
@@ -153,7 +153,7 @@ async def play_lines(
 
 
 def kept(group: Group, wanted: Sequence[Sequence[int]]) -> Group:
-    """The group with only the wanted episodes; what else was sampled is counted as pruned.
+    """Return the group with only the wanted episodes; count all other turns as pruned.
 
     Args:
         group: The whole group.
@@ -172,7 +172,7 @@ def kept(group: Group, wanted: Sequence[Sequence[int]]) -> Group:
 
 
 def only(tree: Tree, stay: Sequence[int]) -> Tree:
-    """The tree of some turns, ascending, parents included.
+    """Return the tree of some turns, ascending, parents included.
 
     What was taken in between is skipped: the turn before becomes the last one that stays.
     """
@@ -190,5 +190,5 @@ def only(tree: Tree, stay: Sequence[int]) -> Tree:
 
 
 def finished(tree: Tree) -> list[int]:
-    """Last turns of the episodes that were played to their end."""
+    """Return the last turns of the episodes that were played to their end."""
     return [last for last in tree.finals() if tree.turns[last].status != "running"]

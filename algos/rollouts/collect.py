@@ -36,12 +36,12 @@ class Played:
 
     @classmethod
     def whole(cls, groups: Sequence[Group]) -> Played:
-        """Everything is trained on."""
+        """Return a batch that is trained on completely."""
         forest = Forest.of(groups)
         return cls(all=forest, trained=forest)
 
     def metrics(self) -> dict[str, float]:
-        """Declared keys; none where nothing could be left out."""
+        """Return metrics by declared key; none without a filter."""
         if not self.filtered:
             return {}
         return {
@@ -79,7 +79,7 @@ async def play_step(
 
 
 def _episode_returns(group: Group) -> npt.NDArray[np.float64]:
-    """Returns of the group's whole episodes; sessions of one episode are not told apart."""
+    """Return the returns of the group's episodes, all sessions of an episode together."""
     worth, _ = Forest.of([group]).endings()
     return np.array(list(worth.values()), dtype=np.float64)
 

@@ -43,7 +43,7 @@ class Demonstrations(Rollout):
 
     @property
     def forks(self) -> bool:
-        """Never."""
+        """False: trees never fork."""
         return False
 
     @property

@@ -48,7 +48,7 @@ class Context:
     cache: int | None = None
 
     def fork(self) -> Context:
-        """An independent copy that shares the engine's cache."""
+        """Return an independent copy that shares the engine's cache."""
         return replace(self, ids=list(self.ids), obs_ids=list(self.obs_ids), given=list(self.given))
 
 
@@ -100,7 +100,7 @@ class EpisodeHandle:
         return self.contexts[self.session]
 
     def fork(self, branch: int) -> EpisodeHandle:
-        """An independent handle at this very position; nothing is executed again.
+        """Return an independent handle at the same position; nothing is executed again.
 
         Args:
             branch: Tells the copies apart: the same branch of the same handle samples the same
@@ -179,7 +179,7 @@ class EpisodeRunner:
     async def groups(
         self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
     ) -> list[Group]:
-        """One group per start, all at the same time; ``tick`` is called after each."""
+        """Play one group per start concurrently; ``tick`` is called after each."""
 
         async def one(start: Start) -> Group:
             group = await rollout(self, start)
@@ -290,7 +290,7 @@ class EpisodeRunner:
         return False
 
     def _spawned(self, handle: EpisodeHandle, at: int) -> tuple[Ids, ...]:
-        """First prompts of the sessions that the last action, turn ``at``, asked for."""
+        """Return the first prompts of the sessions that the last action, turn ``at``, requested."""
         asked = handle.env.get_wrapper_attr("asked")()
         if not asked:
             return ()
@@ -350,7 +350,7 @@ class EpisodeRunner:
 
 
 def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:
-    """Status and measures of a running episode that the context's limit ends.
+    """Return status and metrics of a running episode that the context limit truncates.
 
     The status is ``truncated``, or ``env_error`` without measures where they cannot be taken.
     """
@@ -374,7 +374,7 @@ def _debug_info(world: TextEnv[Any, Any]) -> Mapping[str, Any]:
 
 
 def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
-    """The turn cut into partial turns, the first of which will be turn ``at`` of its tree."""
+    """Cut the turn into partial turns, the first of which will be turn ``at`` of its tree."""
     parts, edges = [], [0, *cuts, len(turn.act_ids)]
     for number, (start, stop) in enumerate(pairwise(edges)):
         first, last = number == 0, stop == len(turn.act_ids)

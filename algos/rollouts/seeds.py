@@ -7,7 +7,7 @@ import struct
 
 
 def seed_at(*place: int) -> int:
-    """A seed in [0, 2**63) from integers such as (episode seed, chain, turn).
+    """Derive a seed in [0, 2**63) from integers such as (episode seed, chain, turn).
 
     The same in every process and on every machine; neighbouring places give unrelated seeds.
     """

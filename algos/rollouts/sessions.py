@@ -79,12 +79,12 @@ class Sessions(Rollout):
 
     @property
     def forks(self) -> bool:
-        """Never."""
+        """False: trees never fork."""
         return False
 
     @property
     def max_paths(self) -> int:
-        """Sessions of one episode are no rivals: what can be compared are the ``n`` episodes."""
+        """Number of episodes: sessions of one episode are not compared with each other."""
         return self.n
 
     async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
@@ -171,7 +171,7 @@ class Sessions(Rollout):
     def _draw(
         self, handle: EpisodeHandle, layer: int, pool: Sequence[T], scores: Sequence[float]
     ) -> list[T]:
-        """Some of ``pool``; which ones depends on the handle's place and the layer."""
+        """Draw some of ``pool``; the seed is the handle's place and the layer."""
         rng = np.random.default_rng(seed_at(handle.seed, *handle.place, -layer))
         whole = math.floor(self.per_layer)
         count = min(whole + int(rng.random() < self.per_layer - whole), len(pool))

@@ -33,7 +33,7 @@ class Channel:
     group: Any = None
 
     def everyone(self, mine: T) -> list[T]:
-        """What each process gave, by rank."""
+        """All-gather a value; returns one per rank."""
         if self.world == 1:
             return [mine]
         found: list[Any] = [None] * self.world
@@ -41,7 +41,7 @@ class Channel:
         return found
 
     def from_first(self, mine: T) -> T:
-        """What the first process gave."""
+        """Broadcast the first process's value."""
         if self.world == 1:
             return mine
         box = [mine]
@@ -49,11 +49,11 @@ class Channel:
         return box[0]
 
     def mine(self, items: Sequence[T]) -> Sequence[T]:
-        """This process's share of a list: every ``world``-th entry."""
+        """Return this process's share of a list: every ``world``-th entry."""
         return items[self.rank :: self.world]
 
     def in_order(self, mine: Sequence[T]) -> list[T]:
-        """The whole list again, from what became of each share of :meth:`mine`."""
+        """All-gather the results of each share of :meth:`mine`, in the order of the whole list."""
         shares = self.everyone(list(mine))
         out: list[Any] = [None] * sum(len(share) for share in shares)
         for rank, share in enumerate(shares):
@@ -75,17 +75,17 @@ class Ranks:
 
     @property
     def alone(self) -> bool:
-        """True for an ordinary run in one process."""
+        """Whether the run has one process."""
         return self.learner.world == 1
 
     @property
     def first(self) -> bool:
-        """True in the process that writes."""
+        """Whether this process writes files."""
         return self.learner.rank == 0
 
 
 def join_ranks(device: str) -> Ranks:
-    """The processes that torchrun or accelerate started with this one; only it where none did.
+    """Join the processes started by torchrun or accelerate; only this one where none did.
 
     Args:
         device: Of the run; on CUDA each process takes the card of its local rank.

@@ -24,5 +24,5 @@ class Clock:
         return self.laps[name]
 
     def total(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return time.monotonic() - self._start

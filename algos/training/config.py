@@ -104,7 +104,7 @@ class Budget:
             )
 
     def spent(self, steps: int, tokens: int, calls: int, seconds: float) -> float:
-        """Share that is used up, 1 or more when training is over."""
+        """Return the used share, 1 or more when training is over."""
         used = [
             1.0 if limit == 0 else value / limit
             for value, limit in (
@@ -169,17 +169,17 @@ class TrainConfig(TrainSettings):
             )
 
     def resolved(self, model_digest: str) -> dict[str, Any]:
-        """All settings as JSON data, with the digest of the starting model."""
+        """Return all settings as JSON data, with the digest of the starting model."""
         return {**_plain(self), "model_digest": model_digest}
 
 
 def config_digest(resolved: Mapping[str, Any]) -> str:
-    """Stable hash of a configuration; the budget is not part of it."""
+    """Return a stable hash of a configuration without its budget."""
     return digest_of({k: v for k, v in resolved.items() if k != "budget"})
 
 
 def model_digest(name_or_path: str) -> str:
-    """Hash of a model folder's weight files; of the name itself for a hub name."""
+    """Return a hash of a model folder's weight files; for a hub name, of the name."""
     folder = Path(name_or_path)
     if not folder.is_dir():
         return "name:" + name_or_path
@@ -192,7 +192,7 @@ def model_digest(name_or_path: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses as dictionaries that name their type, so that parts can be told apart."""
+    """Convert dataclasses to dictionaries with a key for their type."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"type": type(value).__name__, **fields}

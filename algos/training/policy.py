@@ -14,7 +14,7 @@ from .config import TrainConfig
 
 
 def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
-    """The model that a run trains, and its tokenizer.
+    """Load the model that a run trains, and its tokenizer.
 
     Args:
         config: The run.

@@ -236,7 +236,7 @@ class Trainer:
             )
 
     def train_step(self) -> dict[str, float]:
-        """One step; returns its metrics. An interrupt leaves it done or not begun."""
+        """Run one step and return its metrics; an interrupt leaves it done or not begun."""
         step = self.counters.step + 1
         clock = Clock()
         rollouts = self.pipeline.take(step, self.config.budget.steps)

@@ -35,7 +35,7 @@ class _Node:
 
 
 def number_tokens(forest: Forest) -> list[Ids]:
-    """Number of every token of each path ``[n]``; equal where paths share the token.
+    """Number every token of each path ``[n]``; numbers are equal where paths share it.
 
     The observations that continue the same turn are one where their ids are equal (a fork copies
     the state), and so are the first observations of a group's trees; a spawned context shares
@@ -203,7 +203,7 @@ class _Spans:
                 )
 
     def _context(self, span: int) -> tuple[Range, ...]:
-        """The tokens up to the end of ``span``, as ranges in order."""
+        """Return the tokens up to the end of ``span``, as ranges in order."""
         ranges: list[Range] = []
         while span >= 0:
             start, stop = self.starts[span], self.stops[span]

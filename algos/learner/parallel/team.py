@@ -32,7 +32,7 @@ class Team:
 
     @property
     def alone(self) -> bool:
-        """True where there is one process."""
+        """Whether there is one process."""
         return self.ranks.world == 1
 
     def check(self, settings: LearnerSettings) -> None:
@@ -65,7 +65,7 @@ class Team:
             shard(model, self.ranks.world)
 
     def whole(self, policy: Any) -> Any:
-        """The policy with all of its weights; every process must ask."""
+        """Return the policy with all of its weights; every process must ask."""
         if self.alone:
             return policy
         from .sharding import collect
@@ -92,7 +92,7 @@ class Team:
     def batches(
         self, batching: Batching, rows: Sequence[Row], chosen: Sequence[int]
     ) -> Iterator[tuple[list[int], MicroBatch, bool]]:
-        """This process's micro batches of the rows ``chosen``, and whether they count.
+        """Yield this process's micro batches of the rows ``chosen``, and whether they count.
 
         All processes get equally many, since each pass needs every process's weights; those that
         do not count fill up.
@@ -113,7 +113,7 @@ class Team:
                 yield micro, batch, False
 
     def complete(self, found: dict[int, Floats]) -> list[Floats]:
-        """The arrays of all rows, from those that each process computed."""
+        """Gather the arrays of all rows from those that each process computed."""
         if self.alone:
             return [found[i] for i in range(len(found))]
         everyone: dict[int, Floats] = {}
@@ -134,7 +134,7 @@ def clip_norm(params: Sequence[Tensor], most: float) -> float:
 
 
 def share_rows(rows: Sequence[Row], chosen: Sequence[int], world: int) -> list[list[int]]:
-    """The rows ``chosen``, cut into a share per process.
+    """Split the rows ``chosen`` into a share per process.
 
     Groups stay whole, as their rows share tokens; where there are fewer groups than processes,
     trees do, since a loss may compare the paths of one. The longest go first, each to the process

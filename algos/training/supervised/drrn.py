@@ -136,7 +136,7 @@ def _learn(
     optimizer: torch.optim.Optimizer,
     training: DrrnTraining,
 ) -> float:
-    """One update; the loss."""
+    """Take one update; return the loss."""
     targets = torch.tensor([t.reward for t in batch])
     open_ones = [at for at, t in enumerate(batch) if t.after is not None]
     if open_ones and training.gamma:

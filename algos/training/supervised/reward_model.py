@@ -31,12 +31,12 @@ class PairLoss(NamedTuple):
     centring: torch.Tensor
 
     def total(self, weight: float = 1e-3) -> torch.Tensor:
-        """Both, the centring term times ``weight``."""
+        """Return the sum, the centring term times ``weight``."""
         return self.ranking + weight * self.centring
 
 
 def pair_loss(better: torch.Tensor, worse: torch.Tensor) -> PairLoss:
-    """The loss of rewards ``[pairs]`` of the better and the worse trajectories."""
+    """Return the loss of rewards ``[pairs]`` of the better and the worse trajectories."""
     ranking = -functional.logsigmoid(better - worse).mean()
     return PairLoss(ranking, (better + worse).mean().abs())
 

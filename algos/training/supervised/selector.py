@@ -78,7 +78,7 @@ MICRO_SHAPE = BlankSettings(
 
 
 def small_model(rows: Sequence[SelectorRow], shape: BlankSettings = MICRO_SHAPE) -> tuple[Any, Any]:
-    """A model with random weights and a tokenizer with the words of ``rows``.
+    """Build a model with random weights and a tokenizer with the words of ``rows``.
 
     Raises:
         BadValueError: No rows, or too few words for a vocabulary.
@@ -152,7 +152,7 @@ def save_selector(
 def _demonstration(
     row: SelectorRow, questions: Questions, decision: Decision, rationale: bool
 ) -> Demonstration:
-    """Question and verdict; with a rationale also that and the end of the text."""
+    """Return question and verdict, with the rationale and end of text where there is one."""
     asked = questions.ids(row.prompt)
     said = [decision.true if row.label else decision.false]
     if rationale and row.reason:
