@@ -22,7 +22,7 @@ _OWN = frozenset({"env", "model", "recipe", "budget", "evals"})
 _OPTIONS = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in _OWN)
 
 
-def train_on(  # noqa: PLR0913 - the knobs are what a script types
+def train_on(  # noqa: PLR0913 - the settings that a script sets
     env_id: str,
     recipe: str = "grpo",
     *,
@@ -49,11 +49,11 @@ def train_on(  # noqa: PLR0913 - the knobs are what a script types
     (``OMP_NUM_THREADS=1``), as ``turngym train`` has it.
 
     Args:
-        env_id: A registered world; its ``dev`` split, where it has one, is what is evaluated.
+        env_id: Id of a registered environment; evaluated on its ``dev`` split if it has one.
         recipe: A registered recipe.
-        settings: What the world is made with.
-        model: Folder or hub name; None for the world's small starter, made when it is not cached,
-            and the recipe's settings for small models.
+        settings: Settings of the environment.
+        model: Folder or hub name; None for the environment's small starter, made when it is not
+            cached, and the recipe's settings for small models.
         recipe_settings: Changes to the recipe, with dotted names ("optim.lr").
         steps: Training steps.
         eval_n: Tasks of an evaluation.

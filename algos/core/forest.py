@@ -51,10 +51,10 @@ class Turn:
         reward_terms: Named parts of the reward, in the environment's order.
         metrics: The environment's measures of the finished episode, on its last turn.
         stop: Why sampling ended ("stop", "eos", "length").
-        overflow: True when not the world but the runner ended the episode, as truncated: what
-            came next left no room for a single action token in the context.
+        overflow: True when the runner, not the environment, truncated the episode: the next
+            observation left no room for an action token in the context.
         partial: True for the first part of an action that was cut so that it can fork inside: the
-            turn that continues it has no observation and goes on with the same action. Nothing was
+            turn that continues it has no observation and continues the same action. Nothing was
             executed yet.
         previous: Turn that was taken right before this one in the same episode, where that is not
             the parent (another session's turn); None when it is.
@@ -145,7 +145,7 @@ class Tree:
             )
         if before.partial and len(turn.obs_ids):
             raise BadValueError(
-                f"turn {at}: goes on with the action of turn {turn.parent}, so nothing can be "
+                f"turn {at}: continues the action of turn {turn.parent}, so nothing can be "
                 "observed in between."
             )
 
@@ -162,7 +162,7 @@ class Tree:
         return turn.parent if turn.previous is None else turn.previous
 
     def episode(self, last: int) -> tuple[int, ...]:
-        """Return the turns of the episode that ended with ``last``, in the order they were taken."""
+        """Return the turns of the episode that ended with ``last``, in order."""
         line = [last]
         while (before := self.previous(line[-1])) != ROOT:
             line.append(before)
@@ -270,7 +270,7 @@ class Forest:
         """Return the returns of the episodes by their ends, and which ends each path leads to.
 
         An end is (group, tree, last turn). A path leads to the ends of the episodes that pass
-        through its last turn, those that broke left out: to one, its own, in worlds without
+        through its last turn, those that broke left out: to one, its own, in environments without
         sessions.
         """
         worth: dict[End, float] = {}

@@ -89,7 +89,7 @@ class Credit(Protocol):
 
     Attributes:
         whole_returns: Reads nothing but the return of a whole path.
-        needs_turn_rewards: Tells turns apart by their rewards.
+        needs_turn_rewards: Distinguishes turns by their rewards.
     """
 
     whole_returns: ClassVar[bool] = False
@@ -237,7 +237,7 @@ class GroupFilter(Protocol):
 
 
 class Tracker(Protocol):
-    """What is remembered about each task from step to step; a value, its state is the run's."""
+    """Per-task statistics across steps; a value, its state belongs to the run."""
 
     @property
     def provides(self) -> frozenset[str]:
@@ -252,7 +252,7 @@ class Tracker(Protocol):
 
 
 class TaskSource(Protocol):
-    """The tasks of one run's training steps, and what is remembered about them; a base class."""
+    """The tasks of one run's training steps, and their per-task statistics; a base class."""
 
     @property
     def first_episodes(self) -> Sequence[Start]:
@@ -260,7 +260,7 @@ class TaskSource(Protocol):
         return ()
 
     def score_first(self, forest: Forest) -> None:
-        """Take in episodes of :attr:`first_episodes`, part after part."""
+        """Process episodes of :attr:`first_episodes`, part after part."""
 
     def starts(self, step: int, count: int, extra_round: int = 0) -> list[Start]:
         """Return the tasks of a training step, or of a further round of it."""
@@ -271,11 +271,11 @@ class TaskSource(Protocol):
         return {}
 
     def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:  # noqa: ARG002 - a default
-        """Take in a step's episodes, after the update; returns metrics (without a stage)."""
+        """Process a step's episodes after the update; return metrics (without a stage)."""
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Return all of it as JSON data for the checkpoint; empty when nothing is remembered."""
+        """Return the state as JSON data for the checkpoint; empty if there is none."""
         return {}
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -296,7 +296,7 @@ class Rollout(Protocol):
         """Whether trees may fork."""
         return True
 
-    def check(self, world: TextEnv[Any, Any]) -> None:
+    def check(self, env: TextEnv[Any, Any]) -> None:
         """Refuse an environment that this cannot play in."""
 
     @property

@@ -1,4 +1,4 @@
-"""Evaluation: an agent on the first n tasks of a split, every episode kept.
+"""Evaluation: an agent on the first n tasks of a split, with all episodes.
 
 The tasks and the seeds are fixed, so two agents (or one agent before and after training) meet the
 same questions. Episodes that a broken environment or a failing agent ended are counted and shown,
@@ -37,7 +37,7 @@ MEAN = "mean of sets"
 BREAKDOWN = ("hops", "tier", "steps")
 """Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
-"""Status of an episode whose agent could not go on: its model's server failed."""
+"""Status of an episode whose agent failed: its model's server did not answer."""
 ENV_ERROR = "env_error"
 """Status of an episode that a broken environment ended."""
 UNSCORED = (ENV_ERROR, AGENT_ERROR)
@@ -72,18 +72,18 @@ class EvalSet:
                 f"evaluation set: the name is {self.name!r}; expected a word without '/'."
             )
         if not self.split:
-            object.__setattr__(self, "split", last_split(self.world))
-        split_size(self.world.source, self.split, self.world.name)
+            object.__setattr__(self, "split", last_split(self.base_env))
+        split_size(self.base_env.source, self.split, self.base_env.name)
 
     @property
-    def world(self) -> TextEnv[Any, Any]:
+    def base_env(self) -> TextEnv[Any, Any]:
         """The environment without its wrappers."""
         return text_env(self.env)
 
     @property
     def tasks(self) -> range:
         """Indices of the tasks."""
-        size = split_size(self.world.source, self.split, self.world.name)
+        size = split_size(self.base_env.source, self.split, self.base_env.name)
         return range(self.n if size is None else min(self.n, size))
 
     def starts(self) -> list[Start]:
@@ -92,17 +92,19 @@ class EvalSet:
 
     def evaluation(self, episodes: Sequence[EpisodeScore]) -> Evaluation:
         """Return the episodes of :meth:`starts`, in that order, with their tasks' data sets."""
-        source = self.world.source
+        source = self.base_env.source
         known = [
             replace(episode, dataset=source.task(self.split, task).dataset)
             for task, episode in zip(self.tasks, episodes, strict=True)
         ]
-        return Evaluation(name=self.name, env_id=self.world.name, split=self.split, episodes=known)
+        return Evaluation(
+            name=self.name, env_id=self.base_env.name, split=self.split, episodes=known
+        )
 
 
-def last_split(world: TextEnv[Any, Any]) -> str:
+def last_split(env: TextEnv[Any, Any]) -> str:
     """Return the last split that has tasks; data files with one split have them there."""
-    return [name for name, size in world.source.sizes().items() if size != 0][-1]
+    return [name for name, size in env.source.sizes().items() if size != 0][-1]
 
 
 @dataclass(frozen=True, kw_only=True)

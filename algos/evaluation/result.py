@@ -17,7 +17,7 @@ class SetScore(BaseModel):
     """One evaluation set, scored once.
 
     ``n`` counts scored episodes; ``errors`` those that a broken environment took, and
-    ``agent_errors`` those that the agent could not go on with (its model's server failed); neither
+    ``agent_errors`` those in which the agent failed (its model's server did not answer); neither
     is in a mean. ``context_full`` counts scored episodes that ended, unsolved, because the model's
     context was full.
     """

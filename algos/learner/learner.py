@@ -90,7 +90,7 @@ class Learner:
         return self.models.team.whole(self.policy)
 
     def spread_policy(self) -> None:
-        """Take up changes of :meth:`whole_policy`."""
+        """Apply changes of :meth:`whole_policy`."""
         self.models.team.spread(self.policy)
 
     # ------------------------------------------------------------------ scoring

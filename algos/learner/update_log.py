@@ -58,7 +58,7 @@ class UpdateLog:
 
     def merge(self, ranks: Channel) -> None:
         """Add what the other processes computed."""
-        if ranks.world == 1:
+        if ranks.world_size == 1:
             return
         everyone = ranks.everyone((self.total_loss, self.parts, self.differences))
         self.total_loss = sum(loss for loss, _, _ in everyone)

@@ -132,7 +132,7 @@ class ActorPool:
             self._ray.kill(slot.handle)
 
 
-MOST_DEATHS = 3
+MAX_DEATHS = 3
 """Actors in a row that may die in one place without having played a single group."""
 
 
@@ -178,7 +178,7 @@ class ActorSlot:
         if handle is not self.handle:
             return
         self._deaths += 1
-        if self._deaths > MOST_DEATHS:
+        if self._deaths > MAX_DEATHS:
             raise EngineFault(
                 f"Ray: {self._deaths} rollout actors in a row died in the same place before they "
                 f"had played a group. The last one: {_first_line(why)} Look at its log in "

@@ -41,7 +41,7 @@ class PlayedGroup:
 
     Attributes:
         group: The group.
-        fault: What the world said when it broke last.
+        fault: The last error message of a failed environment.
         stats: What the actor's engine counted since its last answer.
     """
 

@@ -45,10 +45,10 @@ class JudgeError(TurngymError, RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class RuleJudge(Shaper):
-    """The world's own verdicts, of which only the first -1 of a path stays one.
+    """The environment's own verdicts, of which only the first -1 of a path is kept.
 
     What comes after a major mistake may follow from it, so a later -1 counts 0 (TARL, arXiv
-    2509.14480, section 3). A world that cannot judge leaves 0 everywhere.
+    2509.14480, section 3). An environment without verdicts gives 0 everywhere.
     """
 
     judges: ClassVar[bool] = True
@@ -63,11 +63,11 @@ class LlmJudge(Shaper):
     """A language model behind an OpenAI-compatible ``/chat/completions`` as the judge.
 
     It is shown the rules, the dialogue turn by turn (the first observation holds the environment's
-    instructions), and how the episode ended. Replies are kept on disk by the question's digest, so
-    a repeated run is judged alike without asking. A reply that is not one verdict per turn with at
-    most one -1 leaves the path's verdicts at 0 (the outcome alone counts); it is reported, and
-    counted as ``judge_unreadable`` among the metrics of the path's last turn. So is a question
-    that stays without a reply, as ``judge_silent``, as long as they are few.
+    instructions), and how the episode ended. Replies are cached on disk by the question's digest,
+    so a repeated run is judged alike without asking. A reply that is not one verdict per turn with
+    at most one -1 leaves the path's verdicts at 0 (the outcome alone counts); it is reported, and
+    counted as ``judge_unreadable`` among the metrics of the path's last turn. So is a question that
+    stays without a reply, as ``judge_silent``, as long as they are few.
 
     A turn that several paths share keeps the verdict of the first of them; after that only the
     first -1 of a path stays, as with :class:`RuleJudge`.
@@ -76,13 +76,13 @@ class LlmJudge(Shaper):
         url: Base address of the server, as ``http://localhost:8000/v1``.
         model: Name of its model.
         tokenizer: Folder or name of the policy's tokenizer: observations are shown as text.
-        rules: What the agent was told to keep to.
+        rules: The agent's instructions.
         key_variable: Environment variable that holds the server's key; not set means none.
         timeout: Seconds for one reply.
         attempts: Tries per question, with growing pauses between them.
         workers: Questions at a time.
         tolerated: Questions of one batch that may stay without a reply, after all attempts; one
-            more ends the run with the reason (it can be taken up again).
+            more ends the run with the reason (it can be resumed).
         cache: Folder of the replies; None for turngym's own cache.
     """
 

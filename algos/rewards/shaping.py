@@ -32,7 +32,7 @@ class Overlong(Shaper):
         limit: Longest path that is wanted, in sampled tokens.
         cache: Tokens over which the penalty grows.
         factor: What it is multiplied by.
-        floor: Stop at ``-factor`` (the paper); False goes on falling (verl).
+        floor: Stop at ``-factor`` (the paper); False continues to fall (verl).
     """
 
     limit: int = 20_480

@@ -29,11 +29,11 @@ from .seeds import seed_at
 
 @dataclass(slots=True)
 class Context:
-    """What one session's model has before it.
+    """The context of one session.
 
     Attributes:
         ids: Everything up to and including the last action.
-        obs_ids: The observation that waits for an result.
+        obs_ids: The observation that waits for an action.
         parent: Turn that the next one hangs on.
         edge: How it hangs there.
         given: First tokens of the next action where they are fixed: a fork inside an action.
@@ -75,7 +75,7 @@ class EpisodeHandle:
         place: The forks that led here; with ``turns`` it seeds the next action.
         turns: Actions taken since the start.
         last: Index of the last turn in its tree.
-        done: True when there is nothing left to result.
+        done: True when the episode is over.
         session: The session whose turn it is.
         contexts: By session.
         askers: By key of a session, the turn that asked for it.
@@ -103,7 +103,7 @@ class EpisodeHandle:
         """Return an independent handle at the same position; nothing is executed again.
 
         Args:
-            branch: Tells the copies apart: the same branch of the same handle samples the same
+            branch: Distinguishes the copies: the same branch of the same handle samples the same
                 tokens, another branch others.
         """
         contexts = {s: c.fork() for s, c in self.contexts.items()}
@@ -129,9 +129,9 @@ class EpisodeRunner:
     Args:
         env: The prototype; every start plays in a fork of it.
         engine: Samples actions.
-        renderer: Text to ids and back.
+        renderer: Converts text to token ids and back.
         sampling: How to sample; stop strings default to the environment's.
-        max_context: Most tokens of context and action together; None for the engine's limit.
+        max_context: Maximum tokens of context and action together; None for the engine's limit.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class EpisodeRunner:
         sampling: Sampling,
         max_context: int | None = None,
     ) -> None:
-        world = text_env(env)
+        base_env = text_env(env)
         if max_context is not None and not 1 < max_context <= engine.max_context:
             raise BadValueError(
                 f"EpisodeRunner: max_context is {max_context}; expected 2 to "
@@ -151,9 +151,9 @@ class EpisodeRunner:
         self.env = env
         self.engine = engine
         self.renderer = renderer
-        self.sampling = sampling if sampling.stop else replace(sampling, stop=world.stop)
+        self.sampling = sampling if sampling.stop else replace(sampling, stop=base_env.stop)
         self.max_context = max_context or engine.max_context
-        self.fault = ""  # what the world said when it broke last
+        self.fault = ""  # the last error message of a failed environment
 
     async def open(self, start: Start) -> EpisodeHandle:
         """Begin the episode of ``start``: one reset, and the first prompt.
@@ -278,7 +278,7 @@ class EpisodeRunner:
         return last
 
     def switch(self, handle: EpisodeHandle, key: str) -> bool:
-        """Go to a waiting session, out of the world's order; it hangs on the turn that asked.
+        """Go to a waiting session out of order; it is attached to the turn that requested it.
 
         Returns:
             False when its first prompt leaves no room for an action; the handle is then left.
@@ -303,7 +303,7 @@ class EpisodeRunner:
         )
 
     def leave(self, handle: EpisodeHandle) -> None:
-        """Give a handle up: its episode is over, or nobody will go on from it."""
+        """Release a handle: its episode is over, or nobody will continue it."""
         handle.done = True
         for context in handle.contexts.values():
             self._release(handle, context)
@@ -349,14 +349,14 @@ class EpisodeRunner:
             self.engine.release(cache)
 
 
-def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:
+def cut_short(env: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:
     """Return status and metrics of a running episode that the context limit truncates.
 
     The status is ``truncated``, or ``env_error`` without measures where they cannot be taken.
     """
-    episode = world.episode
+    episode = env.episode
     try:
-        own = world.metrics(episode)
+        own = env.metrics(episode)
     except EnvFault:
         return "env_error", ()
     return "truncated", (
@@ -368,9 +368,9 @@ def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float]
     )
 
 
-def _debug_info(world: TextEnv[Any, Any]) -> Mapping[str, Any]:
-    episode = world.episode
-    return {} if episode.status == "env_error" else dict(world.debug_info(episode))
+def _debug_info(env: TextEnv[Any, Any]) -> Mapping[str, Any]:
+    episode = env.episode
+    return {} if episode.status == "env_error" else dict(env.debug_info(episode))
 
 
 def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:

@@ -12,7 +12,7 @@ from ...envs.core.errors import BadValueError, EnvFault
 from ..core.checks import check_choices, check_minimum
 from ..core.forest import Edge, Group, Tree, Turn
 from ..core.protocols import Rollout, Start
-from .budget import GroupBudget, Line, finished, kept, play_lines
+from .budget import GroupBudget, Line, finished_episodes, keep_episodes, play_lines
 from .episode_runner import EpisodeHandle, EpisodeRunner, StepResult
 from .seeds import seed_at
 
@@ -109,12 +109,12 @@ class Expand(Rollout):
             await play_lines(runner, lines, budget, garden)
         garden.close()
         group = Group(start.uid, handle.task_id, trees)
-        ends = [finished(tree) for tree in trees]
+        ends = [finished_episodes(tree) for tree in trees]
         if self.keep is not None:
             ends = [self._some(trees[t], last, start, t) for t, last in enumerate(ends)]
         elif budget.off:
             return group
-        return kept(group, ends)
+        return keep_episodes(group, ends)
 
     def _drawn(
         self, points: Sequence[_Point], start: Start, number: int, tree: int

@@ -23,7 +23,7 @@ from ..core.forest import Forest
 from ..core.forest_io import load_forest, save_forest
 from ..runs.run_dir import read_json, write_json
 from ..runs.timer import Clock
-from .collect import Played
+from .collect import RolloutBatch
 
 T = TypeVar("T")
 Play = Callable[[int], Coroutine[Any, Any, "Rollouts"]]
@@ -40,7 +40,7 @@ class Rollouts:
         seconds: By stage: ``rollout``, and ``sync`` of the weights before it.
     """
 
-    played: Played
+    played: RolloutBatch
     warning: str = ""
     stats: EngineStats = field(default_factory=EngineStats)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class AsyncPipeline(Pipeline):
 
     def hand_over(self, version: int, model: Any) -> None:
         """Queue the weights behind rollouts that still use older ones."""
-        if self._max_lag > 1:  # the learner goes on before the engine's turn comes
+        if self._max_lag > 1:  # the learner continues before the engine's turn comes
             model = copy.deepcopy(model)
         self._sync = self._submit(lambda: self._take_weights(version, model))
 
@@ -273,7 +273,7 @@ def load_pending(folder: Path, done: int) -> dict[int, Rollouts]:
         try:
             trained = Forest.of([forest.groups[i] for i in about["trained"]])
             out[step] = Rollouts(
-                played=Played(
+                played=RolloutBatch(
                     all=forest,
                     trained=trained if about["filtered"] else forest,
                     rounds=about["rounds"],

@@ -1,4 +1,4 @@
-"""What a forest says about the policy that grew it."""
+"""Metrics of a forest of rollouts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...envs.utils.response_stats import response_measures
 from ..core.forest import Forest, Turn
 
 _OWN_KEYS = frozenset({"success", "return", "turns", "invalid_actions"})
-"""Measures of every world that have a key of their own."""
+"""Metrics of every environment that have a key of their own."""
 
 
 def tokens_sampled(forest: Forest) -> int:
@@ -31,15 +31,15 @@ def fault_warning(step: int, forest: Forest, fault: str) -> str:
 
     Args:
         step: The training step.
-        forest: What was played in it.
-        fault: What the environment said last.
+        forest: The step's rollouts.
+        fault: The environment's last error message.
     """
     if not (broken := forest.env_errors):
         return ""
     detail = f" {fault}" if fault else ""
     return (
-        f"step {step}: {broken} of {broken + len(forest.paths)} episodes broke (env_error) and are "
-        f"left out.{detail}"
+        f"step {step}: {broken} of {broken + len(forest.paths)} episodes failed (env_error) and "
+        f"are excluded.{detail}"
     )
 
 

@@ -36,7 +36,7 @@ class BetaTracker(Tracker):
         first: Episodes per task that are played before training for its first value; 0 starts
             every task at 1/2.
         half_life: Of the memory, in nats of D.
-        rho_min: Least share of the past that is kept; also sets the first values' weight
+        rho_min: Minimum share of the past that is kept; also sets the first values' weight
             ``1 / (1 - rho_min)``.
         rho_max: Most.
         floor: Weight of a task that is always or never solved.

@@ -24,40 +24,40 @@ class Channel:
 
     Attributes:
         rank: This process, from 0.
-        world: Number of processes.
+        world_size: Number of processes.
         group: torch's process group; None when there is one process only.
     """
 
     rank: int = 0
-    world: int = 1
+    world_size: int = 1
     group: Any = None
 
     def everyone(self, mine: T) -> list[T]:
         """All-gather a value; returns one per rank."""
-        if self.world == 1:
+        if self.world_size == 1:
             return [mine]
-        found: list[Any] = [None] * self.world
+        found: list[Any] = [None] * self.world_size
         dist.all_gather_object(found, mine, group=self.group)
         return found
 
     def from_first(self, mine: T) -> T:
         """Broadcast the first process's value."""
-        if self.world == 1:
+        if self.world_size == 1:
             return mine
         box = [mine]
         dist.broadcast_object_list(box, src=0, group=self.group)
         return box[0]
 
     def mine(self, items: Sequence[T]) -> Sequence[T]:
-        """Return this process's share of a list: every ``world``-th entry."""
-        return items[self.rank :: self.world]
+        """Return this process's share of a list: every ``world_size``-th entry."""
+        return items[self.rank :: self.world_size]
 
     def in_order(self, mine: Sequence[T]) -> list[T]:
         """All-gather the results of each share of :meth:`mine`, in the order of the whole list."""
         shares = self.everyone(list(mine))
         out: list[Any] = [None] * sum(len(share) for share in shares)
         for rank, share in enumerate(shares):
-            out[rank :: self.world] = share
+            out[rank :: self.world_size] = share
         return out
 
 
@@ -76,7 +76,7 @@ class Ranks:
     @property
     def alone(self) -> bool:
         """Whether the run has one process."""
-        return self.learner.world == 1
+        return self.learner.world_size == 1
 
     @property
     def first(self) -> bool:

@@ -30,7 +30,7 @@ class Bar(Protocol):
 
 
 class Reporter(Protocol):
-    """Where a run tells what it does."""
+    """Where a run reports its progress."""
 
     def note(self, text: str) -> None:
         """Print one permanent line."""
@@ -126,7 +126,7 @@ class _LinesBar:
 
     def update(self, fraction: float, text: str = "") -> None:
         now = time.monotonic()
-        # A resumed task does not begin at 0: only what was done here tells the speed.
+        # A resumed task does not begin at 0: only what was done here counts for the speed.
         self._first = fraction if self._first is None else self._first
         if now - self._shown < LINE_EVERY_S:
             return

@@ -75,9 +75,9 @@ class RunDir:
         path = self.root / "config.json"
         if path.exists():
             self.check_config(read_json(path), config)
-        elif strangers := [p.name for p in self.root.iterdir() if p.name not in ("lock",)]:
+        elif others := [p.name for p in self.root.iterdir() if p.name not in ("lock",)]:
             raise BadValueError(
-                f"{self.root} is not empty ({', '.join(sorted(strangers)[:5])}) but holds no "
+                f"{self.root} is not empty ({', '.join(sorted(others)[:5])}) but holds no "
                 "config.json: it is not a run directory, or a damaged one. Choose a new folder."
             )
         write_json(path, config)

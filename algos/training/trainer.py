@@ -134,15 +134,15 @@ class Trainer:
         self.ranks = join_ranks(config.device)
         self.report = report if report and self.ranks.first else Silent()
         self.env = config.env.prototype
-        world = text_env(self.env)
+        base_env = text_env(self.env)
         self.sets = [e.make() for e in config.evals]
         policy, self.tokenizer = load_policy(config, self.report)
-        self.renderer: Renderer = make_renderer(self.tokenizer, tools=world.tools)
+        self.renderer: Renderer = make_renderer(self.tokenizer, tools=base_env.tools)
         self.engine = engine(config, policy, self.tokenizer)
         check_overlap(self.engine, config.max_lag)
         room = self.engine.max_context - config.max_tokens
         check_all_prompts(self.env, config.split, self.sets, self.renderer, room)
-        config.recipe.rollout.check(world)
+        config.recipe.rollout.check(base_env)
         self.learner = Learner(
             policy,
             config.recipe,
@@ -151,12 +151,12 @@ class Trainer:
             seed=config.seed,
             team=Team(self.ranks.learner),
         )
-        split, size = config.split, split_size(world.source, config.split, world.name)
+        split, size = config.split, split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:
-            blocks = split_blocks(world.source, split)
+            blocks = split_blocks(base_env.source, split)
             self.tasks = OrderedTasks(config.seed, split, size if blocks is None else blocks)
         else:
-            self.tasks = tracker.start(config.seed, split, size, world.reward_range)
+            self.tasks = tracker.start(config.seed, split, size, base_env.reward_range)
         resolved = config.resolved(model_digest(config.model))
         self.digests = (config_digest(resolved), str(resolved["model_digest"]))
         self.writer = RunWriter(config, run_dir, resolved, self.ranks)
@@ -384,7 +384,7 @@ class Trainer:
     def _result(self) -> RunResult:
         """Return the scores before and after, read back from the metrics, with the counters."""
         rows, counters = self.writer.rows(), self.counters
-        where = {s.name: (s.world.name, s.split) for s in self.sets}
+        where = {s.name: (s.base_env.name, s.split) for s in self.sets}
         return RunResult(
             recipe=self.config.recipe.name,
             env_id=self.config.env.id,

@@ -109,14 +109,14 @@ def _show(
 
 
 def _known(name: str, sets: Sequence[EvalSet]) -> str:
-    scripted_ones = scripted_names(sets[0].world)
+    scripted_ones = scripted_names(sets[0].base_env)
     if name in (*scripted_ones, *ASKING):
         return name
     if name.startswith(DRRN):
         # Looked at now: a folder without a network is refused before anything plays.
         read_manifest(Path(name.removeprefix(DRRN)).expanduser())
         return name
-    return model_path(name, (*ASKING, *sets[0].world.baselines()))
+    return model_path(name, (*ASKING, *sets[0].base_env.baselines()))
 
 
 def _row(name: str, asked: Asked | None) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _evaluate(
     report: Reporter,
     asked: Asked | None,
 ) -> list[Evaluation]:
-    world = sets[0].world
+    world = sets[0].base_env
     if agent in scripted_names(world):
         return _on_each(
             agent,

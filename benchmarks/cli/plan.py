@@ -8,7 +8,7 @@ from rich.table import Table
 
 from ...agents.models.export import export_merged
 from ...algos.training.presets import PRESETS, Preset, preset
-from ...algos.training.presets.plan import GB, Hardware, Plan, least_gpus, plan
+from ...algos.training.presets.plan import GB, Hardware, ResourcePlan, min_gpus, plan
 from .models import model_path
 from .tables import table_console
 from .tuning_options import MergeCommand, PlanCommand
@@ -66,7 +66,7 @@ def list_presets() -> None:
     console.print("`turngym plan --preset NAME` says what one takes, `turngym train` runs it.")
 
 
-def memory_table(made: Plan) -> Table:
+def memory_table(made: ResourcePlan) -> Table:
     """Memory per device."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("memory per GPU", no_wrap=True)
@@ -77,12 +77,12 @@ def memory_table(made: Plan) -> Table:
     return table
 
 
-def verdict(chosen: Preset, hardware: Hardware, made: Plan, lora_rank: int) -> str:
+def verdict(chosen: Preset, hardware: Hardware, made: ResourcePlan, lora_rank: int) -> str:
     """Whether it fits, and what to do where it does not."""
     free = (made.capacity - made.total) / GB
     if made.fits:
         return f"fits, {free:.1f} GB to spare"
-    least = least_gpus(chosen, hardware, lora_rank)
+    least = min_gpus(chosen, hardware, lora_rank)
     more = f"--gpus {least} suffices; or " if least else ""
     largest = max(
         (name for name in ("activations", "engine's cache")), key=lambda n: made.memory.get(n, 0)
@@ -91,7 +91,7 @@ def verdict(chosen: Preset, hardware: Hardware, made: Plan, lora_rank: int) -> s
     return f"[red]does not fit, {-free:.1f} GB too much[/]: {more}lower {knob} ({largest})"
 
 
-def step_table(made: Plan) -> Table:
+def step_table(made: ResourcePlan) -> Table:
     """Tokens and time of a step."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("a step, at most", no_wrap=True)

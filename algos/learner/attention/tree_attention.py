@@ -96,7 +96,7 @@ def tree_attention(
     if layout is None:
         raise BadValueError(
             f"{type(module).__name__} does not hand keyword arguments to its attention function, "
-            "so it cannot be told the tree; use shared_prefix=False."
+            "so it cannot receive the tree mask; use shared_prefix=False."
         )
     for name in ("softcap", "s_aux", "position_bias", "sliding_window"):
         if more.get(name) is not None:

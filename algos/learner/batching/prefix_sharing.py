@@ -16,7 +16,7 @@ from .rows import Row
 def why_not_shared(model: Any) -> str | None:
     """Return why prefixes cannot be shared in this model; None when they can.
 
-    What the configuration does not tell is found by trying: a small tree, packed and as rows.
+    What the configuration does not show is found by trying: a small tree, packed and as rows.
 
     Args:
         model: A transformers model.

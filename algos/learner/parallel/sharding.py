@@ -15,7 +15,7 @@ T = TypeVar("T")
 METHOD = "turngym_within"
 
 
-def shard(model: Any, world: int) -> None:
+def shard(model: Any, world_size: int) -> None:
     """Shard a model in place, layer by layer, the remaining modules as one unit.
 
     Gradients become the mean over processes. Not only the model's own forward may be run
@@ -23,9 +23,9 @@ def shard(model: Any, world: int) -> None:
 
     Args:
         model: A transformers model, or a critic on one.
-        world: Number of processes.
+        world_size: Number of processes.
     """
-    mesh = init_device_mesh(next(model.parameters()).device.type, (world,))
+    mesh = init_device_mesh(next(model.parameters()).device.type, (world_size,))
     for layer in _layers(model):
         fully_shard(layer, mesh=mesh)
     # The root gives its weights back too: else a pass without gradients would leave a copy that

@@ -52,7 +52,7 @@ class Hardware:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class ResourcePlan:
     """What a run takes.
 
     Attributes:
@@ -93,7 +93,7 @@ class Plan:
         return self.steps * (self.sample_seconds + self.update_seconds) / 3600
 
 
-def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> Plan:
+def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> ResourcePlan:
     """Estimate the resources of a preset.
 
     Args:
@@ -114,7 +114,7 @@ def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> Plan:
     sampled = round(recipe.groups_per_step * chains * preset.sampled_tokens)
     device_flops = hardware.gpus * hardware.tflops * 1e12 * hardware.utilisation
     speed = hardware.throughput
-    return Plan(
+    return ResourcePlan(
         parameters=shape.parameters,
         memory=memory(preset, hardware, lora_rank),
         capacity=round(hardware.memory_gb * GB),
@@ -177,7 +177,7 @@ def token_flops(shape: ModelShape, recipe: Any) -> int:
     return policy * shape.parameters + critic * shape.backbone
 
 
-def least_gpus(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> int | None:
+def min_gpus(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> int | None:
     """Return the smallest usual number of devices that suffices; None if none does."""
     room = hardware.memory_gb * GB
     for gpus in GPUS:

@@ -10,7 +10,7 @@ _SEARCH_R1_GAIN = {"3B": "+20 % (relative)", "7B": "+24 % (relative)"}
 _SEARCH_R1_NOTES = (
     "the paper searches Wikipedia of 2018 (21 million passages): give --data and --corpus, or "
     "--env.retriever; without them the generated world is searched",
-    "the scripts train 1,005 steps (286 of warm-up), the paper tells of 500",
+    "the scripts train 1,005 steps (286 of warm-up), the paper reports 500",
     "contexts are 2,048 tokens of prompt and 4,096 of response; the scripts cut longer ones from "
     "the left, here such an episode ends",
     "the scripts draw GRPO's samples with top_p 0.95, here from the whole distribution",

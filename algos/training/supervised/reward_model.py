@@ -98,7 +98,7 @@ def train_reward_model(
 def accumulate_gradients(
     reward: RewardModel, rows: Sequence[tuple[list[int], list[int]]], centring: float
 ) -> StepResult:
-    """Add up the gradients of one step; return its loss and the share of pairs told apart."""
+    """Add up the gradients of one step; return its loss and the share of pairs ranked correctly."""
     reward.backbone.train()
     loss = right = 0.0
     for places in in_chunks([2 * max(len(a), len(b)) for a, b in rows]):

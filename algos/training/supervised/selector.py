@@ -65,7 +65,7 @@ class TrainingSettings:
 
 
 MICRO = TrainingSettings(epochs=3, lr=1e-3, warmup=0.05, rationale=False)
-"""For small models that know nothing yet. On the micro world such a model remembers what it was
+"""For small untrained models. In the micro environment such a model remembers what it was
 shown: it judges new requests on topics of the training split about as well as the simulated
 selector (F1 0.85), but those of the dev split's other topics poorly (F1 0.48, accuracy 0.61), and
 it is too sure of them (calibration error 0.31)."""
