@@ -1,4 +1,4 @@
-"""A whole run from one call, for scripts that need no configuration object."""
+"""Train with a single call, without a configuration object."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         result = train_on("SearchQA-v0", "grpo", settings={"size": "micro"}, engine="vllm")
         print(result.after[0].success)
 
-    Threads are the caller's: a model of a few million parameters is fastest with one
-    (``OMP_NUM_THREADS=1``), as ``turngym train`` has it.
+    The number of threads is left to the caller: a model of a few million parameters is fastest with
+    one (``OMP_NUM_THREADS=1``), as ``turngym train`` has it.
 
     Args:
         env_id: Id of a registered environment; evaluated on its ``dev`` split if it has one.
@@ -58,14 +58,13 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         steps: Training steps.
         eval_n: Tasks of an evaluation.
         actors: Rollout actors on a Ray cluster (the one that ``RAY_ADDRESS`` names, else one on
-            this machine); 0 plays here.
-        run_dir: Default ``runs/RECIPE-WORLD-seedS``.
+            this machine); 0 plays in this process.
+        run_dir: Default ``runs/RECIPE-ENV-seedS``.
         options: Any other field of :class:`~turngym.algos.training.config.TrainConfig`, such as
-        ``engine``,
-            ``seed``, ``max_tokens``, ``lora``.
+            ``engine``, ``seed``, ``max_tokens``, ``lora``.
 
     Raises:
-        TurngymError: Something does not fit; nothing was done.
+        TurngymError: A setting is invalid; nothing was done.
         KeyboardInterrupt: After a checkpoint was saved.
     """
     for name in options:

@@ -1,4 +1,4 @@
-"""The one data structure: turns hang in trees, trees of one task form a group.
+"""The data structure of all algorithms: turns form trees, trees of one task form a group.
 
 Lists are flat and a parent always comes before its children. A chain is a tree that never
 branches, a single-turn task is one turn, a session of its own is a SPAWN edge.
@@ -24,7 +24,7 @@ ROOT = -1
 
 
 class Edge(StrEnum):
-    """How a turn hangs on its parent."""
+    """How a turn is attached to its parent."""
 
     CONTINUE = "continue"  # its context is all up to and including the parent
     SPAWN = "spawn"  # a new context, asked for by the parent

@@ -1,4 +1,4 @@
-"""The seams of a recipe: rollout -> annotate -> credit -> learner -> loss.
+"""The protocols of a recipe's parts: rollout -> annotate -> credit -> learner -> loss.
 
 Per-path data are lists in the order of ``forest.paths``; an array ``[n_act]`` runs over the path's
 action tokens, turn after turn. Losses see plain padded tensors ``[paths, tokens]``.
@@ -30,7 +30,7 @@ last token, the sum of the critic's values of the sessions that the turn asked f
 
 @dataclass(frozen=True, slots=True)
 class Credits:
-    """What a credit rule returns.
+    """The output of a credit rule.
 
     Attributes:
         advantages: One ``[n_act]`` array per path: what multiplies each token's gradient.
@@ -184,7 +184,7 @@ class LossOut:
 
 
 class Loss(Protocol):
-    """Written as in the papers, on plain rows; a base class.
+    """Computes a loss on padded rows; a base class.
 
     Attributes:
         whole_trees: Compares paths of one tree, which must be in one micro batch.
@@ -224,7 +224,7 @@ class Shaper(Protocol):
 
 
 class GroupFilter(Protocol):
-    """Decides which groups of a batch are trained on; those left out are played anew."""
+    """Decides which groups of a batch are trained on; the others are replaced by new ones."""
 
     @property
     def max_rounds(self) -> int:
@@ -283,7 +283,7 @@ class TaskSource(Protocol):
 
 
 class Rollout(Protocol):
-    """Grows a group from one task: decides only where the next turn hangs; a base class.
+    """Grows a group from one task: decides only where the next turn is attached; a base class.
 
     Attributes:
         samples: The actions are the policy's own.
@@ -311,7 +311,7 @@ class Rollout(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a group begins.
+    """The task and the seed of a group.
 
     Attributes:
         split: Split of the task.

@@ -17,7 +17,7 @@ Mark = tuple[int, float]
 
 @dataclass(frozen=True, kw_only=True)
 class StepPairs(Credit):
-    """Which steps a tree prefers, for step-level DPO (Tree-GRPO, arXiv 2509.21240, section 3.4).
+    """Preference pairs of steps for step-level DPO (Tree-GRPO, arXiv 2509.21240, section 3.4).
 
     At every fork (several turns that continue the same one, or several first turns of a tree that
     answer the same observation) each side is worth the mean return of the paths through it; the

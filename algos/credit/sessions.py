@@ -1,4 +1,4 @@
-"""Session returns: PaSa's credit, which reaches from one session into those it asked for."""
+"""Session returns: PaSa's credit, which reaches from one session into those it requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared mean: a token that several paths own gets the mean of what they would give it."""
+"""Shared mean: a token that several paths share gets the mean of their advantages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credit against what was expected of the task: SPO's single stream."""
+"""Credit relative to the expected return of the task: SPO's single stream."""
 
 from __future__ import annotations
 

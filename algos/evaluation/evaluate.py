@@ -46,7 +46,7 @@ Tick = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EvalSet:
-    """What is evaluated on.
+    """The tasks of an evaluation.
 
     Attributes:
         name: Short name for tables and metric keys.
@@ -109,7 +109,7 @@ def last_split(env: TextEnv[Any, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodeScore:
-    """One episode.
+    """The result of one episode.
 
     Attributes:
         task_id: The environment's id of the task.

@@ -1,4 +1,4 @@
-"""A saved language model as an agent that can be scored or watched."""
+"""A saved language model as an agent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .prompt_lengths import check_prompts
 
 
 class TokenAgent:
-    """Loads a model once and plays with it.
+    """An agent that samples from a loaded model.
 
     Args:
         model: Folder or hub name.

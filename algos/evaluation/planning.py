@@ -38,7 +38,7 @@ from .evaluate import (
 
 @dataclass(frozen=True, kw_only=True)
 class Planning:
-    """A planner with its tools, ready to be scored.
+    """A planner with its models, as an evaluator.
 
     Attributes:
         planner: Decides on whole episodes.

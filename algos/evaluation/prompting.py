@@ -39,7 +39,7 @@ from .evaluate import (
 
 @dataclass(frozen=True, kw_only=True)
 class Prompted:
-    """An agent with its model, ready to be scored.
+    """A prompting agent with its model, as an evaluator.
 
     Attributes:
         agent: Plays an episode.

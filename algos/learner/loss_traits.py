@@ -1,4 +1,4 @@
-"""What a loss reacts to, found by trying it on a few made-up tokens."""
+"""Properties of a loss, found by evaluating it on a few made-up tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learner's models on one device: policy, critic and reference, asked about paths."""
+"""The learner's models on one device: policy, critic and reference, applied to paths."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .update_log import pieces
 
 
 class Models:
-    """What the recipe needs of policy, critic and reference, and how they are run.
+    """The policy, critic and reference of a recipe, and how their passes are run.
 
     With a peft policy whose adapter alone learns, the reference is the same model with the adapter
     switched off; else it is a copy of the policy as it is now.

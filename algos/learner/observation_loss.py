@@ -1,4 +1,4 @@
-"""The loss over observation tokens too: what leaving them out is worth, for an ablation."""
+"""The loss over observation tokens too, for the ablation of masking them."""
 
 from __future__ import annotations
 

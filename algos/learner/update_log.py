@@ -1,4 +1,4 @@
-"""The numbers of one update, gathered while it runs."""
+"""Metrics of one update."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .batching.rows import Row
 
 
 class UpdateLog:
-    """Collects the numbers of one update."""
+    """Collects the metrics of one update."""
 
     def __init__(self) -> None:
         self.parts: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""From a loss per token to one number: who is averaged over what.
+"""Aggregation of a loss per token to one number.
 
 Each divides by counts of the whole mini batch (:class:`~turngym.algos.core.protocols.Norm`), so the
 results of micro batches add up to that of the mini batch exactly; averaging micro batches would
@@ -31,7 +31,7 @@ class TokenMean:
 
 @dataclass(frozen=True, kw_only=True)
 class PathMeanTokenMean:
-    """Every path weighs the same, a long one spreads it thin (GRPO as written in its paper)."""
+    """Every path weighs the same, whatever its length (GRPO as written in its paper)."""
 
     name: ClassVar[str] = "seq-mean-token-mean"
 

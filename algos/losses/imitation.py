@@ -1,4 +1,4 @@
-"""Imitation: raise the probability of what was shown."""
+"""Imitation: raise the probability of demonstrated actions."""
 
 from __future__ import annotations
 

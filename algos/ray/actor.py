@@ -1,4 +1,4 @@
-"""What runs inside a rollout actor: an engine, the run's environments, and runners for them."""
+"""A rollout actor: an engine, the run's environments, and episode runners for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .work import Packed, PlayedGroup, Work, unpack_weights
 
 
 class RolloutActor:
-    """Plays groups; its calls run side by side in one event loop, so the engine batches them.
+    """Plays groups; its calls run concurrently in one event loop, so the engine batches them.
 
     Args:
         load: Gives the run's configuration, after whatever this process must import first.

@@ -1,4 +1,4 @@
-"""The engine of a run whose actors sample: the learner's side of it."""
+"""The learner's side of an engine whose rollout actors sample."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .work import Work, pack_weights
 
 
 class RemoteEngine:
-    """Hands weights to the actors and adds up what their engines counted.
+    """Sends weights to the actors and adds up their engines' statistics.
 
     Args:
         pool: The actors.
@@ -70,7 +70,7 @@ class RemoteEngine:
 
 
 class RemoteRunner(EpisodeRunner):
-    """Has its groups played by the actors.
+    """An episode runner whose groups are played by the actors.
 
     Args:
         scene: Name of the evaluation set; empty for the training environment.

@@ -1,4 +1,4 @@
-"""The rollout actors of a run, and the queue of groups that they work off."""
+"""The rollout actors of a run, and their queue of groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START_S = 600.0
 
 
 class ActorPool:
-    """Plays groups on actors; an actor that dies costs time, and nothing else.
+    """Plays groups on actors; groups of an actor that died are played again.
 
     Each group of a call is a numbered piece of work. It is given to another actor when its actor
     died, and the first answer to a number is the only one that counts.
@@ -137,7 +137,7 @@ MAX_DEATHS = 3
 
 
 class ActorSlot:
-    """Holds an actor, and another one after its death.
+    """Holds an actor, and replaces it after its death.
 
     Args:
         ray: The package.

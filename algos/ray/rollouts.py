@@ -1,4 +1,4 @@
-"""Where a training run gets its rollouts from, when it is a Ray cluster."""
+"""Rollouts of a training run on a Ray cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What travels between the learner and its rollout actors."""
+"""Messages between the learner and its rollout actors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Packed = Mapping[str, npt.NDArray[np.uint8]]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One group to play.
+    """A request to play one group.
 
     Attributes:
         scene: Name of the evaluation set; empty for the training environment.
@@ -37,7 +37,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class PlayedGroup:
-    """A group that was played.
+    """The reply: a group with its statistics.
 
     Attributes:
         group: The group.

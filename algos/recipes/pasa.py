@@ -1,4 +1,4 @@
-"""PaSa: sessions that are credited with the value of the sessions they ask for."""
+"""PaSa: sessions that are credited with the value of the sessions they request."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def pasa() -> Recipe:
             policy=PolicyLoss(clip=Clip(low=0.2, high=0.2), aggregate=TokenMean()),
             value=ValueLoss(coef=10.0, clip=0.2),
         ),
-        annotators=(OldLogprobs(), RefLogprobs(), CriticValues(), SpawnedValues(most=5)),
+        annotators=(OldLogprobs(), RefLogprobs(), CriticValues(), SpawnedValues(max_sessions=5)),
         optim=Optim(lr=1e-6, critic_lr=1e-6, epochs=2, critic_only_steps=100),
         groups_per_step=64,
         temperature=0.7,

@@ -1,4 +1,4 @@
-"""TARL: a judge's view of every turn beside the outcome, in three modes."""
+"""TARL: turn-level verdicts of a judge besides the outcome, in three modes."""
 
 from __future__ import annotations
 

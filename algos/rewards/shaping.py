@@ -59,7 +59,7 @@ class Overlong(Shaper):
 
 @dataclass(frozen=True, kw_only=True)
 class MultiToolBonus(Shaper):
-    """A bonus for a path that was right and used all of some tools (ARPO, arXiv 2507.19849, eq. 7).
+    """A bonus for solved paths that used all of some tools (ARPO, arXiv 2507.19849, eq. 7).
 
     Right means that its outcome is above 0: the reward term of that name where the environment
     gives one, else the return. So a reward for the format alone earns no bonus.
@@ -90,7 +90,7 @@ class MultiToolBonus(Shaper):
 
 @dataclass(frozen=True, kw_only=True)
 class InvalidActionPenalty(Shaper):
-    """A price on every action of a path that the environment could not read.
+    """A penalty on every invalid action of a path.
 
     Attributes:
         coef: Taken off per action.
@@ -109,7 +109,7 @@ class InvalidActionPenalty(Shaper):
 
 @dataclass(frozen=True, kw_only=True)
 class FormatGate(Shaper):
-    """A fixed score instead of the return for a path that broke the format.
+    """A fixed score instead of the return for a path with an invalid format.
 
     The first step of ARPO's hierarchical reward (arXiv 2507.19849, section 3.3; -1 in the released
     code): whatever was found, an action that the environment could not read, or an episode that

@@ -110,7 +110,7 @@ class Branch(Rollout):
 
 @dataclass(slots=True, eq=False)
 class _Chain(Line):
-    """A line with its place in the order of chains and the entropy it began with."""
+    """A line with its place in the order of chains and its initial entropy."""
 
     number: int
     began: float | None = None

@@ -1,4 +1,4 @@
-"""The one place that turns text into tokens into turns.
+"""Plays turns: converts text to tokens, samples, steps the environment, records turns.
 
 ``task -> env.reset -> text -> ids -> engine -> action ids -> text -> env.step -> Turn``
 """
@@ -53,7 +53,7 @@ class Context:
 
 
 class StepResult(NamedTuple):
-    """One action that was sampled and taken, and what came back."""
+    """One sampled action and the environment's response."""
 
     done: Completion
     ids: list[int]
@@ -66,7 +66,7 @@ class StepResult(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class EpisodeHandle:
-    """A live position: an environment, and the contexts of its sessions.
+    """A live episode: an environment, and the contexts of its sessions.
 
     Attributes:
         env: The environment at this position, owned by the handle.
@@ -124,7 +124,7 @@ class EpisodeRunner:
 
     A context that has no room for one more action token ends the episode: the last turn gets
     status ``truncated`` and ``overflow``, its rewards stay what the environment gave. It
-    does not know, as with Gymnasium's own time limit.
+    is not informed, as with Gymnasium's time limit.
 
     Args:
         env: The prototype; every start plays in a fork of it.

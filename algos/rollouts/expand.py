@@ -131,7 +131,7 @@ class Expand(Rollout):
 
 @dataclass(slots=True, eq=False)
 class _Point:
-    """Where a new ending can begin: a position, and the first tokens of the action there."""
+    """A fork point: a handle, and the first tokens of the action there."""
 
     handle: EpisodeHandle
     given: list[int] = field(default_factory=list)
@@ -147,7 +147,7 @@ class _Point:
 
 
 class _Garden:
-    """Keeps the points of the trees while lines are played.
+    """Stores the fork points of the trees while lines are played.
 
     Attributes:
         points: By tree.

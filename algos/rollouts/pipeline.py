@@ -1,4 +1,4 @@
-"""Where rollouts are played: in turn with the updates, or ahead of them in a thread.
+"""Pipelines of rollouts: alternating with updates, or ahead of them in a thread.
 
 Ahead of them, one worker thread does everything that needs the engine, strictly in order: step s
 is played with the weights after update ``s - 1 - max_lag`` exactly, never newer, so that a run does
@@ -31,7 +31,7 @@ Play = Callable[[int], Coroutine[Any, Any, "Rollouts"]]
 
 @dataclass(frozen=True, kw_only=True)
 class Rollouts:
-    """What was played for one step.
+    """The rollouts of one step, with their timing and warnings.
 
     Attributes:
         played: The groups.
@@ -47,7 +47,7 @@ class Rollouts:
 
 
 class Pipeline(Protocol):
-    """Plays the steps in order; the engine is its own while it exists."""
+    """Plays the steps in order; it owns the engine while it exists."""
 
     def take(self, step: int, last: int | None) -> Rollouts:
         """Return the rollouts of a step; none after step ``last`` are begun."""
@@ -71,7 +71,7 @@ class Pipeline(Protocol):
 
 
 class SyncPipeline(Pipeline):
-    """Plays a step when it is asked for, in the calling thread.
+    """Plays a step on demand, in the calling thread.
 
     Args:
         play: Plays a step.

@@ -1,4 +1,4 @@
-"""Seeds that depend on where something hangs, never on when it was computed."""
+"""Seeds that depend on an episode's place in its tree, never on timing."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SAMPLERS = ("random", "score")
 
 @dataclass(frozen=True, kw_only=True)
 class Sessions(Rollout):
-    """The first session of each episode, then some of those that it asked for, layer by layer.
+    """The first session of each episode, then some of those that it requested, layer by layer.
 
     PaSa (arXiv 2501.10120, section 4 and table 12) never crawls whole episodes in training: per
     step and device 4 search sessions, 6 sessions drawn at random from what they found, 6 more from

@@ -1,4 +1,4 @@
-"""What is expected of each task: SPO's Beta tracker and its choice of tasks."""
+"""Expected returns per task: SPO's Beta tracker and its sampling of tasks."""
 
 from __future__ import annotations
 

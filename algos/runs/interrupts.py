@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at moments when nothing is half done, in all processes at the same step."""
+"""Deferred Ctrl-C and SIGTERM, in all processes at the same step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def terminate_as_interrupt() -> Iterator[None]:
 
 
 class SignalFlag:
-    """A signal handler that only remembers, for a program that stops by agreement.
+    """A signal handler that records the signal.
 
     Attributes:
         raised: True when a signal came.

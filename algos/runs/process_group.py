@@ -1,4 +1,4 @@
-"""The processes of a run and how they talk to each other."""
+"""The processes of a run and their communication."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = timedelta(hours=2)
 
 @dataclass(frozen=True)
 class Channel:
-    """Messages between all processes, in the order in which each of them calls.
+    """Collective communication between all processes.
 
     Attributes:
         rank: This process, from 0.

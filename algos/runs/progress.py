@@ -1,4 +1,4 @@
-"""Progress with remaining time: bars in a terminal, now and then a line elsewhere."""
+"""Progress with remaining time: bars in a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINE_EVERY_S = 10.0
 
 
 class Bar(Protocol):
-    """One task under way."""
+    """The progress of one task."""
 
     def update(self, fraction: float, text: str = "") -> None:
         """Report that ``fraction`` in [0, 1] is done, with a short ``text``."""
@@ -42,7 +42,7 @@ class Reporter(Protocol):
 
 
 class Silent:
-    """Says nothing."""
+    """A reporter without output."""
 
     def note(self, text: str) -> None:
         """Do nothing."""
@@ -57,7 +57,7 @@ class Silent:
 
 
 class Terminal:
-    """Bars with elapsed and remaining time; nested tasks stand below one another."""
+    """Bars with elapsed and remaining time; nested tasks have one bar each."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(

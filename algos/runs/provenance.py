@@ -1,4 +1,4 @@
-"""Which software a run used."""
+"""The software versions of a run."""
 
 from __future__ import annotations
 

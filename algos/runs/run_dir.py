@@ -1,4 +1,4 @@
-"""The run directory: what a run was, what it measured, and where it is resumed from.
+"""The run directory: configuration, metrics, checkpoints and lock.
 
 =====================  =========================================================================
 ``config.json``        the resolved configuration; a run with another one is refused
@@ -248,7 +248,7 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 class AsideDir(RunDir):
-    """A private folder that begins as a copy of the run's counters, and is deleted at the end.
+    """A temporary folder of a further process, deleted at the end.
 
     Args:
         root: The run directory, which the first process has opened.

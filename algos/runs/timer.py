@@ -6,7 +6,7 @@ import time
 
 
 class Clock:
-    """Measures stages that follow each other.
+    """Measures consecutive stages.
 
     Attributes:
         laps: Seconds of each stage, above 0.

@@ -1,4 +1,4 @@
-"""Checkpoints: a model that loads by path, and beside it all that a run needs to resume.
+"""Checkpoints: a model that loads by path, and the state that a run needs to resume.
 
 A checkpoint is written into a hidden folder and renamed when it is complete, so a folder named
 ``step-…`` is whole unless somebody damaged it afterwards; file sizes are checked to notice that.

@@ -1,4 +1,4 @@
-"""The starting policy of a run: loaded, its attention chosen, kernels and adapters put on."""
+"""The starting policy of a run: loading, attention, fused kernels and adapters."""
 
 from __future__ import annotations
 

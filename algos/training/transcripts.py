@@ -1,4 +1,4 @@
-"""Sample episodes as text that a person reads."""
+"""Transcripts of sample episodes as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A micro batch of paths as one sequence in which every distinct token stands once.
+"""A micro batch of paths as one sequence that holds every distinct token once.
 
 Tokens are the same when they belong to the same turn, never because they are equal: two paths
 that happen to sample the same action keep their own. Tokens are numbered so that a turn's follow
@@ -106,7 +106,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pack:
-    """Distinct tokens of some paths, and where each path finds its own.
+    """Distinct tokens of some paths, and the indices of each path's tokens.
 
     Attributes:
         ids: Token ids ``[tokens]``.

@@ -1,4 +1,4 @@
-"""Attention over a pack of distinct tokens: each sees its own path and nothing else.
+"""Attention over a pack of distinct tokens: each attends to its own path only.
 
 One relation (:class:`~turngym.algos.learner.attention.packing.Pack`: token ``q`` sees ``k`` when
 ``k <= q < ends[k]``), computed in three ways: block by block on a CPU, by FlexAttention on CUDA,
@@ -28,7 +28,7 @@ NAME = "turngym_tree"
 
 @dataclass(slots=True, eq=False)
 class TreeLayout:
-    """What the attention layers need to know of a pack, worked out once for all layers.
+    """Attention masks and positions of a pack, computed once for all layers.
 
     Attributes:
         how: Which of the three ways.

@@ -1,4 +1,4 @@
-"""FSDP2: every process holds a part of each weight, and has the whole while it is used."""
+"""FSDP2: every process holds a shard of each weight, and gathers it while it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learners of several processes: which rows each computes, and the sum of their gradients."""
+"""Data parallelism: which rows each process computes, and the sum of gradients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Team:
-    """The learners of all processes; of one process, it does nothing.
+    """The learners of all processes; with one process it does nothing.
 
     Args:
         ranks: The processes.

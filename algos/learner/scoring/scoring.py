@@ -101,7 +101,7 @@ class TokenModel:
 
 
 class WithoutAdapter(TokenModel):
-    """A model with its adapter switched off: what it was before training, without a copy.
+    """A model with its adapter disabled: the starting model, without a copy.
 
     Args:
         model: A peft model.

@@ -1,4 +1,4 @@
-"""What a preset takes: memory per device, tokens per step, time. Arithmetic, nothing is loaded.
+"""Estimates of a preset's memory per device, tokens per step and time, without loading a model.
 
 Weights that learn are sharded over the devices with their gradients and moments; every device
 samples with a whole copy in bfloat16. Lengths are upper bounds, so tokens and times are too.
@@ -24,7 +24,7 @@ GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """Where to train.
+    """The devices of a run.
 
     Attributes:
         gpus: Devices.
@@ -53,7 +53,7 @@ class Hardware:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourcePlan:
-    """What a run takes.
+    """The memory, tokens and time of a run.
 
     Attributes:
         parameters: Of the model.

@@ -21,7 +21,7 @@ from ....agents.paper_selector.settings import SelectorSettings, write_manifest
 from ....agents.warm_start.demonstrations import Demonstration
 from ....agents.warm_start.imitation import ImitationTrainer
 from ....envs.core.errors import BadValueError
-from .epochs import OnProgress, StepResult, count_steps, ignore_progress, run_epochs
+from .epochs import BatchMetrics, OnProgress, count_steps, ignore_progress, run_epochs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ def train_selector(
         how.epochs,
         how.batch,
         np.random.default_rng([how.seed, 2]),
-        lambda part: StepResult(trainer.step(part)),
+        lambda part: BatchMetrics(trainer.step(part)),
         on_progress,
     )
     model.eval()

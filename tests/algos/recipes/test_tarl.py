@@ -168,9 +168,9 @@ AT_TURNS = (VerdictRewards(at="turns"),)
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
-        ({"credit": GroupCredit(), "shapers": AT_TURNS}, "GroupCredit only sees a path's whole"),
-        ({"credit": TreeCredit(), "shapers": AT_TURNS}, "TreeCredit only sees a path's whole"),
-        ({"credit": SharedMean(), "shapers": AT_TURNS}, "SharedMean only sees a path's whole"),
+        ({"credit": GroupCredit(), "shapers": AT_TURNS}, "GroupCredit only reads a path's whole"),
+        ({"credit": TreeCredit(), "shapers": AT_TURNS}, "TreeCredit only reads a path's whole"),
+        ({"credit": SharedMean(), "shapers": AT_TURNS}, "SharedMean only reads a path's whole"),
         (
             {"credit": TrackedCredit(), "tracker": BetaTracker(), "shapers": AT_TURNS},
             "TrackedCredit only sees",
