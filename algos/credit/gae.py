@@ -75,14 +75,7 @@ class Gae(Credit):
             advantage = self.estimate(rewards, values)
             advantages.append(advantage)
             targets.append((advantage + values[:-1]).astype(np.float32))
-        metrics = fit_of(targets, [annotations["values"][i][:-1] for i in range(len(targets))])
-        if self.whiten:
-            advantages = whitened(advantages)
-        return Credits(
-            advantages=[a.astype(np.float32) for a in advantages],
-            value_targets=targets,
-            metrics=metrics,
-        )
+        return critic_credits(advantages, targets, annotations, whiten=self.whiten)
 
     def estimate(self, rewards: Doubles, values: Doubles) -> Doubles:
         """Return advantages ``[n]`` from rewards ``[n]`` and values ``[n + 1]``."""
@@ -100,6 +93,16 @@ class Gae(Credit):
         if not self.bootstrap or status in ("solved", "failed"):
             values[-1] = 0.0
         return values
+
+
+def critic_credits(
+    advantages: list[Doubles], targets: list[Floats], annotations: Annotations, *, whiten: bool
+) -> Credits:
+    """Return advantages and value targets, ``[n_act]`` per path, with the critic's fit."""
+    metrics = fit_of(targets, [v[:-1] for v in annotations["values"]])
+    rows = whitened(advantages) if whiten else advantages
+    advantages32 = [row.astype(np.float32) for row in rows]
+    return Credits(advantages=advantages32, value_targets=targets, metrics=metrics)
 
 
 def check_values(rule: object, values: Floats, n_act: int) -> None:

@@ -13,7 +13,8 @@ from ...envs.core.errors import BadValueError
 from ..core.checks import check_choices, check_shares, check_weights
 from ..core.forest import Forest, Turn
 from ..core.protocols import Annotations, Credit, Credits
-from .gae import Doubles, check_values, fit_of, whitened
+from .gae import Doubles, check_values, critic_credits
+from .penalty import kl_price
 
 KlMode = Literal["in_sum", "current", "v1_literal"]
 
@@ -93,21 +94,11 @@ class SessionCredit(Credit):
             values = annotations["values"][i][:-1].astype(np.float64)
             kl = np.zeros_like(values)
             if self.kl_coef:
-                kl = (
-                    annotations["old_logprobs"][i].astype(np.float64)
-                    - annotations["ref_logprobs"][i]
-                )
+                kl = kl_price("k1", annotations, i)
             advantage = self.estimate(scores, kl, values, action_ends(turns))
             advantages.append(advantage)
             targets.append((advantage + values).astype(np.float32))
-        metrics = fit_of(targets, [v[:-1] for v in annotations["values"]])
-        if self.whiten:
-            advantages = whitened(advantages)
-        return Credits(
-            advantages=[a.astype(np.float32) for a in advantages],
-            value_targets=targets,
-            metrics=metrics,
-        )
+        return critic_credits(advantages, targets, annotations, whiten=self.whiten)
 
     def scores(self, turns: list[Turn], spawned: npt.NDArray[np.floating]) -> Doubles:
         """Return scores of a path's actions on their tokens ``[n_act]``.

@@ -173,11 +173,11 @@ AT_TURNS = (VerdictRewards(at="turns"),)
         ({"credit": SharedMean(), "shapers": AT_TURNS}, "SharedMean only reads a path's whole"),
         (
             {"credit": TrackedCredit(), "tracker": BetaTracker(), "shapers": AT_TURNS},
-            "TrackedCredit only sees",
+            "TrackedCredit only reads",
         ),
         (
             {"credit": TurnReturns(), "shapers": (VerdictRewards(),)},
-            "every turn of a path is alike",
+            "all turns of a path are equal",
         ),
         (
             {"credit": TurnReturns(), "shapers": AT_TURNS, "rollout": Expand(trees=2, nodes=2)},
