@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Optional, get_type_hints
 
 import numpy as np
 from pydantic import (
@@ -33,22 +33,22 @@ _JSON_TYPES: dict[Any, Any] = {
     Ids: _Ids,
     Floats: _Floats,
     tuple[Ids, ...]: tuple[_Ids, ...],
-    int | None: StrictInt | None,
+    int | None: Optional[StrictInt],  # noqa: UP045 - StrictInt is Annotated
 }
 _FIELDS: dict[str, Any] = {
     name: (_JSON_TYPES.get(kind, kind), ...) for name, kind in get_type_hints(Turn).items()
 }
 # older files call it "account", and leave it out where it is empty
 _DEBUG_INFO = Field(default_factory=dict, validation_alias=AliasChoices("debug_info", "account"))
-_TURN: Any = create_model("Turn", **_FIELDS | {"debug_info": (dict[str, Any], _DEBUG_INFO)})
+_ROW: dict[str, Any] = {**_FIELDS, "debug_info": (dict[str, Any], _DEBUG_INFO)}
+_TURN: Any = create_model("Turn", **_ROW)
 _COUNTS = ("faults", "pruned_tokens", "pruned_turns")
-_GROUP: Any = create_model(
-    "Group",
-    uid=StrictStr,
-    task_id=StrictStr,
-    trees=list[list[_TURN]],
-    **dict.fromkeys(_COUNTS, StrictInt),
-)
+_GROUP_ROW: dict[str, Any] = {
+    **dict.fromkeys(("uid", "task_id"), (StrictStr, ...)),
+    **dict.fromkeys(_COUNTS, (StrictInt, ...)),
+    "trees": (list[list[_TURN]], ...),
+}
+_GROUP: Any = create_model("Group", **_GROUP_ROW)
 
 
 def save_forest(path: Path | str, forest: Forest) -> None:
