@@ -1,4 +1,4 @@
-"""How experience becomes weights: rollout x credit x loss, the learner, the training loop.
+"""Algorithms: rollout x credit x loss, the learner, and the training loop.
 
 A run takes three lines; the same call again resumes an interrupted one:
 

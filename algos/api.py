@@ -1,4 +1,4 @@
-"""A whole run from one call, for scripts that need no configuration object."""
+"""Train with a single call, without a configuration object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OWN = frozenset({"env", "model", "recipe", "budget", "evals"})
 _OPTIONS = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in _OWN)
 
 
-def train_on(  # noqa: PLR0913 - the knobs are what a script types
+def train_on(  # noqa: PLR0913 - the settings that a script sets
     env_id: str,
     recipe: str = "grpo",
     *,
@@ -45,27 +45,26 @@ def train_on(  # noqa: PLR0913 - the knobs are what a script types
         result = train_on("SearchQA-v0", "grpo", settings={"size": "micro"}, engine="vllm")
         print(result.after[0].success)
 
-    Threads are the caller's: a model of a few million parameters is fastest with one
-    (``OMP_NUM_THREADS=1``), as ``turngym train`` has it.
+    The number of threads is left to the caller: a model of a few million parameters is fastest with
+    one (``OMP_NUM_THREADS=1``), as ``turngym train`` has it.
 
     Args:
-        env_id: A registered world; its ``dev`` split, where it has one, is what is evaluated.
+        env_id: Id of a registered environment; evaluated on its ``dev`` split if it has one.
         recipe: A registered recipe.
-        settings: What the world is made with.
-        model: Folder or hub name; None for the world's small starter, made when it is not cached,
-            and the recipe's settings for small models.
+        settings: Settings of the environment.
+        model: Folder or hub name; None for the environment's small starter, made when it is not
+            cached, and the recipe's settings for small models.
         recipe_settings: Changes to the recipe, with dotted names ("optim.lr").
         steps: Training steps.
         eval_n: Tasks of an evaluation.
         actors: Rollout actors on a Ray cluster (the one that ``RAY_ADDRESS`` names, else one on
-            this machine); 0 plays here.
-        run_dir: Default ``runs/RECIPE-WORLD-seedS``.
+            this machine); 0 plays in this process.
+        run_dir: Default ``runs/RECIPE-ENV-seedS``.
         options: Any other field of :class:`~turngym.algos.training.config.TrainConfig`, such as
-        ``engine``,
-            ``seed``, ``max_tokens``, ``lora``.
+            ``engine``, ``seed``, ``max_tokens``, ``lora``.
 
     Raises:
-        TurngymError: Something does not fit; nothing was done.
+        TurngymError: A setting is invalid; nothing was done.
         KeyboardInterrupt: After a checkpoint was saved.
     """
     for name in options:

@@ -1,4 +1,4 @@
-"""Annotators: what a credit rule or a loss needs to know beside what was sampled."""
+"""Annotators: arrays that a credit rule or a loss needs besides what was sampled."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class OldLogprobs(Annotator):
 
     Attributes:
         source: ``"learner"`` recomputes them in the learner's own precision, needed when the
-            engine samples in another one (a bf16 engine is off by 7e-3); ``"sampled"`` takes what
-            the engine recorded, right and free when both compute alike.
+            engine samples in another one (a bf16 engine is off by 7e-3); ``"sampled"`` takes those
+            that the engine recorded, exact when both compute in the same precision.
     """
 
     source: Literal["learner", "sampled"] = "learner"
@@ -30,7 +30,7 @@ class OldLogprobs(Annotator):
     provides: ClassVar[frozenset[str]] = frozenset({"old_logprobs"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
-        """``[n_act]`` per path, in nats."""
+        """Return ``[n_act]`` per path, in nats."""
         if self.source == "learner":
             return {"old_logprobs": scorer.logprobs(forest)}
         return {"old_logprobs": sampled_logprobs(forest)}
@@ -43,7 +43,7 @@ class RefLogprobs(Annotator):
     provides: ClassVar[frozenset[str]] = frozenset({"ref_logprobs"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
-        """``[n_act]`` per path, in nats."""
+        """Return ``[n_act]`` per path, in nats."""
         return {"ref_logprobs": scorer.ref_logprobs(forest)}
 
 
@@ -54,31 +54,32 @@ class CriticValues(Annotator):
     provides: ClassVar[frozenset[str]] = frozenset({"values"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
-        """``[n_act + 1]`` per path."""
+        """Return ``[n_act + 1]`` per path."""
         return {"values": scorer.values(forest)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpawnedValues(Annotator):
-    """The critic's values of the sessions that each turn asked for, summed on its last token.
+    """The critic's values of each turn's requested sessions, summed on its last token.
 
     ``sum_j V(S_{q + p_j})`` of PaSa's equation 3 (arXiv 2501.10120, section 4.3). Sessions that
-    nobody can open any more, as beyond the last layer, are not among a turn's ``spawned``, so they
+    cannot be opened any more, as beyond the last layer, are not among a turn's ``spawned``, so they
     count 0. Each first prompt is valued once, however many paths share the turn.
 
     Attributes:
-        most: Sessions per turn that count, the most promising first (PaSa's released code: 5).
+        max_sessions: Maximum sessions per turn that count, best scored first (PaSa's released code:
+            5).
     """
 
-    most: int = 5
+    max_sessions: int = 5
 
     def __post_init__(self) -> None:
-        check_minimum(self, most=1)
+        check_minimum(self, max_sessions=1)
 
     provides: ClassVar[frozenset[str]] = frozenset({"spawned_values"})
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
-        """``[n_act]`` per path; 0 where nothing was asked for."""
+        """Return ``[n_act]`` per path; 0 where no session was requested."""
         asked: dict[tuple[int, int, int], slice] = {}
         prompts: list[Ids] = []
         for path in forest:
@@ -86,7 +87,7 @@ class SpawnedValues(Annotator):
                 place = path.group, path.tree, at
                 if turn.spawned and place not in asked:
                     first = len(prompts)
-                    prompts += turn.spawned[: self.most]
+                    prompts += turn.spawned[: self.max_sessions]
                     asked[place] = slice(first, len(prompts))
         values = scorer.prompt_values(prompts) if prompts else np.zeros(0, np.float32)
         worth = {place: values[s].sum(dtype=np.float64) for place, s in asked.items()}
@@ -100,5 +101,5 @@ class SpawnedValues(Annotator):
 
 
 def sampled_logprobs(forest: Forest) -> list[Floats]:
-    """The engine's own log-probabilities ``[n_act]`` per path, as recorded when sampled."""
+    """Return the engine's log-probabilities ``[n_act]`` per path, as recorded when sampled."""
     return [np.concatenate([t.logprobs for t in forest.turns(p)]) for p in forest.paths]

@@ -1,4 +1,4 @@
-"""What every part of an algorithm refuses: settings that are out of range or no known choice."""
+"""Range and choice checks of the settings of algorithm parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which groups of a batch are trained on."""
+"""Group filters: which groups of a batch are trained on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .checks import check_minimum
 
 @dataclass(frozen=True, kw_only=True)
 class DynamicSampling:
-    """Keep the groups whose returns differ (DAPO, arXiv 2503.14476, section 3.2).
+    """Keeps the groups whose returns differ (DAPO, arXiv 2503.14476, section 3.2).
 
     Returns are the environment's, before any shaper. A group of one episode is kept too: it has no
     other to differ from. Groups that are left out are replaced by further tasks until the step has

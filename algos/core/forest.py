@@ -1,4 +1,4 @@
-"""The one data structure: turns hang in trees, trees of one task form a group.
+"""The data structure of all algorithms: turns form trees, trees of one task form a group.
 
 Lists are flat and a parent always comes before its children. A chain is a tree that never
 branches, a single-turn task is one turn, a session of its own is a SPAWN edge.
@@ -24,7 +24,7 @@ ROOT = -1
 
 
 class Edge(StrEnum):
-    """How a turn hangs on its parent."""
+    """How a turn is attached to its parent."""
 
     CONTINUE = "continue"  # its context is all up to and including the parent
     SPAWN = "spawn"  # a new context, asked for by the parent
@@ -51,16 +51,16 @@ class Turn:
         reward_terms: Named parts of the reward, in the environment's order.
         metrics: The environment's measures of the finished episode, on its last turn.
         stop: Why sampling ended ("stop", "eos", "length").
-        overflow: True when not the world but the runner ended the episode, as truncated: what
-            came next left no room for a single action token in the context.
+        overflow: True when the runner, not the environment, truncated the episode: the next
+            observation left no room for an action token in the context.
         partial: True for the first part of an action that was cut so that it can fork inside: the
-            turn that continues it has no observation and goes on with the same action. Nothing was
+            turn that continues it has no observation and continues the same action. Nothing was
             executed yet.
         previous: Turn that was taken right before this one in the same episode, where that is not
             the parent (another session's turn); None when it is.
         spawned: First prompts ``[n]`` of the sessions that the action asked for and that can
             still be opened.
-        account: What the environment tells people about the action (its ``debug_info``), JSON data.
+        debug_info: The environment's ``debug_info`` about the action, JSON data for people to read.
     """
 
     parent: int
@@ -82,7 +82,7 @@ class Turn:
     partial: bool = False
     previous: int | None = None
     spawned: tuple[Ids, ...] = ()
-    account: Mapping[str, Any] = field(default_factory=dict)
+    debug_info: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reward(self) -> float:
@@ -91,7 +91,7 @@ class Turn:
 
 
 def last_token_reward(reward: float, n_act: int) -> Floats:
-    """A scalar reward as ``[n_act]`` with all of it on the last token."""
+    """Return a scalar reward as ``[n_act]`` with all of it on the last token."""
     rewards = np.zeros(n_act, dtype=np.float32)
     rewards[-1] = reward
     return rewards
@@ -145,7 +145,7 @@ class Tree:
             )
         if before.partial and len(turn.obs_ids):
             raise BadValueError(
-                f"turn {at}: goes on with the action of turn {turn.parent}, so nothing can be "
+                f"turn {at}: continues the action of turn {turn.parent}, so nothing can be "
                 "observed in between."
             )
 
@@ -162,19 +162,19 @@ class Tree:
         return turn.parent if turn.previous is None else turn.previous
 
     def episode(self, last: int) -> tuple[int, ...]:
-        """Turns of the episode that ended with ``last``, in the order they were taken."""
+        """Return the turns of the episode that ended with ``last``, in order."""
         line = [last]
         while (before := self.previous(line[-1])) != ROOT:
             line.append(before)
         return tuple(reversed(line))
 
     def finals(self) -> list[int]:
-        """Turns after which no other was taken: the ends of the episodes, in order."""
+        """Return the turns after which no other was taken: the ends of the episodes, in order."""
         followed = {self.previous(i) for i in range(len(self.turns))}
         return [i for i in range(len(self.turns)) if i not in followed]
 
     def leaves(self) -> list[int]:
-        """Turns that nothing continues: the last turns of the paths, in order."""
+        """Return the turns that nothing continues: the last turns of the paths, in order."""
         continued = {t.parent for t in self.turns if t.edge is Edge.CONTINUE}
         return [i for i in range(len(self.turns)) if i not in continued]
 
@@ -241,12 +241,12 @@ class Forest:
         return cls(groups, tuple(paths))
 
     def turns(self, path: Path) -> list[Turn]:
-        """The turns of a path, in order."""
+        """Return the turns of a path, in order."""
         turns = self.groups[path.group].trees[path.tree].turns
         return [turns[i] for i in path.turns]
 
     def reward(self, path: Path) -> float:
-        """Undiscounted return of a path."""
+        """Return the undiscounted return of a path."""
         return sum(t.reward for t in self.turns(path))
 
     def returns(self) -> npt.NDArray[np.float64]:
@@ -267,10 +267,10 @@ class Forest:
         return out
 
     def endings(self) -> tuple[dict[End, float], list[list[End]]]:
-        """Returns of the episodes by their ends, and which ends each path leads to.
+        """Return the returns of the episodes by their ends, and which ends each path leads to.
 
         An end is (group, tree, last turn). A path leads to the ends of the episodes that pass
-        through its last turn, those that broke left out: to one, its own, in worlds without
+        through its last turn, those that broke left out: to one, its own, in environments without
         sessions.
         """
         worth: dict[End, float] = {}
@@ -286,12 +286,12 @@ class Forest:
         return worth, [through.get((p.group, p.tree, p.turns[-1]), []) for p in self.paths]
 
     def n_act(self, path: Path) -> int:
-        """Action tokens of a path."""
+        """Return the number of action tokens of a path."""
         return sum(len(t.act_ids) for t in self.turns(path))
 
     @property
     def env_errors(self) -> int:
-        """Episodes that broke: left out of the paths, never out of the count."""
+        """Number of failed episodes, which are not among the paths."""
         broken = sum(
             tree.turns[leaf].status == "env_error"
             for group in self.groups
@@ -305,7 +305,7 @@ class Forest:
 
 
 def _mean_returns(tree: Tree) -> npt.NDArray[np.float64]:
-    """Mean return of the episodes that pass through each turn ``[turns]``."""
+    """Return the mean return of the episodes that pass through each turn ``[turns]``."""
     so_far = np.zeros(len(tree.turns))
     for i, turn in enumerate(tree.turns):
         before = tree.previous(i)

@@ -1,40 +1,54 @@
-"""Forests as JSON lines: one group per line, every float32 comes back bit for bit."""
+"""Read and write forests as JSON lines, one group per line; every float32 survives bit for bit."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Optional, get_type_hints
 
 import numpy as np
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    create_model,
+)
 
-from ...agents.engines.base import StopReason
-from ...envs.core.env import Status
 from ...envs.core.errors import BadValueError, DataError
-from .forest import Edge, Forest, Group, Tree, Turn
+from .forest import Floats, Forest, Group, Ids, Tree, Turn
 
-_ARRAYS = {
-    "obs_ids": np.int64,
-    "act_ids": np.int64,
-    "logprobs": np.float32,
-    "entropies": np.float32,
-    "rewards": np.float32,
+_Ids = Annotated[list[StrictInt], AfterValidator(lambda ids: np.array(ids, np.int64))]
+_Floats = Annotated[list[StrictFloat], AfterValidator(lambda row: np.array(row, np.float32))]
+_JSON_TYPES: dict[Any, Any] = {
+    int: StrictInt,
+    bool: StrictBool,
+    str: StrictStr,
+    Ids: _Ids,
+    Floats: _Floats,
+    tuple[Ids, ...]: tuple[_Ids, ...],
+    int | None: Optional[StrictInt],  # noqa: UP045 - StrictInt is Annotated
 }
-_PAIRS = ("reward_terms", "metrics")
-_PLAIN: dict[str, type] = {
-    "parent": int,
-    "edge": str,
-    "verdict": int,
-    "status": str,
-    "version": int,
-    "action": str,
-    "valid": bool,
-    "stop": str,
-    "overflow": bool,
-    "partial": bool,
+_FIELDS: dict[str, Any] = {
+    name: (_JSON_TYPES.get(kind, kind), ...) for name, kind in get_type_hints(Turn).items()
 }
+# older files call it "account", and leave it out where it is empty
+_DEBUG_INFO = Field(default_factory=dict, validation_alias=AliasChoices("debug_info", "account"))
+_ROW: dict[str, Any] = {**_FIELDS, "debug_info": (dict[str, Any], _DEBUG_INFO)}
+_TURN: Any = create_model("Turn", **_ROW)
 _COUNTS = ("faults", "pruned_tokens", "pruned_turns")
-_WORDS = {"status": get_args(Status), "stop": get_args(StopReason), "edge": tuple(Edge)}
+_GROUP_ROW: dict[str, Any] = {
+    **dict.fromkeys(("uid", "task_id"), (StrictStr, ...)),
+    **dict.fromkeys(_COUNTS, (StrictInt, ...)),
+    "trees": (list[list[_TURN]], ...),
+}
+_GROUP: Any = create_model("Group", **_GROUP_ROW)
 
 
 def save_forest(path: Path | str, forest: Forest) -> None:
@@ -55,81 +69,62 @@ def load_forest(path: Path | str) -> Forest:
     """
     groups: list[Group] = []
     for number, line in enumerate(Path(path).read_bytes().split(b"\n"), start=1):
-        if not line:
-            continue
-        try:
-            groups.append(group_from_json(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            what = f"misses {error}" if isinstance(error, KeyError) else str(error)
-            raise DataError(
-                f"{path}, line {number}: no group of a forest: {what}. Expected a line that "
-                "save_forest wrote; was writing it interrupted?"
-            ) from error
+        if line:
+            with name_damage(f"{path}, line {number}: no group of a forest"):
+                groups.append(group_from_json(json.loads(line)))
     return Forest.of(groups)
 
 
+@contextmanager
+def name_damage(where: str) -> Iterator[None]:
+    """Turn the errors of decoding a file into a :class:`DataError` that begins with ``where``."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        what = f"misses {error}" if isinstance(error, KeyError) else str(error)
+        raise DataError(
+            f"{where}: {what}. Was writing it interrupted? Delete the line, or the file."
+        ) from error
+
+
 def group_to_json(group: Group) -> dict[str, Any]:
-    """A group as JSON data."""
+    """Return a group as JSON data."""
     trees = [[_turn_to_json(turn) for turn in tree.turns] for tree in group.trees]
     return {name: getattr(group, name) for name in ("uid", "task_id", *_COUNTS)} | {"trees": trees}
 
 
 def _turn_to_json(turn: Turn) -> dict[str, Any]:
-    # float32 -> float64 -> shortest decimal -> float64 -> float32 loses nothing
-    row = {name: getattr(turn, name) for name in (*_PLAIN, *_PAIRS, "previous")}
-    row["edge"] = turn.edge.value
-    row["spawned"] = [ids.tolist() for ids in turn.spawned]
-    if turn.account:  # few worlds have one
-        row["account"] = dict(turn.account)
-    return row | {name: getattr(turn, name).tolist() for name in _ARRAYS}
+    row = {name: _to_json(getattr(turn, name)) for name in _FIELDS}
+    if not turn.debug_info:  # few environments have any
+        del row["debug_info"]
+    return row
+
+
+def _to_json(value: Any) -> Any:
+    """Return plain data; float32 -> float64 -> shortest decimal -> float64 -> float32 is exact."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return [_to_json(part) for part in value]
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def group_from_json(row: Any) -> Group:
-    """What :func:`group_to_json` made.
+    """Return the group that :func:`group_to_json` encoded.
 
     Raises:
-        BadValueError: It is something else; KeyError where a field is missing.
+        BadValueError: A field is missing or of the wrong kind, or a tree breaks an invariant.
     """
-    if not isinstance(row, dict):
-        raise BadValueError(f"got a {type(row).__name__}")
-    counts = {name: _of(row, name, int) for name in _COUNTS}
-    group = Group(_of(row, "uid", str), _of(row, "task_id", str), **counts)
-    for turns in _of(row, "trees", list):
+    try:
+        found = _GROUP.model_validate(row)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise BadValueError(f"{name}: {first['msg']}, got {first['input']!r:.200}") from error
+    group = Group(found.uid, found.task_id, **{name: getattr(found, name) for name in _COUNTS})
+    for turns in found.trees:
         tree = Tree()
         for turn in turns:
-            tree.add(_turn_from_json(turn))
+            tree.add(Turn(**dict(turn)))
         group.trees.append(tree)
     return group
-
-
-def _turn_from_json(row: dict[str, Any]) -> Turn:
-    values: dict[str, Any] = {name: _of(row, name, kind) for name, kind in _PLAIN.items()}
-    for name, words in _WORDS.items():
-        if values[name] not in words:
-            raise BadValueError(f"{name} is {values[name]!r}; expected one of {', '.join(words)}")
-    values["edge"] = Edge(values["edge"])
-    for name, kind in _ARRAYS.items():
-        values[name] = _array(name, row[name], kind)
-    values["previous"] = None if row["previous"] is None else _of(row, "previous", int)
-    values["spawned"] = tuple(_array("spawned", ids, np.int64) for ids in _of(row, "spawned", list))
-    values["account"] = _of({"account": {}, **row}, "account", dict)
-    for name in _PAIRS:
-        values[name] = tuple((str(key), float(value)) for key, value in row[name])
-    return Turn(**values)
-
-
-def _array(name: str, numbers: Any, kind: type[np.generic]) -> Any:
-    whole = kind is np.int64
-    wanted = int if whole else (int, float)
-    if not isinstance(numbers, list) or not all(
-        isinstance(n, wanted) and not isinstance(n, bool) for n in numbers
-    ):
-        raise BadValueError(f"{name} is no list of {'whole ' if whole else ''}numbers")
-    return np.array(numbers, dtype=kind)
-
-
-def _of(row: dict[str, Any], name: str, kind: type) -> Any:
-    value = row[name]
-    if type(value) is not kind:
-        raise BadValueError(f"{name} is {value!r}; expected {kind.__name__}")
-    return value

@@ -1,4 +1,4 @@
-"""The seams of a recipe: rollout -> annotate -> credit -> learner -> loss.
+"""The protocols of a recipe's parts: rollout -> annotate -> credit -> learner -> loss.
 
 Per-path data are lists in the order of ``forest.paths``; an array ``[n_act]`` runs over the path's
 action tokens, turn after turn. Losses see plain padded tensors ``[paths, tokens]``.
@@ -30,7 +30,7 @@ last token, the sum of the critic's values of the sessions that the turn asked f
 
 @dataclass(frozen=True, slots=True)
 class Credits:
-    """What a credit rule returns.
+    """The output of a credit rule.
 
     Attributes:
         advantages: One ``[n_act]`` array per path: what multiplies each token's gradient.
@@ -54,19 +54,19 @@ class Scorer(Protocol):
     """
 
     def logprobs(self, forest: Forest) -> list[Floats]:
-        """Log-probability in nats of every action token under the policy, in its precision."""
+        """Return the log-probability in nats of every action token, in the policy's precision."""
         ...
 
     def ref_logprobs(self, forest: Forest) -> list[Floats]:
-        """The same under the frozen reference policy."""
+        """Return the same under the frozen reference policy."""
         ...
 
     def values(self, forest: Forest) -> list[Floats]:
-        """Critic values ``[n_act + 1]`` per path, see :data:`Annotations`."""
+        """Return critic values ``[n_act + 1]`` per path, see :data:`Annotations`."""
         ...
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
-        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``."""
+        """Return critic values ``[prompts]`` of the states after these whole contexts ``[n]``."""
         ...
 
 
@@ -89,7 +89,7 @@ class Credit(Protocol):
 
     Attributes:
         whole_returns: Reads nothing but the return of a whole path.
-        needs_turn_rewards: Tells turns apart by their rewards.
+        needs_turn_rewards: Distinguishes turns by their rewards.
     """
 
     whole_returns: ClassVar[bool] = False
@@ -107,12 +107,12 @@ class Credit(Protocol):
 
     @property
     def min_paths(self) -> int:
-        """Paths a group must have before any of them can get a credit other than 0."""
+        """Minimum paths per group for a non-zero credit."""
         return 1
 
     @property
     def needs_forks(self) -> bool:
-        """Compares the sides of forks, and gives only 0 where trees never fork."""
+        """Whether it compares the sides of forks, and is 0 where trees never fork."""
         return False
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
@@ -136,7 +136,7 @@ class Norm:
 
     @classmethod
     def of(cls, lengths: Iterable[float]) -> Norm:
-        """Counts of paths with these numbers of trained tokens."""
+        """Return the counts for paths with these numbers of trained tokens."""
         trained = [n for n in lengths if n > 0]
         return cls(tokens=float(sum(trained)), paths=float(len(trained)))
 
@@ -184,7 +184,7 @@ class LossOut:
 
 
 class Loss(Protocol):
-    """Written as in the papers, on plain rows; a base class.
+    """Computes a loss on padded rows; a base class.
 
     Attributes:
         whole_trees: Compares paths of one tree, which must be in one micro batch.
@@ -198,7 +198,7 @@ class Loss(Protocol):
         return frozenset()
 
     def __call__(self, batch: LossBatch) -> LossOut:
-        """Loss of one micro batch."""
+        """Return the loss of one micro batch."""
         ...
 
 
@@ -215,16 +215,16 @@ class Shaper(Protocol):
 
     @property
     def rewards_turns(self) -> bool | None:
-        """True when it rewards each turn, False the end alone, None when it places nothing."""
+        """True if it rewards each turn, False only the end, None if it adds no reward."""
         return None
 
     def __call__(self, forest: Forest) -> Forest:
-        """A forest of the same shape and order."""
+        """Return a forest of the same shape and order."""
         ...
 
 
 class GroupFilter(Protocol):
-    """Decides which groups of a batch are trained on; those left out are played anew."""
+    """Decides which groups of a batch are trained on; the others are replaced by new ones."""
 
     @property
     def max_rounds(self) -> int:
@@ -237,7 +237,7 @@ class GroupFilter(Protocol):
 
 
 class Tracker(Protocol):
-    """What is remembered about each task from step to step; a value, its state is the run's."""
+    """Per-task statistics across steps; a value, its state belongs to the run."""
 
     @property
     def provides(self) -> frozenset[str]:
@@ -247,12 +247,12 @@ class Tracker(Protocol):
     def start(
         self, seed: int, split: str, size: int | None, reward_range: tuple[float, float]
     ) -> TaskSource:
-        """Empty memory for a split of ``size`` tasks (None: endless) and returns in this range."""
+        """Create an empty memory for a split of ``size`` tasks (None: endless)."""
         ...
 
 
 class TaskSource(Protocol):
-    """The tasks of one run's training steps, and what is remembered about them; a base class."""
+    """The tasks of one run's training steps, and their per-task statistics; a base class."""
 
     @property
     def first_episodes(self) -> Sequence[Start]:
@@ -260,7 +260,7 @@ class TaskSource(Protocol):
         return ()
 
     def score_first(self, forest: Forest) -> None:
-        """Take in episodes of :attr:`first_episodes`, part after part."""
+        """Process episodes of :attr:`first_episodes`, part after part."""
 
     def starts(self, step: int, count: int, extra_round: int = 0) -> list[Start]:
         """Return the tasks of a training step, or of a further round of it."""
@@ -271,11 +271,11 @@ class TaskSource(Protocol):
         return {}
 
     def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:  # noqa: ARG002 - a default
-        """Take in a step's episodes, after the update; returns metrics (without a stage)."""
+        """Process a step's episodes after the update; return metrics (without a stage)."""
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Return all of it as JSON data for the checkpoint; empty when nothing is remembered."""
+        """Return the state as JSON data for the checkpoint; empty if there is none."""
         return {}
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -283,7 +283,7 @@ class TaskSource(Protocol):
 
 
 class Rollout(Protocol):
-    """Grows a group from one task: decides only where the next turn hangs; a base class.
+    """Grows a group from one task: decides only where the next turn is attached; a base class.
 
     Attributes:
         samples: The actions are the policy's own.
@@ -293,10 +293,10 @@ class Rollout(Protocol):
 
     @property
     def forks(self) -> bool:
-        """Trees may fork."""
+        """Whether trees may fork."""
         return True
 
-    def check(self, world: TextEnv[Any, Any]) -> None:
+    def check(self, env: TextEnv[Any, Any]) -> None:
         """Refuse an environment that this cannot play in."""
 
     @property
@@ -311,7 +311,7 @@ class Rollout(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a group begins.
+    """The task and the seed of a group.
 
     Attributes:
         split: Split of the task.

@@ -21,14 +21,14 @@ _WHO = {
 
 @dataclass(frozen=True, kw_only=True)
 class Optim:
-    """How weights move; AdamW.
+    """Settings of the optimiser, AdamW.
 
     Attributes:
         lr: Learning rate of the policy.
         critic_lr: Learning rate of the critic, where there is one.
-        betas: AdamW's.
-        weight_decay: AdamW's.
-        grad_clip: Largest norm of the gradient.
+        betas: Betas of AdamW.
+        weight_decay: Weight decay of AdamW.
+        grad_clip: Maximum norm of the gradient.
         warmup_steps: Optimiser steps of linear warm-up from 0.
         epochs: Passes over each rollout batch.
         minibatches: Optimiser steps per pass.
@@ -60,17 +60,17 @@ class Recipe:
 
     Attributes:
         name: Short name, as on the command line.
-        paper: Where it comes from (title and arXiv id).
-        rollout: Decides where the next turn hangs.
-        credit: One number per action token.
-        loss: What is minimised.
+        paper: Source (title and arXiv id).
+        rollout: Decides where the next turn is attached.
+        credit: One advantage per action token.
+        loss: The loss that is minimised.
         annotators: What may be computed before credit is given; see :attr:`used_annotators`.
-        optim: How weights move.
+        optim: Settings of the optimiser.
         shapers: Change rewards or judge turns before credit is given, in this order.
-        filter: Which groups are trained on; None for all.
-        tracker: What is remembered about each task from step to step.
+        filter: Selects the groups that are trained on; None for all.
+        tracker: Per-task statistics across steps.
         groups_per_step: Tasks per rollout batch.
-        temperature: Of sampling, and of every log-probability the learner computes.
+        temperature: Temperature of sampling and of all log-probabilities of the learner.
         train_observations: Put what the environment wrote into the loss as well, which Search-R1
             (arXiv 2503.09516) masks; for that ablation alone.
     """
@@ -103,7 +103,7 @@ class Recipe:
         if self.filter is not None and self.tracker is not None:
             raise BadValueError(
                 f"recipe {self.name!r}: {type(self.filter).__name__} plays further tasks and "
-                f"{type(self.tracker).__name__} chooses them by what it remembers; only one of "
+                f"{type(self.tracker).__name__} chooses them by its statistics; only one of "
                 "them can decide. Drop one."
             )
         self._check_hooks()
@@ -127,7 +127,7 @@ class Recipe:
 
     @property
     def used_annotators(self) -> tuple[Annotator, ...]:
-        """Those that provide something that is read; the others are never run."""
+        """Annotators whose output is read; the others are never run."""
         read = self.needs | {"old_logprobs"}
         return tuple(a for a in self.annotators if a.provides & read)
 
@@ -147,13 +147,13 @@ class Recipe:
             if reader is not None and shaper.judges:
                 raise BadValueError(
                     f"recipe {self.name!r}: {type(shaper).__name__} judges after {reader} has read "
-                    "the verdicts, so nothing would come of it. Put the judge first."
+                    "the verdicts, so it would have no effect. Put the judge first."
                 )
             if shaper.reads_verdicts:
                 reader = type(shaper).__name__
 
     def _check_turn_rewards(self) -> None:
-        """Rewards at turns go with paths that share no turn, and a credit that looks at turns."""
+        """Refuse rewards per turn where paths share turns or the credit reads whole returns."""
         for shaper in self.shapers:
             turns = shaper.rewards_turns
             if turns is None:
@@ -162,19 +162,19 @@ class Recipe:
             if turns and self.rollout.forks:
                 raise BadValueError(
                     f"recipe {self.name!r}: {who} rewards each turn, but the paths of "
-                    f"{self.rollout} share turns, and a shared one would need a reward per path. "
+                    f"{self.rollout} share turns, and a shared one would need one reward per path. "
                     "Use Chains, or at='trajectory'."
                 )
             if turns and self.credit.whole_returns:
                 raise BadValueError(
-                    f"recipe {self.name!r}: {who} rewards each turn, but {credit} only sees a "
+                    f"recipe {self.name!r}: {who} rewards each turn, but {credit} only reads a "
                     "path's whole return, so it would change nothing. Use at='trajectory', or "
                     "TurnReturns or Gae as the credit."
                 )
             if not turns and self.credit.needs_turn_rewards:
                 raise BadValueError(
-                    f"recipe {self.name!r}: {credit} compares turns by what follows them, but "
-                    f"{who} puts all at the end, so that every turn of a path is alike. Use "
+                    f"recipe {self.name!r}: {credit} compares turns by their rewards to go, but "
+                    f"{who} rewards only the end, so all turns of a path are equal. Use "
                     "at='turns', or GroupCredit."
                 )
 
@@ -241,6 +241,6 @@ class Recipe:
             streams = ", ".join(sorted(self.needs | self.credit.provides))
             raise BadValueError(
                 f"recipe {self.name!r}: train_observations copies advantages to observation "
-                f"tokens, but credit and loss also work with {streams}, which these do not have. "
+                f"tokens, but credit and loss also read {streams}, which these do not have. "
                 "Use it with a group credit and without critic and reference (loss.kl.coef=0)."
             )

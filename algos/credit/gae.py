@@ -59,11 +59,11 @@ class Gae(Credit):
 
     @property
     def provides(self) -> frozenset[str]:
-        """What the critic is fitted to."""
+        """Value targets for the critic."""
         return frozenset({"value_targets"})
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
-        """Advantages and value targets, ``[n_act]`` per path."""
+        """Return advantages and value targets, ``[n_act]`` per path."""
         advantages: list[Doubles] = []
         targets: list[Floats] = []
         for i, path in enumerate(forest.paths):
@@ -75,17 +75,10 @@ class Gae(Credit):
             advantage = self.estimate(rewards, values)
             advantages.append(advantage)
             targets.append((advantage + values[:-1]).astype(np.float32))
-        metrics = fit_of(targets, [annotations["values"][i][:-1] for i in range(len(targets))])
-        if self.whiten:
-            advantages = whitened(advantages)
-        return Credits(
-            advantages=[a.astype(np.float32) for a in advantages],
-            value_targets=targets,
-            metrics=metrics,
-        )
+        return critic_credits(advantages, targets, annotations, whiten=self.whiten)
 
     def estimate(self, rewards: Doubles, values: Doubles) -> Doubles:
-        """Advantages ``[n]`` from rewards ``[n]`` and values ``[n + 1]`` (the last: afterwards)."""
+        """Return advantages ``[n]`` from rewards ``[n]`` and values ``[n + 1]``."""
         deltas = rewards + self.gamma * values[1:] - values[:-1]
         advantages = np.empty_like(deltas)
         later = 0.0
@@ -102,6 +95,16 @@ class Gae(Credit):
         return values
 
 
+def critic_credits(
+    advantages: list[Doubles], targets: list[Floats], annotations: Annotations, *, whiten: bool
+) -> Credits:
+    """Return advantages and value targets, ``[n_act]`` per path, with the critic's fit."""
+    metrics = fit_of(targets, [v[:-1] for v in annotations["values"]])
+    rows = whitened(advantages) if whiten else advantages
+    advantages32 = [row.astype(np.float32) for row in rows]
+    return Credits(advantages=advantages32, value_targets=targets, metrics=metrics)
+
+
 def check_values(rule: object, values: Floats, n_act: int) -> None:
     """Refuse critic values that do not fit a path of ``n_act`` action tokens.
 
@@ -116,7 +119,7 @@ def check_values(rule: object, values: Floats, n_act: int) -> None:
 
 
 def whitened(rows: Sequence[Doubles], eps: float = 1e-8) -> list[Doubles]:
-    """Rows at joint mean 0 and unbiased variance 1; fewer than two tokens give 0."""
+    """Scale rows jointly to mean 0 and unbiased variance 1; fewer than two tokens give 0."""
     flat = np.concatenate(rows) if rows else np.zeros(0)
     if len(flat) < 2 or flat.max() == flat.min():
         return [np.zeros_like(r) for r in rows]
@@ -125,7 +128,7 @@ def whitened(rows: Sequence[Doubles], eps: float = 1e-8) -> list[Doubles]:
 
 
 def fit_of(targets: Sequence[Floats], values: Sequence[Floats]) -> dict[str, float]:
-    """How much of the targets' variance the critic already explains (1 is all of it)."""
+    """Return the share of the targets' variance that the critic explains (1 is all of it)."""
     if not targets:
         return {}
     target, value = np.concatenate(targets), np.concatenate(values)

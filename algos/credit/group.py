@@ -75,11 +75,11 @@ class GroupCredit(Credit):
 
     @property
     def min_paths(self) -> int:
-        """Paths that a group must have for any of them to learn something."""
+        """Minimum paths per group for a non-zero advantage."""
         return 1 if self.baseline == "none" or self.singleton == "raw" else 2
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
-        """One constant advantage per path, broadcast over its ``[n_act]`` action tokens."""
+        """Return one constant advantage per path, broadcast over its ``[n_act]`` action tokens."""
         prices = None
         if self.kl_coef:
             nats = [kl_price(self.kl_kind, annotations, i).sum() for i in range(len(forest.paths))]
@@ -95,7 +95,7 @@ class GroupCredit(Credit):
     def within(
         self, forest: Forest, scopes: Sequence[Sequence[int]], prices: Returns | None = None
     ) -> Returns:
-        """Scores ``[paths]``, each scope's episodes compared with each other.
+        """Return scores ``[paths]``, comparing the episodes of each scope with each other.
 
         What is compared are episodes, so that one of many sessions does not count many times; a
         path gets the mean of the episodes that it leads to.
@@ -121,7 +121,7 @@ class GroupCredit(Credit):
         return scores
 
     def compare(self, returns: Returns) -> Returns:
-        """Advantages ``[n]`` of the ``[n]`` returns of one scope, in float64."""
+        """Return advantages ``[n]`` of the ``[n]`` returns of one scope, in float64."""
         n = len(returns)
         if self.baseline == "none":
             return returns.copy()
@@ -139,17 +139,17 @@ class GroupCredit(Credit):
 
 
 def by_prompt(forest: Forest) -> list[list[int]]:
-    """Places in ``forest.paths`` of the paths of each group, groups without a path left out."""
+    """Return indices into ``forest.paths`` per group, without groups that have no path."""
     return _by(path.group for path in forest)
 
 
 def by_tree(forest: Forest) -> list[list[int]]:
-    """Places in ``forest.paths`` of the paths of each tree."""
+    """Return indices into ``forest.paths`` per tree."""
     return _by((path.group, path.tree) for path in forest)
 
 
 def on_every_token(forest: Forest, scores: Returns) -> list[Floats]:
-    """One score per path, on each of its ``[n_act]`` action tokens."""
+    """Broadcast one score per path to its ``[n_act]`` action tokens."""
     return [
         np.full(forest.n_act(p), s, dtype=np.float32)
         for p, s in zip(forest.paths, scores, strict=True)

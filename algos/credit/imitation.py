@@ -23,7 +23,7 @@ class Imitation(Credit):
     solved_only: bool = False
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
-        """1, or 0 for what is not imitated, on the ``[n_act]`` action tokens of each path."""
+        """Return 1, or 0 for paths that are not imitated, ``[n_act]`` per path."""
         wanted = np.ones(len(forest.paths))
         if self.solved_only:
             wanted = np.array([_solved(forest, i) for i in range(len(forest.paths))], float)

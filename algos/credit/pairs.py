@@ -17,7 +17,7 @@ Mark = tuple[int, float]
 
 @dataclass(frozen=True, kw_only=True)
 class StepPairs(Credit):
-    """Which steps a tree prefers, for step-level DPO (Tree-GRPO, arXiv 2509.21240, section 3.4).
+    """Preference pairs of steps for step-level DPO (Tree-GRPO, arXiv 2509.21240, section 3.4).
 
     At every fork (several turns that continue the same one, or several first turns of a tree that
     answer the same observation) each side is worth the mean return of the paths through it; the
@@ -31,7 +31,7 @@ class StepPairs(Credit):
 
     @property
     def needs_forks(self) -> bool:
-        """Always."""
+        """True: pairs are made at forks."""
         return True
 
     @property
@@ -41,11 +41,11 @@ class StepPairs(Credit):
 
     @property
     def min_paths(self) -> int:
-        """Two: a fork has two sides."""
+        """Minimum of two: a fork has two sides."""
         return 2
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
-        """Signs and pair numbers, ``[n_act]`` per path."""
+        """Return signs and pair numbers, ``[n_act]`` per path."""
         marks = _marks(forest)
         pairs = len(marks) // 2
         advantages, numbers = [], []
@@ -63,7 +63,7 @@ class StepPairs(Credit):
 
 
 def _marks(forest: Forest) -> dict[Place, Mark]:
-    """Pair number and sign of the turns that are in a pair."""
+    """Return the pair number and sign of the turns that are in a pair."""
     worth: dict[Place, list[float]] = defaultdict(list)
     for path, value in zip(forest, forest.returns(), strict=True):
         for turn in path.turns:
@@ -85,7 +85,7 @@ def _marks(forest: Forest) -> dict[Place, Mark]:
 
 
 def _forks(tree: Tree) -> list[list[int]]:
-    """Turns that continue the same state, where there are several."""
+    """Return the turns that continue the same state, where there are several."""
     sides: dict[tuple[int, bytes], list[int]] = defaultdict(list)
     for i, turn in enumerate(tree.turns):
         if turn.edge is Edge.CONTINUE:

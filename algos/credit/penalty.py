@@ -1,4 +1,4 @@
-"""The divergence from the reference as a price on each token's reward."""
+"""The KL penalty in the reward of each token."""
 
 from __future__ import annotations
 

@@ -54,11 +54,11 @@ class ReturnsToGo(Credit):
 
     @property
     def min_paths(self) -> int:
-        """One, or two for a group's mean."""
+        """Minimum of one, or two for a group's mean."""
         return 2 if self.baseline == "group-mean" else 1
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
-        """Advantages ``[n_act]`` per path, whitened over the batch."""
+        """Return advantages ``[n_act]`` per path, whitened over the batch."""
         returns = forest.returns()
         centred = GroupCredit(scale="none").within(forest, by_prompt(forest))
         rows: list[Doubles] = []
@@ -76,7 +76,7 @@ class ReturnsToGo(Credit):
 
 
 def returns_to_go(rewards: Doubles, gamma: float) -> Doubles:
-    """Discounted sums ``[n]`` of the rewards ``[n]`` from each place on."""
+    """Compute discounted sums ``[n]`` of the rewards ``[n]`` from each place on."""
     out = np.empty_like(rewards)
     later = 0.0
     for t in range(len(rewards) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Session returns: PaSa's credit, which reaches from one session into those it asked for."""
+"""Session returns: PaSa's credit, which reaches from one session into those it requested."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ...envs.core.errors import BadValueError
 from ..core.checks import check_choices, check_shares, check_weights
 from ..core.forest import Forest, Turn
 from ..core.protocols import Annotations, Credit, Credits
-from .gae import Doubles, check_values, fit_of, whitened
+from .gae import Doubles, check_values, critic_credits
+from .penalty import kl_price
 
 KlMode = Literal["in_sum", "current", "v1_literal"]
 
@@ -79,11 +80,11 @@ class SessionCredit(Credit):
 
     @property
     def provides(self) -> frozenset[str]:
-        """What the critic is fitted to."""
+        """Value targets for the critic."""
         return frozenset({"value_targets"})
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
-        """Advantages and value targets (the returns), ``[n_act]`` per path."""
+        """Compute advantages and value targets (the returns), ``[n_act]`` per path."""
         advantages: list[Doubles] = []
         targets = []
         for i, path in enumerate(forest):
@@ -93,24 +94,14 @@ class SessionCredit(Credit):
             values = annotations["values"][i][:-1].astype(np.float64)
             kl = np.zeros_like(values)
             if self.kl_coef:
-                kl = (
-                    annotations["old_logprobs"][i].astype(np.float64)
-                    - annotations["ref_logprobs"][i]
-                )
+                kl = kl_price("k1", annotations, i)
             advantage = self.estimate(scores, kl, values, action_ends(turns))
             advantages.append(advantage)
             targets.append((advantage + values).astype(np.float32))
-        metrics = fit_of(targets, [v[:-1] for v in annotations["values"]])
-        if self.whiten:
-            advantages = whitened(advantages)
-        return Credits(
-            advantages=[a.astype(np.float32) for a in advantages],
-            value_targets=targets,
-            metrics=metrics,
-        )
+        return critic_credits(advantages, targets, annotations, whiten=self.whiten)
 
     def scores(self, turns: list[Turn], spawned: npt.NDArray[np.floating]) -> Doubles:
-        """Scores of a path's actions on their tokens ``[n_act]``.
+        """Return scores of a path's actions on their tokens ``[n_act]``.
 
         Args:
             turns: The path's.
@@ -127,7 +118,7 @@ class SessionCredit(Credit):
         return out
 
     def estimate(self, scores: Doubles, kl: Doubles, values: Doubles, ends: np.ndarray) -> Doubles:
-        """Advantages ``[n]`` before whitening.
+        """Return advantages ``[n]`` before whitening.
 
         Args:
             scores: ``r + gamma1 * sum V`` of each action on its last token ``[n]``.
@@ -151,7 +142,7 @@ class SessionCredit(Credit):
 
 
 def action_ends(turns: list[Turn]) -> npt.NDArray[np.bool_]:
-    """True on the last token of each action ``[n_act]``; parts of a cut one are one action."""
+    """Return a mask ``[n_act]`` of each action's last token; a cut action counts as one."""
     ends = np.zeros(sum(len(turn.act_ids) for turn in turns), dtype=bool)
     at = 0
     for turn in turns:

@@ -1,4 +1,4 @@
-"""Shared mean: a token that several paths own gets the mean of what they would give it."""
+"""Shared mean: a token that several paths share gets the mean of their advantages."""
 
 from __future__ import annotations
 
@@ -54,26 +54,26 @@ class SharedMean(Credit):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the rule needs."""
+        """Annotations that the inner rule needs."""
         return self.of.needs
 
     @property
     def provides(self) -> frozenset[str]:
-        """What the rule provides."""
+        """Streams that the inner rule provides."""
         return self.of.provides
 
     @property
     def min_paths(self) -> int:
-        """What the rule asks for."""
+        """The inner rule's requirement."""
         return self.of.min_paths
 
     @property
     def needs_forks(self) -> bool:
-        """What the rule asks for."""
+        """The inner rule's requirement."""
         return self.of.needs_forks
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
-        """The rule's advantages, averaged over the owners of each turn."""
+        """Average the rule's advantages over the paths that share each turn."""
         given = self.of(forest, annotations)
         if self.shared == "own":
             return given

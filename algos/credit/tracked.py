@@ -1,4 +1,4 @@
-"""Credit against what was expected of the task: SPO's single stream."""
+"""Credit relative to the expected return of the task: SPO's single stream."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TrackedCredit(Credit):
         return frozenset({"tracked_values"})
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
-        """One constant advantage per path, on its ``[n_act]`` action tokens."""
+        """Return one constant advantage per path, on its ``[n_act]`` action tokens."""
         values = np.array([float(v[0]) for v in annotations["tracked_values"]])
         surprise = forest.returns() - values
         return Credits(
@@ -45,7 +45,7 @@ class TrackedCredit(Credit):
         )
 
     def compare(self, surprise: Returns) -> Returns:
-        """Whitened over the batch's paths ``[n]``."""
+        """Whiten over the batch's paths ``[n]``."""
         if len(surprise) < 2 or surprise.max() == surprise.min():
             return np.zeros(len(surprise))
         return (surprise - surprise.mean()) / (surprise.std(ddof=1) + self.eps)

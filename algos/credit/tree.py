@@ -45,7 +45,7 @@ class TreeCredit(Credit):
 
     @property
     def min_paths(self) -> int:
-        """Two, unless a single one keeps its return."""
+        """Minimum of two, unless a single path keeps its return."""
         return self._rule().min_paths
 
     @property
@@ -54,7 +54,7 @@ class TreeCredit(Credit):
         return self.terms == "intra" and self.singleton == "zero"
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
-        """One constant advantage per path, on its ``[n_act]`` action tokens."""
+        """Return one constant advantage per path, on its ``[n_act]`` action tokens."""
         rule = self._rule()
         prompts, trees = by_prompt(forest), by_tree(forest)
         inter, intra = rule.within(forest, prompts), rule.within(forest, trees)

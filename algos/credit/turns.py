@@ -43,11 +43,11 @@ class TurnReturns(Credit):
 
     @property
     def min_paths(self) -> int:
-        """Two, since an episode of one turn has only others' turns to compare with."""
+        """Minimum of two: an episode of one turn is compared with other episodes' turns."""
         return 2
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:  # noqa: ARG002 - the protocol's
-        """One advantage per turn, on its action tokens."""
+        """Return one advantage per turn, on its action tokens."""
         actions = [whole_actions(forest.turns(path)) for path in forest]
         to_go: list[Doubles] = []
         for path, turns, episode in zip(forest, actions, forest.returns(), strict=True):
@@ -81,7 +81,7 @@ class TurnReturns(Credit):
 
 
 def whole_actions(turns: list[Turn]) -> list[list[Turn]]:
-    """The turns of a path by action: the parts of one that was cut for a fork stay together."""
+    """Group a path's turns by action: parts of an action cut for a fork stay together."""
     actions: list[list[Turn]] = [[]]
     for turn in turns:
         actions[-1].append(turn)

@@ -1,1 +1,1 @@
-"""Playing a split with a model, a prompting agent or a planner."""
+"""Evaluation of models, prompting agents and planners on a split."""

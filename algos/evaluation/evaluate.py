@@ -1,4 +1,4 @@
-"""Evaluation: an agent on the first n tasks of a split, every episode kept.
+"""Evaluation: an agent on the first n tasks of a split, with all episodes.
 
 The tasks and the seeds are fixed, so two agents (or one agent before and after training) meet the
 same questions. Episodes that a broken environment or a failing agent ended are counted and shown,
@@ -20,7 +20,6 @@ from ...agents.scripted import run_episode, text_env
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from ...envs.core.fork import fork
-from ...envs.core.tasks import get_split_size
 from ...envs.utils.statistics import Estimate, estimate, estimate_of_means
 from ...envs.wrappers.record import RecordEpisodes
 from ..core.forest import Tree
@@ -37,7 +36,7 @@ MEAN = "mean of sets"
 BREAKDOWN = ("hops", "tier", "steps")
 """Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
-"""Status of an episode whose agent could not go on: its model's server failed."""
+"""Status of an episode whose agent failed: its model's server did not answer."""
 ENV_ERROR = "env_error"
 """Status of an episode that a broken environment ended."""
 UNSCORED = (ENV_ERROR, AGENT_ERROR)
@@ -46,7 +45,7 @@ Tick = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EvalSet:
-    """What is evaluated on.
+    """The tasks of an evaluation.
 
     Attributes:
         name: Short name for tables and metric keys.
@@ -72,42 +71,44 @@ class EvalSet:
                 f"evaluation set: the name is {self.name!r}; expected a word without '/'."
             )
         if not self.split:
-            object.__setattr__(self, "split", last_split(self.world))
-        get_split_size(self.world.source, self.split, self.world.name)
+            object.__setattr__(self, "split", last_split(self.base_env))
+        split_size(self.base_env.source, self.split, self.base_env.name)
 
     @property
-    def world(self) -> TextEnv[Any, Any]:
-        """The bare environment."""
+    def base_env(self) -> TextEnv[Any, Any]:
+        """The environment without its wrappers."""
         return text_env(self.env)
 
     @property
     def tasks(self) -> range:
         """Indices of the tasks."""
-        size = get_split_size(self.world.source, self.split, self.world.name)
+        size = split_size(self.base_env.source, self.split, self.base_env.name)
         return range(self.n if size is None else min(self.n, size))
 
     def starts(self) -> list[Start]:
-        """Where the episodes begin."""
+        """Return the starts of the episodes."""
         return [Start(self.split, i, seed_at(self.seed, i), f"{self.name}/{i}") for i in self.tasks]
 
     def evaluation(self, episodes: Sequence[EpisodeScore]) -> Evaluation:
-        """The episodes of :meth:`starts`, in that order, each with its task's data set."""
-        source = self.world.source
+        """Return the episodes of :meth:`starts`, in that order, with their tasks' data sets."""
+        source = self.base_env.source
         known = [
             replace(episode, dataset=source.task(self.split, task).dataset)
             for task, episode in zip(self.tasks, episodes, strict=True)
         ]
-        return Evaluation(name=self.name, env_id=self.world.name, split=self.split, episodes=known)
+        return Evaluation(
+            name=self.name, env_id=self.base_env.name, split=self.split, episodes=known
+        )
 
 
-def last_split(world: TextEnv[Any, Any]) -> str:
-    """The last split that holds tasks: data files with one split have them there."""
-    return [name for name, size in world.source.sizes().items() if size != 0][-1]
+def last_split(env: TextEnv[Any, Any]) -> str:
+    """Return the last split that has tasks; data files with one split have them there."""
+    return [name for name, size in env.source.sizes().items() if size != 0][-1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodeScore:
-    """One episode.
+    """The result of one episode.
 
     Attributes:
         task_id: The environment's id of the task.
@@ -150,17 +151,17 @@ class Evaluation:
 
     @property
     def errors(self) -> int:
-        """Episodes that a broken environment ended."""
+        """Episodes that ended with env_error."""
         return len(self.episodes) - len(self.scored) - self.agent_errors
 
     @property
     def agent_errors(self) -> int:
-        """Episodes that the agent could not go on with."""
+        """Episodes in which the agent failed."""
         return sum(e.status == AGENT_ERROR for e in self.episodes)
 
     @property
     def context_full(self) -> int:
-        """Scored episodes that a full context ended."""
+        """Scored episodes that a full context truncated."""
         return sum(e.context_full for e in self.scored)
 
     @property
@@ -169,7 +170,7 @@ class Evaluation:
         return estimate([float(e.status == "solved") for e in self.scored])
 
     def summary_line(self, step: int) -> str:
-        """One line about an evaluation after a training step."""
+        """Return one line about an evaluation after a training step."""
         if not self.scored:
             return f"step {step}: {self.name} has no score: all {self.errors} episodes broke"
         success = self.success
@@ -179,7 +180,7 @@ class Evaluation:
         )
 
     def score(self) -> SetScore:
-        """The numbers for tables and result files."""
+        """Return the scores for tables and result files."""
         # Success and return have intervals of their own.
         names = sorted({name for e in self.scored for name in e.metrics} - {"success", "return"})
         return SetScore(
@@ -196,7 +197,7 @@ class Evaluation:
         )
 
     def mean(self, metric: str) -> float:
-        """Mean of a metric over the scored episodes that report it.
+        """Return the mean of a metric over the scored episodes that report it.
 
         Raises:
             UnknownNameError: None of them does.
@@ -213,7 +214,7 @@ class Evaluation:
         return sum(e.tokens for e in self.scored) / max(1, len(self.scored))
 
     def parts(self) -> list[Evaluation]:
-        """The same episodes by data set, and by number of hops or steps where that is reported."""
+        """Return the episodes by data set, and by number of hops or steps if reported."""
         found = self.sets()
         for key in BREAKDOWN:
             values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})
@@ -229,7 +230,7 @@ class Evaluation:
         return found
 
     def sets(self) -> list[Evaluation]:
-        """The same episodes by data set, where there are several."""
+        """Return the same episodes by data set, where there are several."""
         names = dict.fromkeys(e.dataset for e in self.episodes)
         return [
             Evaluation(
@@ -242,13 +243,13 @@ class Evaluation:
         ]
 
     def scores(self) -> list[SetScore]:
-        """The whole, its parts, and the mean of its data sets where there are several."""
+        """Return the whole, its parts, and the mean of its data sets where there are several."""
         sets = self.sets()
         mean = [mean_of_sets(sets, f"{self.name}, {MEAN}")] if sets else []
         return [self.score(), *(part.score() for part in self.parts()), *mean]
 
     def rows(self) -> dict[str, float]:
-        """Metrics of the whole, of each of several data sets and of their mean (declared keys)."""
+        """Return metrics by declared key: of all, of each of several data sets, of their mean."""
         sets = self.sets()
         row = self.row()
         for part in sets:
@@ -260,12 +261,12 @@ class Evaluation:
         return row
 
     def row(self) -> dict[str, float]:
-        """Metrics of this evaluation (declared keys)."""
+        """Return metrics of this evaluation (declared keys)."""
         return _row(self.score(), self.tokens)
 
 
 def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
-    """The mean over evaluation sets in which every set counts the same, however many tasks it has.
+    """Return the unweighted mean over evaluation sets, whatever their numbers of tasks.
 
     Sets without a scored episode are left out. The intervals resample within each set; a measure
     that only some of the sets report is a mean over those.

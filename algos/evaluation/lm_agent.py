@@ -1,4 +1,4 @@
-"""A saved language model as an agent that can be scored or watched."""
+"""A saved language model as an agent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .prompt_lengths import check_prompts
 
 
 class TokenAgent:
-    """Loads a model once and plays with it.
+    """An agent that samples from a loaded model.
 
     Args:
         model: Folder or hub name.
@@ -62,7 +62,7 @@ class TokenAgent:
             )
 
     def play(self, env: gym.Env[Any, Any], start: Start) -> Tree:
-        """One episode."""
+        """Play one episode."""
 
         async def episode() -> Tree:
             runner = self.runner(env)
@@ -71,10 +71,10 @@ class TokenAgent:
         return asyncio.run(episode())
 
     def text(self, ids: Any) -> str:
-        """Text of token ids."""
+        """Return the text of token ids."""
         return make_renderer(self.tokenizer).text(ids)
 
     def runner(self, env: gym.Env[Any, Any]) -> EpisodeRunner:
-        """What plays turns of this agent in copies of ``env``."""
+        """Return a runner that plays this agent in forks of ``env``."""
         renderer = make_renderer(self.tokenizer, tools=text_env(env).tools)
         return EpisodeRunner(env, self.engine, renderer, self.sampling)

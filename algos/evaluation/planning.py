@@ -38,7 +38,7 @@ from .evaluate import (
 
 @dataclass(frozen=True, kw_only=True)
 class Planning:
-    """A planner with its tools, ready to be scored.
+    """A planner with its models, as an evaluator.
 
     Attributes:
         planner: Decides on whole episodes.
@@ -92,7 +92,7 @@ class Planning:
 
 
 def _measures(planned: PlanResult) -> Mapping[str, float]:
-    """What planning cost, and R' of the answer."""
+    """Return the cost of planning, and R' of the answer."""
     found = planned.spent.metrics()
     if planned.value is not None:
         found["reward_of_answer"] = planned.value

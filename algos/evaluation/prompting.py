@@ -1,9 +1,9 @@
 """Evaluation of prompting agents: the same tasks and seeds, many episodes side by side.
 
 An episode whose server failed (it refuses, or stays silent) is recorded with status ``agent_error``
-and the reason; it is in no mean, and the others go on. A prompt that leaves the model no room to
-write ends its episode as ``truncated``, which counts as failed: a context that is too short is the
-agent's own limit. Any other error ends the evaluation.
+and the reason; it is excluded from averages, and the others continue. A prompt that leaves the
+model no room to write ends its episode as ``truncated``, which counts as failed: a context that is
+too short is the agent's own limit. Any other error ends the evaluation.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .evaluate import (
 
 @dataclass(frozen=True, kw_only=True)
 class Prompted:
-    """An agent with its model, ready to be scored.
+    """A prompting agent with its model, as an evaluator.
 
     Attributes:
         agent: Plays an episode.
@@ -66,8 +66,8 @@ class Prompted:
         """Play every task of a set once.
 
         Raises:
-            BadValueError: The world is not one of searching and answering, or the model cannot be
-                asked so.
+            BadValueError: The environment is not one of searching and answering, or the model
+                cannot be asked so.
             EpisodeError: The agent stopped before an episode's end.
         """
         check_search_env(what.env)

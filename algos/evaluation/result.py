@@ -17,7 +17,7 @@ class SetScore(BaseModel):
     """One evaluation set, scored once.
 
     ``n`` counts scored episodes; ``errors`` those that a broken environment took, and
-    ``agent_errors`` those that the agent could not go on with (its model's server failed); neither
+    ``agent_errors`` those in which the agent failed (its model's server did not answer); neither
     is in a mean. ``context_full`` counts scored episodes that ended, unsolved, because the model's
     context was full.
     """
@@ -76,7 +76,7 @@ class RunResult(BaseModel):
 def scores_at(
     rows: Sequence[Mapping[str, Any]], step: int, where: Mapping[str, tuple[str, str]]
 ) -> list[SetScore]:
-    """The evaluation of a training step, read back from the run's metrics.
+    """Return the evaluation of a training step, read back from the run's metrics.
 
     A set is followed by its data sets and their mean, where it has several.
 

@@ -34,12 +34,12 @@ class Critic(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     def states(self, batch: MicroBatch, policy_states: Tensor | None) -> Tensor:
-        """Hidden states that the head reads ``[rows, columns, hidden]``."""
+        """Return hidden states that the head reads ``[rows, columns, hidden]``."""
         if self.backbone is None:
             assert policy_states is not None
             return policy_states
         return self.backbone(**batch.inputs()).last_hidden_state
 
     def forward(self, states: Tensor) -> Tensor:
-        """``[..., hidden]`` to float32 values ``[...]``."""
+        """Map ``[..., hidden]`` to float32 values ``[...]``."""
         return self.head(states.float())[..., 0]

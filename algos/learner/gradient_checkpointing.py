@@ -28,7 +28,7 @@ def check_recomputable(model: Any) -> None:
 
 @contextmanager
 def recomputing(models: Sequence[Any]) -> Iterator[None]:
-    """Within, layers keep only their inputs and are run again in the backward pass.
+    """Recompute the layers in the backward pass within the context, keeping only their inputs.
 
     transformers checkpoints layers in training mode only, which would switch dropout on too. So
     the mode is set on the layers themselves and not on what is inside them, and all of it is put

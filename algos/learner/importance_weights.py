@@ -53,7 +53,7 @@ def check_importance(recipe: Recipe, cap: float | None) -> None:
 def weighed(
     credits: Credits, forest: Forest, learner: Sequence[Floats], cap: float
 ) -> tuple[Credits, dict[str, float]]:
-    """The credits with every advantage multiplied by its token's weight, and metrics.
+    """Multiply every advantage by its token's weight; return the credits and metrics.
 
     Args:
         credits: As the credit rule gave them.

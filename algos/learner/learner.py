@@ -86,21 +86,21 @@ class Learner:
         return self.models.critic
 
     def whole_policy(self) -> Any:
-        """The policy with all of its weights; every process of a run must ask."""
+        """Return the policy with all of its weights; a collective call."""
         return self.models.team.whole(self.policy)
 
     def spread_policy(self) -> None:
-        """Take up changes of :meth:`whole_policy`."""
+        """Apply changes of :meth:`whole_policy`."""
         self.models.team.spread(self.policy)
 
     # ------------------------------------------------------------------ scoring
 
     def logprobs(self, forest: Forest) -> list[Floats]:
-        """Log-probability in nats of every action token ``[n_act]`` per path."""
+        """Return the log-probability in nats of every action token ``[n_act]`` per path."""
         return self.models.logprobs(rows_of(forest))
 
     def ref_logprobs(self, forest: Forest) -> list[Floats]:
-        """The same under the frozen reference policy.
+        """Return the same under the frozen reference policy.
 
         Raises:
             BadValueError: The recipe asked for no reference.
@@ -108,7 +108,7 @@ class Learner:
         return self.models.ref_logprobs(rows_of(forest))
 
     def values(self, forest: Forest) -> list[Floats]:
-        """Critic values ``[n_act + 1]`` per path: before each action token, then after the last.
+        """Return values ``[n_act + 1]`` per path: before each action token, and after the last.
 
         Raises:
             BadValueError: The recipe has no critic.
@@ -116,7 +116,7 @@ class Learner:
         return self.models.values(rows_of(forest))
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
-        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
+        """Return critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
 
         Raises:
             BadValueError: The recipe has no critic.
@@ -223,7 +223,7 @@ class Learner:
         )
 
     def _descend(self, log: UpdateLog) -> None:
-        """One optimiser step, unless the gradient is not finite."""
+        """Take one optimiser step, unless the gradient is not finite."""
         optim = self.recipe.optim
         factor = warmup_factor(self.optimizer_steps, optim.warmup_steps)
         norms = []
@@ -251,7 +251,7 @@ class Learner:
     def _streams(
         self, rows: Sequence[Row], annotations: Annotations, credits: Credits
     ) -> dict[str, Sequence[Floats]]:
-        """Everything per token that the loss reads, checked against the rows."""
+        """Return all per-token streams that the loss reads, checked against the rows."""
         streams: dict[str, Sequence[Floats]] = {"advantages": credits.advantages}
         optim = self.recipe.optim
         if "old_logprobs" in annotations:
@@ -291,7 +291,7 @@ class Learner:
 
 
 def _norm(rows: Sequence[Row], chosen: Sequence[int], streams: Mapping[str, Any]) -> Norm:
-    """Counts of a whole mini batch."""
+    """Return counts of a whole mini batch."""
     pairs = (
         np.concatenate([streams["pair"][i] for i in chosen]) if "pair" in streams else np.empty(0)
     )

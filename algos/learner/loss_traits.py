@@ -1,4 +1,4 @@
-"""What a loss reacts to, found by trying it on a few made-up tokens."""
+"""Properties of a loss, found by evaluating it on a few made-up tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..core.protocols import Loss, LossBatch, Norm
 
 
 def silent_without_advantage(loss: Loss) -> bool:
-    """True when a path whose advantages are all 0 has a gradient of exactly 0.
+    """Return whether a path whose advantages are all 0 has a gradient of exactly 0.
 
     Then such paths need no forward pass: groups in which every answer earned the same cost
     nothing. A KL, entropy or value term makes every path count, and the answer False.
@@ -17,12 +17,12 @@ def silent_without_advantage(loss: Loss) -> bool:
 
 
 def reads_entropy(loss: Loss) -> bool:
-    """True when the entropies carry gradient; else no graph over the vocabulary is needed."""
+    """Return whether entropies carry gradient; else no graph over the vocabulary is needed."""
     return "entropies" in _moved_by(loss, advantage=1.0)
 
 
 def _moved_by(loss: Loss, advantage: float) -> set[str]:
-    """Names of the inputs whose gradient is not 0 on a few made-up tokens."""
+    """Return the names of the inputs whose gradient is not 0 on a few made-up tokens."""
     steps = torch.linspace(-1.0, 1.0, 8).view(2, 4)
     live = {
         "logprobs": (-1.0 + 0.7 * steps).requires_grad_(),

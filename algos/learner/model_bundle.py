@@ -1,4 +1,4 @@
-"""The learner's models on one device: policy, critic and reference, asked about paths."""
+"""The learner's models on one device: policy, critic and reference, applied to paths."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .update_log import pieces
 
 
 class Models:
-    """What the recipe needs of policy, critic and reference, and how they are run.
+    """The policy, critic and reference of a recipe, and how their passes are run.
 
     With a peft policy whose adapter alone learns, the reference is the same model with the adapter
     switched off; else it is a copy of the policy as it is now.
@@ -92,11 +92,11 @@ class Models:
         self.team.shard(policy, others)
 
     def logprobs(self, rows: Sequence[Row]) -> list[Floats]:
-        """Log-probability in nats of every action token ``[n_act]`` per row."""
+        """Return the log-probability in nats of every action token ``[n_act]`` per row."""
         return self._scores(self.tokens, rows)
 
     def ref_logprobs(self, rows: Sequence[Row]) -> list[Floats]:
-        """The same under the reference.
+        """Return the same under the reference.
 
         Raises:
             BadValueError: There is none.
@@ -109,7 +109,7 @@ class Models:
         return self._scores(self.reference, rows)
 
     def values(self, rows: Sequence[Row]) -> list[Floats]:
-        """Critic values ``[n_act + 1]`` per row: before each action token, then after the last.
+        """Return values ``[n_act + 1]`` per row: before each action token, and after the last.
 
         Raises:
             BadValueError: There is no critic.
@@ -127,7 +127,7 @@ class Models:
         return self.team.complete(out)
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
-        """Critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
+        """Return critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
 
         Raises:
             BadValueError: There is no critic, or a context is empty.
@@ -150,7 +150,7 @@ class Models:
         return np.array(self.team.complete(out), np.float32)
 
     def memory_hint(self) -> str:
-        """Which setting to change when memory is full, a sentence."""
+        """Return a sentence on which setting to change when memory is full."""
         now = self.settings.micro_batch_tokens
         more = ""
         if not self.settings.gradient_checkpointing:
@@ -160,7 +160,7 @@ class Models:
         )
 
     def trained(self, batch: MicroBatch, values: bool) -> tuple[Tensor, Tensor, Tensor | None]:
-        """What a loss reads of the scored tokens ``[m]``, with gradient.
+        """Return the scored tokens' ``[m]`` inputs of a loss, with gradient.
 
         Args:
             batch: The paths.
@@ -179,7 +179,7 @@ class Models:
 
     @contextmanager
     def computing(self, batch: MicroBatch, *, training: bool = False) -> Iterator[None]:
-        """Encloses the passes of one micro batch, with ``training`` the backward one too."""
+        """Enclose the passes of one micro batch, with ``training`` the backward one too."""
         own = self.critic.backbone if self.critic else None
         models = [self.policy] if own is None else [self.policy, own]
         with ExitStack() as stack:
@@ -206,7 +206,7 @@ class Models:
         return self.team.complete(out)
 
     def _values(self, batch: MicroBatch) -> Tensor:
-        """Values at every position ``[rows, columns]``."""
+        """Return values at every position ``[rows, columns]``."""
         assert self.critic is not None
         if self.critic.kind == "own":
             return self._critic_at(batch, None, None)
@@ -214,7 +214,7 @@ class Models:
         return self.team.within(self.policy, work)
 
     def _critic_at(self, batch: MicroBatch, states: Tensor | None, where: Tensor | None) -> Tensor:
-        """Values at flattened positions ``[m]``, or everywhere ``[rows, columns]``."""
+        """Return values at flattened positions ``[m]``, or everywhere ``[rows, columns]``."""
         critic = self.critic
         assert critic is not None
 
@@ -230,14 +230,14 @@ class Models:
             raise BadValueError(f"recipe {self._name}: there is no critic to ask for values.")
 
     def _frozen(self) -> TokenModel:
-        """The policy as it is now."""
+        """Return a frozen copy of the current policy."""
         if adapter_alone_learns(self.policy):
             return WithoutAdapter(self.policy, self._temperature, self.settings.precision)
         model = copy.deepcopy(self.policy).eval().requires_grad_(False)
         return TokenModel(model, self._temperature, self.settings.precision)
 
     def _unshared(self) -> str | None:
-        """Why prefixes are not shared; None when they are."""
+        """Return why prefixes are not shared; None when they are."""
         if not self.settings.shared_prefix:
             return "LearnerSettings.shared_prefix is off"
         reason = why_not_shared(self.policy)

@@ -1,4 +1,4 @@
-"""The loss over observation tokens too: what leaving them out is worth, for an ablation."""
+"""The loss over observation tokens too, for the ablation of masking them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..core.protocols import Credits, Floats
 
 
 def with_observations(forest: Forest, credits: Credits) -> tuple[Forest, Credits]:
-    """Every observation that continues a context becomes part of the action after it.
+    """Make every observation that continues a context part of the action after it.
 
     Its tokens get the advantage of that action's first token. They were not sampled, so that their
     recorded log-probability is 0; the learner computes the base of their ratio by itself. First

@@ -14,10 +14,10 @@ from .settings import OptimizerKind
 
 
 def make_optimizer(groups: list[dict[str, Any]], optim: Optim, kind: OptimizerKind) -> Any:
-    """The optimiser of a learner.
+    """Return the optimiser of a learner.
 
     ``"adamw"`` keeps its own float32 copy of weights in half precision, as steps of a usual
-    learning rate are smaller than what such weights can tell apart. ``"adamw8bit"`` keeps its two
+    learning rate are smaller than the resolution of such weights. ``"adamw8bit"`` keeps its two
     moments in 8 bits and no copy, a quarter of the memory: use it with float32 weights or
     adapters.
 
@@ -61,7 +61,7 @@ class MasterAdamW(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """One step on all parameters that have a gradient."""
+        """Take one step on all parameters that have a gradient."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -91,7 +91,7 @@ class MasterAdamW(torch.optim.Optimizer):
         p.copy_(master)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up a saved state; torch would round the copies to the weights' own format."""
+        """Restore a saved state; torch would round the copies to the weights' own format."""
         super().load_state_dict(state_dict)
         order = [p for group in self.param_groups for p in group["params"]]
         for i, saved in state_dict["state"].items():

@@ -1,4 +1,4 @@
-"""The numbers of one update, gathered while it runs."""
+"""Metrics of one update."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .batching.rows import Row
 
 
 class UpdateLog:
-    """Collects the numbers of one update."""
+    """Collects the metrics of one update."""
 
     def __init__(self) -> None:
         self.parts: dict[str, float] = {}
@@ -25,7 +25,7 @@ class UpdateLog:
         self.total_loss = 0.0
 
     def loss(self, loss: Tensor, parts: Mapping[str, Tensor], share: float) -> None:
-        """One micro batch's loss and its parts.
+        """Log one micro batch's loss and its parts.
 
         Args:
             loss: Its share of the mini batch's loss.
@@ -39,26 +39,26 @@ class UpdateLog:
             self.parts[name] = self.parts.get(name, 0.0) + float(value) / scale
 
     def left_out(self, n: int, of: int) -> None:
-        """``n`` paths of a mini batch of ``of`` were not computed."""
+        """Log that ``n`` paths of a mini batch of ``of`` were not computed."""
         self.out[0] += n
         self.out[1] += of
 
     def step(self, norms: list[float], finite: bool) -> None:
-        """One optimiser step; not taken when a norm is not finite."""
+        """Log one optimiser step; it is skipped when a norm is not finite."""
         if finite:
             self.norms.append(norms)
         else:
             self.skipped += 1
 
     def compare(self, rows: Sequence[Row], which: Sequence[int], mine: Sequence[Floats]) -> None:
-        """The learner's log-probabilities of rows ``which`` before any change of the weights."""
+        """Log the learner's log-probabilities of rows ``which`` before any update."""
         self.differences += [
             np.abs(rows[r].sampled - own) for r, own in zip(which, mine, strict=True)
         ]
 
     def merge(self, ranks: Channel) -> None:
         """Add what the other processes computed."""
-        if ranks.world == 1:
+        if ranks.world_size == 1:
             return
         everyone = ranks.everyone((self.total_loss, self.parts, self.differences))
         self.total_loss = sum(loss for loss, _, _ in everyone)
@@ -67,7 +67,7 @@ class UpdateLog:
         self.differences = [d for _, _, differences in everyone for d in differences]
 
     def metrics(self, groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-        """Declared keys; ``groups`` are the optimiser's, policy first."""
+        """Return metrics by declared key; ``groups`` are the optimiser's, policy first."""
         steps = len(self.norms) + self.skipped
         out = {f"loss/{name}": value / steps for name, value in self.parts.items()}
         out["update/loss"] = self.total_loss / steps
@@ -86,6 +86,6 @@ class UpdateLog:
 
 
 def pieces(flat: Floats, rows: Sequence[Row], micro: Sequence[int]) -> list[Floats]:
-    """The ``[n]`` values of a micro batch as one array per row."""
+    """Split the ``[n]`` values of a micro batch into one array per row."""
     ends = np.cumsum([rows[r].n_act for r in micro])[:-1]
     return np.split(flat, ends)

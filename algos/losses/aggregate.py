@@ -1,4 +1,4 @@
-"""From a loss per token to one number: who is averaged over what.
+"""Aggregation of a loss per token to one number.
 
 Each divides by counts of the whole mini batch (:class:`~turngym.algos.core.protocols.Norm`), so the
 results of micro batches add up to that of the mini batch exactly; averaging micro batches would
@@ -25,18 +25,18 @@ class TokenMean:
     name: ClassVar[str] = "token-mean"
 
     def __call__(self, losses: torch.Tensor, mask: torch.Tensor, norm: Norm) -> torch.Tensor:
-        """``sum(losses * mask) / tokens`` of ``[paths, tokens]`` losses."""
+        """Return ``sum(losses * mask) / tokens`` of ``[paths, tokens]`` losses."""
         return (losses * mask).sum() / norm.tokens
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathMeanTokenMean:
-    """Every path weighs the same, a long one spreads it thin (GRPO as written in its paper)."""
+    """Every path weighs the same, whatever its length (GRPO as written in its paper)."""
 
     name: ClassVar[str] = "seq-mean-token-mean"
 
     def __call__(self, losses: torch.Tensor, mask: torch.Tensor, norm: Norm) -> torch.Tensor:
-        """Mean over paths of each path's mean over its tokens."""
+        """Return the mean over paths of each path's mean over its tokens."""
         lengths = mask.sum(1).clamp(min=1.0)
         return ((losses * mask).sum(1) / lengths).sum() / norm.paths
 
@@ -48,7 +48,7 @@ class PathMeanTokenSum:
     name: ClassVar[str] = "seq-mean-token-sum"
 
     def __call__(self, losses: torch.Tensor, mask: torch.Tensor, norm: Norm) -> torch.Tensor:
-        """``sum(losses * mask) / paths``."""
+        """Return ``sum(losses * mask) / paths``."""
         return (losses * mask).sum() / norm.paths
 
 
@@ -68,7 +68,7 @@ class PathMeanConstant:
         check_minimum(self, length=1)
 
     def __call__(self, losses: torch.Tensor, mask: torch.Tensor, norm: Norm) -> torch.Tensor:
-        """``sum(losses * mask) / paths / length``."""
+        """Return ``sum(losses * mask) / paths / length``."""
         return (losses * mask).sum() / (norm.paths * self.length)
 
 

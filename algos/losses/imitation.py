@@ -1,4 +1,4 @@
-"""Imitation: raise the probability of what was shown."""
+"""Imitation: raise the probability of demonstrated actions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ImitationLoss(Loss):
     aggregate: Aggregate = field(default_factory=TokenMean)
 
     def __call__(self, batch: LossBatch) -> LossOut:
-        """Loss and metrics of one micro batch, both as shares of the mini batch."""
+        """Return the loss and the metrics of one micro batch, both as shares of the mini batch."""
         losses = -batch.advantages * batch.logprobs
         loss = self.aggregate(losses, batch.mask, batch.norm)
         entropy = (batch.entropies.detach() * batch.mask).sum() / batch.norm.tokens

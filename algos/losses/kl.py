@@ -40,7 +40,7 @@ class Kl:
             raise BadValueError(f"Kl.clamp is {self.clamp}; expected a value above 0.")
 
     def __call__(self, logprobs: torch.Tensor, ref_logprobs: torch.Tensor) -> torch.Tensor:
-        """The estimate in nats, same shape as both arguments."""
+        """Return the estimate in nats, same shape as both arguments."""
         d = logprobs - ref_logprobs
         if self.kind == "k1":
             k = d

@@ -42,7 +42,7 @@ class Clip:
     def __call__(
         self, ratio: torch.Tensor, advantages: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Loss per token, and 1.0 where a bound took the token's gradient away."""
+        """Return the loss per token, and 1.0 where a bound took the token's gradient away."""
         free = -advantages * ratio
         bounded = -advantages * ratio.clamp(1.0 - self.low, 1.0 + self.high)
         loss = torch.maximum(free, bounded)
@@ -83,7 +83,7 @@ class PolicyLoss(Loss):
         return frozenset({"ref_logprobs"} if self.kl.coef else ())
 
     def __call__(self, batch: LossBatch) -> LossOut:
-        """Loss and metrics of one micro batch, both as shares of the mini batch."""
+        """Return the loss and the metrics of one micro batch, both as shares of the mini batch."""
         ratio = ratio_at(self.ratio, batch)
         losses, held = self.clip(ratio, batch.advantages)
         loss = surrogate = self.aggregate(losses, batch.mask, batch.norm)
@@ -108,5 +108,5 @@ class PolicyLoss(Loss):
 
 
 def _share(values: torch.Tensor, batch: LossBatch) -> torch.Tensor:
-    """This micro batch's part of the mini batch's mean over tokens."""
+    """Return this micro batch's part of the mini batch's mean over tokens."""
     return (values.detach() * batch.mask).sum() / batch.norm.tokens

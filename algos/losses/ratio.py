@@ -14,7 +14,7 @@ MAX_LOG_RATIO = 20.0
 
 
 def ratio_at(level: Level, batch: LossBatch) -> torch.Tensor:
-    """Ratios ``[paths, tokens]``, equal within a unit, with gradient.
+    """Return ratios ``[paths, tokens]``, equal within a unit, with gradient.
 
     A unit's ratio is the geometric mean of its tokens' ratios: ``exp(mean(logprob - old))``. GSPO
     (arXiv 2507.18071, equation 7) is ``"sequence"``. ``"sequence-sum"`` is the product of the

@@ -45,7 +45,7 @@ class StepDpoLoss(Loss):
         return frozenset({"pair", "ref_logprobs"} if self.reference else {"pair"})
 
     def __call__(self, batch: LossBatch) -> LossOut:
-        """Loss and metrics of one micro batch, both as shares of the mini batch."""
+        """Return the loss and the metrics of one micro batch, both as shares of the mini batch."""
         pairs = batch.extra["pair"]
         marked = (pairs >= 0) & (batch.mask > 0) & (batch.advantages != 0)
         gains = batch.logprobs

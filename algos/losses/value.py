@@ -35,12 +35,12 @@ class ValueLoss(Loss):
 
     @property
     def needs(self) -> frozenset[str]:
-        """The critic's values now and before, and what they should be."""
+        """Current and old values of the critic, and their targets."""
         wanted = {"values", "value_targets"}
         return frozenset(wanted if self.clip is None else wanted | {"old_values"})
 
     def __call__(self, batch: LossBatch) -> LossOut:
-        """Loss and metrics of one micro batch, both as shares of the mini batch."""
+        """Return the loss and the metrics of one micro batch, both as shares of the mini batch."""
         values, targets = batch.extra["values"], batch.extra["value_targets"]
         errors = (values - targets) ** 2
         held = torch.zeros_like(errors)
@@ -75,10 +75,10 @@ class ActorCriticLoss(Loss):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What either part reads."""
+        """Streams that either part reads."""
         return self.policy.needs | self.value.needs
 
     def __call__(self, batch: LossBatch) -> LossOut:
-        """The sum, and the metrics of both."""
+        """Return the sum of both losses, and the metrics of both."""
         policy, value = self.policy(batch), self.value(batch)
         return LossOut(loss=policy.loss + value.loss, metrics={**policy.metrics, **value.metrics})

@@ -1,4 +1,4 @@
-"""What runs inside a rollout actor: an engine, the run's environments, and runners for them."""
+"""A rollout actor: an engine, the run's environments, and episode runners for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .work import Packed, PlayedGroup, Work, unpack_weights
 
 
 class RolloutActor:
-    """Plays groups; its calls run side by side in one event loop, so the engine batches them.
+    """Plays groups; its calls run concurrently in one event loop, so the engine batches them.
 
     Args:
         load: Gives the run's configuration, after whatever this process must import first.
@@ -39,7 +39,7 @@ class RolloutActor:
         self._busy = 0
 
     async def limits(self) -> tuple[int, int]:
-        """Most tokens of context and action, and the size of the vocabulary."""
+        """Return the maximum tokens of context and action, and the size of the vocabulary."""
         return self._engine.max_context, self._engine.vocabulary
 
     async def take(self, version: int, weights: Packed | None) -> None:
@@ -74,7 +74,7 @@ class RolloutActor:
 def loader(
     unpickle: Callable[[bytes], Any], config: bytes, prepare: Callable[[], None] | None
 ) -> TrainConfig:
-    """The configuration in an actor's process, after ``prepare`` has imported what it names."""
+    """Load the configuration in an actor's process after running ``prepare``."""
     if prepare is not None:
         prepare()
     return unpickle(config)

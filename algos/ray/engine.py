@@ -1,4 +1,4 @@
-"""The engine of a run whose actors sample: the learner's side of it."""
+"""The learner's side of an engine whose rollout actors sample."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .work import Work, pack_weights
 
 
 class RemoteEngine:
-    """Hands weights to the actors and adds up what their engines counted.
+    """Sends weights to the actors and adds up their engines' statistics.
 
     Args:
         pool: The actors.
@@ -40,13 +40,13 @@ class RemoteEngine:
         self.pool.take(self.version, pack_weights(model))
 
     def rest(self) -> None:
-        """The actors see to it themselves."""
+        """Do nothing: the actors free their own engines."""
 
     def release(self, cache: int | None) -> None:
-        """No handle is ever given out here."""
+        """Do nothing: no cache handles are given out here."""
 
     async def generate(self, request: Request) -> Completion:  # noqa: ARG002 - the protocol's
-        """Not here.
+        """Refuse: actions are sampled by the actors.
 
         Raises:
             EpisodeError: Always: whole groups are played by the actors.
@@ -70,7 +70,7 @@ class RemoteEngine:
 
 
 class RemoteRunner(EpisodeRunner):
-    """Has its groups played by the actors.
+    """An episode runner whose groups are played by the actors.
 
     Args:
         scene: Name of the evaluation set; empty for the training environment.
@@ -86,7 +86,7 @@ class RemoteRunner(EpisodeRunner):
     async def groups(
         self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
     ) -> list[Group]:
-        """One group per start."""
+        """Return one group per start."""
         works = [Work(self.scene, rollout, start, self.remote.version) for start in starts]
         answers = await self.remote.pool.play(works, tick)
         for answer in answers:

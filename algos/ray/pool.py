@@ -1,4 +1,4 @@
-"""The rollout actors of a run, and the queue of groups that they work off."""
+"""The rollout actors of a run, and their queue of groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START_S = 600.0
 
 
 class ActorPool:
-    """Plays groups on actors; an actor that dies costs time, and nothing else.
+    """Plays groups on actors; groups of an actor that died are played again.
 
     Each group of a call is a numbered piece of work. It is given to another actor when its actor
     died, and the first answer to a number is the only one that counts.
@@ -34,7 +34,7 @@ class ActorPool:
         self.lost = 0
 
     def limits(self) -> tuple[int, int]:
-        """Context and vocabulary of the actors' engines; waits until the first is there.
+        """Return context and vocabulary of the actors' engines; waits until the first is there.
 
         Raises:
             EngineFault: It could not be started.
@@ -56,7 +56,7 @@ class ActorPool:
             slot.send()
 
     async def play(self, works: Sequence[Work], tick: Callable[[], None]) -> list[PlayedGroup]:
-        """One answer per piece of work, in order; ``tick`` is called after each.
+        """Return one result per work item, in order; ``tick`` is called after each.
 
         Raises:
             EngineFault: Actors keep dying.
@@ -132,12 +132,12 @@ class ActorPool:
             self._ray.kill(slot.handle)
 
 
-MOST_DEATHS = 3
+MAX_DEATHS = 3
 """Actors in a row that may die in one place without having played a single group."""
 
 
 class ActorSlot:
-    """Holds an actor, and another one after its death.
+    """Holds an actor, and replaces it after its death.
 
     Args:
         ray: The package.
@@ -157,20 +157,20 @@ class ActorSlot:
 
     @property
     def alive(self) -> bool:
-        """True while the actor is known to be there with the newest weights."""
+        """Whether the actor is alive with the newest weights."""
         return self._ready is self.handle
 
     def begin(self) -> None:
-        """A new event loop runs; what an old one waited for is forgotten."""
+        """Begin with a new event loop; forget what an old one waited for."""
         self._arriving = None
 
     def send(self) -> None:
-        """There are newer weights: they go out now, and are waited for in :meth:`ready`."""
+        """Send newer weights now; :meth:`ready` waits for them."""
         self._ready = self._arriving = None
         self._sent = self._bring(self.handle)
 
     def died(self, handle: Any, why: BaseException) -> None:
-        """An actor is gone; another takes its place, once for each that died.
+        """Replace an actor that died, once per death.
 
         Raises:
             EngineFault: They keep dying.
@@ -178,7 +178,7 @@ class ActorSlot:
         if handle is not self.handle:
             return
         self._deaths += 1
-        if self._deaths > MOST_DEATHS:
+        if self._deaths > MAX_DEATHS:
             raise EngineFault(
                 f"Ray: {self._deaths} rollout actors in a row died in the same place before they "
                 f"had played a group. The last one: {_first_line(why)} Look at its log in "
@@ -189,11 +189,11 @@ class ActorSlot:
         self._sent = self._ready = self._arriving = None
 
     def served(self) -> None:
-        """A group came from here."""
+        """Note that the actor returned a group."""
         self._deaths = 0
 
     async def ready(self) -> Any:
-        """The actor, as soon as it is there and has the newest weights.
+        """Return the actor as soon as it is alive and has the newest weights.
 
         Raises:
             EngineFault: Actors keep dying.

@@ -1,4 +1,4 @@
-"""Where a training run gets its rollouts from, when it is a Ray cluster."""
+"""Rollouts of a training run on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class RayRollouts:
         self.pool: ActorPool | None = None
 
     def __call__(self, config: TrainConfig, policy: Any, tokenizer: Any) -> RemoteEngine:  # noqa: ARG002 - the actors load both
-        """The engine of a run, in place of :func:`~turngym.algos.training.engines.make_engine`.
+        """Return a run's engine, replacing :func:`~turngym.algos.training.engines.make_engine`.
 
         Raises:
             BadValueError: The run has several learner processes.

@@ -1,4 +1,4 @@
-"""What travels between the learner and its rollout actors."""
+"""Messages between the learner and its rollout actors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Packed = Mapping[str, npt.NDArray[np.uint8]]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One group to play.
+    """A request to play one group.
 
     Attributes:
         scene: Name of the evaluation set; empty for the training environment.
@@ -37,11 +37,11 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class PlayedGroup:
-    """A group that was played.
+    """The reply: a group with its statistics.
 
     Attributes:
         group: The group.
-        fault: What the world said when it broke last.
+        fault: The last error message of a failed environment.
         stats: What the actor's engine counted since its last answer.
     """
 
@@ -51,7 +51,7 @@ class PlayedGroup:
 
 
 def pack_weights(model: Any) -> Packed:
-    """The weights that learn, copied into main memory; all others never change."""
+    """Copy the trainable weights into main memory; all others never change."""
     return {
         name: p.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
         for name, p in model.named_parameters()

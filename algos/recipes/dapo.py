@@ -24,7 +24,7 @@ def dapo() -> Recipe:
     rate 1e-6 after 10 warm-up steps, weight decay 0.1; no KL. Dual clip 10 is verl's recipe.
 
     Differs from the paper:
-        - after ten rounds of playing a step goes on with the groups it has (the code stops);
+        - after ten rounds of playing a step continues with the groups it has (the code stops);
         - the return is the environment's, 0 to 1, where the paper's is -1 or 1: within a group's
           z-score that is the same, beside the punishment it weighs half;
         - the token mean is over the mini batch, not over each micro batch.
@@ -32,7 +32,8 @@ def dapo() -> Recipe:
     The punishment is made for answers of 20,000 tokens: where the context is shorter, lower
     ``shapers.overlong.cache`` and ``.limit``, or it never comes.
 
-    Degenerate cases: a step in which no group was kept, after all its rounds, changes nothing.
+    Degenerate cases: a step in which every group was filtered out, after all its rounds, changes
+    nothing.
     """
     return Recipe(
         name="dapo",

@@ -1,4 +1,4 @@
-"""PaSa: sessions that are credited with the value of the sessions they ask for."""
+"""PaSa: sessions that are credited with the value of the sessions they request."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ def pasa() -> Recipe:
         - advantages are whitened over the batch (the code);
         - the rewards alpha and the costs are the environment's settings;
         - papers are drawn per query, 1.5 on average, not 6 from the pool of 4 queries;
-        - sessions come from whole crawls (``queue="full"``), so that what is new is told by the
+        - sessions come from whole crawls (``queue="full"``), so that novelty is decided by the
           queue of a whole crawl. The paper plays only the drawn ones (``queue="sampled"``): their
           queue is almost empty, novelty looks cheap, and the policy opens too many sections.
 
     Degenerate cases: the critic's fixed point exists only while gamma1 times the sessions asked for
-    stays below 1 (the score clip bounds it); a world without sessions is cut into windows of turns.
+    stays below 1 (the score clip bounds it); an environment without sessions is cut into windows of
+    turns.
     """
     return Recipe(
         name="pasa",
@@ -55,7 +56,7 @@ def pasa() -> Recipe:
             policy=PolicyLoss(clip=Clip(low=0.2, high=0.2), aggregate=TokenMean()),
             value=ValueLoss(coef=10.0, clip=0.2),
         ),
-        annotators=(OldLogprobs(), RefLogprobs(), CriticValues(), SpawnedValues(most=5)),
+        annotators=(OldLogprobs(), RefLogprobs(), CriticValues(), SpawnedValues(max_sessions=5)),
         optim=Optim(lr=1e-6, critic_lr=1e-6, epochs=2, critic_only_steps=100),
         groups_per_step=64,
         temperature=0.7,

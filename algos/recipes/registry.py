@@ -42,7 +42,7 @@ def _plain(name: str) -> str:
 
 
 def find_recipe(name: str) -> tuple[str, Entry]:
-    """A registered recipe by its name in any spelling ("Tree-GRPO", "REINFORCE++").
+    """Return a registered recipe by its name in any spelling ("Tree-GRPO", "REINFORCE++").
 
     Raises:
         UnknownNameError: No such recipe; the nearest is named.
@@ -79,7 +79,7 @@ def recipe(
 def make_recipe(
     name: str, settings: Mapping[str, Any] | None = None, *, small: bool = False
 ) -> Recipe:
-    """The recipe ``name`` with some settings changed.
+    """Return the recipe ``name`` with some settings changed.
 
     Args:
         name: One of :data:`RECIPES`, see :func:`find_recipe`.

@@ -27,7 +27,7 @@ class Setting(NamedTuple):
 
 
 def settings_of(recipe: Recipe) -> dict[str, Any]:
-    """Every setting by its dotted name, exchangeable parts by their short names.
+    """Return every setting by its dotted name, exchangeable parts by their short names.
 
     For example ``{"rollout.n": 5, "loss.aggregate": "token-mean", "optim.lr": 1e-06, ...}``: plain
     values, and what :func:`with_settings` takes.
@@ -36,7 +36,7 @@ def settings_of(recipe: Recipe) -> dict[str, Any]:
 
 
 def with_settings(recipe: Recipe, settings: Mapping[str, Any]) -> Recipe:
-    """A copy of ``recipe`` with some settings changed.
+    """Return a copy of ``recipe`` with some settings changed.
 
     They are put in one after the other, so that a part can be exchanged and then set, and checked
     together at the end: limits that depend on each other may come in any order.
@@ -61,7 +61,7 @@ def with_settings(recipe: Recipe, settings: Mapping[str, Any]) -> Recipe:
 
 
 def _checked(part: Any) -> Any:
-    """The same, built anew: every part checks its settings when it is made."""
+    """Rebuild the value: every part checks its settings when it is constructed."""
     if isinstance(part, tuple):
         return tuple(_checked(p) for p in part)
     if not dataclasses.is_dataclass(part) or isinstance(part, type):
@@ -86,12 +86,12 @@ def _settings(parts: Mapping[str, Any]) -> Iterator[Setting]:
 
 
 def _word(part: Any) -> str:
-    """``MultiToolBonus`` as ``multi_tool_bonus``."""
+    """Return ``MultiToolBonus`` as ``multi_tool_bonus``."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(part).__name__).lower()
 
 
 def _inside(setting: Setting) -> Iterator[Setting]:
-    """The setting itself when it can be set, and all that it holds."""
+    """Yield the setting itself when it can be set, and all settings inside it."""
     path, value, kind = setting
     if not dataclasses.is_dataclass(value):
         yield setting
@@ -133,13 +133,13 @@ def _options(kind: Any) -> tuple[Any, ...]:
 
 
 def _choices(kind: Any) -> dict[str, Any]:
-    """Parts that may stand here, by short name."""
+    """Return the parts that are allowed here, by short name."""
     parts: list[Any] = [o for o in _options(kind) if dataclasses.is_dataclass(o)]
     return {part.name: part for part in parts if hasattr(part, "name")}
 
 
 def _read(value: Any, setting: Setting) -> Any:
-    """``value`` as the setting's type."""
+    """Return ``value`` as the setting's type."""
     choices = _choices(setting.kind)
     if choices:
         if isinstance(value, tuple(choices.values())):
@@ -182,7 +182,7 @@ def _as(value: Any, kind: Any) -> Any:
 
 
 def _as_tuple(value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A fixed number of items, or any number of one kind (``tuple[str, ...]``)."""
+    """Convert a fixed number of items, or any number of one type (``tuple[str, ...]``)."""
     items = value.strip("() ").rstrip(",").split(",") if isinstance(value, str) else list(value)
     items = [i.strip(" '\"") if isinstance(i, str) else i for i in items]
     if kinds[1:] == (...,):

@@ -1,4 +1,4 @@
-"""SFT: imitate the world's expert."""
+"""SFT: imitate the environment's expert."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..rollouts import Demonstrations
 from .registry import recipe
 
 
-@recipe("imitation of the world's expert", small={"optim.lr": 5e-4, "optim.warmup_steps": 0})
+@recipe("imitation of the environment's expert", small={"optim.lr": 5e-4, "optim.warmup_steps": 0})
 def sft() -> Recipe:
     """Supervised fine-tuning on demonstrations, as PaSa starts its agents (arXiv 2501.10120, 4.2).
 
@@ -21,7 +21,7 @@ def sft() -> Recipe:
           of a language model's;
         - the warm-up of 0.01 is counted over a thousand steps.
 
-    Degenerate cases: a world without an expert is refused.
+    Degenerate cases: an environment without an expert is refused.
     """
     return Recipe(
         name="sft",

@@ -1,4 +1,4 @@
-"""SPO: one path per prompt, against what is remembered of the prompt."""
+"""SPO: one path per prompt, relative to the tracked value of the prompt."""
 
 from __future__ import annotations
 

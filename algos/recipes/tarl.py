@@ -1,4 +1,4 @@
-"""TARL: a judge's view of every turn beside the outcome, in three modes."""
+"""TARL: turn-level verdicts of a judge besides the outcome, in three modes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def tarl() -> Recipe:
     without a critic: :func:`tarl_turns`.
 
     Differs from the paper:
-        - the judge is the world's own rules; an :class:`~turngym.algos.rewards.judges.LlmJudge`
-        takes its
+        - the judge is the environment's own rules; an
+        :class:`~turngym.algos.rewards.judges.LlmJudge` takes its
           place in ``shapers``;
         - a +1 is worth 5 / turns; 1 / turns is the other reading of the paper's scale
           (``shapers.verdict_rewards.turn_budget=1``);
@@ -37,7 +37,7 @@ def tarl() -> Recipe:
         - mixing in maths tasks is a choice of environments (``MixedTasks-v0``), not of the
           algorithm.
 
-    Degenerate cases: where the world never judges, S is ten times the outcome, which is GRPO.
+    Degenerate cases: where the environment never judges, S is ten times the outcome, which is GRPO.
     """
     return Recipe(
         name="tarl",
@@ -104,7 +104,7 @@ def tarl_ppo() -> Recipe:
         - as :func:`~turngym.algos.recipes.tarl`, the settings being PPO's of Search-R1;
         - the value clip is 5, ten times Search-R1's, since rewards are ten times as large.
 
-    Degenerate cases: where the world never judges it is PPO on ten times the outcome.
+    Degenerate cases: where the environment never judges it is PPO on ten times the outcome.
     """
     return Recipe(
         name="tarlppo",

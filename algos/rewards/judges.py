@@ -45,16 +45,16 @@ class JudgeError(TurngymError, RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class RuleJudge(Shaper):
-    """The world's own verdicts, of which only the first -1 of a path stays one.
+    """The environment's own verdicts, of which only the first -1 of a path is kept.
 
     What comes after a major mistake may follow from it, so a later -1 counts 0 (TARL, arXiv
-    2509.14480, section 3). A world that cannot judge leaves 0 everywhere.
+    2509.14480, section 3). An environment without verdicts gives 0 everywhere.
     """
 
     judges: ClassVar[bool] = True
 
     def __call__(self, forest: Forest) -> Forest:
-        """Later mistakes of each path set to 0."""
+        """Set the verdicts of later mistakes of each path to 0."""
         return first_mistakes(forest)
 
 
@@ -63,11 +63,11 @@ class LlmJudge(Shaper):
     """A language model behind an OpenAI-compatible ``/chat/completions`` as the judge.
 
     It is shown the rules, the dialogue turn by turn (the first observation holds the environment's
-    instructions), and how the episode ended. Replies are kept on disk by the question's digest, so
-    a repeated run is judged alike without asking. A reply that is not one verdict per turn with at
-    most one -1 leaves the path's verdicts at 0 (the outcome alone counts); it is reported, and
-    counted as ``judge_unreadable`` among the metrics of the path's last turn. So is a question
-    that stays without a reply, as ``judge_silent``, as long as they are few.
+    instructions), and how the episode ended. Replies are cached on disk by the question's digest,
+    so a repeated run is judged alike without asking. A reply that is not one verdict per turn with
+    at most one -1 leaves the path's verdicts at 0 (the outcome alone counts); it is reported, and
+    counted as ``judge_unreadable`` among the metrics of the path's last turn. So is a question that
+    stays without a reply, as ``judge_silent``, as long as they are few.
 
     A turn that several paths share keeps the verdict of the first of them; after that only the
     first -1 of a path stays, as with :class:`RuleJudge`.
@@ -76,13 +76,13 @@ class LlmJudge(Shaper):
         url: Base address of the server, as ``http://localhost:8000/v1``.
         model: Name of its model.
         tokenizer: Folder or name of the policy's tokenizer: observations are shown as text.
-        rules: What the agent was told to keep to.
+        rules: The agent's instructions.
         key_variable: Environment variable that holds the server's key; not set means none.
         timeout: Seconds for one reply.
         attempts: Tries per question, with growing pauses between them.
         workers: Questions at a time.
         tolerated: Questions of one batch that may stay without a reply, after all attempts; one
-            more ends the run with the reason (it can be taken up again).
+            more ends the run with the reason (it can be resumed).
         cache: Folder of the replies; None for turngym's own cache.
     """
 
@@ -139,7 +139,7 @@ class LlmJudge(Shaper):
         return first_mistakes(replaced(forest, new))
 
     def _replies(self, questions: Sequence[str]) -> dict[str, str | None]:
-        """The reply to each distinct question; None where none came."""
+        """Return the reply to each distinct question; None where none came."""
         missing: list[JudgeError] = []
 
         def reply(question: str) -> str | None:
@@ -205,7 +205,7 @@ def _content(reply: Any) -> str:
 
 
 def first_mistakes(forest: Forest) -> Forest:
-    """The forest with every -1 after the first one of its path set to 0."""
+    """Return the forest with every -1 after the first one of its path set to 0."""
     new: dict[Place, Turn] = {}
     for path in forest:
         turns = forest.turns(path)
@@ -223,7 +223,7 @@ def _tokenizer(name_or_path: str) -> Any:
 
 
 def read_verdicts(reply: str, n: int) -> list[int] | None:
-    """The ``n`` verdicts in a judge's reply; None where it does not hold exactly that."""
+    """Return the ``n`` verdicts in a judge's reply; None where it does not hold exactly that."""
     start, stop = reply.find("{"), reply.rfind("}")
     try:
         found = json.loads(reply[start : stop + 1])["verdicts"]

@@ -32,7 +32,7 @@ class Overlong(Shaper):
         limit: Longest path that is wanted, in sampled tokens.
         cache: Tokens over which the penalty grows.
         factor: What it is multiplied by.
-        floor: Stop at ``-factor`` (the paper); False goes on falling (verl).
+        floor: Stop at ``-factor`` (the paper); False continues to fall (verl).
     """
 
     limit: int = 20_480
@@ -48,7 +48,7 @@ class Overlong(Shaper):
         check_above_zero(self, "factor")
 
     def penalty(self, length: int) -> float:
-        """What a path of ``length`` sampled tokens gets."""
+        """Return the penalty of a path of ``length`` sampled tokens."""
         over = (length - (self.limit - self.cache)) / self.cache
         return -self.factor * max(0.0, min(over, 1.0) if self.floor else over)
 
@@ -59,7 +59,7 @@ class Overlong(Shaper):
 
 @dataclass(frozen=True, kw_only=True)
 class MultiToolBonus(Shaper):
-    """A bonus for a path that was right and used all of some tools (ARPO, arXiv 2507.19849, eq. 7).
+    """A bonus for solved paths that used all of some tools (ARPO, arXiv 2507.19849, eq. 7).
 
     Right means that its outcome is above 0: the reward term of that name where the environment
     gives one, else the return. So a reward for the format alone earns no bonus.
@@ -90,7 +90,7 @@ class MultiToolBonus(Shaper):
 
 @dataclass(frozen=True, kw_only=True)
 class InvalidActionPenalty(Shaper):
-    """A price on every action of a path that the environment could not read.
+    """A penalty on every invalid action of a path.
 
     Attributes:
         coef: Taken off per action.
@@ -109,7 +109,7 @@ class InvalidActionPenalty(Shaper):
 
 @dataclass(frozen=True, kw_only=True)
 class FormatGate(Shaper):
-    """A fixed score instead of the return for a path that broke the format.
+    """A fixed score instead of the return for a path with an invalid format.
 
     The first step of ARPO's hierarchical reward (arXiv 2507.19849, section 3.3; -1 in the released
     code): whatever was found, an action that the environment could not read, or an episode that
@@ -175,11 +175,11 @@ class VerdictRewards(Shaper):
         return self.at == "turns"
 
     def score(self, verdicts: Sequence[int], outcome: float) -> float:
-        """S, also of an episode without a turn, where it is the outcome's part alone."""
+        """Return S; of an episode without a turn, the outcome's part alone."""
         return sum(self._judged(verdicts)) + self.outcome_weight * outcome
 
     def parts(self, verdicts: Sequence[int], outcome: float) -> list[float]:
-        """Reward of each turn; their sum is S.
+        """Return the reward of each turn; their sum is S.
 
         Args:
             verdicts: One per turn, in {-1, 0, 1}.
@@ -191,7 +191,7 @@ class VerdictRewards(Shaper):
         return parts
 
     def __call__(self, forest: Forest) -> Forest:
-        """The same forest with these rewards.
+        """Return the same forest with these rewards.
 
         Raises:
             BadValueError: Rewards at turns in a tree whose paths share turns: a shared turn would
@@ -217,7 +217,7 @@ class VerdictRewards(Shaper):
         return replaced(forest, new)
 
     def _judged(self, verdicts: Sequence[int]) -> list[float]:
-        """What each turn's verdict is worth; only the first -1 counts."""
+        """Return the reward of each turn's verdict; only the first -1 counts."""
         parts = [self.turn_budget * (v == 1) / len(verdicts) for v in verdicts]
         if -1 in verdicts:
             parts[list(verdicts).index(-1)] = -self.major_weight
@@ -225,13 +225,13 @@ class VerdictRewards(Shaper):
 
 
 def outcome_of(forest: Forest, path: Path) -> float:
-    """What the task's verdict was worth: the reward term ``outcome``, else the path's return."""
+    """Return the outcome's reward: the reward term ``outcome``, else the path's return."""
     named = [v for t in forest.turns(path) for name, v in t.reward_terms if name == "outcome"]
     return sum(named) if named else forest.reward(path)
 
 
 def rewarded(forest: Forest, amounts: Sequence[float], term: str) -> Forest:
-    """The forest with ``amounts[i]`` added to the last token of path i, under this term's name."""
+    """Return the forest with ``amounts[i]`` added to the last token of path i as a named term."""
     new: dict[Place, Turn] = {}
     for path, amount in zip(forest, amounts, strict=True):
         if amount:
@@ -246,7 +246,7 @@ def rewarded(forest: Forest, amounts: Sequence[float], term: str) -> Forest:
 
 
 def replaced(forest: Forest, new: Mapping[Place, Turn]) -> Forest:
-    """The forest with some turns (by group, tree, place) exchanged; the old one stays as it is."""
+    """Return a copy of the forest with some turns (by group, tree, place) replaced."""
     groups: list[Group] = []
     for g, group in enumerate(forest.groups):
         trees = [
@@ -258,7 +258,7 @@ def replaced(forest: Forest, new: Mapping[Place, Turn]) -> Forest:
 
 
 def action_ends(forest: Forest, path: Path) -> list[tuple[int, Turn]]:
-    """The turn in which each action of a path ended, with its place in the tree.
+    """Return the turn in which each action of a path ended, with its place in the tree.
 
     Parts of an action that was cut for a fork inside it are left out, unless the path ends there.
     """

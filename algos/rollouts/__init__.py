@@ -1,4 +1,4 @@
-"""Rollouts: they decide only where the next turn hangs; the runner does the rest."""
+"""Rollouts: they decide only where the next turn is attached; the runner plays it."""
 
 from .branch import Branch
 from .chains import Chains, play_out

@@ -13,7 +13,7 @@ from ...envs.core.errors import BadValueError, EnvFault
 from ..core.checks import check_minimum
 from ..core.forest import Group, Tree
 from ..core.protocols import Rollout, Start
-from .budget import GroupBudget, Line, finished, kept
+from .budget import GroupBudget, Line, finished_episodes, keep_episodes
 from .episode_runner import EpisodeHandle, EpisodeRunner, StepResult
 from .seeds import seed_at
 
@@ -29,9 +29,9 @@ class Branch(Rollout):
 
     ``initial`` chains begin. Whenever a tool has answered, the entropy H of the next
     ``probe_tokens`` tokens is set against that of the chain's first ones, and a chain branches with
-    probability ``clamp(alpha + beta * (H - H_initial), 0, 1)`` into ``beam`` chains that go on from
-    the tool's result. The tool does not run again. At most ``budget`` chains exist; what is left
-    when all have ended is filled with fresh ones.
+    probability ``clamp(alpha + beta * (H - H_initial), 0, 1)`` into ``beam`` chains that continue
+    from the tool's result. The tool does not run again. At most ``budget`` chains exist; what is
+    left when all have ended is filled with fresh ones.
 
     The probe costs nothing: a chain samples its next action anyway, and its first tokens are the
     probe. The branches start from the position before it.
@@ -85,7 +85,7 @@ class Branch(Rollout):
 
     @property
     def max_paths(self) -> int:
-        """The budget."""
+        """Equal to the budget."""
         return self.budget
 
     @property
@@ -105,12 +105,12 @@ class Branch(Rollout):
         runner.leave(handle)
         if grove.budget.off:
             return group
-        return kept(group, [finished(tree) for tree in group.trees])
+        return keep_episodes(group, [finished_episodes(tree) for tree in group.trees])
 
 
 @dataclass(slots=True, eq=False)
 class _Chain(Line):
-    """A line with its place in the order of chains and the entropy it began with."""
+    """A line with its place in the order of chains and its initial entropy."""
 
     number: int
     began: float | None = None
@@ -129,7 +129,7 @@ class _Grove:
             self._fresh()
 
     async def play(self) -> None:
-        """Rounds until nothing is active and the budget is used, or the budget stops it."""
+        """Play rounds until nothing is active and the budget is used, or a limit is reached."""
         while True:
             active = [chain for chain in self.chains if not chain.handle.done]
             if not active:
@@ -168,7 +168,7 @@ class _Grove:
         return bool(turns)
 
     def _before(self, chain: _Chain) -> EpisodeHandle | None:
-        """The position that branches would start from, where there can be any."""
+        """Return the position that branches would start from, if there can be any."""
         full = len(self.chains) >= self.rule.budget or self.rule.beam == 1
         if self.rule.reference_compat or chain.decided or full:
             return None
@@ -177,7 +177,7 @@ class _Grove:
     def _branch(
         self, chain: _Chain, origin: EpisodeHandle, entropy: float, began: float | None
     ) -> None:
-        """Add up to ``beam - 1`` chains that go on from ``origin``."""
+        """Add up to ``beam - 1`` chains that continue from ``origin``."""
         assert chain.began is not None
         chance = min(max(self.rule.alpha + self.rule.beta * (entropy - chain.began), 0.0), 1.0)
         for copy in range(min(self.rule.beam - 1, self.rule.budget - len(self.chains))):
@@ -213,7 +213,7 @@ class _Grove:
 def probe_entropy(
     top: npt.NDArray[np.float32], sampled: npt.NDArray[np.float32], vocabulary: int
 ) -> float:
-    """Entropy as ARPO's released code counts it, in units of ln(vocabulary) nats.
+    """Return the entropy as ARPO's released code counts it, in units of ln(vocabulary) nats.
 
     The sum, not the mean, of ``-p log p`` over the tokens and, at each, over its likeliest
     candidates and the sampled one where it is not among them.

@@ -17,7 +17,7 @@ L = TypeVar("L", bound="Line")
 
 @dataclass(slots=True)
 class GroupBudget:
-    """What a group may use, and what it has used.
+    """The limits of a group, and what it has used.
 
     A turn is admitted when it fits beside those in flight (an action may take ``max_tokens``), or
     when none is in flight and anything is left: the budget is passed by at most one turn.
@@ -26,8 +26,8 @@ class GroupBudget:
     So the budget buys whole episodes; many that begin together would all be cut off at once.
 
     Attributes:
-        tokens: Most sampled tokens; None for no such limit.
-        calls: Most actions taken.
+        tokens: Maximum sampled tokens; None for no limit.
+        calls: Maximum actions; None for no limit.
         spent_tokens: Sampled so far.
         spent_calls: Taken so far.
     """
@@ -45,7 +45,7 @@ class GroupBudget:
 
     @property
     def off(self) -> bool:
-        """True when there is no limit at all."""
+        """Whether there is no limit."""
         return self.tokens is None and self.calls is None
 
     @property
@@ -56,30 +56,30 @@ class GroupBudget:
         )
 
     def spend(self, tokens: int) -> None:
-        """One more turn was played, of so many sampled tokens."""
+        """Record one more turn, of so many sampled tokens."""
         self.spent_tokens += tokens
         self.spent_calls += 1
 
     def admitted(self, active: Sequence[L], runner: EpisodeRunner) -> list[L]:
-        """Those that may take a turn now, by their order alone; marks the ones that begin."""
+        """Return the lines that may take a turn now, in order; mark the ones that begin."""
         if self.off:
             return list(active)
         size = runner.sampling.max_tokens
         under_way = sum(_longest(line) for line in active if line.begun)
         chosen: list[L] = []
         for line in active:
-            most = 0 if line.begun else _longest(line)
-            if most and under_way and not self._holds(under_way + most, size):
+            longest = 0 if line.begun else _longest(line)
+            if longest and under_way and not self._holds(under_way + longest, size):
                 continue
             if not (self._holds(len(chosen) + 1, size) if chosen else self.left):
                 continue
             line.begun = True
-            under_way += most
+            under_way += longest
             chosen.append(line)
         return chosen
 
     def _holds(self, turns: int, max_tokens: int) -> bool:
-        """Whether so many more turns fit, each at its longest."""
+        """Whether so many more turns fit, each of maximum length."""
         tokens, calls = self.spent_tokens + turns * max_tokens, self.spent_calls + turns
         return (self.tokens is None or tokens <= self.tokens) and (
             self.calls is None or calls <= self.calls
@@ -91,9 +91,9 @@ class Line:
     """A handle that plays to its end in a tree.
 
     Attributes:
-        handle: Where it stands.
-        tree: What it grows in.
-        begun: It was admitted once. Only kept where something is limited.
+        handle: The live episode.
+        tree: The tree that its turns are appended to.
+        begun: It was admitted once. Only tracked where there is a limit.
     """
 
     handle: EpisodeHandle
@@ -102,15 +102,15 @@ class Line:
 
 
 def _longest(line: Line) -> int:
-    """Turns that the episode can still take."""
+    """Return the number of turns that the episode can still take."""
     return max(1, text_env(line.handle.env).max_turns - line.handle.turns)
 
 
 class Grower(Protocol):
-    """What a rollout does around every turn of a line."""
+    """Hooks of a rollout around every turn of a line."""
 
     def ready(self, line: Line) -> None:
-        """The line is about to take a turn."""
+        """Prepare for the line's next turn."""
         ...
 
     def append(self, runner: EpisodeRunner, line: Line, result: StepResult) -> Turn:
@@ -119,10 +119,10 @@ class Grower(Protocol):
 
 
 class Plain:
-    """Nothing beside the turn itself."""
+    """Appends whole turns."""
 
     def ready(self, line: Line) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def append(self, runner: EpisodeRunner, line: Line, result: StepResult) -> Turn:
         """Append the turn whole."""
@@ -152,8 +152,8 @@ async def play_lines(
         runner.leave(line.handle)
 
 
-def kept(group: Group, wanted: Sequence[Sequence[int]]) -> Group:
-    """The group with only the wanted episodes; what else was sampled is counted as pruned.
+def keep_episodes(group: Group, wanted: Sequence[Sequence[int]]) -> Group:
+    """Return the group with only the wanted episodes; count all other turns as pruned.
 
     Args:
         group: The whole group.
@@ -164,17 +164,17 @@ def kept(group: Group, wanted: Sequence[Sequence[int]]) -> Group:
     for tree, finals in zip(group.trees, wanted, strict=True):
         stay = sorted({turn for last in finals for turn in tree.episode(last)})
         if stay:
-            trees.append(only(tree, stay))
+            trees.append(extract_turns(tree, stay))
         gone = [tree.turns[old] for old in sorted({*range(len(tree.turns))} - {*stay})]
         tokens += sum(len(turn.act_ids) for turn in gone)
         turns += sum(not turn.partial for turn in gone)
     return replace(group, trees=trees, pruned_tokens=tokens, pruned_turns=turns)
 
 
-def only(tree: Tree, stay: Sequence[int]) -> Tree:
-    """The tree of some turns, ascending, parents included.
+def extract_turns(tree: Tree, stay: Sequence[int]) -> Tree:
+    """Return the tree of some turns, ascending, parents included.
 
-    What was taken in between is skipped: the turn before becomes the last one that stays.
+    Turns in between are skipped: ``previous`` becomes the last turn that stays.
     """
     place = {ROOT: ROOT} | {old: new for new, old in enumerate(stay)}
     smaller = Tree()
@@ -189,6 +189,6 @@ def only(tree: Tree, stay: Sequence[int]) -> Tree:
     return smaller
 
 
-def finished(tree: Tree) -> list[int]:
-    """Last turns of the episodes that were played to their end."""
+def finished_episodes(tree: Tree) -> list[int]:
+    """Return the last turns of the episodes that were played to their end."""
     return [last for last in tree.finals() if tree.turns[last].status != "running"]

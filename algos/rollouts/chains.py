@@ -9,7 +9,7 @@ from ...envs.core.errors import EnvFault
 from ..core.checks import check_minimum
 from ..core.forest import Group, Tree
 from ..core.protocols import Rollout, Start
-from .budget import GroupBudget, Line, finished, kept, play_lines
+from .budget import GroupBudget, Line, finished_episodes, keep_episodes, play_lines
 from .episode_runner import EpisodeHandle, EpisodeRunner
 
 
@@ -37,7 +37,7 @@ class Chains(Rollout):
 
     @property
     def forks(self) -> bool:
-        """Never."""
+        """False: trees never fork."""
         return False
 
     @property
@@ -59,7 +59,7 @@ class Chains(Rollout):
         lines = [Line(s, Tree()) for s in handles]
         await play_lines(runner, lines, budget)
         group = Group(start.uid, handle.task_id, [line.tree for line in lines])
-        return kept(group, [finished(tree) for tree in group.trees])
+        return keep_episodes(group, [finished_episodes(tree) for tree in group.trees])
 
 
 async def play_out(runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree) -> Tree:

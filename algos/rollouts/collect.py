@@ -1,4 +1,4 @@
-"""Playing one training step: its groups, and further ones where the recipe leaves some out."""
+"""Collect the rollouts of a training step, with further rounds where groups are filtered out."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from . import Chains, EpisodeRunner
 from .stats import tokens_sampled, turns_taken
 
 FIRST_AT_ONCE = 2048
-"""First episodes that are in memory at a time."""
+"""Number of first episodes that are in memory at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Played:
-    """What a step played.
+class RolloutBatch:
+    """The rollouts of one training step.
 
     Attributes:
-        all: Every group, in order: what was paid for, and how the policy does.
+        all: Every group, in order, for budgets and metrics.
         trained: The groups that are trained on.
         rounds: Rounds of playing.
         filtered: Whether groups could be left out.
@@ -35,13 +35,13 @@ class Played:
     filtered: bool = False
 
     @classmethod
-    def whole(cls, groups: Sequence[Group]) -> Played:
-        """Everything is trained on."""
+    def whole(cls, groups: Sequence[Group]) -> RolloutBatch:
+        """Return a batch that is trained on completely."""
         forest = Forest.of(groups)
         return cls(all=forest, trained=forest)
 
     def metrics(self) -> dict[str, float]:
-        """Declared keys; none where nothing could be left out."""
+        """Return metrics by declared key; none without a filter."""
         if not self.filtered:
             return {}
         return {
@@ -52,16 +52,16 @@ class Played:
 
 async def play_step(
     recipe: Recipe, runner: EpisodeRunner, starts: Callable[[int], Sequence[Start]]
-) -> Played:
-    """Play until the recipe's filter has kept its number of groups, or its rounds are over.
+) -> RolloutBatch:
+    """Play until the recipe's filter has accepted enough groups, or the rounds are used up.
 
     Args:
         recipe: Rollout, filter, number of groups.
-        runner: Plays.
+        runner: Plays the episodes.
         starts: The tasks of each round, from 0.
     """
     if recipe.filter is None:
-        return Played.whole(await runner.groups(recipe.rollout, starts(0)))
+        return RolloutBatch.whole(await runner.groups(recipe.rollout, starts(0)))
     every: list[Group] = []
     kept: list[Group] = []
     rounds = 0
@@ -70,7 +70,7 @@ async def play_step(
         every += groups
         kept += [g for g in groups if recipe.filter.keeps(_episode_returns(g))]
         rounds += 1
-    return Played(
+    return RolloutBatch(
         all=Forest.of(every),
         trained=Forest.of(kept[: recipe.groups_per_step]),
         rounds=rounds,
@@ -79,7 +79,7 @@ async def play_step(
 
 
 def _episode_returns(group: Group) -> npt.NDArray[np.float64]:
-    """Returns of the group's whole episodes; sessions of one episode are not told apart."""
+    """Return the returns of the group's episodes, all sessions of an episode together."""
     worth, _ = Forest.of([group]).endings()
     return np.array(list(worth.values()), dtype=np.float64)
 
@@ -87,12 +87,12 @@ def _episode_returns(group: Group) -> npt.NDArray[np.float64]:
 async def play_first(
     runner: EpisodeRunner, tasks: TaskSource, on_progress: Callable[[float, str], None]
 ) -> tuple[int, int]:
-    """Play what a tracker wants to know before the first step, part after part.
+    """Play the episodes that a tracker needs before the first step, in parts.
 
     Args:
-        runner: Plays.
-        tasks: Takes the episodes in.
-        on_progress: Called with the share that is done, and a text.
+        runner: Plays the episodes.
+        tasks: Processes the episodes.
+        on_progress: Called with the share that is done, and a short text.
 
     Returns:
         Tokens sampled and environment steps taken.

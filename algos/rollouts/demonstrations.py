@@ -1,4 +1,4 @@
-"""Demonstrations: episodes of the world's scripted expert instead of the model's own."""
+"""Demonstrations: episodes of the environment's scripted expert instead of the policy's own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Demonstrations(Rollout):
 
     @property
     def forks(self) -> bool:
-        """Never."""
+        """False: trees never fork."""
         return False
 
     @property
@@ -51,17 +51,17 @@ class Demonstrations(Rollout):
         """One path per episode (and session)."""
         return self.n
 
-    def check(self, world: TextEnv[Any, Any]) -> None:
-        """Refuse a world without an expert.
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment without an expert.
 
         Raises:
             BadValueError: It has none.
         """
         try:
-            world.expert()
+            env.expert()
         except NotImplementedError as error:
             raise BadValueError(
-                f"{world.name} has no scripted expert, so there is nothing to imitate. Choose a "
+                f"{env.name} has no scripted expert, so there is nothing to imitate. Choose a "
                 "recipe that learns from its own episodes."
             ) from error
 
@@ -74,10 +74,10 @@ class Demonstrations(Rollout):
         trees = []
         for i in range(self.n):
             handle, tree = first.fork(i), Tree()
-            world = text_env(handle.env)
-            policy = world.expert(mistakes=self.mistakes, seed=seed_at(start.seed, i) % 2**32)
-            info: Any = world.episode.info({}, {})
-            observation = world.episode.observation
+            env = text_env(handle.env)
+            policy = env.expert(mistakes=self.mistakes, seed=seed_at(start.seed, i) % 2**32)
+            info: Any = env.episode.info({}, {})
+            observation = env.episode.observation
             while not handle.done:
                 action = policy(handle.env, observation, info)
                 result = await runner.act(handle, self._written(runner, action))

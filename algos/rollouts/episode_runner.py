@@ -1,4 +1,4 @@
-"""The one place that turns text into tokens into turns.
+"""Plays turns: converts text to tokens, samples, steps the environment, records turns.
 
 ``task -> env.reset -> text -> ids -> engine -> action ids -> text -> env.step -> Turn``
 """
@@ -29,11 +29,11 @@ from .seeds import seed_at
 
 @dataclass(slots=True)
 class Context:
-    """What one session's model has before it.
+    """The context of one session.
 
     Attributes:
         ids: Everything up to and including the last action.
-        obs_ids: The observation that waits for an result.
+        obs_ids: The observation that waits for an action.
         parent: Turn that the next one hangs on.
         edge: How it hangs there.
         given: First tokens of the next action where they are fixed: a fork inside an action.
@@ -48,12 +48,12 @@ class Context:
     cache: int | None = None
 
     def fork(self) -> Context:
-        """An independent copy that shares the engine's cache."""
+        """Return an independent copy that shares the engine's cache."""
         return replace(self, ids=list(self.ids), obs_ids=list(self.obs_ids), given=list(self.given))
 
 
 class StepResult(NamedTuple):
-    """One action that was sampled and taken, and what came back."""
+    """One sampled action and the environment's response."""
 
     done: Completion
     ids: list[int]
@@ -66,7 +66,7 @@ class StepResult(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class EpisodeHandle:
-    """A live position: an environment, and the contexts of its sessions.
+    """A live episode: an environment, and the contexts of its sessions.
 
     Attributes:
         env: The environment at this position, owned by the handle.
@@ -75,7 +75,7 @@ class EpisodeHandle:
         place: The forks that led here; with ``turns`` it seeds the next action.
         turns: Actions taken since the start.
         last: Index of the last turn in its tree.
-        done: True when there is nothing left to result.
+        done: True when the episode is over.
         session: The session whose turn it is.
         contexts: By session.
         askers: By key of a session, the turn that asked for it.
@@ -100,10 +100,10 @@ class EpisodeHandle:
         return self.contexts[self.session]
 
     def fork(self, branch: int) -> EpisodeHandle:
-        """An independent handle at this very position; nothing is executed again.
+        """Return an independent handle at the same position; nothing is executed again.
 
         Args:
-            branch: Tells the copies apart: the same branch of the same handle samples the same
+            branch: Distinguishes the copies: the same branch of the same handle samples the same
                 tokens, another branch others.
         """
         contexts = {s: c.fork() for s, c in self.contexts.items()}
@@ -124,14 +124,14 @@ class EpisodeRunner:
 
     A context that has no room for one more action token ends the episode: the last turn gets
     status ``truncated`` and ``overflow``, its rewards stay what the environment gave. It
-    does not know, as with Gymnasium's own time limit.
+    is not informed, as with Gymnasium's time limit.
 
     Args:
         env: The prototype; every start plays in a fork of it.
         engine: Samples actions.
-        renderer: Text to ids and back.
+        renderer: Converts text to token ids and back.
         sampling: How to sample; stop strings default to the environment's.
-        max_context: Most tokens of context and action together; None for the engine's limit.
+        max_context: Maximum tokens of context and action together; None for the engine's limit.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class EpisodeRunner:
         sampling: Sampling,
         max_context: int | None = None,
     ) -> None:
-        world = text_env(env)
+        base_env = text_env(env)
         if max_context is not None and not 1 < max_context <= engine.max_context:
             raise BadValueError(
                 f"EpisodeRunner: max_context is {max_context}; expected 2 to "
@@ -151,9 +151,9 @@ class EpisodeRunner:
         self.env = env
         self.engine = engine
         self.renderer = renderer
-        self.sampling = sampling if sampling.stop else replace(sampling, stop=world.stop)
+        self.sampling = sampling if sampling.stop else replace(sampling, stop=base_env.stop)
         self.max_context = max_context or engine.max_context
-        self.fault = ""  # what the world said when it broke last
+        self.fault = ""  # the last error message of a failed environment
 
     async def open(self, start: Start) -> EpisodeHandle:
         """Begin the episode of ``start``: one reset, and the first prompt.
@@ -179,7 +179,7 @@ class EpisodeRunner:
     async def groups(
         self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
     ) -> list[Group]:
-        """One group per start, all at the same time; ``tick`` is called after each."""
+        """Play one group per start concurrently; ``tick`` is called after each."""
 
         async def one(start: Start) -> Group:
             group = await rollout(self, start)
@@ -259,7 +259,7 @@ class EpisodeRunner:
             stop=done.stop,
             previous=None if handle.last == context.parent else handle.last,
             spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
-            account=_account(text_env(handle.env)),
+            debug_info=_debug_info(text_env(handle.env)),
         )
         for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:
@@ -278,7 +278,7 @@ class EpisodeRunner:
         return last
 
     def switch(self, handle: EpisodeHandle, key: str) -> bool:
-        """Go to a waiting session, out of the world's order; it hangs on the turn that asked.
+        """Go to a waiting session out of order; it is attached to the turn that requested it.
 
         Returns:
             False when its first prompt leaves no room for an action; the handle is then left.
@@ -290,7 +290,7 @@ class EpisodeRunner:
         return False
 
     def _spawned(self, handle: EpisodeHandle, at: int) -> tuple[Ids, ...]:
-        """First prompts of the sessions that the last action, turn ``at``, asked for."""
+        """Return the first prompts of the sessions that the last action, turn ``at``, requested."""
         asked = handle.env.get_wrapper_attr("asked")()
         if not asked:
             return ()
@@ -303,7 +303,7 @@ class EpisodeRunner:
         )
 
     def leave(self, handle: EpisodeHandle) -> None:
-        """Give a handle up: its episode is over, or nobody will go on from it."""
+        """Release a handle: its episode is over, or nobody will continue it."""
         handle.done = True
         for context in handle.contexts.values():
             self._release(handle, context)
@@ -349,14 +349,14 @@ class EpisodeRunner:
             self.engine.release(cache)
 
 
-def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:
-    """Status and measures of a running episode that the context's limit ends.
+def cut_short(env: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], ...]]:
+    """Return status and metrics of a running episode that the context limit truncates.
 
     The status is ``truncated``, or ``env_error`` without measures where they cannot be taken.
     """
-    episode = world.episode
+    episode = env.episode
     try:
-        own = world.metrics(episode)
+        own = env.metrics(episode)
     except EnvFault:
         return "env_error", ()
     return "truncated", (
@@ -368,13 +368,13 @@ def cut_short(world: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float]
     )
 
 
-def _account(world: TextEnv[Any, Any]) -> Mapping[str, Any]:
-    episode = world.episode
-    return {} if episode.status == "env_error" else dict(world.debug_info(episode))
+def _debug_info(env: TextEnv[Any, Any]) -> Mapping[str, Any]:
+    episode = env.episode
+    return {} if episode.status == "env_error" else dict(env.debug_info(episode))
 
 
 def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
-    """The turn cut into partial turns, the first of which will be turn ``at`` of its tree."""
+    """Cut the turn into partial turns, the first of which will be turn ``at`` of its tree."""
     parts, edges = [], [0, *cuts, len(turn.act_ids)]
     for number, (start, stop) in enumerate(pairwise(edges)):
         first, last = number == 0, stop == len(turn.act_ids)
@@ -393,6 +393,6 @@ def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
         if not last:
             part = replace(part, partial=True, status="running", metrics=(), reward_terms=())
             part = replace(part, verdict=0, valid=True, action="", stop="length")
-            part = replace(part, spawned=(), account={})
+            part = replace(part, spawned=(), debug_info={})
         parts.append(part)
     return parts

@@ -12,7 +12,7 @@ from ...envs.core.errors import BadValueError, EnvFault
 from ..core.checks import check_choices, check_minimum
 from ..core.forest import Edge, Group, Tree, Turn
 from ..core.protocols import Rollout, Start
-from .budget import GroupBudget, Line, finished, kept, play_lines
+from .budget import GroupBudget, Line, finished_episodes, keep_episodes, play_lines
 from .episode_runner import EpisodeHandle, EpisodeRunner, StepResult
 from .seeds import seed_at
 
@@ -76,7 +76,7 @@ class Expand(Rollout):
 
     @property
     def max_paths(self) -> int:
-        """All endings of all trees."""
+        """Total number of leaves of all trees."""
         return self.trees * (self.keep or 1 + self.nodes * self.rounds)
 
     @property
@@ -109,12 +109,12 @@ class Expand(Rollout):
             await play_lines(runner, lines, budget, garden)
         garden.close()
         group = Group(start.uid, handle.task_id, trees)
-        ends = [finished(tree) for tree in trees]
+        ends = [finished_episodes(tree) for tree in trees]
         if self.keep is not None:
             ends = [self._some(trees[t], last, start, t) for t, last in enumerate(ends)]
         elif budget.off:
             return group
-        return kept(group, ends)
+        return keep_episodes(group, ends)
 
     def _drawn(
         self, points: Sequence[_Point], start: Start, number: int, tree: int
@@ -131,7 +131,7 @@ class Expand(Rollout):
 
 @dataclass(slots=True, eq=False)
 class _Point:
-    """Where a new ending can begin: a position, and the first tokens of the action there."""
+    """A fork point: a handle, and the first tokens of the action there."""
 
     handle: EpisodeHandle
     given: list[int] = field(default_factory=list)
@@ -147,7 +147,7 @@ class _Point:
 
 
 class _Garden:
-    """Keeps the points of the trees while lines are played.
+    """Stores the fork points of the trees while lines are played.
 
     Attributes:
         points: By tree.
@@ -168,7 +168,7 @@ class _Garden:
         self._before: dict[int, EpisodeHandle] = {}
 
     def ready(self, line: Line) -> None:
-        """Remember where the line stands: points inside the action hang there."""
+        """Store the line's position: fork points inside the action attach there."""
         if self._inside and self.grows:
             self._before[id(line)] = line.handle.fork(_SNAPSHOT)
 
@@ -192,14 +192,14 @@ class _Garden:
         return turn
 
     def close(self) -> None:
-        """No more endings: give the positions up."""
+        """Release the stored positions."""
         for points in self.points.values():
             for point in points:
                 if not point.handle.done:
                     self._runner.leave(point.handle)
 
     def _cuts(self, given: list[int], new: list[int]) -> list[int]:
-        """Where the sampled tokens may be cut so that no stop string is."""
+        """Return where the sampled tokens may be cut without cutting a stop string."""
         text = self._runner.renderer.text
         if self._span is None:
             places = [i for i in range(1, len(new)) if text([new[i - 1]]).rstrip(" ")[-1:] in _ENDS]
@@ -214,5 +214,5 @@ _ENDS = (".", "!", "?", ";", "\n", ">")
 
 
 def mid_stop(text: str, stops: Sequence[str]) -> bool:
-    """True when ``text`` ends with the beginning of a stop string: it would go unnoticed."""
+    """Return whether ``text`` ends with a proper prefix of a stop string."""
     return any(text.endswith(stop[:n]) for stop in stops for n in range(1, len(stop)))

@@ -1,4 +1,4 @@
-"""Where rollouts are played: in turn with the updates, or ahead of them in a thread.
+"""Pipelines of rollouts: alternating with updates, or ahead of them in a thread.
 
 Ahead of them, one worker thread does everything that needs the engine, strictly in order: step s
 is played with the weights after update ``s - 1 - max_lag`` exactly, never newer, so that a run does
@@ -23,7 +23,7 @@ from ..core.forest import Forest
 from ..core.forest_io import load_forest, save_forest
 from ..runs.run_dir import read_json, write_json
 from ..runs.timer import Clock
-from .collect import Played
+from .collect import RolloutBatch
 
 T = TypeVar("T")
 Play = Callable[[int], Coroutine[Any, Any, "Rollouts"]]
@@ -31,7 +31,7 @@ Play = Callable[[int], Coroutine[Any, Any, "Rollouts"]]
 
 @dataclass(frozen=True, kw_only=True)
 class Rollouts:
-    """What was played for one step.
+    """The rollouts of one step, with their timing and warnings.
 
     Attributes:
         played: The groups.
@@ -40,21 +40,21 @@ class Rollouts:
         seconds: By stage: ``rollout``, and ``sync`` of the weights before it.
     """
 
-    played: Played
+    played: RolloutBatch
     warning: str = ""
     stats: EngineStats = field(default_factory=EngineStats)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
 class Pipeline(Protocol):
-    """Plays the steps in order; the engine is its own while it exists."""
+    """Plays the steps in order; it owns the engine while it exists."""
 
     def take(self, step: int, last: int | None) -> Rollouts:
-        """The rollouts of a step; none after step ``last`` are begun."""
+        """Return the rollouts of a step; none after step ``last`` are begun."""
         ...
 
     def hand_over(self, version: int, model: Any) -> None:
-        """These are the weights after an update."""
+        """Pass on the weights after an update."""
         ...
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -62,7 +62,7 @@ class Pipeline(Protocol):
         ...
 
     def pending(self, *, wait: bool) -> dict[int, Rollouts]:  # noqa: ARG002 - a default
-        """Rollouts by step that no update has taken yet, those that are not ready left out."""
+        """Return finished rollouts that no update has used yet, by step."""
         return {}
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Pipeline(Protocol):
 
 
 class SyncPipeline(Pipeline):
-    """Plays a step when it is asked for, in the calling thread.
+    """Plays a step on demand, in the calling thread.
 
     Args:
         play: Plays a step.
@@ -96,7 +96,7 @@ class SyncPipeline(Pipeline):
         return done
 
     def hand_over(self, version: int, model: Any) -> None:
-        """The engine takes them before it is used again."""
+        """Load the weights into the engine before it samples again."""
         self._new = version, model
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -163,8 +163,8 @@ class AsyncPipeline(Pipeline):
         return rollouts
 
     def hand_over(self, version: int, model: Any) -> None:
-        """Queue the weights behind what is being played with older ones."""
-        if self._max_lag > 1:  # the learner goes on before the engine's turn comes
+        """Queue the weights behind rollouts that still use older ones."""
+        if self._max_lag > 1:  # the learner continues before the engine's turn comes
             model = copy.deepcopy(model)
         self._sync = self._submit(lambda: self._take_weights(version, model))
 
@@ -173,7 +173,7 @@ class AsyncPipeline(Pipeline):
         return self._submit(lambda: self._run(work())).result()
 
     def pending(self, *, wait: bool) -> dict[int, Rollouts]:
-        """See :meth:`Pipeline.pending`; failed ones are left out."""
+        """Return pending rollouts, without failed ones, see :meth:`Pipeline.pending`."""
         out = {}
         for step, future in sorted(self._plays.items()):
             if not wait and not future.done():
@@ -184,7 +184,7 @@ class AsyncPipeline(Pipeline):
         return out
 
     def close(self) -> None:
-        """Cancel what is being played and end the thread."""
+        """Cancel running rollouts and end the thread."""
         with self._lock:
             self._closed = True
             task = self._task
@@ -196,7 +196,7 @@ class AsyncPipeline(Pipeline):
         return self._worker.submit(self._guarded, work)
 
     def _guarded(self, work: Callable[[], T]) -> T:
-        """After a failure nothing that was queued behind it runs: its weights would be wrong."""
+        """Skip what is queued behind a failure: its weights would be wrong."""
         if self._broken is not None:
             raise self._broken
         try:
@@ -260,7 +260,7 @@ def save_pending(folder: Path, rollouts: Mapping[int, Rollouts]) -> None:
 
 
 def load_pending(folder: Path, done: int) -> dict[int, Rollouts]:
-    """The rollouts of the steps right after ``done``, as far as they are there.
+    """Load the rollouts of the steps right after ``done``, as far as they exist.
 
     Raises:
         DataError: A file is damaged; delete it to have its step played again.
@@ -273,7 +273,7 @@ def load_pending(folder: Path, done: int) -> dict[int, Rollouts]:
         try:
             trained = Forest.of([forest.groups[i] for i in about["trained"]])
             out[step] = Rollouts(
-                played=Played(
+                played=RolloutBatch(
                     all=forest,
                     trained=trained if about["filtered"] else forest,
                     rounds=about["rounds"],

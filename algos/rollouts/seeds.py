@@ -1,4 +1,4 @@
-"""Seeds that depend on where something hangs, never on when it was computed."""
+"""Seeds that depend on an episode's place in its tree, never on timing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 
 
 def seed_at(*place: int) -> int:
-    """A seed in [0, 2**63) from integers such as (episode seed, chain, turn).
+    """Derive a seed in [0, 2**63) from integers such as (episode seed, chain, turn).
 
     The same in every process and on every machine; neighbouring places give unrelated seeds.
     """

@@ -16,7 +16,7 @@ from ...envs.wrappers.session_window import AsSessions
 from ..core.checks import check_minimum
 from ..core.forest import Edge, Group, Tree
 from ..core.protocols import Rollout, Start
-from .budget import GroupBudget, only
+from .budget import GroupBudget, extract_turns
 from .episode_runner import EpisodeHandle, EpisodeRunner
 from .seeds import seed_at
 
@@ -27,14 +27,15 @@ SAMPLERS = ("random", "score")
 
 @dataclass(frozen=True, kw_only=True)
 class Sessions(Rollout):
-    """The first session of each episode, then some of those that it asked for, layer by layer.
+    """The first session of each episode, then some of those that it requested, layer by layer.
 
     PaSa (arXiv 2501.10120, section 4 and table 12) never crawls whole episodes in training: per
     step and device 4 search sessions, 6 sessions drawn at random from what they found, 6 more from
     what those found. Here the draw is per episode, 1.5 on average, which is the same in the mean.
 
-    A world without sessions of its own is cut into windows of turns (:class:`AsSessions`). There at
-    most one session waits at a time and leaving it out would end the episode, so all are played.
+    An environment without sessions of its own is cut into windows of turns (:class:`AsSessions`).
+    There at most one session waits at a time and leaving it out would end the episode, so all are
+    played.
 
     Attributes:
         n: Episodes per group, each a tree; they begin in forks of one start.
@@ -44,15 +45,15 @@ class Sessions(Rollout):
         queue: What counts as seen before by a session. ``"sampled"``: what the drawn sessions did;
             they run one after another and nothing else is played (as PaSa; it sees an almost empty
             queue, so novelty is over-estimated). ``"full"``: the whole episode is played by the
-            world's own schedule and the sessions are drawn from it; the others are paid for and
-            counted as pruned, and their rewards are in no return.
-        sampler: ``"random"`` (the paper), or ``"score"``: those most promising to the world come
-            first (PaSa's released code).
-        window: Turns per session in a world without its own.
+            environment's own schedule and the sessions are drawn from it; the others are paid for
+            and counted as pruned, and their rewards are in no return.
+        sampler: ``"random"`` (the paper), or ``"score"``: those that the environment scores highest
+            come first (PaSa's released code).
+        window: Turns per session in an environment without its own.
         carry: Newest turns that such a session is shown.
         limit_tokens: Most tokens that a group may sample, passed by at most one turn. Its episodes
             are then played one after another; a session that is cut off is dropped (and counted),
-            in a world without its own the whole episode. None for no limit.
+            in an environment without its own the whole episode. None for no limit.
         limit_calls: Most actions that a group may take, likewise.
 
     Raises:
@@ -79,12 +80,12 @@ class Sessions(Rollout):
 
     @property
     def forks(self) -> bool:
-        """Never."""
+        """False: trees never fork."""
         return False
 
     @property
     def max_paths(self) -> int:
-        """Sessions of one episode are no rivals: what can be compared are the ``n`` episodes."""
+        """Number of episodes: sessions of one episode are not compared with each other."""
         return self.n
 
     async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
@@ -123,7 +124,7 @@ class Sessions(Rollout):
             async for _ in self._further(runner, handle, tree, budget):
                 kept = len(tree.turns)
         runner.leave(handle)
-        return tree, tree if kept == len(tree.turns) else only(tree, range(kept))
+        return tree, tree if kept == len(tree.turns) else extract_turns(tree, range(kept))
 
     async def _further(
         self, runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, budget: GroupBudget
@@ -166,12 +167,12 @@ class Sessions(Rollout):
             ]
             newest = set(self._draw(handle, layer, pool, [scores[head] for head in pool]))
             kept |= newest
-        return tree, only(tree, [i for i, head in enumerate(heads) if head in kept])
+        return tree, extract_turns(tree, [i for i, head in enumerate(heads) if head in kept])
 
     def _draw(
         self, handle: EpisodeHandle, layer: int, pool: Sequence[T], scores: Sequence[float]
     ) -> list[T]:
-        """Some of ``pool``; which ones depends on the handle's place and the layer."""
+        """Draw some of ``pool``; the seed is the handle's place and the layer."""
         rng = np.random.default_rng(seed_at(handle.seed, *handle.place, -layer))
         whole = math.floor(self.per_layer)
         count = min(whole + int(rng.random() < self.per_layer - whole), len(pool))
@@ -196,7 +197,7 @@ async def _whole(
 async def _play_session(
     runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, budget: GroupBudget
 ) -> bool:
-    """Take turns until the session's end: the world's next observation belongs to another one.
+    """Take turns until the session ends: the next observation belongs to another one.
 
     Returns:
         False if the budget stopped it before that.

@@ -1,4 +1,4 @@
-"""What a forest says about the policy that grew it."""
+"""Metrics of a forest of rollouts."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from ...envs.utils.response_stats import compute_response_metrics
 from ..core.forest import Forest, Turn
 
 _OWN_KEYS = frozenset({"success", "return", "turns", "invalid_actions"})
-"""Measures of every world that have a key of their own."""
+"""Metrics of every environment that have a key of their own."""
 
 
 def tokens_sampled(forest: Forest) -> int:
-    """Action tokens sampled, those of broken and pruned episodes included: they were paid for."""
+    """Count sampled action tokens, including those of failed and pruned episodes."""
     pruned = sum(group.pruned_tokens for group in forest.groups)
     return pruned + sum(len(t.act_ids) for t in _all_turns(forest))
 
 
 def turns_taken(forest: Forest) -> int:
-    """Environment steps, those of pruned episodes included."""
+    """Count environment steps, including those of pruned episodes."""
     pruned = sum(group.pruned_turns for group in forest.groups)
     return pruned + sum(not turn.partial for turn in _all_turns(forest))
 
 
 def fault_warning(step: int, forest: Forest, fault: str) -> str:
-    """A line about the episodes that a broken environment took, empty if there are none.
+    """Return a warning about episodes that failed with env_error, empty if there are none.
 
     Args:
         step: The training step.
-        forest: What was played in it.
-        fault: What the environment said last.
+        forest: The step's rollouts.
+        fault: The environment's last error message.
     """
     if not (broken := forest.env_errors):
         return ""
     detail = f" {fault}" if fault else ""
     return (
-        f"step {step}: {broken} of {broken + len(forest.paths)} episodes broke (env_error) and are "
-        f"left out.{detail}"
+        f"step {step}: {broken} of {broken + len(forest.paths)} episodes failed (env_error) and "
+        f"are excluded.{detail}"
     )
 
 
 def rollout_metrics(forest: Forest) -> dict[str, float]:
-    """Declared ``rollout/*`` metrics of a forest."""
+    """Return declared ``rollout/*`` metrics of a forest."""
     paths = [forest.turns(p) for p in forest]
     row = {
         "rollout/groups": float(len(forest.groups)),
@@ -80,7 +80,7 @@ def rollout_metrics(forest: Forest) -> dict[str, float]:
 
 
 def lag_metrics(forest: Forest, version: int) -> dict[str, float]:
-    """How many updates behind ``version``, which is trained, the sampling weights were."""
+    """Return how many updates the sampling weights were behind ``version``."""
     lags = [version - turn.version for turn in _all_turns(forest)]
     if not lags:
         return {}
@@ -88,7 +88,7 @@ def lag_metrics(forest: Forest, version: int) -> dict[str, float]:
 
 
 def response_metrics(turns: Sequence[Turn]) -> dict[str, float]:
-    """Length and self-corrections of what was written along a path, in any world.
+    """Return length and self-correction metrics of a path's responses.
 
     See :func:`turngym.envs.utils.response_stats.compute_response_metrics`; an action that was cut
     for a fork inside it is one text.
@@ -102,7 +102,7 @@ def response_metrics(turns: Sequence[Turn]) -> dict[str, float]:
 
 
 def _measures(paths: Sequence[Sequence[Turn]]) -> dict[str, float]:
-    """Mean of each measure over the paths whose world reports it, and of what was written."""
+    """Return the mean of each metric over the paths that report it."""
     values: dict[str, list[float]] = defaultdict(list)
     for line in paths:
         for name, value in (response_metrics(line) | dict(line[-1].metrics)).items():
@@ -112,7 +112,7 @@ def _measures(paths: Sequence[Sequence[Turn]]) -> dict[str, float]:
 
 
 def shaped_metrics(forest: Forest) -> dict[str, float]:
-    """Declared ``shaped/*`` and ``judge/*`` metrics of a forest after a recipe's shapers."""
+    """Return declared ``shaped/*`` and ``judge/*`` metrics of a forest after a recipe's shapers."""
     lines = [forest.turns(path) for path in forest]
     if not lines:
         return {}
@@ -143,7 +143,7 @@ def _sums(named: Iterable[Iterable[tuple[str, float]]]) -> dict[str, float]:
 
 
 def _steps(line: list[Turn]) -> int:
-    """Environment steps of a path."""
+    """Return the number of environment steps of a path."""
     return sum(not turn.partial for turn in line)
 
 

@@ -32,7 +32,7 @@ class OrderedTasks(TaskSource):
 def step_starts(
     seed: int, step: int, count: int, split: str, size: Size, extra_round: int = 0
 ) -> list[Start]:
-    """The ``count`` starts of one training step.
+    """Return the ``count`` starts of one training step.
 
     A finite split is gone through in a new random order each time round, so that every task is
     played equally often; an endless one is sampled. Extra rounds have orders of their own.
@@ -68,7 +68,7 @@ def step_starts(
 
 
 def _order(rng: np.random.Generator, size: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """A random order of the tasks; those of a block change places among themselves."""
+    """Shuffle the tasks; those of a block are permuted among themselves."""
     if not isinstance(size, np.ndarray):
         return rng.permutation(size)
     order = np.empty(len(size), dtype=np.int64)

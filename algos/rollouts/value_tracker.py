@@ -1,4 +1,4 @@
-"""What is expected of each task: SPO's Beta tracker and its choice of tasks."""
+"""Expected returns per task: SPO's Beta tracker and its sampling of tasks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BetaTracker(Tracker):
         first: Episodes per task that are played before training for its first value; 0 starts
             every task at 1/2.
         half_life: Of the memory, in nats of D.
-        rho_min: Least share of the past that is kept; also sets the first values' weight
+        rho_min: Minimum share of the past that is kept; also sets the first values' weight
             ``1 / (1 - rho_min)``.
         rho_max: Most.
         floor: Weight of a task that is always or never solved.
@@ -72,7 +72,7 @@ class BetaTracker(Tracker):
     def start(
         self, seed: int, split: str, size: int | None, reward_range: tuple[float, float]
     ) -> BetaMemory:
-        """Every task of the pool at 1/2.
+        """Create a memory in which every task's expected return is 1/2.
 
         Raises:
             BadValueError: All returns are the same.
@@ -86,7 +86,7 @@ class BetaTracker(Tracker):
         return BetaMemory(self, seed, split, tracked, reward_range)
 
     def prior(self, solved: float, played: int) -> tuple[float, float]:
-        """First (a, b) of a task from ``played`` episodes, ``solved`` of them with success."""
+        """Return the prior (a, b) of a task after ``solved`` of ``played`` episodes succeeded."""
         if played == 0:
             return 0.5, 0.5
         weight = 1.0 / (1.0 - self.rho_min)
@@ -94,11 +94,11 @@ class BetaTracker(Tracker):
         return a, weight - a
 
     def memory(self, drift: float) -> float:
-        """rho, the share of the past that is kept."""
+        """Return rho, the forgetting factor."""
         return min(max(2.0 ** (-drift / self.half_life), self.rho_min), self.rho_max)
 
     def weights(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """How likely tasks of these values are drawn, not normalised."""
+        """Return the unnormalised sampling weights of tasks of these values."""
         return np.sqrt(values * (1.0 - values)) + self.floor
 
 
@@ -148,17 +148,17 @@ class BetaMemory(TaskSource):
             self.beliefs[task] = self.rule.prior(solved, played + 1)
 
     def value(self, task: int) -> float:
-        """Expected return, scaled to [0, 1]."""
+        """Return the expected return, scaled to [0, 1]."""
         a, b = self.beliefs.get(task, (0.5, 0.5))
         return a / (a + b)
 
     def scaled(self, gain: float) -> float:
-        """A return as a share of the environment's range."""
+        """Scale a return to a share of the environment's range."""
         low, high = self.reward_range
         return (gain - low) / (high - low)
 
     def starts(self, step: int, count: int, extra_round: int = 0) -> list[Start]:  # noqa: ARG002 - filters and trackers exclude each other
-        """Tasks of a step, drawn by their weights without replacement.
+        """Draw the tasks of a step by their weights, without replacement.
 
         Raises:
             BadValueError: The pool holds fewer tasks than a step plays.
@@ -182,7 +182,7 @@ class BetaMemory(TaskSource):
         ]
 
     def annotations(self, forest: Forest) -> dict[str, list[Floats]]:
-        """Each path's expected return on every token."""
+        """Return each path's expected return on every token."""
         low, high = self.reward_range
         expected = [low + (high - low) * self.value(_task(forest, p.group)) for p in forest]
         return {
@@ -228,7 +228,7 @@ class BetaMemory(TaskSource):
         }
 
     def state(self) -> dict[str, Any]:
-        """Beliefs and paths as JSON data."""
+        """Return beliefs and paths as JSON data."""
         return {
             "beliefs": {str(task): list(ab) for task, ab in sorted(self.beliefs.items())},
             "paths": {str(task): path for task, path in sorted(self.paths.items())},
@@ -240,7 +240,7 @@ class BetaMemory(TaskSource):
         self.paths = {int(task): path for task, path in state["paths"].items()}
 
     def _drifts(self, forest: Forest, scorer: Scorer) -> dict[int, float]:
-        """D of the step's tasks that were played before."""
+        """Return D of the step's tasks that were played before."""
         tasks = sorted({_task(forest, p.group) for p in forest} & self.paths.keys())
         old = Forest.of([group_from_json(self.paths[task]) for task in tasks])
         if not old.paths:
@@ -253,13 +253,13 @@ class BetaMemory(TaskSource):
 
 
 def _endings(forest: Forest) -> list[int]:
-    """Paths with whose last turn an episode ended: one per episode that did not break."""
+    """Return the paths on whose last turn an episode ended, one per scored episode."""
     finals = [[set(tree.finals()) for tree in group.trees] for group in forest.groups]
     return [i for i, p in enumerate(forest) if p.turns[-1] in finals[p.group][p.tree]]
 
 
 def _task(forest: Forest, group: int) -> int:
-    """The tracked task of a group, from the name that :meth:`BetaMemory.starts` gave it."""
+    """Return a group's tracked task, from the uid set by :meth:`BetaMemory.starts`."""
     return int(forest.groups[group].uid.rsplit("/", 1)[1])
 
 
@@ -268,7 +268,7 @@ def _first_task(uid: str) -> int:
 
 
 def _keep(forest: Forest, at: int, logprobs: Floats) -> dict[str, Any]:
-    """A path as a group of one chain, with these log-probabilities instead of the sampled."""
+    """Return a path as a group of one chain with these log-probabilities, as JSON data."""
     path = forest.paths[at]
     group = forest.groups[path.group]
     chain = Tree()

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at moments when nothing is half done, in all processes at the same step."""
+"""Deferred Ctrl-C and SIGTERM, in all processes at the same step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], object], *signals: int) -> Iterator[None]:
-    """Within, these signals call ``handler``; only the main thread can have handlers."""
+    """Install ``handler`` for these signals within the context; main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -29,7 +29,7 @@ def _handled(handler: Callable[[int, FrameType | None], object], *signals: int) 
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """Within, SIGTERM does what Ctrl-C would do at that moment.
+    """Treat SIGTERM as Ctrl-C within the context.
 
     It goes through the handler of SIGINT, which asyncio replaces while it runs: an exception
     thrown into the middle of a task would come up again when the event loop is closed.
@@ -39,7 +39,7 @@ def terminate_as_interrupt() -> Iterator[None]:
 
 
 class SignalFlag:
-    """A signal handler that only remembers, for a program that stops by agreement.
+    """A signal handler that records the signal.
 
     Attributes:
         raised: True when a signal came.
@@ -49,7 +49,7 @@ class SignalFlag:
         self.raised = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Remember it; a second one is not held: whoever insists may stop a long step."""
+        """Record the signal; a second one raises immediately, to stop a long step."""
         if self.raised:
             signal.default_int_handler(number, frame)
         self.raised = True
@@ -57,7 +57,7 @@ class SignalFlag:
 
 @contextmanager
 def noted_interrupts() -> Iterator[SignalFlag]:
-    """Within, Ctrl-C and SIGTERM are noted, and raise nothing."""
+    """Record Ctrl-C and SIGTERM within the context instead of raising."""
     flag = SignalFlag()
     with _handled(flag, signal.SIGINT, signal.SIGTERM):
         yield flag
@@ -65,7 +65,7 @@ def noted_interrupts() -> Iterator[SignalFlag]:
 
 @contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Within, interrupts wait; one that came is raised at the end.
+    """Defer interrupts to the end of the context.
 
     A second one is not held: whoever insists may stop a long step, at the cost of that step.
     """
@@ -80,7 +80,7 @@ def held_interrupts() -> Iterator[None]:
 
 @contextmanager
 def agreed_stops(ranks: Ranks) -> Iterator[Callable[[], None]]:
-    """Within, Ctrl-C and SIGTERM stop the run, and of several processes all between two steps.
+    """Stop all processes of a run between two steps on Ctrl-C or SIGTERM.
 
     Yields:
         A call to be made between steps: raises KeyboardInterrupt in all processes once a signal

@@ -126,7 +126,7 @@ def _declared(key: str) -> bool:
 
 
 def checked(row: Mapping[str, float]) -> dict[str, float]:
-    """The row with every value as a finite float.
+    """Return the row with every value as a finite float.
 
     Raises:
         UnknownNameError: A key is not declared in :data:`METRICS`.
@@ -141,5 +141,5 @@ def checked(row: Mapping[str, float]) -> dict[str, float]:
 
 
 def without_times(row: Mapping[str, object]) -> dict[str, object]:
-    """The part of a row that a repetition of the run must reproduce exactly."""
+    """Return the part of a row that a repeated run must reproduce exactly."""
     return {key: value for key, value in row.items() if not key.startswith("time/")}

@@ -115,7 +115,7 @@ class Board:
         self._writer = SummaryWriter(str(folder), purge_step=first_step + 1 if first_step else None)
 
     def add(self, step: int, row: Mapping[str, float]) -> None:
-        """One row of metrics."""
+        """Add one row of metrics."""
         for key, value in row.items():
             self._writer.add_scalar(key, value, step)
 

@@ -1,4 +1,4 @@
-"""The processes of a run and how they talk to each other."""
+"""The processes of a run and their communication."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ PATIENCE = timedelta(hours=2)
 
 @dataclass(frozen=True)
 class Channel:
-    """Messages between all processes, in the order in which each of them calls.
+    """Collective communication between all processes.
 
     Attributes:
         rank: This process, from 0.
-        world: Number of processes.
+        world_size: Number of processes.
         group: torch's process group; None when there is one process only.
     """
 
     rank: int = 0
-    world: int = 1
+    world_size: int = 1
     group: Any = None
 
     def everyone(self, mine: T) -> list[T]:
-        """What each process gave, by rank."""
-        if self.world == 1:
+        """All-gather a value; returns one per rank."""
+        if self.world_size == 1:
             return [mine]
-        found: list[Any] = [None] * self.world
+        found: list[Any] = [None] * self.world_size
         dist.all_gather_object(found, mine, group=self.group)
         return found
 
     def from_first(self, mine: T) -> T:
-        """What the first process gave."""
-        if self.world == 1:
+        """Broadcast the first process's value."""
+        if self.world_size == 1:
             return mine
         box = [mine]
         dist.broadcast_object_list(box, src=0, group=self.group)
         return box[0]
 
     def mine(self, items: Sequence[T]) -> Sequence[T]:
-        """This process's share of a list: every ``world``-th entry."""
-        return items[self.rank :: self.world]
+        """Return this process's share of a list: every ``world_size``-th entry."""
+        return items[self.rank :: self.world_size]
 
     def in_order(self, mine: Sequence[T]) -> list[T]:
-        """The whole list again, from what became of each share of :meth:`mine`."""
+        """All-gather the results of each share of :meth:`mine`, in the order of the whole list."""
         shares = self.everyone(list(mine))
         out: list[Any] = [None] * sum(len(share) for share in shares)
         for rank, share in enumerate(shares):
-            out[rank :: self.world] = share
+            out[rank :: self.world_size] = share
         return out
 
 
@@ -75,17 +75,17 @@ class Ranks:
 
     @property
     def alone(self) -> bool:
-        """True for an ordinary run in one process."""
-        return self.learner.world == 1
+        """Whether the run has one process."""
+        return self.learner.world_size == 1
 
     @property
     def first(self) -> bool:
-        """True in the process that writes."""
+        """Whether this process writes files."""
         return self.learner.rank == 0
 
 
 def join_ranks(device: str) -> Ranks:
-    """The processes that torchrun or accelerate started with this one; only it where none did.
+    """Join the processes started by torchrun or accelerate; only this one where none did.
 
     Args:
         device: Of the run; on CUDA each process takes the card of its local rank.

@@ -1,4 +1,4 @@
-"""Progress with remaining time: bars in a terminal, now and then a line elsewhere."""
+"""Progress with remaining time: bars in a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ LINE_EVERY_S = 10.0
 
 
 class Bar(Protocol):
-    """One task under way."""
+    """The progress of one task."""
 
     def update(self, fraction: float, text: str = "") -> None:
-        """``fraction`` in [0, 1] is done; ``text`` says how it goes."""
+        """Report that ``fraction`` in [0, 1] is done, with a short ``text``."""
         ...
 
 
 class Reporter(Protocol):
-    """Where a run tells what it does."""
+    """Where a run reports its progress."""
 
     def note(self, text: str) -> None:
-        """One line that stays."""
+        """Print one permanent line."""
         ...
 
     def bar(self, label: str) -> AbstractContextManager[Bar]:
-        """A task with a known end; within the context it is under way."""
+        """Show the progress of a task of known length within the context."""
         ...
 
 
 class Silent:
-    """Says nothing."""
+    """A reporter without output."""
 
     def note(self, text: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:  # noqa: ARG002 - the protocol's
-        """Nothing."""
+        """Do nothing."""
         yield self
 
     def update(self, fraction: float, text: str = "") -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class Terminal:
-    """Bars with elapsed and remaining time; nested tasks stand below one another."""
+    """Bars with elapsed and remaining time; nested tasks have one bar each."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -78,7 +78,7 @@ class Terminal:
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:
-        """A bar that disappears when it is done."""
+        """Show a bar that disappears when it is done."""
         if self._open == 0:
             self._progress.start()
         self._open += 1
@@ -113,7 +113,7 @@ class Lines:
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:
-        """A task whose progress is shown as lines."""
+        """Show the progress of a task as lines."""
         yield _LinesBar(self, label)
 
 
@@ -126,7 +126,7 @@ class _LinesBar:
 
     def update(self, fraction: float, text: str = "") -> None:
         now = time.monotonic()
-        # A resumed task does not begin at 0: only what was done here tells the speed.
+        # A resumed task does not begin at 0: only what was done here counts for the speed.
         self._first = fraction if self._first is None else self._first
         if now - self._shown < LINE_EVERY_S:
             return
@@ -138,12 +138,12 @@ class _LinesBar:
 
 
 def clock(seconds: float) -> str:
-    """``75`` as ``1:15``."""
+    """Return ``75`` as ``1:15``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"
 
 
 def reporter() -> Reporter:
-    """Bars when standard error is a terminal, else lines."""
+    """Return a reporter with bars on a terminal, with lines elsewhere."""
     console = Console(stderr=True)
     return Terminal(console) if sys.stderr.isatty() else Lines(console)

@@ -1,4 +1,4 @@
-"""Which software a run used."""
+"""The software versions of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = (
 
 
 def versions(env_ids: list[str], step: int) -> dict[str, Any]:
-    """One entry of ``versions.json``.
+    """Return one entry of ``versions.json``.
 
     Args:
         env_ids: Ids of the environments used; the version is part of an id.
@@ -53,7 +53,7 @@ def versions(env_ids: list[str], step: int) -> dict[str, Any]:
 
 
 def git_commit() -> str | None:
-    """Commit of the source tree that runs, with ``+changes`` when files differ; None without."""
+    """Return the source tree's git commit, with ``+changes`` if files differ; None without git."""
     git = shutil.which("git")
     root = Path(__file__).resolve().parents[1]
     if git is None or not (root / ".git").exists():

@@ -1,4 +1,4 @@
-"""The run directory: what a run was, what it measured, and where it is resumed from.
+"""The run directory: configuration, metrics, checkpoints and lock.
 
 =====================  =========================================================================
 ``config.json``        the resolved configuration; a run with another one is refused
@@ -75,9 +75,9 @@ class RunDir:
         path = self.root / "config.json"
         if path.exists():
             self.check_config(read_json(path), config)
-        elif strangers := [p.name for p in self.root.iterdir() if p.name not in ("lock",)]:
+        elif others := [p.name for p in self.root.iterdir() if p.name not in ("lock",)]:
             raise BadValueError(
-                f"{self.root} is not empty ({', '.join(sorted(strangers)[:5])}) but holds no "
+                f"{self.root} is not empty ({', '.join(sorted(others)[:5])}) but holds no "
                 "config.json: it is not a run directory, or a damaged one. Choose a new folder."
             )
         write_json(path, config)
@@ -117,7 +117,7 @@ class RunDir:
             file.write(line + "\n")
 
     def metrics_size(self) -> int:
-        """Bytes of ``metrics.jsonl`` so far; a checkpoint stores it."""
+        """Return the size of ``metrics.jsonl`` in bytes; a checkpoint stores it."""
         return self.metrics_path.stat().st_size if self.metrics_path.exists() else 0
 
     def rewind_metrics(self, size: int) -> None:
@@ -156,7 +156,7 @@ class RunDir:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The lines of a ``metrics.jsonl``; a last line that was cut while being written is left out.
+    """Return the rows of a ``metrics.jsonl``, without an incomplete last line.
 
     Raises:
         DataError: Any other line that is no JSON object.
@@ -179,7 +179,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object.
+    """Read a JSON object.
 
     Raises:
         DataError: The file is missing, cut or holds something else.
@@ -217,7 +217,7 @@ def add_version(root: Path, entry: Mapping[str, Any]) -> None:
 
 
 def _take_lock(path: Path) -> IO[str]:
-    """Lock ``path`` for this process; the system frees it when the process ends, however."""
+    """Lock ``path`` for this process; the system releases the lock when the process ends."""
     file = path.open("a+", encoding="utf-8")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -248,7 +248,7 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 class AsideDir(RunDir):
-    """A private folder that begins as a copy of the run's counters, and is deleted at the end.
+    """A temporary folder of a further process, deleted at the end.
 
     Args:
         root: The run directory, which the first process has opened.
@@ -273,7 +273,7 @@ class AsideDir(RunDir):
 
 
 def open_run_dir(root: Path | str, config: Mapping[str, Any], ranks: Ranks) -> RunDir:
-    """The run directory as this process sees it.
+    """Open the run directory for this process.
 
     Raises:
         TurngymError: As :class:`~RunDir`; in the other processes too.

@@ -6,7 +6,7 @@ import time
 
 
 class Clock:
-    """Measures stages that follow each other.
+    """Measures consecutive stages.
 
     Attributes:
         laps: Seconds of each stage, above 0.
@@ -24,5 +24,5 @@ class Clock:
         return self.laps[name]
 
     def total(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return time.monotonic() - self._start

@@ -1,4 +1,4 @@
-"""Checkpoints: a model that loads by path, and beside it all that a run needs to go on.
+"""Checkpoints: a model that loads by path, and the state that a run needs to resume.
 
 A checkpoint is written into a hidden folder and renamed when it is complete, so a folder named
 ``step-…`` is whole unless somebody damaged it afterwards; file sizes are checked to notice that.
@@ -122,12 +122,12 @@ def _finish(part: Path, final: Path, counters: RunCounters, keep: int) -> None:
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints in ``folder``, oldest first."""
+    """Return the checkpoints in ``folder``, oldest first."""
     return sorted(p for p in folder.glob("step-*") if p.is_dir())
 
 
 def newest_whole(folder: Path) -> Path | None:
-    """The newest undamaged checkpoint; None when there is no checkpoint at all.
+    """Return the latest complete checkpoint; None when there is no checkpoint at all.
 
     Raises:
         DataError: There are checkpoints, and every one is damaged.
@@ -147,7 +147,7 @@ def newest_whole(folder: Path) -> Path | None:
 
 
 def load_memory(path: Path) -> dict[str, Any]:
-    """The tracker's state in a checkpoint.
+    """Load the tracker's state from a checkpoint.
 
     Raises:
         DataError: There is none, or it is damaged.
@@ -178,7 +178,7 @@ def load_checkpoint(path: Path, learner: Learner) -> RunCounters:
 
 
 def _load_states(path: Path, learner: Learner) -> None:
-    """Critic and optimiser as one process wrote them."""
+    """Load critic and optimiser as one process saved them."""
     state = torch.load(path / OPTIMIZER, map_location="cpu", weights_only=True)
     if learner.models.team.alone:
         if learner.critic is not None:
@@ -191,7 +191,7 @@ def _load_states(path: Path, learner: Learner) -> None:
 
 
 def _problem(path: Path) -> str | None:
-    """What is wrong with a checkpoint, None when nothing is."""
+    """Return what is wrong with a checkpoint, None if it is complete."""
     try:
         files = read_json(path / STATE)["files"]
     except (DataError, KeyError) as error:

@@ -1,4 +1,4 @@
-"""What a training run is made of, as one value; its JSON form is ``config.json``."""
+"""The configuration of a training run; its JSON form is ``config.json``."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ class EnvConfig:
 
     Attributes:
         id: Registered id.
-        settings: What its constructor is called with.
+        settings: Arguments of its constructor.
     """
 
     id: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self) -> gym.Env[str, str]:
-        """Make it.
+        """Create the environment.
 
         Raises:
-            UnknownNameError: No such environment or setting; names the nearest.
+            UnknownNameError: No such environment or setting; the nearest is named.
         """
         find_environment(self.id)
         return gym.make(self.id, **self.settings)
 
     @cached_property
     def prototype(self) -> gym.Env[str, str]:
-        """The environment, made once; episodes play in forks of it.
+        """The environment, created once; episodes are played in forks of it.
 
         Raises:
-            UnknownNameError: No such environment or setting; names the nearest.
+            UnknownNameError: No such environment or setting; the nearest is named.
         """
         return self.make()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the name and the settings: another process makes its own environment."""
+        """Return id and settings: another process creates its own environment."""
         return {"id": self.id, "settings": self.settings}
 
 
@@ -66,7 +66,7 @@ class EvalConfig:
         name: Short name, unique within a run.
         env: The environment.
         split: Split; empty for the last non-empty one.
-        n: Tasks.
+        n: Number of tasks.
     """
 
     name: str = "dev"
@@ -81,13 +81,13 @@ class EvalConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """When training ends: whatever is reached first. May differ when a run is resumed.
+    """Limits of a run: the first one reached ends it. May differ when a run is resumed.
 
     Attributes:
-        steps: Training steps; None for no such limit.
+        steps: Training steps; None for no limit.
         tokens: Sampled tokens.
-        calls: Actions taken in environments.
-        minutes: Wall time, pauses between resumed parts not counted.
+        calls: Environment steps.
+        minutes: Wall time without pauses between resumed parts.
     """
 
     steps: int | None = None
@@ -104,7 +104,7 @@ class Budget:
             )
 
     def spent(self, steps: int, tokens: int, calls: int, seconds: float) -> float:
-        """Share that is used up, 1 or more when training is over."""
+        """Return the used share, 1 or more when training is over."""
         used = [
             1.0 if limit == 0 else value / limit
             for value, limit in (
@@ -120,14 +120,14 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(TrainSettings):
-    """A training run.
+    """The configuration of a training run.
 
     Attributes:
-        env: Where the policy is trained.
+        env: Environment of the training tasks.
         model: Folder or hub name of the starting model.
         recipe: The algorithm.
-        budget: When to stop.
-        evals: Evaluated before, while and after.
+        budget: Limits of the run.
+        evals: Evaluation sets, evaluated before, during and after training.
         learner: How the learner computes.
         lora: Train adapters instead of the weights; None trains all weights.
     """
@@ -148,12 +148,12 @@ class TrainConfig(TrainSettings):
         if self.max_lag and self.recipe.tracker is not None:
             raise BadValueError(
                 f"recipe {self.recipe.name!r}: max_lag is {self.max_lag}, but "
-                f"{type(self.recipe.tracker).__name__} chooses tasks by what the last update "
-                "taught it. Leave max_lag out."
+                f"{type(self.recipe.tracker).__name__} chooses tasks by statistics "
+                "of the last update. Leave max_lag out."
             )
         names = [e.name for e in self.evals]
         if len(set(names)) != len(names):
-            raise BadValueError(f"training: evaluation sets {names} need names of their own.")
+            raise BadValueError(f"training: names of evaluation sets are not unique: {names}.")
 
     def _check_lag(self) -> None:
         lag, cap = self.max_lag, self.importance_cap
@@ -162,7 +162,7 @@ class TrainConfig(TrainSettings):
         if lag and self.vllm.sleep:
             raise BadValueError(
                 f"training: max_lag is {lag}, so the engine plays while the learner trains, but "
-                "vllm.sleep takes its memory away meanwhile. Switch one of them off."
+                "vllm.sleep frees its memory meanwhile. Switch one of them off."
             )
         if cap is not None and not cap >= 1:
             raise BadValueError(
@@ -170,17 +170,17 @@ class TrainConfig(TrainSettings):
             )
 
     def resolved(self, model_digest: str) -> dict[str, Any]:
-        """All settings as JSON data, with the digest of the starting model."""
+        """Return all settings as JSON data, with the digest of the starting model."""
         return {**_plain(self), "model_digest": model_digest}
 
 
 def config_digest(resolved: Mapping[str, Any]) -> str:
-    """Stable hash of a configuration; the budget is not part of it."""
+    """Return a stable hash of a configuration without its budget."""
     return digest_of({k: v for k, v in resolved.items() if k != "budget"})
 
 
 def model_digest(name_or_path: str) -> str:
-    """Hash of a model folder's weight files; of the name itself for a hub name."""
+    """Return a hash of a model folder's weight files; for a hub name, of the name."""
     folder = Path(name_or_path)
     if not folder.is_dir():
         return "name:" + name_or_path
@@ -193,7 +193,7 @@ def model_digest(name_or_path: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses as dictionaries that name their type, so that parts can be told apart."""
+    """Convert dataclasses to dictionaries with a key for their type."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"type": type(value).__name__, **fields}

@@ -1,8 +1,8 @@
-"""The engine of a run, by its configuration."""
+"""Build the engine and the episode runners of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
@@ -11,30 +11,55 @@ from ...agents.engines.base import Sampling, TrainingEngine
 from ...agents.engines.factory import build_engine
 from ...agents.rendering.factory import Renderer
 from ...envs.core.errors import BadValueError
+from ..core.forest import Group
+from ..core.protocols import Rollout, Start
 from ..evaluation.evaluate import EvalSet
 from ..rollouts import EpisodeRunner
-from ..rollouts.rank_runner import RankRunner
-from ..runs.process_group import Ranks
+from ..runs.process_group import Channel, Ranks
 from .config import TrainConfig
 
 EngineMaker = Callable[[TrainConfig, Any, Any], TrainingEngine]
-"""Makes an engine from the run, the learner's model and its tokenizer."""
+"""Builds an engine from the configuration, the learner's model and its tokenizer."""
 
 
 @runtime_checkable
 class GroupEngine(Protocol):
-    """An engine that has whole groups played elsewhere, as by the actors of a Ray cluster."""
+    """An engine that plays whole groups elsewhere, such as in the actors of a Ray cluster."""
 
     def make_runner(self, eval_set: str, env: gym.Env[Any, Any], *given: Any) -> EpisodeRunner:
-        """Return who plays; an empty ``eval_set`` means training, ``given`` is EpisodeRunner's."""
+        """Return the runner; ``eval_set`` is empty for training, ``given`` as EpisodeRunner's."""
         ...
 
 
-def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEngine:
-    """Return the engine that plays a run's rollouts.
+class RankRunner(EpisodeRunner):
+    """Plays this process's share of the groups and gathers the others from the other processes.
+
+    Every process must ask for the same groups in the same order.
 
     Args:
-        config: Of the run.
+        ranks: The processes.
+        given: Arguments of :class:`~turngym.algos.rollouts.EpisodeRunner`.
+    """
+
+    def __init__(self, ranks: Channel, *given: Any) -> None:
+        super().__init__(*given)
+        self.ranks = ranks
+
+    async def groups(
+        self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
+    ) -> list[Group]:
+        """Return one group per start; ``tick`` is called for those that this process plays."""
+        mine = await super().groups(rollout, self.ranks.mine(starts), tick)
+        played = self.ranks.in_order(mine)
+        self.fault = next((f for f in self.ranks.everyone(self.fault) if f), "")
+        return played
+
+
+def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEngine:
+    """Return the engine that samples a run's rollouts.
+
+    Args:
+        config: Configuration of the run.
         policy: The learner's model.
         tokenizer: Its tokenizer.
 
@@ -53,14 +78,14 @@ def make_runner(
     what: EvalSet | None,
     ranks: Ranks,
 ) -> EpisodeRunner:
-    """Who plays a run's training groups, or the episodes of an evaluation set.
+    """Return the runner of the training groups, or of the episodes of an evaluation set.
 
     Args:
-        config: Of the run.
-        engine: Of :func:`make_engine`.
-        renderer: Text to ids.
+        config: Configuration of the run.
+        engine: The engine from :func:`make_engine`.
+        renderer: Converts text to token ids.
         env: The training environment.
-        what: The evaluation set; None for training.
+        what: The evaluation set, None for training.
         ranks: The processes of the run, which share the groups.
     """
     temperature = config.recipe.temperature if what is None else config.eval_temperature
@@ -72,7 +97,7 @@ def make_runner(
 
 
 def check_overlap(engine: TrainingEngine, max_lag: int | None) -> None:
-    """Refuse to play while training where that would change what is sampled.
+    """Refuse to sample while training with an engine that shares the learner's weights.
 
     Raises:
         BadValueError: Engine and learner hold the same weights.

@@ -1,4 +1,4 @@
-"""The starting policy of a run: loaded, its attention chosen, kernels and adapters put on."""
+"""The starting policy of a run: loading, attention, fused kernels and adapters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .config import TrainConfig
 
 
 def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
-    """The model that a run trains, and its tokenizer.
+    """Load the model that a run trains, and its tokenizer.
 
     Args:
         config: The run.

@@ -1,13 +1,15 @@
-"""What a run leaves in its directory: metrics, events, curve, transcripts and rollouts."""
+"""Write the files of a run directory: metrics, events, curve, transcripts and rollouts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...agents.rendering.factory import Renderer
 from ..core.forest import Forest
+from ..core.forest_io import save_forest
 from ..core.protocols import Scorer
 from ..evaluation.evaluate import Evaluation
 from ..runs.metrics import checked
@@ -16,12 +18,12 @@ from ..runs.process_group import Ranks
 from ..runs.provenance import versions
 from ..runs.run_dir import add_version, open_run_dir, read_metrics
 from .config import TrainConfig
-from .rollout_dump import RolloutDump, write_rollouts
-from .transcripts import write_evaluation
+from .rollout_dump import SUFFIX, RolloutDump, write_dump
+from .transcripts import write_evaluation, write_group
 
 
 class RunWriter:
-    """The opened run directory and everything that is written into it beside checkpoints.
+    """Writer of everything in a run directory except checkpoints.
 
     Args:
         config: The run.
@@ -43,7 +45,7 @@ class RunWriter:
         self._board: Board | None = None
 
     def resume(self, step: int, metrics_bytes: int) -> None:
-        """Drop what was written after the checkpoint of ``step``, and note the versions of now."""
+        """Drop metrics logged after the checkpoint of ``step``; record the current versions."""
         self.dir.rewind_metrics(metrics_bytes)
         ids = sorted({self.config.env.id, *(e.env.id for e in self.config.evals)})
         add_version(self.root, versions(ids, step))
@@ -77,12 +79,26 @@ class RunWriter:
     def rollouts(
         self, forest: Forest, dump: RolloutDump, scorer: Scorer, renderer: Renderer, tokenizer: Any
     ) -> None:
-        """Write a step's rollouts as text and as trees, some of them with numbers per token."""
-        folder = self.root / "trajectories"
-        write_rollouts(folder, self.config, forest, dump, scorer, renderer, tokenizer)
+        """Write a step's rollouts as text and as trees, some of them with numbers per token.
+
+        Args:
+            forest: All groups of the step.
+            dump: The step, and the groups whose numbers per token are written, if any.
+            scorer: The learner, after the update.
+            renderer: Converts token ids to text.
+            tokenizer: The policy's tokenizer.
+        """
+        stem = f"{self.root}/trajectories/step-{dump.step:06d}-train"
+        write_group(Path(stem + ".txt"), forest, renderer)
+        save_forest(Path(stem + ".jsonl"), forest)
+        if dump.forest.groups:
+            recipe = self.config.recipe
+            about = {"recipe": recipe.name, "env": self.config.env.id}
+            about |= {"sampled": recipe.rollout.samples}
+            write_dump(Path(stem + SUFFIX), replace(dump, about=about), scorer, tokenizer)
 
     def close(self) -> None:
-        """Free the run directory."""
+        """Release the run directory."""
         if self._board is not None:
             self._board.close()
         self.dir.close()

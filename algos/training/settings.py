@@ -13,7 +13,7 @@ from ..core.checks import check_minimum
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings(EngineSettings):
-    """Numbers and choices of a run that need no environment, model or recipe.
+    """Settings of a run that need no environment, model or recipe.
 
     The inherited settings say what samples the actions.
 

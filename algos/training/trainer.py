@@ -1,7 +1,7 @@
-"""The training loop: play, give credit, update, hand the weights over, measure, save.
+"""The training loop: roll out, assign credit, update, sync weights, evaluate, save.
 
-Every step is a function of the seed, its number and the weights. So a run that was killed and is
-resumed from its checkpoint ends in the same numbers as one that was not.
+Every step is a function of the seed, its number and the weights, so a run that was killed and
+resumed from its checkpoint gives the same numbers as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from types import TracebackType
 from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
-from ...envs.core.tasks import get_split_blocks, get_split_size
 from ..core.forest import Forest
 from ..core.protocols import Floats, Shaper
 from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
@@ -67,13 +66,13 @@ def train(
     """Train, or resume an interrupted run, and return the scores before and after.
 
     Args:
-        config: The run.
-        run_dir: Its folder.
-        report: Where progress is shown; see :func:`turngym.algos.runs.progress.reporter`.
-        engine: Makes what samples; :class:`turngym.algos.ray.RayRollouts` is another maker.
+        config: Configuration of the run.
+        run_dir: The run directory.
+        report: Shows progress; see :func:`turngym.algos.runs.progress.reporter`.
+        engine: Builds the engine; :class:`turngym.algos.ray.RayRollouts` is an alternative.
 
     Raises:
-        TurngymError: Something does not fit; nothing was changed.
+        TurngymError: The configuration is invalid; nothing was changed.
         KeyboardInterrupt: After a checkpoint was saved.
     """
     with Trainer(config, run_dir, report, engine) as trainer, settled_heap():
@@ -97,7 +96,7 @@ def settled_heap() -> Iterator[None]:
 def shaped_by_first(shapers: Sequence[Shaper], forest: Forest, ranks: Channel) -> Forest:
     """Return the forest after all shapers, as the first process has it.
 
-    They run in one process alone: a language model as judge may answer differently.
+    They run in one process: a language model as judge may answer differently in another.
     """
     if not shapers:
         return forest
@@ -108,19 +107,19 @@ def shaped_by_first(shapers: Sequence[Shaper], forest: Forest, ranks: Channel) -
 
 
 class Trainer:
-    """A run in its directory; a context manager that holds the directory's lock.
+    """Trains in a run directory; a context manager that holds the directory's lock.
 
-    Making one checks everything that can be checked (environments, splits, model, tokenizer,
+    The constructor checks everything that can be checked (environments, splits, model, tokenizer,
     prompt lengths, the directory) and resumes from the latest complete checkpoint.
 
     Args:
-        config: The run.
-        run_dir: Its folder.
-        report: Where progress is shown.
-        engine: Makes what samples.
+        config: Configuration of the run.
+        run_dir: The run directory.
+        report: Shows progress.
+        engine: Builds the engine.
 
     Raises:
-        TurngymError: Something does not fit; nothing was changed.
+        TurngymError: The configuration is invalid; nothing was changed.
     """
 
     def __init__(
@@ -134,15 +133,15 @@ class Trainer:
         self.ranks = join_ranks(config.device)
         self.report = report if report and self.ranks.first else Silent()
         self.env = config.env.prototype
-        world = text_env(self.env)
+        base_env = text_env(self.env)
         self.sets = [e.make() for e in config.evals]
         policy, self.tokenizer = load_policy(config, self.report)
-        self.renderer: Renderer = make_renderer(self.tokenizer, tools=world.tools)
+        self.renderer: Renderer = make_renderer(self.tokenizer, tools=base_env.tools)
         self.engine = engine(config, policy, self.tokenizer)
         check_overlap(self.engine, config.max_lag)
         room = self.engine.max_context - config.max_tokens
         check_all_prompts(self.env, config.split, self.sets, self.renderer, room)
-        config.recipe.rollout.check(world)
+        config.recipe.rollout.check(base_env)
         self.learner = Learner(
             policy,
             config.recipe,
@@ -151,12 +150,12 @@ class Trainer:
             seed=config.seed,
             team=Team(self.ranks.learner),
         )
-        split, size = config.split, get_split_size(world.source, config.split, world.name)
+        split, size = config.split, split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:
-            blocks = get_split_blocks(world.source, split)
+            blocks = split_blocks(base_env.source, split)
             self.tasks = OrderedTasks(config.seed, split, size if blocks is None else blocks)
         else:
-            self.tasks = tracker.start(config.seed, split, size, world.reward_range)
+            self.tasks = tracker.start(config.seed, split, size, base_env.reward_range)
         resolved = config.resolved(model_digest(config.model))
         self.digests = (config_digest(resolved), str(resolved["model_digest"]))
         self.writer = RunWriter(config, run_dir, resolved, self.ranks)
@@ -176,7 +175,7 @@ class Trainer:
 
         Raises:
             KeyboardInterrupt: After the checkpoint was saved.
-            EngineFault: The engine broke; after the checkpoint was saved.
+            EngineFault: The engine failed; after the checkpoint was saved.
             LossNotFiniteError: The loss is nan or infinite; the last checkpoint stays.
         """
         try:
@@ -185,10 +184,10 @@ class Trainer:
                 self._until_done(bar, check)
         except (KeyboardInterrupt, EngineFault) as fault:
             if isinstance(fault, EngineFault) and not self.ranks.alone:
-                raise  # the other processes are not there to save with
+                raise  # the other processes do not take part in saving
             self._save(wait=False)
             self.writer.draw()
-            why = "interrupted" if isinstance(fault, KeyboardInterrupt) else "the engine broke"
+            why = "interrupted" if isinstance(fault, KeyboardInterrupt) else "the engine failed"
             self.report.note(
                 f"{why}; step {self.counters.step} is saved in {self.writer.root}: the same call "
                 "resumes from there"
@@ -200,7 +199,7 @@ class Trainer:
         return result
 
     def close(self) -> None:
-        """Free the run directory."""
+        """Release the run directory."""
         self.pipeline.close()
         self.writer.close()
 
@@ -236,7 +235,7 @@ class Trainer:
             )
 
     def train_step(self) -> dict[str, float]:
-        """One step; returns its metrics. An interrupt leaves it done or not begun."""
+        """Run one step and return its metrics; an interrupt leaves it done or not begun."""
         step = self.counters.step + 1
         clock = Clock()
         rollouts = self.pipeline.take(step, self.config.budget.steps)
@@ -312,7 +311,7 @@ class Trainer:
         runner = self._runner()
         with self.report.bar("playing first episodes") as bar:
             paid = self.pipeline.call(lambda: play_first(runner, tasks, bar.update))
-        # Paid at the end and at once: what was interrupted before is played again.
+        # Counted at the end and at once: after an interrupt they are played again.
         self.counters.tokens, self.counters.turns = paid
 
     def _runner(self, what: EvalSet | None = None) -> EpisodeRunner:
@@ -354,7 +353,7 @@ class Trainer:
             counters = RunCounters()
         else:
             counters = load_checkpoint(newest, self.learner)
-            if self.tasks.state():  # a source that remembers nothing has no file either
+            if self.tasks.state():  # a source without state has no file
                 self.tasks.load(load_memory(newest))
             self.engine.sync(self.learner.whole_policy(), counters.step)
             self.report.note(f"resuming from step {counters.step} in {self.writer.root}")
@@ -362,7 +361,7 @@ class Trainer:
         return counters
 
     def _make_pipeline(self) -> Pipeline:
-        """Resume with what was played ahead."""
+        """Create the pipeline, resuming with rollouts that were played ahead."""
         if self.config.max_lag is None:
             return SyncPipeline(self._play, self.engine)
         ready = load_pending(self.writer.pending, self.counters.step)
@@ -384,7 +383,7 @@ class Trainer:
     def _result(self) -> RunResult:
         """Return the scores before and after, read back from the metrics, with the counters."""
         rows, counters = self.writer.rows(), self.counters
-        where = {s.name: (s.world.name, s.split) for s in self.sets}
+        where = {s.name: (s.base_env.name, s.split) for s in self.sets}
         return RunResult(
             recipe=self.config.recipe.name,
             env_id=self.config.env.id,

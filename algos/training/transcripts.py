@@ -1,4 +1,4 @@
-"""Sample episodes as text that a person reads."""
+"""Transcripts of sample episodes as plain text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RULE = "=" * 78
 
 
 def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: int) -> None:
-    """The first ``count`` episodes of an evaluation."""
+    """Write the first ``count`` episodes of an evaluation."""
     blocks = [
         _block(f"{e.task_id}: {e.status}, return {e.return_:g}", e.tree, renderer)
         for e in evaluation.episodes[:count]
@@ -23,7 +23,7 @@ def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: i
 
 
 def write_group(path: Path, forest: Forest, renderer: Any) -> None:
-    """All trees of the first group of a forest."""
+    """Write all trees of the first group of a forest."""
     group = forest.groups[0]
     blocks = []
     for i, tree in enumerate(group.trees):

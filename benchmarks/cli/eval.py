@@ -275,13 +275,13 @@ def _metric_tables(sets: Sequence[tuple[str, SetScore]]) -> list[Table]:
 
 
 def _find_agent(name: str, sets: Sequence[EvalSet]) -> str:
-    if name in (*scripted_names(sets[0].world), *ASKING):
+    if name in (*scripted_names(sets[0].base_env), *ASKING):
         return name
     if name.startswith(DRRN):
         # Looked at now: a folder without a network is refused before anything plays.
         DRRN_FILE.read(Path(name.removeprefix(DRRN)).expanduser())
         return name
-    return model_path(name, (*ASKING, *sets[0].world.baselines()))
+    return model_path(name, (*ASKING, *sets[0].base_env.baselines()))
 
 
 def _row(name: str, asked: PromptedModel | None) -> dict[str, Any]:
@@ -326,7 +326,7 @@ def _evaluate(
     asked: PromptedModel | None,
 ) -> list[Evaluation]:
     """Score an agent on every set, each with a bar of its own."""
-    env = sets[0].world
+    env = sets[0].base_env
     if agent not in (*scripted_names(env), *ASKING) and not agent.startswith(DRRN):
         from ...algos.evaluation.lm_agent import TokenAgent
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from rich.table import Table
 
 from ...algos.training.presets import PRESETS, Preset, preset
-from ...algos.training.presets.plan import GB, Hardware, Plan, least_gpus, plan
+from ...algos.training.presets.plan import GB, Hardware, plan
 from .tables import plain_table, say, table_console
 
 
@@ -82,7 +82,7 @@ def list_presets() -> None:
     console.print("`turngym plan --preset NAME` shows what one takes, `turngym train` runs it.")
 
 
-def memory_table(made: Plan) -> Table:
+def memory_table(made: ResourcePlan) -> Table:
     """Return the table of memory per device."""
     table = plain_table("memory per GPU", right=["GB"])
     for name, count in made.memory.items():
@@ -91,12 +91,12 @@ def memory_table(made: Plan) -> Table:
     return table
 
 
-def verdict(chosen: Preset, hardware: Hardware, made: Plan, lora_rank: int) -> str:
+def verdict(chosen: Preset, hardware: Hardware, made: ResourcePlan, lora_rank: int) -> str:
     """Say whether it fits, and what to do where it does not."""
     free = (made.capacity - made.total) / GB
     if made.fits:
         return f"fits, {free:.1f} GB to spare"
-    least = least_gpus(chosen, hardware, lora_rank)
+    least = min_gpus(chosen, hardware, lora_rank)
     more = f"--gpus {least} suffices; or " if least else ""
     options = {"activations": "--micro-batch-tokens", "engine's cache": "--max-batch"}
     largest = max(options, key=lambda name: made.memory.get(name, 0))
@@ -104,7 +104,7 @@ def verdict(chosen: Preset, hardware: Hardware, made: Plan, lora_rank: int) -> s
     return f"[red]does not fit, {-free:.1f} GB too much[/]: {lower}"
 
 
-def step_table(made: Plan) -> Table:
+def step_table(made: ResourcePlan) -> Table:
     """Return the table of a step's tokens and time."""
     table = plain_table("a step, at most", right=[""])
     table.add_row("tokens sampled", f"{made.sampled:,}")

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted, scripted_names, text_env
+from ...envs.core.tasks import get_split_size
 from ..runtime.threads import prepare
 from .env_options import Environment, EnvOptions, env_config
 from .model_options import Sampler, model_path

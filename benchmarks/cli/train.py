@@ -303,7 +303,7 @@ def expand_words(words: Sequence[str]) -> list[str]:
         raise BadValueError("--preset: expected a name after it; `turngym plan` has them.")
     taken = {_key(*pair) for pair in given}
     added: list[str] = []
-    for option, value in preset(names[0]).words():
+    for option, value in preset(names[0]).options():
         if _key(option, value) not in taken:
             added += [option, value] if value else [option]
     return [*added, *words]

@@ -199,8 +199,8 @@ def _turn(turn: Turn, pieces: Pieces | None, words: Words) -> dict[str, Any]:
         row["previous"] = turn.previous
     if turn.spawned:
         row["spawned"] = len(turn.spawned)
-    if turn.account.get("crawl"):
-        row["crawl"] = _plain(turn.account["crawl"])
+    if turn.debug_info.get("crawl"):
+        row["crawl"] = _plain(turn.debug_info["crawl"])
     return row
 
 

@@ -77,7 +77,7 @@ def _tree(episode: Transcript, accounts: list[dict[str, Any]]) -> tuple[Tree, li
                 reward_terms=tuple((k, float(v)) for k, v in step.terms.items()),
                 metrics=metrics,
                 previous=None if at == i - 1 else i - 1,
-                account=account,
+                debug_info=account,
             )
         )
         newest[step.session] = i

@@ -112,13 +112,13 @@ def crawled() -> Group:
     first = deeds(0, "", "search", "trees", [paper("oak", 0.9, answer=True), paper("elm", 0.2)])
     second = deeds(1, "oak", "expand", "2 roots", [paper("ash", 0.7, answer=True)])
     grown = tree(
-        turn(-1, "request: trees", "[Search] trees\n", 1.4, account=first),
+        turn(-1, "request: trees", "[Search] trees\n", 1.4, debug_info=first),
         turn(
             0,
             "paper: oak",
             "[Expand] 2 roots\n",
             0.9,
-            account=second,
+            debug_info=second,
             edge=Edge.SPAWN,
             status="solved",
         ),

@@ -74,7 +74,7 @@ class _Work:
         )
 
     def gather(self, x: Tensor) -> Tensor:
-        """Own tokens of ``[heads, tokens, width]`` as ``[heads, spans * length, width]``."""
+        """Gather own tokens of ``[heads, tokens, width]`` as ``[heads, spans * length, width]``."""
         if self.own is not None:
             return x[:, self.own[0] : self.own[1]]
         return x.index_select(1, self.take)
@@ -87,7 +87,7 @@ class _Work:
             out.index_copy_(1, self.put, padded.index_select(1, self.real).to(out.dtype))
 
     def context(self, x: Tensor) -> Tensor:
-        """Keys or values of the context ``[heads, n_prefix, width]``."""
+        """Return keys or values of the context ``[heads, n_prefix, width]``."""
         parts = [x[:, start:stop] for start, stop in self.prefix]
         return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
@@ -99,7 +99,7 @@ class _Work:
             at += stop - start
 
     def chunks(self) -> Iterator[Range]:
-        """Queries of each span that are computed together."""
+        """Return the queries of each span that are computed together."""
         for start in range(0, self.length, CHUNK):
             yield start, min(start + CHUNK, self.length)
 
@@ -117,7 +117,7 @@ class BlockPlan:
 
 
 def block_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, plan: BlockPlan) -> Tensor:
-    """Attention ``[tokens, heads, width]`` of ``[heads, tokens, width]`` queries.
+    """Compute attention ``[tokens, heads, width]`` of ``[heads, tokens, width]`` queries.
 
     Args:
         q: Queries.
@@ -236,7 +236,7 @@ def _backward(
 
 
 def _chunk(x: Tensor, shape: tuple[int, ...], start: int, stop: int) -> Tensor:
-    """Tokens ``start`` to ``stop`` of every span ``[heads * spans, stop - start, width]``."""
+    """Return tokens ``[heads * spans, stop - start, width]`` of every span."""
     heads, spans, _, width = shape
     part = x.reshape(shape)[:, :, start:stop]
     if spans > 1:
@@ -245,5 +245,5 @@ def _chunk(x: Tensor, shape: tuple[int, ...], start: int, stop: int) -> Tensor:
 
 
 def _later(n: int, like: Tensor) -> Tensor:
-    """``[n, n]``: minus infinity where a key comes after the query."""
+    """Return ``[n, n]``: minus infinity where a key comes after the query."""
     return torch.full((n, n), float("-inf"), dtype=like.dtype, device=like.device).triu_(1)

@@ -1,4 +1,4 @@
-"""A micro batch of paths as one sequence in which every distinct token stands once.
+"""A micro batch of paths as one sequence that holds every distinct token once.
 
 Tokens are the same when they belong to the same turn, never because they are equal: two paths
 that happen to sample the same action keep their own. Tokens are numbered so that a turn's follow
@@ -35,7 +35,7 @@ class _Node:
 
 
 def number_tokens(forest: Forest) -> list[Ids]:
-    """Number of every token of each path ``[n]``; equal where paths share the token.
+    """Number every token of each path ``[n]``; numbers are equal where paths share it.
 
     The observations that continue the same turn are one where their ids are equal (a fork copies
     the state), and so are the first observations of a group's trees; a spawned context shares
@@ -106,7 +106,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pack:
-    """Distinct tokens of some paths, and where each path finds its own.
+    """Distinct tokens of some paths, and the indices of each path's tokens.
 
     Attributes:
         ids: Token ids ``[tokens]``.
@@ -203,7 +203,7 @@ class _Spans:
                 )
 
     def _context(self, span: int) -> tuple[Range, ...]:
-        """The tokens up to the end of ``span``, as ranges in order."""
+        """Return the tokens up to the end of ``span``, as ranges in order."""
         ranges: list[Range] = []
         while span >= 0:
             start, stop = self.starts[span], self.stops[span]

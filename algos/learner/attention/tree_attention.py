@@ -1,4 +1,4 @@
-"""Attention over a pack of distinct tokens: each sees its own path and nothing else.
+"""Attention over a pack of distinct tokens: each attends to its own path only.
 
 One relation (:class:`~turngym.algos.learner.attention.packing.Pack`: token ``q`` sees ``k`` when
 ``k <= q < ends[k]``), computed in three ways: block by block on a CPU, by FlexAttention on CUDA,
@@ -28,7 +28,7 @@ NAME = "turngym_tree"
 
 @dataclass(slots=True, eq=False)
 class TreeLayout:
-    """What the attention layers need to know of a pack, worked out once for all layers.
+    """Attention masks and positions of a pack, computed once for all layers.
 
     Attributes:
         how: Which of the three ways.
@@ -43,21 +43,21 @@ class TreeLayout:
 
     @classmethod
     def of(cls, pack: Pack, device: torch.device, how: How | None = None) -> TreeLayout:
-        """Lay out ``pack``; ``how`` None takes what is fastest on ``device``."""
+        """Build the layout of ``pack``; ``how`` None selects the fastest on ``device``."""
         if how is None:
             how = {"cpu": "blocks", "cuda": "flex"}.get(device.type, "mask")  # pyright: ignore[reportAssignmentType]
         plan = BlockPlan.of(pack, device) if how == "blocks" else None
         return cls(how or "mask", torch.from_numpy(pack.ends).to(device), plan)
 
     def mask(self) -> Tensor:
-        """What sees what, ``[1, 1, tokens, tokens]`` (query, key), True where it does."""
+        """Return the attention mask ``[1, 1, tokens, tokens]`` (query, key), True where visible."""
         if not isinstance(self._mask, Tensor):
             at = torch.arange(len(self.ends), device=self.ends.device)
             self._mask = ((at[None] <= at[:, None]) & (at[:, None] < self.ends[None]))[None, None]
         return self._mask
 
     def block_mask(self) -> BlockMask:
-        """The same for FlexAttention."""
+        """Return the same mask for FlexAttention."""
         if not isinstance(self._mask, BlockMask):
             ends, n = self.ends, len(self.ends)
 
@@ -76,7 +76,7 @@ def tree_attention(
     _attention_mask: Any,
     **more: Any,
 ) -> tuple[Tensor, None]:
-    """The function that a model's attention layers call, in transformers' form.
+    """Compute attention as a model's layers call it, with transformers' signature.
 
     Args:
         module: The attention layer.
@@ -96,7 +96,7 @@ def tree_attention(
     if layout is None:
         raise BadValueError(
             f"{type(module).__name__} does not hand keyword arguments to its attention function, "
-            "so it cannot be told the tree; use shared_prefix=False."
+            "so it cannot receive the tree mask; use shared_prefix=False."
         )
     for name in ("softcap", "s_aux", "position_bias", "sliding_window"):
         if more.get(name) is not None:
@@ -123,7 +123,7 @@ def tree_attention(
 
 
 def _one_format(*tensors: Tensor) -> Sequence[Tensor]:
-    """All in the number format of the products: rotary positions come out wider under autocast."""
+    """Cast all to the products' dtype: rotary embeddings come out wider under autocast."""
     kind = tensors[0].device.type
     wanted = tensors[0].dtype
     if torch.is_autocast_enabled(kind):
@@ -141,7 +141,7 @@ AttentionInterface.register(NAME, tree_attention)
 
 @contextmanager
 def attending(models: Sequence[Any], name: str | None) -> Iterator[None]:
-    """Within, these models compute attention by the implementation ``name``; then as before.
+    """Switch these models to the attention implementation ``name`` within the context.
 
     It must also enclose the backward pass where layers are checkpointed: they run again there.
 

@@ -48,7 +48,7 @@ class MicroBatch:
 
     @classmethod
     def padded(cls, rows: Sequence[Row], pad_id: int, device: torch.device) -> MicroBatch:
-        """Rows of equal length, padded on the right."""
+        """Build rows of equal length, padded on the right."""
         columns = max(len(row.ids) for row in rows)
         ids = np.full((len(rows), columns), pad_id, np.int64)
         for i, row in enumerate(rows):
@@ -67,7 +67,7 @@ class MicroBatch:
     def packed(
         cls, rows: Sequence[Row], device: torch.device, how: How | None = None
     ) -> MicroBatch:
-        """Every distinct token once; ``how`` attention is computed, None for the fastest."""
+        """Pack every distinct token once; ``how`` is the attention, None for the fastest."""
         pack = Pack.of([row.ids for row in rows], [row.numbers for row in rows])
         in_paths = [line[row.at] for line, row in zip(pack.paths, rows, strict=True)]
         scored, pick = np.unique(np.concatenate(in_paths), return_inverse=True)
@@ -100,27 +100,27 @@ class MicroBatch:
         return 0 if self.layout else self.ids.shape[1]
 
     def inputs(self) -> dict[str, Any]:
-        """What the model's forward takes."""
+        """Return the arguments of the model's forward."""
         given: dict[str, Any] = {"input_ids": self.ids, "use_cache": False}
         if self.layout is not None:
             given |= {"position_ids": self.positions, "tree_layout": self.layout}
         return given
 
     def at(self, states: Tensor, where: Tensor) -> Tensor:
-        """Entries ``[k, ...]`` of ``[rows, columns, ...]`` at flattened positions ``[k]``."""
+        """Gather entries ``[k, ...]`` of ``[rows, columns, ...]`` at flat positions ``[k]``."""
         return states.flatten(0, 1).index_select(0, where)
 
     def in_paths(self, scored: Tensor) -> Tensor:
-        """Values ``[m]`` of the scored tokens for each action token of the paths ``[n]``."""
+        """Return values ``[m]`` of the scored tokens for each action token of the paths ``[n]``."""
         return scored if self.pick is None else scored.index_select(0, self.pick)
 
     def spread(self, scored: Tensor) -> Tensor:
-        """Values ``[m]`` as ``[paths, width]``, 0 on padding; gradients of shared ones add up."""
+        """Spread values ``[m]`` to ``[paths, width]``, 0 on padding; shared gradients add up."""
         table = scored.new_zeros(len(self.last), self.width)
         return table.index_put((self.path, self.column), self.in_paths(scored))
 
     def table(self, per_path: Sequence[Any], fill: float = 0.0) -> Tensor:
-        """Arrays ``[n_act]`` per path (numpy) as one float tensor ``[paths, width]``."""
+        """Stack arrays ``[n_act]`` per path (numpy) into a float tensor ``[paths, width]``."""
         out = torch.full((len(self.last), self.width), fill, dtype=torch.float32)
         for i, values in enumerate(per_path):
             out[i, : len(values)] = torch.as_tensor(values, dtype=torch.float32)
@@ -148,7 +148,7 @@ class Batching:
     def __call__(
         self, rows: Sequence[Row], chosen: Sequence[int]
     ) -> Iterator[tuple[list[int], MicroBatch]]:
-        """Row indices and tensors of every micro batch of the rows ``chosen``."""
+        """Yield row indices and tensors of every micro batch of the rows ``chosen``."""
         pack = self.shared and self._pays(rows, chosen)
         if pack or self.whole_trees:
             parts = whole_micro_batches(rows, chosen, self.token_budget, padded=not pack)

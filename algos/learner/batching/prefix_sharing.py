@@ -14,9 +14,9 @@ from .rows import Row
 
 
 def why_not_shared(model: Any) -> str | None:
-    """The reason why prefixes cannot be shared in this model; None when they can.
+    """Return why prefixes cannot be shared in this model; None when they can.
 
-    What the configuration does not tell is found by trying: a small tree, packed and as rows.
+    What the configuration does not show is found by trying: a small tree, packed and as rows.
 
     Args:
         model: A transformers model.
@@ -64,7 +64,7 @@ def _by_trying(model: Any) -> str | None:
 
 
 def _small_tree(vocabulary: int) -> list[Row]:
-    """Three paths that fork at different depths, with other tokens after the forks."""
+    """Return three paths that fork at different depths, with other tokens after the forks."""
     lines = ([0, 1, 2, 3, 4, 5], [0, 1, 2, 6, 7], [0, 8, 9])
     return [
         Row(

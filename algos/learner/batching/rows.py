@@ -46,7 +46,7 @@ class Row:
 
 
 def rows_of(forest: Forest) -> list[Row]:
-    """One row per path of the forest, in its order.
+    """Return one row per path of the forest, in its order.
 
     Raises:
         BadValueError: A path starts with an action: its first token has no context.
@@ -84,12 +84,12 @@ def rows_of(forest: Forest) -> list[Row]:
 
 
 def distinct_tokens(rows: Sequence[Row]) -> int:
-    """Tokens of these rows, shared ones counted once."""
+    """Count the tokens of these rows, shared ones once."""
     return len(np.unique(np.concatenate([row.numbers for row in rows]))) if rows else 0
 
 
 def mini_batches(rows: Sequence[Row], count: int, rng: np.random.Generator) -> list[list[int]]:
-    """Rows cut into at most ``count`` batches of whole groups, in random order.
+    """Split rows into at most ``count`` batches of whole groups, in random order.
 
     A group stays together because its paths are compared with each other and share tokens.
 
@@ -133,7 +133,7 @@ def micro_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
 def whole_micro_batches(
     rows: Sequence[Row], chosen: Sequence[int], token_budget: int, *, padded: bool
 ) -> list[list[int]]:
-    """Micro batches that never cut a tree, and cut a group only where it is too large.
+    """Yield micro batches that never cut a tree, and a group only where it is too large.
 
     Args:
         rows: All rows.

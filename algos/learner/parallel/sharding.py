@@ -1,4 +1,4 @@
-"""FSDP2: every process holds a part of each weight, and has the whole while it is used."""
+"""FSDP2: every process holds a shard of each weight, and gathers it while it is used."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ T = TypeVar("T")
 METHOD = "turngym_within"
 
 
-def shard(model: Any, world: int) -> None:
-    """Shard a model in place, layer by layer, what is left over as one unit.
+def shard(model: Any, world_size: int) -> None:
+    """Shard a model in place, layer by layer, the remaining modules as one unit.
 
     Gradients become the mean over processes. Not only the model's own forward may be run
     afterwards but, by :func:`within`, any use of its layers.
 
     Args:
         model: A transformers model, or a critic on one.
-        world: Number of processes.
+        world_size: Number of processes.
     """
-    mesh = init_device_mesh(next(model.parameters()).device.type, (world,))
+    mesh = init_device_mesh(next(model.parameters()).device.type, (world_size,))
     for layer in _layers(model):
         fully_shard(layer, mesh=mesh)
     # The root gives its weights back too: else a pass without gradients would leave a copy that
@@ -57,7 +57,7 @@ def spread(whole: nn.Module, sharded: nn.Module) -> None:
 
 
 def part_like(value: Tensor, p: Tensor) -> Tensor:
-    """A tensor that every process holds whole, cut up as ``p`` is."""
+    """Shard a replicated tensor as ``p`` is."""
     value = value.detach().to(p.device)
     if not isinstance(p, DTensor):
         return value
@@ -65,14 +65,14 @@ def part_like(value: Tensor, p: Tensor) -> Tensor:
 
 
 def _owned(out: Any) -> Any:
-    """Results without views, on which FSDP2's hooks could get lost."""
+    """Return results without views, on which FSDP2's hooks could get lost."""
     if isinstance(out, tuple):
         return tuple(_owned(part) for part in out)
     return out.clone() if isinstance(out, Tensor) and out._is_view() else out
 
 
 def _layers(model: Any) -> list[nn.Module]:
-    """The decoder layers: the longest list of modules of one class."""
+    """Return the decoder layers: the longest list of modules of one class."""
     lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m)]
     lists = [m for m in lists if len({type(layer) for layer in m}) == 1]
     longest = max(lists, key=lambda m: sum(p.numel() for p in m.parameters()), default=())

@@ -1,4 +1,4 @@
-"""The learners of several processes: which rows each computes, and the sum of their gradients."""
+"""Data parallelism: which rows each process computes, and the sum of gradients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Team:
-    """The learners of all processes; of one process, it does nothing.
+    """The learners of all processes; with one process it does nothing.
 
     Args:
         ranks: The processes.
@@ -32,8 +32,8 @@ class Team:
 
     @property
     def alone(self) -> bool:
-        """True where there is one process."""
-        return self.ranks.world == 1
+        """Whether there is one process."""
+        return self.ranks.world_size == 1
 
     def check(self, settings: LearnerSettings) -> None:
         """Refuse settings that several processes do not have.
@@ -44,7 +44,7 @@ class Team:
         if not self.alone and settings.optimizer == "adamw8bit":
             raise BadValueError(
                 f"LearnerSettings.optimizer is 'adamw8bit', which cannot step on weights that "
-                f"{self.ranks.world} processes share. Use 'adamw': its moments are cut up too."
+                f"{self.ranks.world_size} processes share. Use 'adamw': its moments are cut up too."
             )
 
     def shard(self, policy: Any, others: Sequence[nn.Module]) -> None:
@@ -62,10 +62,10 @@ class Team:
         self._whole = copy.deepcopy(policy.to("cpu"))  # never twice on the card
         policy.to(device)
         for model in (policy, *others):
-            shard(model, self.ranks.world)
+            shard(model, self.ranks.world_size)
 
     def whole(self, policy: Any) -> Any:
-        """The policy with all of its weights; every process must ask."""
+        """Return the policy with all of its weights; every process must ask."""
         if self.alone:
             return policy
         from .sharding import collect
@@ -92,7 +92,7 @@ class Team:
     def batches(
         self, batching: Batching, rows: Sequence[Row], chosen: Sequence[int]
     ) -> Iterator[tuple[list[int], MicroBatch, bool]]:
-        """This process's micro batches of the rows ``chosen``, and whether they count.
+        """Yield this process's micro batches of the rows ``chosen``, and whether they count.
 
         All processes get equally many, since each pass needs every process's weights; those that
         do not count fill up.
@@ -101,7 +101,7 @@ class Team:
             for micro, batch in batching(rows, chosen):
                 yield micro, batch, True
             return
-        mine = share_rows(rows, chosen, self.ranks.world)[self.ranks.rank]
+        mine = share_rows(rows, chosen, self.ranks.world_size)[self.ranks.rank]
         own = list(batching(rows, mine)) if mine else []
         most = max(self.ranks.everyone(len(own)))
         for micro, batch in own:
@@ -113,7 +113,7 @@ class Team:
                 yield micro, batch, False
 
     def complete(self, found: dict[int, Floats]) -> list[Floats]:
-        """The arrays of all rows, from those that each process computed."""
+        """Gather the arrays of all rows from those that each process computed."""
         if self.alone:
             return [found[i] for i in range(len(found))]
         everyone: dict[int, Floats] = {}
@@ -123,7 +123,7 @@ class Team:
 
     def backward(self, loss: Tensor, counts: bool) -> None:
         """Add this micro batch's gradient to the sum over processes (FSDP2 takes the mean)."""
-        scale = 1 if self.alone else self.ranks.world * counts
+        scale = 1 if self.alone else self.ranks.world_size * counts
         (loss * scale if scale != 1 else loss).backward()
 
 
@@ -133,8 +133,8 @@ def clip_norm(params: Sequence[Tensor], most: float) -> float:
     return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)
 
 
-def share_rows(rows: Sequence[Row], chosen: Sequence[int], world: int) -> list[list[int]]:
-    """The rows ``chosen``, cut into a share per process.
+def share_rows(rows: Sequence[Row], chosen: Sequence[int], world_size: int) -> list[list[int]]:
+    """Split the rows ``chosen`` into a share per process.
 
     Groups stay whole, as their rows share tokens; where there are fewer groups than processes,
     trees do, since a loss may compare the paths of one. The longest go first, each to the process
@@ -143,17 +143,17 @@ def share_rows(rows: Sequence[Row], chosen: Sequence[int], world: int) -> list[l
     Args:
         rows: All rows.
         chosen: Indices of those to share out.
-        world: Number of processes.
+        world_size: Number of processes.
     """
-    whole_groups = len({rows[i].group for i in chosen}) >= world
+    whole_groups = len({rows[i].group for i in chosen}) >= world_size
     units: dict[tuple[int, int], list[int]] = {}
     for i in chosen:
         units.setdefault((rows[i].group, 0 if whole_groups else rows[i].tree), []).append(i)
     sizes = {key: sum(len(rows[i].ids) for i in part) for key, part in units.items()}
-    shares: list[list[int]] = [[] for _ in range(world)]
-    tokens = [0] * world
+    shares: list[list[int]] = [[] for _ in range(world_size)]
+    tokens = [0] * world_size
     for key in sorted(units, key=lambda key: (-sizes[key], key)):
-        least = min(range(world), key=lambda rank: (tokens[rank], rank))
-        shares[least] += units[key]
-        tokens[least] += sizes[key]
+        target = min(range(world_size), key=lambda rank: (tokens[rank], rank))
+        shares[target] += units[key]
+        tokens[target] += sizes[key]
     return [sorted(share) for share in shares]

@@ -54,12 +54,12 @@ class TokenModel:
         return next(self.model.parameters()).device
 
     def hidden(self, batch: MicroBatch) -> Tensor:
-        """Last hidden states ``[rows, columns, hidden]``."""
+        """Return last hidden states ``[rows, columns, hidden]``."""
         with self.autocast():
             return self.model.get_decoder()(**batch.inputs()).last_hidden_state
 
     def score(self, batch: MicroBatch, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and entropies ``[m]`` of the scored tokens, float32.
+        """Return log-probabilities and entropies ``[m]`` of the scored tokens, float32.
 
         Args:
             batch: The paths.
@@ -91,7 +91,7 @@ class TokenModel:
         return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
 
     def autocast(self) -> Any:
-        """The context that the model runs in."""
+        """Return the context that the model runs in."""
         half = self.precision == "bfloat16" or (
             self.precision == "auto" and has_bfloat16(self.device)
         )
@@ -101,7 +101,7 @@ class TokenModel:
 
 
 class WithoutAdapter(TokenModel):
-    """A model with its adapter switched off: what it was before training, without a copy.
+    """A model with its adapter disabled: the starting model, without a copy.
 
     Args:
         model: A peft model.
@@ -110,13 +110,13 @@ class WithoutAdapter(TokenModel):
     """
 
     def score(self, batch: MicroBatch, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """As :meth:`TokenModel.score`."""
+        """Score tokens, see :meth:`TokenModel.score`."""
         with self.model.disable_adapter():
             return super().score(batch, hidden)
 
 
 def adapter_alone_learns(model: Any) -> bool:
-    """True for a peft model whose own weights stay as they are."""
+    """Return whether only adapters train: a peft model whose base weights are frozen."""
     if not hasattr(model, "disable_adapter") or not hasattr(model, "peft_config"):
         return False
     return all(getattr(c, "bias", "none") == "none" for c in model.peft_config.values())
@@ -124,7 +124,7 @@ def adapter_alone_learns(model: Any) -> bool:
 
 @torch.no_grad()
 def _head_is_plain(model: Any) -> bool:
-    """True when logits are the output layer on the last hidden state, nothing more.
+    """Return whether logits are the output layer on the last hidden state, nothing more.
 
     Some architectures scale or cap their logits after the layer; those are run whole.
     """
@@ -140,7 +140,7 @@ def _head_is_plain(model: Any) -> bool:
 
 @contextmanager
 def attention_for(models: Sequence[Any], batch: MicroBatch) -> Iterator[None]:
-    """Within, models compute attention in the way that suits the batch.
+    """Select the attention implementation that suits the batch within the context.
 
     Packs need their own. Short rows on a CPU take attention as two products, a tenth of an update
     cheaper. The model may be shared with an engine whose masks suit its own choice, so that is put
@@ -163,7 +163,7 @@ def attention_for(models: Sequence[Any], batch: MicroBatch) -> Iterator[None]:
 
 @contextmanager
 def quick_cpu_maths(device: torch.device, columns: int) -> Iterator[None]:
-    """On a CPU, the fastest exact way through small models; elsewhere nothing.
+    """Select the fastest exact kernels for small models on a CPU; do nothing elsewhere.
 
     "medium" sends float32 products to oneDNN (about twice as fast, still float32 on machines
     without matrix units); beside it the blocked attention kernel is slow on short rows. The

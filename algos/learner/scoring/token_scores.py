@@ -21,7 +21,7 @@ CACHED_ENTRIES = 2**17
 def token_scores(
     logits: Tensor, targets: Tensor, temperature: float, entropy_gradient: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities and entropies ``[n]`` in nats, float32.
+    """Compute log-probabilities and entropies ``[n]`` in nats, float32.
 
     Args:
         logits: ``[n, vocabulary]``, any number format.
@@ -81,7 +81,7 @@ def _tempered(logits: Tensor, temperature: float) -> Tensor:
 
 
 def _pieces(logits: Tensor) -> Iterator[slice]:
-    """Slices of rows; one for all where there is no small cache to stay in."""
+    """Return slices of rows; one for all where there is no small cache to stay in."""
     n, width = logits.shape
     step = max(1, CACHED_ENTRIES // width) if logits.device.type == "cpu" else max(1, n)
     return (slice(i, i + step) for i in range(0, n, step))

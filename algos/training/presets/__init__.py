@@ -1,29 +1,26 @@
-"""Ready settings of published runs: what to train, on what, and what it takes.
+"""Settings of published runs, and estimates of the hardware that they need.
 
-from turngym.algos import train
-from turngym.algos.presets import preset
+    from turngym.algos import train
+    from turngym.algos.training.presets import preset
 
-train(preset("search-r1-grpo-3b").config(model="models/Qwen2.5-3B"), "runs/search-r1")
+    train(preset("search-r1-grpo-3b").config(model="models/Qwen2.5-3B"), "runs/search-r1")
 
-What it takes is worked out by :func:`turngym.algos.training.presets.plan.plan`, without loading
-anything.
+:func:`turngym.algos.training.presets.plan.plan` estimates memory and time without loading a model.
 """
 
 from ....envs.core.errors import UnknownNameError
-from . import arpo, pasa, search_r1, tarl, tree_grpo
 from .preset import Preset, Published
+from .published_runs import RUNS
 from .shapes import SHAPES, ModelShape, shape_of
 
-PRESETS: dict[str, Preset] = {
-    p.name: p for module in (search_r1, tree_grpo, arpo, tarl, pasa) for p in module.PRESETS
-}
+PRESETS: dict[str, Preset] = {run.name: run for run in RUNS}
 
 
 def preset(name: str) -> Preset:
-    """A preset by name.
+    """Return a preset by name.
 
     Raises:
-        UnknownNameError: There is none; names the nearest.
+        UnknownNameError: No such preset; the nearest is named.
     """
     if name not in PRESETS:
         raise UnknownNameError("preset", name, PRESETS)

@@ -1,4 +1,4 @@
-"""What a preset takes: memory per device, tokens per step, time. Arithmetic, nothing is loaded.
+"""Estimates of a preset's memory per device, tokens per step and time, without loading a model.
 
 Weights that learn are sharded over the devices with their gradients and moments; every device
 samples with a whole copy in bfloat16. Lengths are upper bounds, so tokens and times are too.
@@ -24,7 +24,7 @@ GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """Where to train.
+    """The devices of a run.
 
     Attributes:
         gpus: Devices.
@@ -52,8 +52,8 @@ class Hardware:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What a run takes.
+class ResourcePlan:
+    """The memory, tokens and time of a run.
 
     Attributes:
         parameters: Of the model.
@@ -87,14 +87,14 @@ class Plan:
 
     @property
     def hours(self) -> float | None:
-        """Most time of the run; None without a throughput."""
+        """Maximum time of the run in hours; None without a throughput."""
         if self.sample_seconds is None:
             return None
         return self.steps * (self.sample_seconds + self.update_seconds) / 3600
 
 
-def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> Plan:
-    """Work a preset out.
+def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> ResourcePlan:
+    """Estimate the resources of a preset.
 
     Args:
         preset: What is trained.
@@ -114,7 +114,7 @@ def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> Plan:
     sampled = round(recipe.groups_per_step * chains * preset.sampled_tokens)
     device_flops = hardware.gpus * hardware.tflops * 1e12 * hardware.utilisation
     speed = hardware.throughput
-    return Plan(
+    return ResourcePlan(
         parameters=shape.parameters,
         memory=memory(preset, hardware, lora_rank),
         capacity=round(hardware.memory_gb * GB),
@@ -127,7 +127,7 @@ def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> Plan:
 
 
 def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, int]:
-    """Bytes per device, by what they are for."""
+    """Return bytes per device, by purpose."""
     shape, recipe, gpus = shape_of(preset.model), preset.make_recipe(), hardware.gpus
     size = WHOLE if preset.weights == "float32" else HALF
     own = _trained(shape.parameters, size, shape.adapters(lora_rank))
@@ -153,7 +153,7 @@ def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, 
 
 
 def sampled_chains(rollout: Any) -> float:
-    """Whole chains whose sampling costs as much as a group of the rollout, at most.
+    """Return the maximum sampling cost of a group, in whole chains.
 
     Tree-GRPO's expansions start half-way on average (section 3.2 of arXiv 2509.21240).
     """
@@ -164,7 +164,7 @@ def sampled_chains(rollout: Any) -> float:
 
 
 def token_flops(shape: ModelShape, recipe: Any) -> int:
-    """Operations per trained token of a step: products of the weights, attention left out.
+    """Return operations per trained token of a step, without attention.
 
     2 per weight forward, 4 backward, 2 more as layers are computed again; each epoch anew. Log-
     probabilities before the update, the reference's and the critic's values are forward passes.
@@ -177,8 +177,8 @@ def token_flops(shape: ModelShape, recipe: Any) -> int:
     return policy * shape.parameters + critic * shape.backbone
 
 
-def least_gpus(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> int | None:
-    """The smallest usual number of devices of this memory that suffices; None for none."""
+def min_gpus(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> int | None:
+    """Return the smallest usual number of devices that suffices; None if none does."""
     room = hardware.memory_gb * GB
     for gpus in GPUS:
         there = Hardware(gpus=gpus, memory_gb=hardware.memory_gb)
@@ -188,7 +188,7 @@ def least_gpus(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> int | 
 
 
 def _trained(weights: int, size: int, adapters: int) -> dict[str, int]:
-    """Bytes of a model that learns, all over: AdamW with float32 moments.
+    """Return bytes of a trained model over all devices: AdamW with float32 moments.
 
     Weights in half precision have a float32 copy with the moments. Adapters are float32, and the
     model's own weights then have neither gradient nor moments.

@@ -1,4 +1,4 @@
-"""A preset: the settings of a published run as one value, and as words of the command line."""
+"""A preset: the settings of a published run, as a configuration and as command line options."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ if TYPE_CHECKING:
     from ..config import TrainConfig
 
 
+SHARED = ("max_tokens", "max_context", "max_batch", "weights", "render")
+"""Fields of a preset that :class:`TrainConfig` and the command line have under the same name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A figure of the paper.
+    """A number that the paper reports.
 
     Attributes:
-        measure: What was measured, and on what.
-        value: The preset's own run.
-        rival: What it is compared with, empty for nothing.
+        measure: The metric and the data set.
+        value: The result of the preset's run.
+        rival: The baseline's result, empty for none.
     """
 
     measure: str
@@ -29,28 +33,28 @@ class Published:
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """The settings of a published run; where it departs from the paper, ``notes`` say so.
+    """The settings of a published run; ``notes`` list where they differ from the paper.
 
     Attributes:
-        name: On the command line.
+        name: Name on the command line.
         paper: Title and arXiv id.
         recipe: The algorithm's name.
         recipe_settings: Settings that differ from the recipe's own.
         model: Hub name of the starting model.
         env: Id of the environment.
-        env_settings: Its settings.
+        env_settings: The environment's settings.
         steps: Training steps.
-        max_tokens: Most tokens of one action.
-        max_context: Most tokens of context and action together: of a whole path.
-        sampled_tokens: Most tokens of a path that are sampled; the others are observations.
-        trained_paths: Paths of a task that are trained on, where the rollout does not say.
-        max_batch: Actions that one device samples at a time.
+        max_tokens: Maximum tokens of one action.
+        max_context: Maximum tokens of a whole path, observations and actions.
+        sampled_tokens: Maximum sampled tokens of a path; the others are observations.
+        trained_paths: Paths of a task that are trained on, if not the maximum of the rollout.
+        max_batch: Actions that one device samples concurrently.
         micro_batch_tokens: Tokens of one forward pass of training.
         weights: Number format of the weights.
         render: How text becomes tokens.
-        gpus: Devices that the paper used or, where that is not known, that suffice.
-        published: Figures of the paper; empty where none is at hand.
-        notes: What the paper does not state or does in another way.
+        gpus: Devices that the paper used or, where it does not say, that suffice.
+        published: Results that the paper reports, if known.
+        notes: What the paper does not state, or does differently.
     """
 
     name: str
@@ -74,13 +78,13 @@ class Preset:
     notes: tuple[str, ...] = ()
 
     def make_recipe(self) -> Recipe:
-        """The algorithm with the preset's settings."""
+        """Return the recipe with the preset's settings."""
         from ...recipes import make_recipe
 
         return make_recipe(self.recipe, self.recipe_settings)
 
     def config(self, **changes: Any) -> TrainConfig:
-        """The run as a value; ``changes`` are fields of :class:`TrainConfig`."""
+        """Return the configuration of the run; ``changes`` are fields of :class:`TrainConfig`."""
         from ...learner.settings import LearnerSettings
         from ..config import Budget, EnvConfig, EvalConfig, TrainConfig
 
@@ -94,38 +98,17 @@ class Preset:
             "recipe": self.make_recipe(),
             "budget": Budget(steps=self.steps),
             "evals": (EvalConfig(name="dev", env=env, split="dev"),),
-            "max_tokens": self.max_tokens,
-            "max_context": self.max_context,
-            "max_batch": self.max_batch,
-            "weights": self.weights,
-            "render": self.render,
             "learner": learner,
+            **{name: getattr(self, name) for name in SHARED},
         }
         return TrainConfig(**(given | changes))
 
-    def words(self) -> list[tuple[str, str]]:
-        """Options of ``turngym train`` with their values; an empty value is a switch."""
-        plain = {
-            "recipe": self.recipe,
-            "model": self.model,
-            "env": self.env,
-            "steps": self.steps,
-            "max-tokens": self.max_tokens,
-            "max-context": self.max_context,
-            "max-batch": self.max_batch,
-            "micro-batch-tokens": self.micro_batch_tokens,
-            "weights": self.weights,
-            "render": self.render,
-        }
-        options = [(f"--{name}", str(value)) for name, value in plain.items()]
+    def options(self) -> list[tuple[str, str]]:
+        """Return options of ``turngym train`` with their values; an empty value is a flag."""
+        names = ("recipe", "model", "env", "steps", *SHARED, "micro_batch_tokens")
+        options = [(f"--{name.replace('_', '-')}", str(getattr(self, name))) for name in names]
         options.append(("--gradient-checkpointing", ""))
-        settings = dict(self.env_settings)
-        if "size" in settings:
-            options.append(("--size", str(settings.pop("size"))))
-        options += [("--env-arg", f"{k}={_typed(v)}") for k, v in settings.items()]
-        options += [("--recipe-arg", f"{k}={v}") for k, v in self.recipe_settings.items()]
-        return options
-
-
-def _typed(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+        for name, value in self.env_settings.items():
+            text = value if isinstance(value, str) else json.dumps(value)
+            options.append(("--size", text) if name == "size" else ("--env-arg", f"{name}={text}"))
+        return options + [("--recipe-arg", f"{k}={v}") for k, v in self.recipe_settings.items()]

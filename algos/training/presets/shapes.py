@@ -60,7 +60,7 @@ class ModelShape:
         return self.backbone + (0 if self.tied else self.vocabulary * self.hidden)
 
     def adapters(self, rank: int) -> int:
-        """Parameters of LoRA on all linear maps of the layers."""
+        """Return the number of parameters of LoRA on all linear maps of the layers."""
         q, kv = self.heads * self.head_dim, self.kv_heads * self.head_dim
         ends = 2 * (self.hidden + q) + 2 * (self.hidden + kv) + 3 * (self.hidden + self.inner)
         return self.layers * rank * ends
@@ -121,7 +121,7 @@ SHAPES: dict[str, ModelShape] = {
 
 
 def shape_of(model: str) -> ModelShape:
-    """The shape of a model by its hub name.
+    """Return the shape of a model by its hub name.
 
     Raises:
         UnknownNameError: Not among :data:`SHAPES`.

@@ -1,4 +1,4 @@
-"""Q-learning over legal actions: play by softmax, remember, fit values to what followed.
+"""DRRN: Q-learning over legal actions with a softmax policy and a replay memory.
 
 He et al. 2016, "Deep Reinforcement Learning with a Natural Language Action Space" (arXiv
 1511.04636), in the form of the baselines of Jericho and ScienceWorld: replay memory with a share
@@ -28,7 +28,7 @@ from ....envs import fork
 
 
 class DrrnProgress(NamedTuple):
-    """Where a training stands.
+    """The progress of training.
 
     Attributes:
         steps: Actions taken.
@@ -44,8 +44,8 @@ class DrrnProgress(NamedTuple):
 OnProgress = Callable[[DrrnProgress], None]
 
 
-class _Seat:
-    """One environment that is played, with its episode."""
+class _Slot:
+    """One environment with its current episode."""
 
     def __init__(
         self, env: gym.Env[Any, Any], reading: EpisodeReader, seed: int, options: Mapping[str, Any]
@@ -102,7 +102,7 @@ def train_drrn(
         network = DrrnNetwork(settings)
     book, memory = network.book(), ReplayMemory(training.memory, training.priority)
     seats = [
-        _Seat(fork(env), EpisodeReader(book, settings.history), int(seed), {"split": split})
+        _Slot(fork(env), EpisodeReader(book, settings.history), int(seed), {"split": split})
         for seed in seeds.generate_state(training.envs)
     ]
     rng, pick = np.random.default_rng(draws), np.random.default_rng(choices)
@@ -136,7 +136,7 @@ def _learn(
     optimizer: torch.optim.Optimizer,
     training: DrrnTraining,
 ) -> float:
-    """One update; the loss."""
+    """Take one update; return the loss."""
     targets = torch.tensor([t.reward for t in batch])
     open_ones = [at for at, t in enumerate(batch) if t.after is not None]
     if open_ones and training.gamma:

@@ -11,8 +11,8 @@ import numpy as np
 Row = TypeVar("Row")
 
 
-class StepResult(NamedTuple):
-    """What a training step reports about its batch, measured before the update.
+class BatchMetrics(NamedTuple):
+    """Metrics of a batch, computed before the update.
 
     Attributes:
         loss: Mean loss.
@@ -24,7 +24,7 @@ class StepResult(NamedTuple):
 
 
 class TrainingProgress(NamedTuple):
-    """How far training is.
+    """The progress of training.
 
     Attributes:
         step: Steps taken.
@@ -64,7 +64,7 @@ def run_epochs(
     epochs: int,
     batch: int,
     rng: np.random.Generator,
-    step: Callable[[list[Row]], StepResult],
+    step: Callable[[list[Row]], BatchMetrics],
     on_progress: OnProgress = ignore_progress,
 ) -> dict[str, float]:
     """Train on every row once an epoch.
@@ -82,7 +82,7 @@ def run_epochs(
         steps report one.
     """
     steps, _ = count_steps(len(rows), epochs, batch, 0.0)
-    done: list[StepResult] = []
+    done: list[BatchMetrics] = []
     for _ in range(epochs):
         order = rng.permutation(len(rows))
         for start in range(0, len(order), batch):

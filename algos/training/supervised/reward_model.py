@@ -16,7 +16,7 @@ from ....agents.planning.reward_model import RewardModel
 from ....agents.planning.settings import ARMAP_LORA, RewardTraining
 from ....agents.warm_start.imitation import WarmupAdamW, in_chunks
 from ....envs.core.errors import BadValueError
-from .epochs import OnProgress, StepResult, count_steps, ignore_progress, run_epochs
+from .epochs import BatchMetrics, OnProgress, count_steps, ignore_progress, run_epochs
 
 
 class PairLoss(NamedTuple):
@@ -31,12 +31,12 @@ class PairLoss(NamedTuple):
     centring: torch.Tensor
 
     def total(self, weight: float = 1e-3) -> torch.Tensor:
-        """Both, the centring term times ``weight``."""
+        """Return the sum, the centring term times ``weight``."""
         return self.ranking + weight * self.centring
 
 
 def pair_loss(better: torch.Tensor, worse: torch.Tensor) -> PairLoss:
-    """The loss of rewards ``[pairs]`` of the better and the worse trajectories."""
+    """Return the loss of rewards ``[pairs]`` of the better and the worse trajectories."""
     ranking = -functional.logsigmoid(better - worse).mean()
     return PairLoss(ranking, (better + worse).mean().abs())
 
@@ -81,7 +81,7 @@ def train_reward_model(
         weight_decay=how.weight_decay,
     )
 
-    def step(part: list[tuple[list[int], list[int]]]) -> StepResult:
+    def step(part: list[tuple[list[int], list[int]]]) -> BatchMetrics:
         found = accumulate_gradients(reward, part, how.centring)
         optimizer.step()
         return found
@@ -97,8 +97,8 @@ def train_reward_model(
 
 def accumulate_gradients(
     reward: RewardModel, rows: Sequence[tuple[list[int], list[int]]], centring: float
-) -> StepResult:
-    """Add up the gradients of one step; return its loss and the share of pairs told apart."""
+) -> BatchMetrics:
+    """Add up the gradients of one step; return its loss and the share of pairs ranked correctly."""
     reward.backbone.train()
     loss = right = 0.0
     for places in in_chunks([2 * max(len(a), len(b)) for a, b in rows]):
@@ -109,7 +109,7 @@ def accumulate_gradients(
         total.backward()
         loss += float(total.detach())
         right += float((values[:, 0] > values[:, 1]).sum())
-    return StepResult(loss, right / len(rows))
+    return BatchMetrics(loss, right / len(rows))
 
 
 def _with_lora(backbone: Any, how: RewardTraining) -> Any:

@@ -21,7 +21,7 @@ from ....agents.paper_selector.settings import SELECTOR_FILE, SelectorSettings
 from ....agents.warm_start.demonstrations import Demonstration
 from ....agents.warm_start.imitation import ImitationTrainer
 from ....envs.core.errors import BadValueError
-from .epochs import OnProgress, StepResult, count_steps, ignore_progress, run_epochs
+from .epochs import BatchMetrics, OnProgress, count_steps, ignore_progress, run_epochs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class TrainingSettings:
 
 
 MICRO = TrainingSettings(epochs=3, lr=1e-3, warmup=0.05, rationale=False)
-"""For small models that know nothing yet. On the micro world such a model remembers what it was
+"""For small untrained models. In the micro environment such a model remembers what it was
 shown: it judges new requests on topics of the training split about as well as the simulated
 selector (F1 0.85), but those of the dev split's other topics poorly (F1 0.48, accuracy 0.61), and
 it is too sure of them (calibration error 0.31)."""
@@ -78,7 +78,7 @@ MICRO_SHAPE = BlankSettings(
 
 
 def small_model(rows: Sequence[SelectorRow], shape: BlankSettings = MICRO_SHAPE) -> tuple[Any, Any]:
-    """A model with random weights and a tokenizer with the words of ``rows``.
+    """Build a model with random weights and a tokenizer with the words of ``rows``.
 
     Raises:
         BadValueError: No rows, or too few words for a vocabulary.
@@ -126,7 +126,7 @@ def train_selector(
         how.epochs,
         how.batch,
         np.random.default_rng([how.seed, 2]),
-        lambda part: StepResult(trainer.step(part)),
+        lambda part: BatchMetrics(trainer.step(part)),
         on_progress,
     )
     model.eval()
@@ -152,7 +152,7 @@ def save_selector(
 def _demonstration(
     row: SelectorRow, questions: Questions, decision: Decision, rationale: bool
 ) -> Demonstration:
-    """Question and verdict; with a rationale also that and the end of the text."""
+    """Return question and verdict, with the rationale and end of text where there is one."""
     asked = questions.ids(row.prompt)
     said = [decision.true if row.label else decision.false]
     if rationale and row.reason:

@@ -36,6 +36,15 @@ def test_cut_actions_and_paid_turns_come_back(tmp_path: Path) -> None:
     assert plain(load_forest(tmp_path / "x.jsonl")) == plain(forest)
 
 
+def test_debug_info_comes_back_also_under_its_former_name(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    save_forest(path, Forest.of([Group("u", "t", [tree(turn(1.0, debug_info={"queue": 2}))])]))
+    text = path.read_text()
+    path.write_text(text + text.replace('"debug_info"', '"account"'))
+    found = load_forest(path)
+    assert [g.trees[0].turns[0].debug_info for g in found.groups] == [{"queue": 2}] * 2
+
+
 def saved(folder: Path) -> Path:
     path = folder / "forest.jsonl"
     groups = [Group(f"u{i}", "t", [tree(turn(0.1, status="solved"))]) for i in range(3)]
@@ -53,17 +62,17 @@ def test_a_cut_off_line_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ({"act_ids": "12"}, "act_ids is no list of whole numbers"),
-        ({"act_ids": [1.5]}, "act_ids is no list of whole numbers"),
-        ({"rewards": [True]}, "rewards is no list of numbers"),
+        ({"act_ids": "12"}, "act_ids: .*valid list, got '12'"),
+        ({"act_ids": [1.5]}, "act_ids.0: .*valid integer, got 1.5"),
+        ({"rewards": [True]}, "rewards.0: .*valid number, got True"),
         ({"logprobs": [0.5, 0.5]}, "logprobs has shape"),
         ({"logprobs": [1e400]}, "not finite"),
-        ({"status": "won"}, "status is 'won'; expected one of running"),
+        ({"status": "won"}, "status: .*'running'.*, got 'won'"),
         ({"parent": 3}, "parent is 3"),
-        ({"parent": "0"}, "parent is '0'; expected int"),
-        ({"valid": 1}, "valid is 1; expected bool"),
-        ({"metrics": [["success", "yes"]]}, "could not convert"),
-        ({"version": None}, "version is None"),
+        ({"parent": "0"}, "parent: .*valid integer, got '0'"),
+        ({"valid": 1}, "valid: .*valid boolean, got 1"),
+        ({"metrics": [["success", "yes"]]}, "metrics.0.1: .*valid number.*, got 'yes'"),
+        ({"version": None}, "version: .*valid integer, got None"),
     ],
 )
 def test_a_damaged_field_is_named(tmp_path: Path, damage: dict[str, Any], message: str) -> None:

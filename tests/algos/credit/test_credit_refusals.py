@@ -106,7 +106,7 @@ def test_values_of_the_wrong_length_are_refused(rule: Any) -> None:
         (SessionCredit, {"kl_mode": "outside", "kl_coef": 1.0}, "SessionCredit.kl_mode"),
         (SessionCredit, {"discount_unit": "turn"}, "SessionCredit.discount_unit"),
         (TurnReturns, {"eps": -1.0}, "eps is -1.0"),
-        (SpawnedValues, {"most": 0}, "most is 0"),
+        (SpawnedValues, {"max_sessions": 0}, "max_sessions is 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused(rule: Any, bad: dict[str, Any], message: str) -> None:

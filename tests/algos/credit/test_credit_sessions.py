@@ -178,7 +178,7 @@ def test_values_of_the_sessions_asked_for_sit_on_the_last_token() -> None:
     forest = Forest.of([Group("g", "t", [chain])])
     scorer: Any = Values()
     assert SpawnedValues()(forest, scorer)["spawned_values"][0].tolist() == [0, 6, 0]
-    assert SpawnedValues(most=2)(forest, scorer)["spawned_values"][0].tolist() == [0, 5, 0]
+    assert SpawnedValues(max_sessions=2)(forest, scorer)["spawned_values"][0].tolist() == [0, 5, 0]
 
 
 @given(

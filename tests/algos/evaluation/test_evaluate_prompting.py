@@ -153,7 +153,7 @@ def test_broken_worlds_are_counted_apart(tmp_path: Path) -> None:
             raise EnvFault("the index is gone")
 
     what = world_set(tmp_path)
-    what.world._serve = Down()  # pyright: ignore
+    what.base_env._serve = Down()  # pyright: ignore
     done = evaluate(what, Reader(), folder=tmp_path / "out")
     score = done.score()
     assert (score.n, score.errors, score.agent_errors) == (0, 5, 0)

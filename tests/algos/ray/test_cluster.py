@@ -17,7 +17,7 @@ from turngym.algos.core.forest import Group
 from turngym.algos.core.protocols import Start
 from turngym.algos.ray import RayRollouts
 from turngym.algos.ray.engine import RemoteEngine
-from turngym.algos.ray.pool import MOST_DEATHS, ActorPool
+from turngym.algos.ray.pool import MAX_DEATHS, ActorPool
 from turngym.algos.ray.work import PlayedGroup, Work, pack_weights, unpack_weights
 from turngym.algos.rollouts import Chains
 from turngym.envs.core.errors import BadValueError, EngineFault, EpisodeError, MissingExtraError
@@ -134,7 +134,7 @@ def test_actors_that_keep_dying_are_an_error() -> None:
             return True
 
     pool, _, _ = pool_of(Everything(), actors=1)
-    with pytest.raises(EngineFault, match=f"{MOST_DEATHS + 1} rollout actors in a row died"):
+    with pytest.raises(EngineFault, match=f"{MAX_DEATHS + 1} rollout actors in a row died"):
         play(pool, 2)
 
 

@@ -164,8 +164,8 @@ def test_hooks_and_annotators_are_set_by_their_names() -> None:
     )
     made = make_recipe("tarl", {"turn_budget": 1, "outcome_weight": 5})
     assert made.shapers == (RuleJudge(), VerdictRewards(turn_budget=1.0, outcome_weight=5.0))
-    made = make_recipe("pasa", {"spawned_values.most": 3, "old_logprobs.source": "sampled"})
-    assert SpawnedValues(most=3) in made.annotators
+    made = make_recipe("pasa", {"spawned_values.max_sessions": 3, "old_logprobs.source": "sampled"})
+    assert SpawnedValues(max_sessions=3) in made.annotators
     assert OldLogprobs(source="sampled") in made.annotators
     with pytest.raises(BadValueError, match="cache"):
         make_recipe("dapo", {"overlong.limit": 10})

@@ -168,16 +168,16 @@ AT_TURNS = (VerdictRewards(at="turns"),)
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
-        ({"credit": GroupCredit(), "shapers": AT_TURNS}, "GroupCredit only sees a path's whole"),
-        ({"credit": TreeCredit(), "shapers": AT_TURNS}, "TreeCredit only sees a path's whole"),
-        ({"credit": SharedMean(), "shapers": AT_TURNS}, "SharedMean only sees a path's whole"),
+        ({"credit": GroupCredit(), "shapers": AT_TURNS}, "GroupCredit only reads a path's whole"),
+        ({"credit": TreeCredit(), "shapers": AT_TURNS}, "TreeCredit only reads a path's whole"),
+        ({"credit": SharedMean(), "shapers": AT_TURNS}, "SharedMean only reads a path's whole"),
         (
             {"credit": TrackedCredit(), "tracker": BetaTracker(), "shapers": AT_TURNS},
-            "TrackedCredit only sees",
+            "TrackedCredit only reads",
         ),
         (
             {"credit": TurnReturns(), "shapers": (VerdictRewards(),)},
-            "every turn of a path is alike",
+            "all turns of a path are equal",
         ),
         (
             {"credit": TurnReturns(), "shapers": AT_TURNS, "rollout": Expand(trees=2, nodes=2)},

@@ -49,7 +49,7 @@ def test_a_dead_engine_leaves_a_run_that_goes_on(
             trainer.run()
         # with a lag, weights 2 play step 4: three steps are done by then
         assert trainer.counters.step == 2 + (max_lag or 0)
-    assert f"the engine broke; step {2 + (max_lag or 0)} is saved" in heard.lines[-1]
+    assert f"the engine failed; step {2 + (max_lag or 0)} is saved" in heard.lines[-1]
     result = run(setup, tmp_path / "run")
     assert result.steps == 4
     assert [r["step"] for r in numbers(tmp_path / "run")] == [1, 2, 3, 4]

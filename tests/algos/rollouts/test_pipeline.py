@@ -24,7 +24,7 @@ from turngym.agents.engines.base import EngineStats
 from turngym.algos.core.forest import Forest, Group
 from turngym.algos.recipes import make_recipe
 from turngym.algos.recipes.grpo import grpo
-from turngym.algos.rollouts.collect import Played
+from turngym.algos.rollouts.collect import RolloutBatch
 from turngym.algos.rollouts.pipeline import AsyncPipeline, Rollouts, load_pending, save_pending
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.config import Budget
@@ -49,7 +49,7 @@ class Weights:
 def rollouts(name: str = "a", kept: bool = True) -> Rollouts:
     groups = [Group(f"{name}/{i}", "train/0") for i in range(3)]
     forest = Forest.of(groups)
-    played = Played(
+    played = RolloutBatch(
         all=forest, trained=forest if kept else Forest.of(groups[1:]), rounds=2, filtered=not kept
     )
     stats = EngineStats(prompt_tokens=8, cached_tokens=6, sampled_tokens=3)

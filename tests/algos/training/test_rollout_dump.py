@@ -81,12 +81,12 @@ def test_only_the_first_groups_are_kept_with_their_own_streams() -> None:
         assert [row[0] for row in kept.streams[name]] == list(range(n))
 
 
-def test_an_account_comes_back(tmp_path: Path) -> None:
+def test_debug_info_comes_back(tmp_path: Path) -> None:
     forest = Forest.of([crawled()])
     back = read_dump(write_step(tmp_path / "x.jsonl", forest, 4))
     assert (back.step, back.about["recipe"]) == (4, "treegrpo")
     turn = back.forest.groups[0].trees[0].turns[0]
-    assert turn.account["crawl"]["deeds"][0]["found"][0]["title"] == "The oak paper"
+    assert turn.debug_info["crawl"]["deeds"][0]["found"][0]["title"] == "The oak paper"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_an_account_comes_back(tmp_path: Path) -> None:
         (0, {"format": 99}, r"line 1: holds 'turngym\.rollouts' of format 99; this version reads"),
         (0, {"kind": "songs"}, "line 1: holds 'songs'"),
         (1, {"pieces": []}, "line 2: no group of a file of rollouts"),
-        (1, {"trees": 3}, "line 2: .*trees is 3"),
+        (1, {"trees": 3}, "line 2: .*trees: .*valid list, got 3"),
         (1, {"paths": []}, "the paths do not fit the trees"),
     ],
 )

@@ -86,6 +86,6 @@ def test_a_server_that_dies_midway(eager: str, tiny_model: Path, tmp_path: Path)
     rows = [r for r in read_metrics(tmp_path / "metrics.jsonl") if "rollout/paths" in r]
     assert [r["rollout/env_errors"] for r in rows] == [0, 6, 0]
     (note,) = (note for note in told.notes if "env_error" in note)
-    assert note.startswith("step 2: 6 of 6 episodes broke (env_error) and are left out.")
+    assert note.startswith("step 2: 6 of 6 episodes failed (env_error) and are excluded.")
     assert stock.url in note
     assert stock.url in (tmp_path / "config.json").read_text()

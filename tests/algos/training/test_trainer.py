@@ -241,7 +241,7 @@ def test_a_world_that_is_wholly_broken_still_ends(tiny_model: Path, tmp_path: Pa
     with Trainer(setup, tmp_path, Heard()) as trainer:
         result = trainer.run()
     told = "\n".join(Heard.lines)
-    assert "step 1: 6 of 6 episodes broke (env_error) and are left out. The env" in told
+    assert "step 1: 6 of 6 episodes failed (env_error) and are excluded. The env" in told
     assert "step 2: dev has no score: all 1 episodes broke" in told
     assert result.steps == 2
     assert result.sampled_tokens > 0

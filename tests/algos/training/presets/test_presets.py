@@ -13,8 +13,8 @@ from turngym.algos.rollouts import Branch, Chains, Expand
 from turngym.algos.training.presets import PRESETS, SHAPES, preset, shape_of
 from turngym.algos.training.presets.plan import (
     Hardware,
-    least_gpus,
     memory,
+    min_gpus,
     plan,
     sampled_chains,
     token_flops,
@@ -142,7 +142,7 @@ def test_every_preset_fits_its_devices_and_its_parts_fit(name: str) -> None:
     made = plan(chosen, Hardware(gpus=chosen.gpus))
     assert made.fits
     assert made.total == sum(made.memory.values())
-    least = least_gpus(chosen, Hardware(gpus=1))
+    least = min_gpus(chosen, Hardware(gpus=1))
     assert least is not None
     assert least <= chosen.gpus
     config = chosen.config()
@@ -170,8 +170,8 @@ def test_every_presets_environment_can_be_described(name: str) -> None:
 def test_what_does_not_fit_says_how_many_do() -> None:
     big = preset("tree-grpo-14b")
     assert not plan(big, Hardware(gpus=1)).fits
-    assert least_gpus(big, Hardware(gpus=1)) == 16
-    assert least_gpus(big, Hardware(gpus=1, memory_gb=24.0)) is None
+    assert min_gpus(big, Hardware(gpus=1)) == 16
+    assert min_gpus(big, Hardware(gpus=1, memory_gb=24.0)) is None
     assert plan(big, Hardware(gpus=1, memory_gb=141.0), lora_rank=16).fits
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from turngym.agents.drrn.policy import DrrnPolicy, EpisodeReader
+from turngym.agents.drrn.policy import DrrnPolicy
 from turngym.agents.drrn.settings import DrrnSettings, DrrnTraining
 from turngym.agents.scripted import RandomPolicy, run_episode
 from turngym.algos.evaluation.evaluate import EvalSet, evaluate_policy
-from turngym.algos.training.supervised.drrn import DrrnProgress, _Seat, train_drrn
+from turngym.algos.training.supervised.drrn import DrrnProgress, _Slot, train_drrn
 from turngym.benchmarks.cli.main import main
 
 SMALL = DrrnSettings(buckets=256, embedding=16, hidden=32)
@@ -54,7 +54,7 @@ def test_verdicts_end_the_values_and_the_turn_limit_does_not() -> None:
     net = train_drrn(gym.make("Password-v0"), SMALL, SHORT)
 
     def last(env: gym.Env[str, str], text: str) -> tuple[bool, float | None]:
-        seat = _Seat(env, EpisodeReader(book := net.book(), 4), 0, {"split": "train"})
+        seat = _Slot(env, EpisodeReader(book := net.book(), 4), 0, {"split": "train"})
         for _ in range(200):
             actions = [int(a) for a in seat.situation.actions]
             place = actions.index(book.number(text)) if book.number(text) in actions else 0
