@@ -20,8 +20,7 @@ def list_envs(command: EnvsCommand) -> None:
     summaries = []
     for name in all_ids(hidden=command.hidden):
         about = find_environment(name)
-        size = {"size": "micro"} if "micro" in about.sizes else {}
-        world = text_env(EnvConfig(id=name, settings=size).make())
+        world = text_env(EnvConfig(id=name, settings=about.smallest).make())
         low, high = about.reward_range
         table.add_row(
             f"[bold]{name}[/]",
