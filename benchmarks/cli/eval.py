@@ -32,6 +32,7 @@ from .envs import env_config, file_sets
 from .models import model_path
 from .planned import check_planning, planning
 from .planner_options import PLANNING
+from .plugins import run_plugins
 from .prompted import ASKING, ask_model, check_options
 from .tables import metric_table, score_table, table_console
 from .train_options import EvalCommand
@@ -52,6 +53,7 @@ def run(command: EvalCommand) -> None:
     Raises:
         TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
+    run_plugins(command.plugin)
     env = env_config(command.env, command.world)
     whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
     configs = file_sets(env, command.eval_data, command.n) or (whole,)

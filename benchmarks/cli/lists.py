@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...envs.core.registration import all_ids, find_environment
+from .plugins import run_plugins
 from .train_options import EnvsCommand, RecipesCommand
 
 
@@ -14,6 +15,7 @@ def list_envs(command: EnvsCommand) -> None:
     from ...agents.scripted import text_env
     from ...algos.training.config import EnvConfig
 
+    run_plugins(command.plugin)
     table = Table(box=None, padding=(0, 2, 0, 0))
     for head in ("id", "sizes", "splits", "turn limit", "return"):
         table.add_column(head)

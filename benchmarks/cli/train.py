@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from ...agents.models.lora import LoraSettings
@@ -25,6 +23,7 @@ from ..runtime.threads import prepare
 from .arguments import pairs
 from .envs import env_config, existing_file, file_sets
 from .models import model_path, starter
+from .plugins import run_plugins
 from .tables import before_after, table_console
 from .train_options import TrainCommand
 from .tuning_options import ExecutorOptions, LoraOptions
@@ -70,20 +69,13 @@ def engine_maker(command: TrainCommand) -> Iterator[EngineMaker]:
         yield rollouts
 
 
-def run_plugins(files: Sequence[str]) -> None:
-    """Run several plugins, in a rollout actor."""
-    for file in files:
-        run_plugin(file)
-
-
 def configure(command: TrainCommand, report: Reporter) -> tuple[TrainConfig, Path]:
     """The configuration and the run directory that the options mean.
 
     Raises:
         TurngymError: An option that does not fit; nothing was done yet.
     """
-    for file in command.plugin:
-        run_plugin(existing_file(file, "--plugin"))
+    run_plugins(command.plugin)
     env = env_config(command.env, command.world)
     sizes = text_env(env.prototype).source.sizes()
     small = command.model is None
@@ -118,23 +110,6 @@ def lora(options: LoraOptions) -> LoraSettings | None:
         alpha=2.0 * options.lora_rank if options.lora_alpha is None else options.lora_alpha,
         targets=options.lora_target or ("all-linear",),
     )
-
-
-def run_plugin(file: str) -> None:
-    """Run a Python file for what it registers.
-
-    Raises:
-        DataError: It cannot be run; the message carries its own error.
-    """
-    name = f"turngym_plugin_{Path(file).stem}"
-    spec = spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise DataError(f"--plugin: {file} is no Python file (its name must end with .py).")
-    sys.modules[name] = module = module_from_spec(spec)  # dataclasses look their module up there
-    try:
-        spec.loader.exec_module(module)
-    except (SyntaxError, ImportError, NameError, AttributeError, TypeError) as error:
-        raise DataError(f"--plugin {file}: {type(error).__name__}: {error}") from error
 
 
 def budget(command: TrainCommand) -> Budget:

@@ -64,9 +64,11 @@ class EnvsCommand:
 
     Attributes:
         hidden: The diagnostic worlds too.
+        plugin: Python file that is run first, repeatable: it may register environments.
     """
 
     hidden: bool = False
+    plugin: Repeated = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +123,7 @@ class EvalCommand:
         asked: The model of prompting agents and planners.
         planner: How planners search.
         env: Id of the environment; `turngym envs` lists them.
+        plugin: Python file that is run first, repeatable: it may register environments.
         world: Its settings.
         split: Split of the tasks.
         n: Number of tasks.
@@ -142,6 +145,7 @@ class EvalCommand:
     asked: Asked = field(default_factory=ModelOptions)
     planner: Planners = field(default_factory=PlannerOptions)
     env: str = "SearchQA-v0"
+    plugin: Repeated = ()
     world: World = field(default_factory=WorldOptions)
     split: str = "dev"
     n: int = 200
