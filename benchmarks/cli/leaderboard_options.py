@@ -79,7 +79,7 @@ class SubmitCommand:
     organisation: str
     licence: str
     out: str
-    suite: str = "micro-v1"
+    suite: str = "micro-v2"
     board: Literal["agents", "algorithms"] = "agents"
     card: Card = field(default_factory=CardOptions)
     date: str | None = None
@@ -139,7 +139,7 @@ class BoardReference:
         overwrite: Replace entries that are there.
     """
 
-    suite: str = "micro-v1"
+    suite: str = "micro-v2"
     out: str | None = None
     only: Repeated = ()
     overwrite: bool = False
@@ -280,7 +280,7 @@ class BoardSeason:
 
     name: Word
     home: str
-    suite: str = "micro-v1"
+    suite: str = "micro-v2"
     session_s: float = 3600.0
     tell_rewards: bool = False
 

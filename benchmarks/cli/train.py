@@ -17,7 +17,7 @@ from ...algos.recipes import make_recipe
 from ...algos.runs.progress import Reporter, Silent, reporter
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ...algos.training.engines import EngineMaker, make_engine
-from ...envs.core.errors import BadValueError, DataError
+from ...envs.core.errors import BadValueError
 from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
 from .arguments import pairs

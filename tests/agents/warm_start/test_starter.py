@@ -18,7 +18,7 @@ from turngym.agents.rendering.factory import PlainRenderer
 from turngym.agents.warm_start.cache import MANIFEST, ensure_starter
 from turngym.agents.warm_start.demonstrations import Demonstrator
 from turngym.agents.warm_start.imitation import ImitationTrainer
-from turngym.agents.warm_start.settings import STARTER_PRESETS, Progress, StarterSettings
+from turngym.agents.warm_start.settings import Progress, StarterSettings, starter_settings
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 QUICK = StarterSettings(
@@ -99,7 +99,7 @@ def test_built_once_loaded_by_path_and_the_same_again(tmp_path: Path) -> None:
 
 
 def test_a_world_with_a_lesson_of_its_own(tmp_path: Path) -> None:
-    assert STARTER_PRESETS["WebQA-v0"] != StarterSettings()
+    assert starter_settings("WebQA-v0") != StarterSettings()
     quick = StarterSettings(**{**vars(QUICK), "context": 2048})
     folder = ensure_starter("WebQA-v0", settings=quick, cache_dir=tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(folder)

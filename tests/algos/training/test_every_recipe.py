@@ -27,7 +27,7 @@ FEW: Mapping[str, Mapping[str, Any]] = {
 }
 SIGNAL = ("Bandit-v0", "Password-v0", "Spawn-v0")
 """Where even a model that knows nothing is told apart, so that weights must move."""
-OURS = [e for e in all_ids(hidden=True) if find_environment(e).entry_point.startswith("turngym.")]
+OURS = [e for e in all_ids(hidden=True) if find_environment(e).builtin]
 SHORT: Mapping[str, Mapping[str, Any]] = {
     "PaperCrawler-v0": {"max_actions": 6},
     "ScienceWorld-v0": {"max_turns": 4},
