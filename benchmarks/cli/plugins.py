@@ -1,4 +1,4 @@
-"""Plugins: Python files of the user that register environments and recipes before a command runs."""
+"""Plugins: Python files that register environments and recipes before a command runs."""
 
 from __future__ import annotations
 

@@ -8,8 +8,14 @@ import pytest
 from helpers.board_helpers import tiny_draft, tiny_suite
 from pydantic import ValidationError
 
+from turngym.envs.core import registration
 from turngym.envs.core.errors import DataError, UnknownNameError
-from turngym.envs.core.registration import all_ids, find_environment
+from turngym.envs.core.registration import (
+    EnvironmentSpec,
+    LeaderboardCell,
+    all_ids,
+    find_environment,
+)
 from turngym.leaderboard.schema.suite import Cell, Slot, Suite
 from turngym.leaderboard.suites.definitions import DRAFTS, draft
 from turngym.leaderboard.suites.digests import find_drifts
@@ -46,6 +52,14 @@ def test_micro_holds_every_environment_but_the_mixture() -> None:
     assert {cell.env_id: cell.metric for cell in suite.cells if cell.metric != "success"} == {
         "PaperCrawler-v0": "recall"
     }
+
+
+def test_a_plugin_s_environment_is_in_no_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = EnvironmentSpec(
+        id="A-v0", entry_point="mine:A", summary="", leaderboard=LeaderboardCell()
+    )
+    monkeypatch.setitem(registration._SPECS, row.id, row)
+    assert row.id not in {cell.env_id for cell in draft("micro-v2").cells}
 
 
 def test_micro_is_still_that_of_the_installed_worlds() -> None:
@@ -96,10 +110,10 @@ def test_a_suite_on_disk_is_never_overwritten(suite: Suite, tmp_path: Path) -> N
     renamed = path.rename(tmp_path / "other-v1.json")
     with pytest.raises(DataError, match="holds the suite tiny-v1"):
         load_suite(renamed)
-    with pytest.raises(UnknownNameError, match="Did you mean 'micro-v2'"):
-        load_suite("mikro-v1")
+    with pytest.raises(UnknownNameError, match="Did you mean 'micro-v"):
+        load_suite("mikro-v2")
     with pytest.raises(UnknownNameError):
-        draft("mikro-v1")
+        draft("mikro-v2")
 
 
 @pytest.mark.parametrize(
