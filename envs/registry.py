@@ -70,6 +70,7 @@ register_environment(
         id="SearchQA-v0",
         entry_point="turngym.envs.search_qa.env:SearchQA",
         expert="turngym.envs.search_qa.expert:Expert",
+        breakdown=("hops",),
         summary="questions of 1 to 4 hops over a generated world, answered by searching",
         warm_start=WarmStart(settings={"size": "micro", "hops": (1, 2)}),
         matrix={
@@ -92,6 +93,7 @@ register_environment(
         id="WebQA-v0",
         entry_point="turngym.envs.web_qa.env:WebQA",
         expert="turngym.envs.web_qa.expert:WebExpert",
+        breakdown=("hops",),
         summary="the same questions over a site of linked pages: search, open pages, answer",
         # A page states six facts, and finding the one that was asked for takes longer to form than
         # searching, opening and copying. The starter has the answer before its eyes in 98 % of the
@@ -184,6 +186,7 @@ register_environment(
         id="Retail-v0",
         entry_point="turngym.envs.retail.env:Retail",
         expert="turngym.envs.retail.expert:Expert",
+        breakdown=("tier",),
         summary="serve a shop's customers with tools, by its rules, and with their consent",
         splits=(*SPLITS, "hard"),
         # Serving a customer takes five to ten actions, and one bad action spoils the episode. A
@@ -203,6 +206,7 @@ register_environment(
         id="MathWord-v0",
         entry_point="turngym.envs.math_word.env:MathWord",
         expert="turngym.envs.math_word.expert:Expert",
+        breakdown=("steps",),
         summary="word problems of 1 to 6 steps with traps, answered by a number",
         warm_start=WarmStart(),
         matrix={

@@ -20,6 +20,7 @@ from ...agents.scripted import run_episode, text_env
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from ...envs.core.fork import fork
+from ...envs.core.registration import breakdown_metrics
 from ...envs.core.tasks import split_size
 from ...envs.utils.statistics import Estimate, estimate, estimate_of_means
 from ...envs.wrappers.record import RecordEpisodes
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 MEAN = "mean of sets"
 """Name of the mean over evaluation sets or data sets."""
-BREAKDOWN = ("hops", "tier", "steps")
-"""Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
 """Status of an episode whose agent could not go on: its model's server failed."""
 ENV_ERROR = "env_error"
@@ -213,9 +212,9 @@ class Evaluation:
         return sum(e.tokens for e in self.scored) / max(1, len(self.scored))
 
     def parts(self) -> list[Evaluation]:
-        """The same episodes by data set, and by number of hops or steps where that is reported."""
+        """The same episodes by data set, and by the metrics that rows of the registry name."""
         found = self.sets()
-        for key in BREAKDOWN:
+        for key in breakdown_metrics():
             values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})
             for value in values if len(values) > 1 else ():
                 found.append(

@@ -81,6 +81,8 @@ class EnvironmentSpec:
         reward_range: Lowest and highest return of an episode with the default settings.
         hidden: True for diagnostic environments that lists leave out.
         kwargs: Settings that this id fixes.
+        breakdown: Metrics that tell how hard a task is: evaluations are broken down by them where
+            they are reported, by mixtures of this environment too.
         warm_start: How a small model learns it by imitation; None where training starts from a
             blank model, since there is nothing to imitate.
         matrix: Its columns in the suites of the benchmark matrix, by the suite's name.
@@ -96,6 +98,7 @@ class EnvironmentSpec:
     reward_range: tuple[float, float] = (0.0, 1.0)
     hidden: bool = False
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    breakdown: tuple[str, ...] = ()
     warm_start: WarmStart | None = None
     matrix: Mapping[str, MatrixColumn] = field(default_factory=dict)
     leaderboard: LeaderboardCell | None = None
@@ -197,6 +200,11 @@ def registered_environments() -> list[EnvironmentSpec]:
 def all_ids(*, hidden: bool = False) -> list[str]:
     """Return the ids of the registered environments, sorted; diagnostic ones only on request."""
     return sorted(name for name, spec in _SPECS.items() if hidden or not spec.hidden)
+
+
+def breakdown_metrics() -> tuple[str, ...]:
+    """Return the metrics of every row's ``breakdown``, in the order of registration."""
+    return tuple(dict.fromkeys(name for row in _SPECS.values() for name in row.breakdown))
 
 
 def environment_class(env_id: str) -> type:

@@ -17,6 +17,7 @@ from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.registration import (
     EnvironmentSpec,
     all_ids,
+    breakdown_metrics,
     environment_class,
     find_environment,
     register_environment,
@@ -105,6 +106,10 @@ def test_a_row_says_what_the_starting_model_is_made_on() -> None:
     assert WORLD.warm_start_settings == {"size": "micro"}
     sizeless = dataclasses.replace(WORLD, sizes=())
     assert sizeless.warm_start_settings == sizeless.smallest == {}
+
+
+def test_metrics_of_the_breakdown_are_those_of_all_rows() -> None:
+    assert breakdown_metrics() == ("hops", "tier", "steps")
 
 
 def test_only_rows_of_the_package_are_built_in() -> None:
