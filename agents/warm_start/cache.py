@@ -24,20 +24,14 @@ from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, MissingExtraError
 from ...envs.core.registration import find_environment
 from ...envs.utils.disk_cache import cache_dir as default_cache_dir
-from ..models.random_init import BlankSettings, blank_model
+from ..models.random_init import BlankSettings, blank_model, env_texts
 from .demonstrations import EXPERT, Demonstrator
-from .settings import STARTER_PRESETS, StarterProgress, StarterSettings
+from .settings import StarterProgress, StarterSettings, starter_settings
 
 VERSION = 2
 """Part of every cache key: raise it when this file or one that it builds with
 would make another model."""
 MANIFEST = "starter.json"
-WORLDS: Mapping[str, Mapping[str, Any]] = {
-    "SearchQA-v0": {"size": "micro", "hops": (1, 2)},
-    "PaperCrawler-v0": {"size": "micro", "schedule": "sampled", "per_layer": 3},
-}
-"""What a starter learns on, by environment id; other ids learn on ``size="micro"``. Diagnostic
-environments that are not listed have nothing to imitate: their starter is a blank model."""
 _SAMPLE = 64
 
 
@@ -56,12 +50,12 @@ def ensure_starter(
     their checksums is built anew. Two processes at once build once.
 
     Args:
-        env_id: A registered environment with a scripted expert.
-        settings: How it is made. The default is the demo's unless the environment has its own in
-            :data:`~turngym.agents.warm_start.settings.STARTER_PRESETS`, and for
-            diagnostic environments that are not in :data:`WORLDS` a blank model's (see
+        env_id: A registered environment; imitation needs its scripted expert.
+        settings: How it is made. The default is what the environment's row in the registry says
+            (``EnvironmentSpec.warm_start``); a row that says nothing means a blank model (see
             :func:`~turngym.agents.models.random_init.blank_model`).
-        env_kwargs: Settings of the environment; default :data:`WORLDS`.
+        env_kwargs: Settings of the environment; the default is what its row says, or its smallest
+            size.
         cache_dir: Default ``$TURNGYM_CACHE``, or ``~/.cache/turngym``.
         on_progress: Called as the building goes on; never when the folder is cached.
 
@@ -74,8 +68,8 @@ def ensure_starter(
         MissingExtraError: torch or transformers is not installed.
     """
     if settings is None:
-        blank = find_environment(env_id).hidden and env_id not in WORLDS
-        settings = BlankSettings() if blank else STARTER_PRESETS.get(env_id, StarterSettings())
+        blank = find_environment(env_id).warm_start is None
+        settings = BlankSettings() if blank else starter_settings(env_id)
     env, made_with = _make_env(env_id, env_kwargs)
     key = digest_of((VERSION, env_id, made_with, settings, _fingerprint(env, settings)))
     root = Path(cache_dir) if cache_dir is not None else default_cache_dir()
@@ -138,8 +132,8 @@ def _sign(
 def _make_env(
     env_id: str, env_kwargs: Mapping[str, Any] | None
 ) -> tuple[TextEnv[Any, Any], Mapping[str, Any]]:
-    find_environment(env_id)
-    made_with = WORLDS.get(env_id, {"size": "micro"}) if env_kwargs is None else env_kwargs
+    row = find_environment(env_id)
+    made_with = row.warm_start_settings if env_kwargs is None else env_kwargs
     env = gym.make(env_id, **made_with).unwrapped
     if not isinstance(env, TextEnv):
         raise BadValueError(f"starter: {env_id} is no turngym environment.")
@@ -148,10 +142,20 @@ def _make_env(
 
 def _fingerprint(env: TextEnv[Any, Any], settings: StarterSettings | BlankSettings) -> str:
     """Return a digest of what the environment says and its experts do, on a sample of its tasks."""
+    if isinstance(settings, BlankSettings) and not _has_expert(env):
+        return digest_of(env_texts(env, _SAMPLE, settings.seed))
     reader, seed = getattr(settings, "reader", EXPERT), settings.seed
     clean = Demonstrator(env, "train", seed, policy=reader)
     errs = Demonstrator(env, "train", seed, mistakes=1.0)
     return digest_of((clean.texts(_SAMPLE), errs.texts(_SAMPLE)))
+
+
+def _has_expert(env: TextEnv[Any, Any]) -> bool:
+    try:
+        env.expert()
+    except NotImplementedError:
+        return False
+    return True
 
 
 def _intact(folder: Path) -> bool:

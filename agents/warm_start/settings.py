@@ -1,15 +1,18 @@
-"""Settings of the laptop model's building, its presets by environment, and its progress."""
+"""Settings of the laptop model's building, those of each environment, and its progress."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.core.registration import find_environment
+from ..models.random_init import BlankSettings
 from .demonstrations import EXPERT
 
+S = TypeVar("S", bound="StarterSettings | BlankSettings")
 StarterStage = Literal["words", "reading", "erring"]
 
 
@@ -97,63 +100,29 @@ class StarterSettings:
             )
 
 
-STARTER_PRESETS: Mapping[str, StarterSettings] = {
-    "Game24-v0": StarterSettings(
-        context=512,
-        vocab_size=300,
-        texts=500,
-        read_steps=150,
-        read_until=0.9,
-        read_least=0.05,
-        held_out=32,
-        err_steps=0,
-    ),
-    "ScienceWorld-v0": StarterSettings(
-        vocab_size=512,
-        texts=500,
-        batch=16,
-        read_steps=500,
-        read_until=0.6,
-        read_least=0.2,
-        held_out=97,
-        err_steps=0,
-    ),
-    "WebQA-v0": StarterSettings(read_steps=700, read_least=0.15, err_steps=0),
-    "Retail-v0": StarterSettings(read_until=0.8, err_steps=0),
-    "MixedTasks-v0": StarterSettings(
-        read_until=0.6,
-        read_least=0.4,
-        mistakes=0.15,
-        err_steps=24,
-    ),
-    "PaperCrawler-v0": StarterSettings(
-        vocab_size=512,
-        reader="heuristic",
-        read_steps=1800,
-        read_until=0.55,
-        read_least=0.4,
-        mistakes=0.1,
-        err_steps=30,
-    ),
-}
-"""How a starter learns where the defaults do not fit.
+def changed(settings: S, changes: Mapping[str, Any], where: str) -> S:
+    """Return settings with some fields changed.
 
-A page of WebQA states six facts, and finding the one that was asked for takes longer to form than
-searching, opening and copying. Its starter has the answer before its eyes in 98 % of the episodes,
-but copies another fact in most: 15 % are solved (200 dev questions, temperature 1), so it need not
-be taught mistakes.
+    Args:
+        settings: A dataclass.
+        changes: New values by field.
+        where: The place that asks, for errors.
 
-The micro house of ScienceWorld has 193 training variations, which are read through within 500 small
-steps; the starter then solves 38 % of the dev variations (temperature 1), reading on does not help.
+    Raises:
+        UnknownNameError: No such field.
+    """
+    known = sorted(f.name for f in dataclasses.fields(settings))
+    if unknown := sorted(changes.keys() - set(known)):
+        raise UnknownNameError("setting", unknown[0], known, where)
+    return dataclasses.replace(settings, **changes)
 
-Serving a customer takes five to ten actions, and one bad action spoils the episode. A reader that
-reproduces 80 % of the dialogues is a good player without being taught mistakes (80 % of 200 test
-tasks at temperature 1). The starter of shop and maths stops earlier and learns some mistakes, so
-that there is more to unlearn: 29 % of the shop's test tasks; with 16 steps of mistakes it would be
-60, with 32 steps 9 %.
 
-Which sections of a paper lead to answers cannot be told from what PaperCrawler shows, so imitating
-the expert alone teaches how often to open a section, and not to compare its heading with the
-request. Its starter reads from the heuristic, which compares, and then learns PaSa's imitation data
-(arXiv 2501.10120, section 4.1: sections that cite an answer, others with probability 0.1).
-"""
+def starter_settings(env_id: str) -> StarterSettings:
+    """Return how the starter of an environment is made: the defaults, and what its row changes.
+
+    Raises:
+        UnknownNameError: No such environment, or its row changes a setting that does not exist.
+    """
+    warm_start = find_environment(env_id).warm_start
+    changes = {} if warm_start is None else warm_start.starter
+    return changed(StarterSettings(), changes, f"warm start of {env_id}")

@@ -20,6 +20,8 @@ from ...agents.scripted import run_episode, text_env
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from ...envs.core.fork import fork
+from ...envs.core.registration import breakdown_metrics
+from ...envs.core.tasks import get_split_size
 from ...envs.utils.statistics import Estimate, estimate, estimate_of_means
 from ...envs.wrappers.record import RecordEpisodes
 from ..core.forest import Tree
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
 
 MEAN = "mean of sets"
 """Name of the mean over evaluation sets or data sets."""
-BREAKDOWN = ("hops", "tier", "steps")
-"""Metrics by which a score is broken down where the environment reports them."""
 AGENT_ERROR = "agent_error"
 """Status of an episode whose agent failed: its model's server did not answer."""
 ENV_ERROR = "env_error"
@@ -72,7 +72,7 @@ class EvalSet:
             )
         if not self.split:
             object.__setattr__(self, "split", last_split(self.base_env))
-        split_size(self.base_env.source, self.split, self.base_env.name)
+        get_split_size(self.base_env.source, self.split, self.base_env.name)
 
     @property
     def base_env(self) -> TextEnv[Any, Any]:
@@ -82,7 +82,7 @@ class EvalSet:
     @property
     def tasks(self) -> range:
         """Indices of the tasks."""
-        size = split_size(self.base_env.source, self.split, self.base_env.name)
+        size = get_split_size(self.base_env.source, self.split, self.base_env.name)
         return range(self.n if size is None else min(self.n, size))
 
     def starts(self) -> list[Start]:
@@ -214,9 +214,9 @@ class Evaluation:
         return sum(e.tokens for e in self.scored) / max(1, len(self.scored))
 
     def parts(self) -> list[Evaluation]:
-        """Return the episodes by data set, and by number of hops or steps if reported."""
+        """Return the episodes by data set, and by the metrics that rows of the registry name."""
         found = self.sets()
-        for key in BREAKDOWN:
+        for key in breakdown_metrics():
             values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})
             for value in values if len(values) > 1 else ():
                 found.append(

@@ -10,6 +10,7 @@ import gymnasium as gym
 from ...agents.scripted import text_env
 from ...envs.core.errors import BadValueError
 from ...envs.core.fork import fork
+from ...envs.core.tasks import get_split_size
 
 if TYPE_CHECKING:
     from .evaluate import EvalSet
@@ -45,7 +46,7 @@ def check_prompts(
         BadValueError: A prompt is too long; the message names the task and the settings.
     """
     base_env = text_env(env)
-    size = split_size(base_env.source, split, base_env.name)
+    size = get_split_size(base_env.source, split, base_env.name)
     count = min(n or MAX_TASKS, GENERATED_TASKS if size is None else size)
     twin = fork(env)
     instructions = base_env.instructions

@@ -17,6 +17,7 @@ from types import TracebackType
 from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
+from ...envs.core.tasks import get_split_blocks, get_split_size
 from ..core.forest import Forest
 from ..core.protocols import Floats, Shaper
 from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
@@ -150,9 +151,9 @@ class Trainer:
             seed=config.seed,
             team=Team(self.ranks.learner),
         )
-        split, size = config.split, split_size(base_env.source, config.split, base_env.name)
+        split, size = config.split, get_split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:
-            blocks = split_blocks(base_env.source, split)
+            blocks = get_split_blocks(base_env.source, split)
             self.tasks = OrderedTasks(config.seed, split, size if blocks is None else blocks)
         else:
             self.tasks = tracker.start(config.seed, split, size, base_env.reward_range)

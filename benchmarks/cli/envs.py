@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from ...envs.core.registration import all_ids, find_environment
+from .arguments import Repeated
+from .plugins import run_plugins
 from .tables import plain_table
 
 
@@ -16,9 +18,11 @@ class Command:
 
     Attributes:
         hidden: List the diagnostic environments too.
+        plugin: Python file that is run first, repeatable: it may register environments.
     """
 
     hidden: bool = False
+    plugin: Repeated = ()
 
 
 def run(command: Command) -> None:
@@ -26,12 +30,12 @@ def run(command: Command) -> None:
     from ...agents.scripted import text_env
     from ...algos.training.config import EnvConfig
 
+    run_plugins(command.plugin)
     table = plain_table("id", "sizes", "splits", "turn limit", "return")
     summaries = []
     for name in all_ids(hidden=command.hidden):
         about = find_environment(name)
-        size = {"size": "micro"} if "micro" in about.sizes else {}
-        env = text_env(EnvConfig(id=name, settings=size).make())
+        env = text_env(EnvConfig(id=name, settings=about.smallest).make())
         low, high = about.reward_range
         table.add_row(
             f"[bold]{name}[/]",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from rich.table import Table
 
 from ...algos.training.presets import PRESETS, Preset, preset
-from ...algos.training.presets.plan import GB, Hardware, plan
+from ...algos.training.presets.plan import GB, Hardware, ResourcePlan, min_gpus, plan
 from .tables import plain_table, say, table_console
 
 

@@ -99,7 +99,7 @@ class Command:
     organisation: str
     licence: str
     out: str
-    suite: str = "micro-v1"
+    suite: str = "micro-v2"
     board: Literal["agents", "algorithms"] = "agents"
     card: Card = field(default_factory=CardOptions)
     date: str | None = None

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -21,12 +19,13 @@ from ...algos.learner.settings import LearnerSettings
 from ...algos.runs.progress import Reporter, Silent, reporter
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ...algos.training.settings import TrainSettings
-from ...envs.core.errors import BadValueError, DataError
+from ...envs.core.errors import BadValueError
 from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
 from .arguments import Repeated, pairs
 from .env_options import Environment, EnvOptions, env_config, existing_file, file_sets
 from .model_options import model_path, starter
+from .plugins import run_plugins
 from .tables import before_after, say, table_console
 
 if TYPE_CHECKING:
@@ -173,12 +172,6 @@ def engine_maker(command: Command) -> Iterator[EngineMaker]:
         yield rollouts
 
 
-def run_plugins(files: Sequence[str]) -> None:
-    """Run the plugins in a rollout actor."""
-    for file in files:
-        run_plugin(file)
-
-
 def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     """Return the configuration and the run directory that the options describe.
 
@@ -187,8 +180,7 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     """
     from ...algos.recipes import make_recipe
 
-    for file in command.plugin:
-        run_plugin(existing_file(file, "--plugin"))
+    run_plugins(command.plugin)
     env = env_config(command.env, command.env_options)
     sizes = text_env(env.prototype).source.sizes()
     small = command.model is None
@@ -223,23 +215,6 @@ def lora(options: LoraOptions) -> LoraSettings | None:
         alpha=2.0 * options.lora_rank if options.lora_alpha is None else options.lora_alpha,
         targets=options.lora_target or ("all-linear",),
     )
-
-
-def run_plugin(file: str) -> None:
-    """Run a Python file for what it registers.
-
-    Raises:
-        DataError: It cannot be run; the message carries its own error.
-    """
-    name = f"turngym_plugin_{Path(file).stem}"
-    spec = spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise DataError(f"--plugin: {file} is no Python file (its name must end with .py).")
-    sys.modules[name] = module = module_from_spec(spec)  # dataclasses look their module up there
-    try:
-        spec.loader.exec_module(module)
-    except (SyntaxError, ImportError, NameError, AttributeError, TypeError) as error:
-        raise DataError(f"--plugin {file}: {type(error).__name__}: {error}") from error
 
 
 def budget(command: Command) -> Budget:

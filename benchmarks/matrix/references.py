@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from typing import Any
 
 from ...agents.models.random_init import BlankSettings
 from ...agents.scripted import scripted, text_env
 from ...agents.warm_start.cache import MANIFEST, ensure_starter
-from ...agents.warm_start.settings import STARTER_PRESETS, StarterSettings
+from ...agents.warm_start.settings import changed, starter_settings
 from ...algos.evaluation.evaluate import UNSCORED, EvalSet, Evaluation, evaluate_policy
 from ...algos.runs.progress import Silent
 from ...algos.runs.run_dir import read_json
 from ...algos.training.config import EnvConfig, EvalConfig, model_digest
-from ...envs.core.errors import BadValueError
 from ..runtime.observation_budget import fitted
 from .cell import EnvResult, Tries
 from .machine_info import this_machine
-from .suite import BlankStart, NamedStart, Suite, SuiteEnv, TaughtStart
+from .suite import NamedStart, Suite, SuiteEnv, TaughtStart
 
 REFERENCES = ("expert", "random", "null")
 
@@ -54,17 +52,18 @@ def start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
     """Folder or name of the starting model, and how it was made.
 
     Raises:
-        BadValueError: A setting that does not exist, or a world without an expert.
+        UnknownNameError: A setting that does not exist.
+        BadValueError: An environment without an expert.
     """
     start = column.start
     if isinstance(start, NamedStart):
         return start.name, {"name": start.name}
-    settings: StarterSettings | BlankSettings = (
-        STARTER_PRESETS.get(column.id, StarterSettings())
-        if isinstance(start, TaughtStart)
-        else BlankSettings()
+    taught = isinstance(start, TaughtStart)
+    settings = changed(
+        starter_settings(column.id) if taught else BlankSettings(),
+        start.settings,
+        f"start {start.kind!r} of {column.id}",
     )
-    settings = _changed(settings, start)
     world = getattr(start, "world", None)
     made_in = column.settings if world is None else world
     folder = ensure_starter(column.id, settings=settings, env_kwargs=made_in)
@@ -112,15 +111,3 @@ def tries(what: EvalSet, played: list[Evaluation]) -> Tries:
             for one, row in zip(played, scored, strict=True)
         ],
     )
-
-
-def _changed(
-    settings: StarterSettings | BlankSettings, start: TaughtStart | BlankStart
-) -> StarterSettings | BlankSettings:
-    known = {f.name for f in dataclasses.fields(settings)}
-    if unknown := sorted(start.settings.keys() - known):
-        raise BadValueError(
-            f"start {start.kind!r}: unknown setting {unknown[0]!r}; expected one of "
-            f"{', '.join(sorted(known))}."
-        )
-    return dataclasses.replace(settings, **start.settings)

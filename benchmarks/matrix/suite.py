@@ -33,9 +33,7 @@ class TaughtStart(Form):
     """A small model, made here, that imitates the world's expert for a while.
 
     Attributes:
-        settings: Changes to :class:`~turngym.agents.warm_start.settings.StarterSettings`, or to
-        those
-            that the world has in ``STARTER_PRESETS``.
+        settings: Changes to :func:`~turngym.agents.warm_start.settings.starter_settings`.
         world: Settings of the world that it is taught in; None for the column's.
     """
 

@@ -8,9 +8,10 @@ papers' settings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...envs.core.registration import EnvironmentSpec, MatrixColumn, registered_environments
 from .suite import BlankStart, Limits, NamedStart, Suite, SuiteEnv, SuiteRecipe, TaughtStart
 
 _QUICK_CHAINS = {"groups_per_step": 4, "rollout.n": 4}
@@ -54,29 +55,46 @@ _PUPIL = TaughtStart(
 """Half taught, in seconds: it writes actions of the right form more often than good ones."""
 
 
-def _quick(env_id: str, tokens: int, calls: int, max_tokens: int, **settings: Any) -> SuiteEnv:
-    return SuiteEnv(
-        id=env_id,
-        settings={"size": "micro", **settings},
-        start=_PUPIL,
-        limits=Limits(tokens=tokens, calls=calls, steps=12),
-        max_tokens=max_tokens,
-        eval_tasks=12,
-        eval_every=2,
+def _columns(
+    suite: str, column_of: Callable[[EnvironmentSpec, MatrixColumn], SuiteEnv]
+) -> tuple[SuiteEnv, ...]:
+    """Return the columns of the package's environments whose rows name the suite.
+
+    Environments that others register are left out: a suite of the package is frozen.
+    """
+    rows = [row for row in registered_environments() if row.builtin and suite in row.matrix]
+    return tuple(column_of(row, row.matrix[suite]) for row in rows)
+
+
+def _limits(column: MatrixColumn, tokens: int, steps: int | None) -> Limits:
+    return Limits(
+        tokens=column.tokens or tokens,
+        calls=column.calls,
+        steps=steps if column.limit_steps else None,
     )
 
 
-def _probe(env_id: str, calls: int) -> SuiteEnv:
-    """A diagnostic world, where a model that knows nothing learns within seconds."""
+def _quick(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
+    common: dict[str, Any] = {
+        "id": row.id,
+        "settings": {"size": "micro", **column.settings},
+        "max_tokens": column.max_tokens or 16,
+    }
+    if row.warm_start is None:  # a model that knows nothing learns it within seconds
+        return SuiteEnv(
+            **common,
+            start=BlankStart(),
+            limits=_limits(column, 2500, None),
+            eval_tasks=column.eval_tasks or 48,
+            eval_every=20,
+            recipe_settings={"optim.lr": 1e-3},
+        )
     return SuiteEnv(
-        id=env_id,
-        settings={"size": "micro"},
-        start=BlankStart(),
-        limits=Limits(tokens=4 * calls, calls=calls),
-        max_tokens=3,
-        eval_tasks=48,
-        eval_every=20,
-        recipe_settings={"optim.lr": 1e-3},
+        **common,
+        start=_PUPIL,
+        limits=_limits(column, 2500, 12),
+        eval_tasks=column.eval_tasks or 12,
+        eval_every=2,
     )
 
 
@@ -87,19 +105,7 @@ QUICK = Suite(
     recipes=tuple(
         SuiteRecipe(name=name, settings=dict(settings)) for name, settings in _QUICK_RECIPES.items()
     ),
-    envs=(
-        _probe("Bandit-v0", 1200),
-        _probe("Password-v0", 3000),
-        _quick("SearchQA-v0", 2500, 400, 16, hops=1),
-        _quick("WebQA-v0", 2500, 400, 16, hops=1, max_turns=5),
-        _quick("PaperCrawler-v0", 2500, 400, 12, max_actions=6),
-        _quick("ScienceWorld-v0", 4000, 500, 12, max_turns=6),
-        _quick("Retail-v0", 4000, 400, 24, max_turns=5),
-        _quick("MathWord-v0", 2500, 160, 24),
-        _quick("Game24-v0", 4000, 400, 12),
-        _quick("WebShop-v0", 2500, 400, 12, max_turns=5),
-        _quick("MixedTasks-v0", 2500, 400, 16),
-    ),
+    envs=_columns("quick", _quick),
     seeds=(0,),
     trials=2,
 )
@@ -108,18 +114,23 @@ _LEARNER = TaughtStart(settings={"read_least": 0.0})
 """The package's starter, however well it came to read: where it reads badly, so do all recipes."""
 
 
-def _standard(
-    env_id: str, tokens: int, calls: int, max_tokens: int = 64, **settings: Any
-) -> SuiteEnv:
+def _standard(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
+    settings = {"size": "micro", **column.settings}
     return SuiteEnv(
-        id=env_id,
-        settings={"size": "micro", **settings},
-        start=_LEARNER,
-        limits=Limits(tokens=tokens, calls=calls, steps=400),
-        max_tokens=max_tokens,
-        eval_tasks=100,
+        id=row.id,
+        settings=settings,
+        start=_own_starter(row, settings) if column.own_starter else _LEARNER,
+        limits=_limits(column, 200_000, 400),
+        max_tokens=column.max_tokens or 64,
+        eval_tasks=column.eval_tasks or 100,
         eval_every=10,
     )
+
+
+def _own_starter(row: EnvironmentSpec, settings: Mapping[str, Any]) -> TaughtStart:
+    """Return the start that `turngym train` has, which may be taught with other settings."""
+    own = dict(row.warm_start_settings)
+    return TaughtStart(world=None if own == settings else own)
 
 
 STANDARD = Suite(
@@ -127,33 +138,7 @@ STANDARD = Suite(
     version=1,
     about="small taught models that learn for real, three seeds, on one workstation",
     recipes=tuple(SuiteRecipe(name=name) for name in _QUICK_RECIPES),
-    envs=(
-        SuiteEnv(
-            id="SearchQA-v0",
-            settings={"size": "micro", "hops": 1},
-            start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
-            limits=Limits(tokens=80_000, calls=16_000),
-            max_tokens=64,
-            eval_tasks=200,
-            eval_every=10,
-        ),
-        _standard("WebQA-v0", 200_000, 30_000),
-        SuiteEnv(
-            id="PaperCrawler-v0",
-            settings={"size": "micro", "schedule": "sampled", "per_layer": 3},
-            start=TaughtStart(),
-            limits=Limits(tokens=400_000, calls=80_000, steps=400),
-            max_tokens=32,
-            eval_tasks=100,
-            eval_every=10,
-        ),
-        _standard("ScienceWorld-v0", 400_000, 60_000, 32, max_turns=20),
-        _standard("Retail-v0", 400_000, 30_000, 96),
-        _standard("MathWord-v0", 200_000, 8_000, 96),
-        _standard("Game24-v0", 200_000, 16_000, 32),
-        _standard("WebShop-v0", 200_000, 30_000, 32),
-        _standard("MixedTasks-v0", 200_000, 30_000, 96),
-    ),
+    envs=_columns("standard", _standard),
     seeds=(0, 1, 2),
     trials=4,
     device="auto",
@@ -164,15 +149,15 @@ _MODEL = NamedStart(name="Qwen/Qwen2.5-3B-Instruct")
 """The size that Search-R1's and Tree-GRPO's comparisons have in common."""
 
 
-def _full(env_id: str, calls: int, max_tokens: int = 512, **settings: Any) -> SuiteEnv:
+def _full(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
     return SuiteEnv(
-        id=env_id,
-        settings={"size": "full", **settings},
+        id=row.id,
+        settings={"size": "full", **column.settings},
         start=_MODEL,
-        limits=Limits(tokens=20_000_000, calls=calls),
-        max_tokens=max_tokens,
+        limits=_limits(column, 20_000_000, None),
+        max_tokens=column.max_tokens or 512,
         max_context=8192,
-        eval_tasks=500,
+        eval_tasks=column.eval_tasks or 500,
         eval_every=10,
     )
 
@@ -182,17 +167,7 @@ FULL = Suite(
     version=1,
     about="a model of the papers' size with the papers' settings, three seeds, on GPUs",
     recipes=tuple(SuiteRecipe(name=name) for name in _QUICK_RECIPES),
-    envs=(
-        _full("SearchQA-v0", 250_000),
-        _full("WebQA-v0", 250_000),
-        _full("PaperCrawler-v0", 400_000, 256),
-        _full("ScienceWorld-v0", 400_000, 128),
-        _full("Retail-v0", 200_000),
-        _full("MathWord-v0", 100_000),
-        _full("Game24-v0", 250_000, 128),
-        _full("WebShop-v0", 250_000, 128),
-        _full("MixedTasks-v0", 250_000),
-    ),
+    envs=_columns("full", _full),
     seeds=(0, 1, 2),
     small=False,
     trials=4,

@@ -11,12 +11,10 @@ import numpy as np
 from ...agents.scripted import text_env
 from ...algos.core.forest import ROOT, Edge, Forest, Group, Tree, Turn
 from ...algos.training.rollout_dump import Pieces, RolloutDump
-from ...envs.core.env import Status
-from ...envs.core.errors import DataError, TurngymError
+from ...envs.core.env import Status, TextEnv
+from ...envs.core.errors import DataError, TurngymError, UnknownNameError
+from ...envs.core.registration import environment_class
 from ...envs.wrappers.record import Transcript, read_transcripts
-
-ACCOUNTS = ("PaperCrawler-v0",)
-"""Worlds that are played again to learn what each action found."""
 
 _ONE = np.zeros(1, np.int64)
 _NONE = np.zeros(1, np.float32)
@@ -89,9 +87,18 @@ def _tree(episode: Transcript, accounts: list[dict[str, Any]]) -> tuple[Tree, li
     return tree, texts
 
 
+def _has_debug_info(env_id: str) -> bool:
+    """True where an environment says what an action did, so that playing again is of use."""
+    try:
+        env_class: Any = environment_class(env_id)
+    except UnknownNameError:
+        return False
+    return env_class.debug_info is not TextEnv.debug_info
+
+
 def _accounts(episode: Transcript) -> tuple[list[dict[str, Any]], str]:
     """What each action did, from playing it again; empty, with the reason, where that fails."""
-    if episode.env_id not in ACCOUNTS:
+    if not _has_debug_info(episode.env_id):
         return [], ""
     accounts = []
     try:

@@ -15,8 +15,60 @@ from .tasks import SPLITS
 
 
 @dataclass(frozen=True, kw_only=True)
+class WarmStart:
+    """How a small model learns an environment from its expert before reinforcement learning.
+
+    Attributes:
+        settings: Settings of the environment that it learns on; None for its smallest size.
+        starter: Changes to the defaults of
+            ``turngym.agents.warm_start.settings.StarterSettings``, by field.
+    """
+
+    settings: Mapping[str, Any] | None = None
+    starter: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixColumn:
+    """The column of an environment in one suite of the benchmark matrix; the rest is the suite's.
+
+    Attributes:
+        calls: Actions taken for training in a cell.
+        tokens: Tokens sampled for training in a cell; None for as many as the suite allows.
+        max_tokens: Most tokens of an action; None for as many as the suite allows.
+        settings: Settings of the environment beside the size that the suite plays.
+        eval_tasks: Tasks of an evaluation; None for as many as the suite evaluates.
+        limit_steps: False where the suite's guard against steps that cost nothing does not hold.
+        own_starter: True where recipes start from the model of :class:`WarmStart` as it is, False
+            where they start from the one that the suite makes with the column's settings.
+    """
+
+    calls: int
+    tokens: int | None = None
+    max_tokens: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    eval_tasks: int | None = None
+    limit_steps: bool = True
+    own_starter: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderboardCell:
+    """How an environment takes part in the leaderboard's suites.
+
+    Attributes:
+        metric: Metric that is the score of an episode.
+        every_kind: True where tasks are listed kind by kind, so that a suite takes the first task
+            of every kind, then the second of every kind, instead of the first ones.
+    """
+
+    metric: str = "success"
+    every_kind: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class EnvironmentSpec:
-    """The registry's row of one environment.
+    """The registry's row of one environment: all that other parts of turngym know about it.
 
     Attributes:
         id: Gymnasium id, ``Name-vN``; changed behaviour means a new version.
@@ -29,6 +81,12 @@ class EnvironmentSpec:
         reward_range: Lowest and highest return of an episode with the default settings.
         hidden: True for diagnostic environments that lists leave out.
         kwargs: Settings that this id fixes.
+        breakdown: Metrics that tell how hard a task is: evaluations are broken down by them where
+            they are reported, by mixtures of this environment too.
+        warm_start: How a small model learns it by imitation; None where training starts from a
+            blank model, since there is nothing to imitate.
+        matrix: Its columns in the suites of the benchmark matrix, by the suite's name.
+        leaderboard: Its cell in the leaderboard's suites; None where it is not in them.
     """
 
     id: str
@@ -40,6 +98,26 @@ class EnvironmentSpec:
     reward_range: tuple[float, float] = (0.0, 1.0)
     hidden: bool = False
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    breakdown: tuple[str, ...] = ()
+    warm_start: WarmStart | None = None
+    matrix: Mapping[str, MatrixColumn] = field(default_factory=dict)
+    leaderboard: LeaderboardCell | None = None
+
+    @property
+    def builtin(self) -> bool:
+        """True for the environments of this package, which alone are in its frozen suites."""
+        return self.entry_point.startswith("turngym.")
+
+    @property
+    def smallest(self) -> dict[str, Any]:
+        """Return the settings of its smallest size; none where it has no size ``micro``."""
+        return {"size": "micro"} if "micro" in self.sizes else {}
+
+    @property
+    def warm_start_settings(self) -> Mapping[str, Any]:
+        """Return the settings that the starting model is made on, blank or by imitation."""
+        own = self.warm_start.settings if self.warm_start is not None else None
+        return self.smallest if own is None else own
 
 
 REMOTE = "turngym.envs.wrappers.season_env:remote_env"
@@ -114,9 +192,29 @@ def load_expert(env_class: type) -> Callable[..., Any] | None:
     return None
 
 
+def registered_environments() -> list[EnvironmentSpec]:
+    """Return every row, hidden ones too, in the order of registration."""
+    return list(_SPECS.values())
+
+
 def all_ids(*, hidden: bool = False) -> list[str]:
     """Return the ids of the registered environments, sorted; diagnostic ones only on request."""
     return sorted(name for name, spec in _SPECS.items() if hidden or not spec.hidden)
+
+
+def breakdown_metrics() -> tuple[str, ...]:
+    """Return the metrics of every row's ``breakdown``, in the order of registration."""
+    return tuple(dict.fromkeys(name for row in _SPECS.values() for name in row.breakdown))
+
+
+def environment_class(env_id: str) -> type:
+    """Return the class of a registered environment, whose module is imported now.
+
+    Raises:
+        UnknownNameError: There is no such id; names the nearest.
+    """
+    loaded: Any = load_env_creator(find_environment(env_id).entry_point)
+    return loaded
 
 
 def find_environment(env_id: str) -> EnvironmentSpec:

@@ -44,7 +44,7 @@ class Indexed:
     """One entry of the index.
 
     Attributes:
-        entry_id: Path below the folder of entries, as ``micro-v1/expert``.
+        entry_id: Path below the folder of entries, as ``micro-v2/expert``.
         verdict: What verification said.
     """
 

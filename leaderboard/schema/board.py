@@ -29,12 +29,12 @@ class BoardRow(Form):
     Attributes:
         rank: From 1, over everybody's rows in the same suite, board and track; None for reference
             rows, which stand where their score puts them.
-        entry_id: Path of the entry below the folder of entries, as ``micro-v1/expert``.
+        entry_id: Path of the entry below the folder of entries, as ``micro-v2/expert``.
         name: As the entry says.
         organisation: As the entry says.
         date: As the entry says.
         board: Which board.
-        suite: Id of the suite, as ``micro-v1``.
+        suite: Id of the suite, as ``micro-v2``.
         reference: Which reference row; None for everybody else's.
         reproduces: Entry that this one reproduces; empty for none.
         track: Terms of the board of algorithms.

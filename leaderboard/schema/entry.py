@@ -47,7 +47,7 @@ class SuiteRef(Form):
 
     @property
     def id(self) -> str:
-        """Name and version, as in ``micro-v1``."""
+        """Name and version, as in ``micro-v2``."""
         return f"{self.name}-v{self.version}"
 
 

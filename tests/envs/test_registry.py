@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -16,8 +17,11 @@ from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.registration import (
     EnvironmentSpec,
     all_ids,
+    breakdown_metrics,
+    environment_class,
     find_environment,
     register_environment,
+    registered_environments,
 )
 
 WORLD = EnvironmentSpec(
@@ -93,6 +97,27 @@ def test_an_id_is_registered_once() -> None:
         register_environment(
             EnvironmentSpec(id="CartPole-v1", entry_point="x:Y", summary="not ours")
         )
+
+
+def test_a_row_says_what_the_starting_model_is_made_on() -> None:
+    assert find_environment("Game24-v0").warm_start_settings == {"size": "micro"}
+    assert find_environment("SearchQA-v0").warm_start_settings == {"size": "micro", "hops": (1, 2)}
+    assert WORLD.warm_start is None
+    assert WORLD.warm_start_settings == {"size": "micro"}
+    sizeless = dataclasses.replace(WORLD, sizes=())
+    assert sizeless.warm_start_settings == sizeless.smallest == {}
+
+
+def test_metrics_of_the_breakdown_are_those_of_all_rows() -> None:
+    assert breakdown_metrics() == ("hops", "tier", "steps")
+
+
+def test_only_rows_of_the_package_are_built_in() -> None:
+    rows = {row.id: row for row in registered_environments()}
+    assert set(rows) == set(all_ids(hidden=True))
+    assert rows["SearchQA-v0"].builtin
+    assert not rows["TestRegistry-v0"].builtin
+    assert environment_class("TestRegistry-v0") is Guess
 
 
 def test_every_public_name_loads() -> None:

@@ -21,9 +21,7 @@ from turngym.envs.core.tasks import SPLITS
 
 SESSIONS = ("PaperCrawler-v0", "Spawn-v0")
 TALKING = [
-    name
-    for name in all_ids(hidden=True)
-    if name not in SESSIONS and find_environment(name).entry_point.startswith("turngym.")
+    name for name in all_ids(hidden=True) if name not in SESSIONS and find_environment(name).builtin
 ]
 _FEW = ("Game24-v0", "Retail-v0", "ScienceWorld-v0", "SearchQA-v0", "WebShop-v0")
 

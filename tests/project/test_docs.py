@@ -1,39 +1,69 @@
-"""What the docs tell a reader to do is done."""
+"""The pages on adding a part tell a reader what to do, and it works when it is done."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
 from turngym.algos.recipes import RECIPES
 from turngym.benchmarks.cli.main import main
+from turngym.envs.core import registration
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-credit-rule.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {"adding-a-credit-rule.md": 0.3, "adding-an-environment.md": 0.2}
+"""How much the success of the page's training command rises at least, by page."""
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+@pytest.fixture
+def registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget what plugins registered."""
+    recipes, ids = dict(RECIPES), set(gym.registry)
+    monkeypatch.setattr(registration, "_SPECS", dict(registration._SPECS))
+    yield
+    RECIPES.clear()
+    RECIPES.update(recipes)
+    for env_id in set(gym.registry) - ids:
+        del gym.registry[env_id]
 
 
-def test_a_reader_s_own_credit_rule_learns_with_one_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_page_on_adding_a_part_is_tried() -> None:
+    assert {path.name for path in DOCS.glob("adding-*.md")} == set(PAGES)
+
+
+@pytest.mark.usefixtures("registries")
+@pytest.mark.parametrize("page", PAGES)
+def test_a_reader_s_own_part_learns_with_the_commands_of_its_page(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
-    (code,), (command,) = blocks("python"), blocks("sh")
-    Path("best_of_group.py").write_text(code, encoding="utf-8")
-    try:
-        words = shlex.split(command)[1:]
-        assert main([*words, "--run-dir", "run", "--eval-temperature", "1"]) == 0
-    finally:
-        RECIPES.pop("bestofgroup", None)
+    text = (DOCS / page).read_text(encoding="utf-8")
+    (file,) = re.findall(r"Save\s+this\s+as\s+`(\w+\.py)`", text)
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    Path(file).write_text(code, encoding="utf-8")
+    for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
+        for line in block.splitlines():
+            run(shlex.split(line))
     result = json.loads(Path("run/result.json").read_text())
     before, after = (result[k][0]["success"]["mean"] for k in ("before", "after"))
-    assert after > before + 0.3
+    assert after > before + PAGES[page]
+
+
+def run(words: list[str]) -> None:
+    if words[0] == "python":
+        subprocess.run([sys.executable, *words[1:]], check=True)
+        return
+    assert words[0] == "turngym"
+    more = ["--run-dir", "run", "--eval-temperature", "1"] if words[1] == "train" else []
+    assert main([*words[1:], *more]) == 0
 
 
 @pytest.mark.parametrize(

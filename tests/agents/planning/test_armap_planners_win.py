@@ -32,7 +32,7 @@ from turngym.agents.planning.search import Planner, PlannerSetup
 from turngym.agents.planning.settings import ReadingSettings, RewardTraining
 from turngym.agents.rendering.factory import make_renderer
 from turngym.agents.warm_start.cache import ensure_starter
-from turngym.agents.warm_start.settings import STARTER_PRESETS
+from turngym.agents.warm_start.settings import starter_settings
 from turngym.algos.evaluation.evaluate import EvalSet
 from turngym.algos.evaluation.planning import Planning
 from turngym.algos.training.supervised.reward_model import train_reward_model
@@ -123,7 +123,7 @@ class Player:
 @pytest.mark.parametrize("name", CASES)
 def test_planners_beat_greedy_at_the_same_limit_of_tokens(name: str, tmp_path: Path) -> None:
     case = CASES[name]
-    folder = ensure_starter(case.world, settings=STARTER_PRESETS[case.world], cache_dir=tmp_path)
+    folder = ensure_starter(case.world, settings=starter_settings(case.world), cache_dir=tmp_path)
     solved: dict[str, list[list[float]]] = {name: [] for name in PLANNERS}
     for seed in range(3):
         player = Player(case, folder, seed)

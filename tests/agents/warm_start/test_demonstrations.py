@@ -7,22 +7,21 @@ import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.models.tokenizer import train_tokenizer
 from turngym.agents.rendering.factory import PlainRenderer
 from turngym.agents.scripted import closed
-from turngym.agents.warm_start.cache import WORLDS
 from turngym.agents.warm_start.demonstrations import Demonstrator
-from turngym.agents.warm_start.settings import STARTER_PRESETS
+from turngym.agents.warm_start.settings import starter_settings
 from turngym.envs.core.errors import UnknownNameError
 from turngym.envs.core.registration import all_ids, find_environment
-
-OURS = "turngym.envs."
 
 
 @pytest.fixture(scope="module")
 def papers():
-    return gym.make("PaperCrawler-v0", **WORLDS["PaperCrawler-v0"]).unwrapped
+    return gym.make(
+        "PaperCrawler-v0", **find_environment("PaperCrawler-v0").warm_start_settings
+    ).unwrapped
 
 
 def test_a_baseline_shows_what_its_headings_tell(papers):
-    settings = STARTER_PRESETS["PaperCrawler-v0"]
+    settings = starter_settings("PaperCrawler-v0")
     reader = Demonstrator(papers, "train", 0, policy=settings.reader)
     for _ in range(20):
         for talk in reader.dialogues():
@@ -43,9 +42,7 @@ def test_an_unknown_teacher_is_refused(papers):
         Demonstrator(papers, "train", 0, policy="heuristics")
 
 
-@pytest.mark.parametrize(
-    "env_id", [i for i in all_ids() if OURS in find_environment(i).entry_point]
-)
+@pytest.mark.parametrize("env_id", [i for i in all_ids() if find_environment(i).warm_start])
 def test_every_action_ends_as_a_rollout_ends_it(env_id: str) -> None:
     world = gym.make(env_id, size="micro").unwrapped
     lines = Demonstrator(world, "train", 0).texts(20)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import pytest
+from helpers.guess_worlds import Guess
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import turngym.envs  # noqa: F401 - registers
@@ -18,8 +20,11 @@ from turngym.agents.rendering.factory import PlainRenderer
 from turngym.agents.warm_start.cache import MANIFEST, ensure_starter
 from turngym.agents.warm_start.demonstrations import Demonstrator
 from turngym.agents.warm_start.imitation import ImitationTrainer
-from turngym.agents.warm_start.settings import STARTER_PRESETS, StarterProgress, StarterSettings
+from turngym.agents.warm_start.settings import StarterProgress, StarterSettings, starter_settings
+from turngym.envs.core import registration
+from turngym.envs.core.env import TextEnv
 from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.core.registration import EnvironmentSpec, WarmStart, register_environment
 
 QUICK = StarterSettings(
     hidden=32, heads=2, inner=48, layers=2, vocab_size=400, texts=40, batch=4, held_out=6,
@@ -99,12 +104,63 @@ def test_built_once_loaded_by_path_and_the_same_again(tmp_path: Path) -> None:
 
 
 def test_a_world_with_a_lesson_of_its_own(tmp_path: Path) -> None:
-    assert STARTER_PRESETS["WebQA-v0"] != StarterSettings()
+    assert starter_settings("WebQA-v0") != StarterSettings()
     quick = StarterSettings(**{**vars(QUICK), "context": 2048})
     folder = ensure_starter("WebQA-v0", settings=quick, cache_dir=tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for word in ("<open>", "</open>"):
         assert len(tokenizer.encode(word, add_special_tokens=False)) == 1
+
+
+@pytest.fixture
+def foreign(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+    """Register an environment as a plugin does, and forget it afterwards."""
+    monkeypatch.setattr(registration, "_SPECS", dict(registration._SPECS))
+
+    def register(**fields: Any) -> str:
+        spec = EnvironmentSpec(
+            id="ForeignStarter-v0",
+            entry_point="helpers.guess_worlds:Guess",
+            summary="test",
+            **fields,
+        )
+        register_environment(spec)
+        return spec.id
+
+    yield register
+    gym.registry.pop("ForeignStarter-v0", None)
+
+
+def test_a_plugin_s_row_says_how_its_starter_is_made(
+    foreign: Callable[..., str], tmp_path: Path
+) -> None:
+    small = {"hidden": 16, "layers": 1, "heads": 2, "inner": 16, "texts": 20, "batch": 2}
+    less = {"vocab_size": 300, "read_steps": 2, "read_least": 0.0, "held_out": 2, "err_steps": 0}
+    row = WarmStart(settings={"max_turns": 3}, starter={**small, **less})
+    folder = ensure_starter(foreign(warm_start=row), cache_dir=tmp_path)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    assert manifest["env_kwargs"] == {"max_turns": 3}
+    assert manifest["reading"]["steps"] == 2
+    assert manifest["settings"]["hidden"] == 16
+
+
+def test_a_row_without_imitation_starts_blank(foreign: Callable[..., str], tmp_path: Path) -> None:
+    folder = ensure_starter(foreign(), cache_dir=tmp_path)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    assert manifest["env_kwargs"] == {"size": "micro"}
+    assert "reading" not in manifest
+
+
+def test_an_environment_without_an_expert_starts_blank(
+    foreign: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Guess, "expert", TextEnv.expert)
+    assert ensure_starter(foreign(), cache_dir=tmp_path).is_dir()
+
+
+def test_a_row_with_an_unknown_setting_names_the_nearest(foreign: Callable[..., str]) -> None:
+    with pytest.raises(UnknownNameError, match=r"hiden.*hidden"):
+        ensure_starter(foreign(warm_start=WarmStart(starter={"hiden": 3})))
 
 
 def test_a_damaged_folder_is_built_anew(tmp_path: Path) -> None:

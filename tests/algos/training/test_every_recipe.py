@@ -27,15 +27,8 @@ FEW: Mapping[str, Mapping[str, Any]] = {
 }
 SIGNAL = ("Bandit-v0", "Password-v0", "Spawn-v0")
 """Where even a model that knows nothing is told apart, so that weights must move."""
-OURS = [e for e in all_ids(hidden=True) if find_environment(e).entry_point.startswith("turngym.")]
-SHORT: Mapping[str, Mapping[str, Any]] = {
-    "PaperCrawler-v0": {"max_actions": 6},
-    "ScienceWorld-v0": {"max_turns": 4},
-    "Retail-v0": {"max_turns": 4},
-    "WebShop-v0": {"max_turns": 4},
-    "MixedTasks-v0": {"members": [["Retail-v0", {"max_turns": 4}, 1], ["MathWord-v0", {}, 1]]},
-}
-"""Worlds whose episodes are long: here a few turns of them are enough."""
+OURS = [e for e in all_ids(hidden=True) if find_environment(e).builtin]
+MEMBERS = [["Retail-v0", {"max_turns": 4}, 1], ["MathWord-v0", {}, 1]]
 ALWAYS = ("grpo", "ppo", "treegrpo", "arpo", "tarl", "pasa")
 """One recipe of each family; the others meet the later worlds in the slow run."""
 EARLY = ("SearchQA-v0", *(e for e in OURS if find_environment(e).hidden))
@@ -65,7 +58,11 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def settings_of(env_id: str) -> dict[str, Any]:
-    return {"size": "micro", **SHORT.get(env_id, {})}
+    """The quick suite's settings: its episodes are short, and a few turns are enough here."""
+    row = find_environment(env_id)
+    quick = row.matrix["quick"].settings if "quick" in row.matrix else {}
+    mixed = {"members": MEMBERS} if env_id == "MixedTasks-v0" else {}
+    return {**row.smallest, **quick, **mixed}
 
 
 @pytest.mark.parametrize(("name", "env_id"), CELLS)

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium as gym
 import pytest
 
 from turngym.envs import all_ids, check_text_env, find_environment
 from turngym.envs.core.env import TextEnv
 
-OURS = "turngym.envs."
-IDS = [i for i in all_ids(hidden=True) if find_environment(i).entry_point.startswith(OURS)]
+IDS = [i for i in all_ids(hidden=True) if find_environment(i).builtin]
 
 
 OWN_BOUNDS = ("PaperCrawler-v0",)  # the micro world has its own: its crawls are shorter
 
 
-def settings(env_id: str) -> dict[str, Any]:
-    return {"size": "micro"} if "micro" in find_environment(env_id).sizes else {}
-
-
 @pytest.mark.parametrize("env_id", IDS)
 def test_world_keeps_every_law(env_id: str) -> None:
-    report = check_text_env(env_id, **settings(env_id))
+    report = check_text_env(env_id, **find_environment(env_id).smallest)
     skippable = {"legal actions are valid"}
     if find_environment(
         env_id
@@ -34,7 +27,7 @@ def test_world_keeps_every_law(env_id: str) -> None:
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_registered_facts_are_the_worlds_own(env_id: str) -> None:
-    made = {} if env_id in OWN_BOUNDS else settings(env_id)
+    made = {} if env_id in OWN_BOUNDS else find_environment(env_id).smallest
     world, env = find_environment(env_id), gym.make(env_id, **made)
     assert isinstance(env, TextEnv)
     assert tuple(env.source.sizes()) == world.splits
@@ -44,7 +37,9 @@ def test_registered_facts_are_the_worlds_own(env_id: str) -> None:
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("mode", [None, "sync"])
 def test_world_steps_as_a_vector(env_id: str, mode: str | None) -> None:
-    env = gym.make_vec(env_id, num_envs=3, vectorization_mode=mode, **settings(env_id))
+    env = gym.make_vec(
+        env_id, num_envs=3, vectorization_mode=mode, **find_environment(env_id).smallest
+    )
     observations, _ = env.reset(seed=1)
     assert len(observations) == 3
     rewards = env.step(("", "", ""))[1]

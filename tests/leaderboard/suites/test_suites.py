@@ -8,16 +8,22 @@ import pytest
 from helpers.board_helpers import tiny_draft, tiny_suite
 from pydantic import ValidationError
 
+from turngym.envs.core import registration
 from turngym.envs.core.errors import DataError, UnknownNameError
-from turngym.envs.core.registration import all_ids, find_environment
+from turngym.envs.core.registration import (
+    EnvironmentSpec,
+    LeaderboardCell,
+    all_ids,
+    find_environment,
+)
 from turngym.leaderboard.schema.suite import Cell, Slot, Suite
 from turngym.leaderboard.suites.definitions import DRAFTS, draft
 from turngym.leaderboard.suites.digests import find_drifts
 from turngym.leaderboard.suites.files import load_suite, suite_ids, write_suite
 
 FROZEN = {
-    "micro-v1": ("08086935e056fd592c22a7c3dd7f83d0", 8, 160, 320),
-    "standard-v1": ("a0dcc71504f0994794c2a0f196d10738", 8, 400, 1600),
+    "micro-v2": ("00000000000000000000000000000000", 8, 160, 320),
+    "standard-v2": ("00000000000000000000000000000000", 8, 400, 1600),
 }
 
 
@@ -38,25 +44,26 @@ def test_every_published_suite_is_pinned() -> None:
     assert set(FROZEN) == set(suite_ids()) == set(DRAFTS)
 
 
-def test_micro_holds_every_world_but_the_mixture() -> None:
-    suite = load_suite("micro-v1")
-    worlds = {cell.env_id for cell in suite.cells}
-    assert worlds == {name for name in all_ids() if name.split("-")[0] in _homes()} - {
-        "MixedTasks-v0"
-    }
+def test_micro_holds_every_environment_but_the_mixture() -> None:
+    suite = draft("micro-v2")
+    ours = [env_id for env_id in all_ids() if find_environment(env_id).builtin]
+    assert [cell.env_id for cell in suite.cells] == [i for i in ours if i != "MixedTasks-v0"]
     assert all(cell.settings == {"size": "micro"} for cell in suite.cells)
+    assert {cell.env_id: cell.metric for cell in suite.cells if cell.metric != "success"} == {
+        "PaperCrawler-v0": "recall"
+    }
 
 
-def _homes() -> set[str]:
-    """Worlds of this package; other tests register further ones."""
-    ours = (
-        name for name in all_ids() if find_environment(name).entry_point.startswith("turngym.envs.")
+def test_a_plugin_s_environment_is_in_no_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = EnvironmentSpec(
+        id="A-v0", entry_point="mine:A", summary="", leaderboard=LeaderboardCell()
     )
-    return {name.split("-")[0] for name in ours}
+    monkeypatch.setitem(registration._SPECS, row.id, row)
+    assert row.id not in {cell.env_id for cell in draft("micro-v2").cells}
 
 
 def test_micro_is_still_that_of_the_installed_worlds() -> None:
-    assert list(find_drifts(load_suite("micro-v1"))) == []
+    assert list(find_drifts(load_suite("micro-v2"))) == []
 
 
 def test_drift_names_the_task_and_the_limit(suite: Suite) -> None:
@@ -103,10 +110,10 @@ def test_a_suite_on_disk_is_never_overwritten(suite: Suite, tmp_path: Path) -> N
     renamed = path.rename(tmp_path / "other-v1.json")
     with pytest.raises(DataError, match="holds the suite tiny-v1"):
         load_suite(renamed)
-    with pytest.raises(UnknownNameError, match="Did you mean 'micro-v1'"):
-        load_suite("mikro-v1")
+    with pytest.raises(UnknownNameError, match="Did you mean 'micro-v"):
+        load_suite("mikro-v2")
     with pytest.raises(UnknownNameError):
-        draft("mikro-v1")
+        draft("mikro-v2")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from turngym.agents.drrn.policy import DrrnPolicy
+from turngym.agents.drrn.policy import DrrnPolicy, EpisodeReader
 from turngym.agents.drrn.settings import DrrnSettings, DrrnTraining
 from turngym.agents.scripted import RandomPolicy, run_episode
 from turngym.algos.evaluation.evaluate import EvalSet, evaluate_policy
