@@ -16,7 +16,7 @@ _PLANS = Planning(
     ),
     env_id="SearchQA-v0",
     settings={"size": "micro", "hops": 1},
-    start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
+    start=TaughtStart(env_settings={"size": "micro", "hops": (1, 2)}),
     tasks=60,
     max_tokens=32,
     token_budget=150,
@@ -29,7 +29,7 @@ _WEAK = (
 
 
 def _above(better: str, worse: str) -> Comparison:
-    return Comparison(better=better, worse=worse, measure="success", least=0.03)
+    return Comparison(better=better, worse=worse, measure="success", min_effect=0.03)
 
 
 ARMAP_CLAIMS = (

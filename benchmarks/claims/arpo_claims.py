@@ -38,7 +38,9 @@ def _mixed(weight: float) -> SuiteEnv:
     return SuiteEnv(
         id="MixedTasks-v0",
         settings={"size": "micro", "members": members},
-        start=TaughtStart(settings={"read_least": 0.0}, world={"size": "micro", "members": taught}),
+        start=TaughtStart(
+            settings={"read_least": 0.0}, env_settings={"size": "micro", "members": taught}
+        ),
         limits=Limits(tokens=30_000, calls=30_000),
         max_tokens=64,
         eval_tasks=100,
@@ -60,12 +62,12 @@ ARPO_CLAIMS = (
             arms=(PlayedArm(name="chains", rollout="chains", settings={"n": 4}),),
             env_id="SearchQA-v0",
             settings={"size": "micro", "hops": 2},
-            start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
+            start=TaughtStart(env_settings={"size": "micro", "hops": (1, 2)}),
             tasks=48,
             max_tokens=64,
         ),
         comparisons=(
-            Comparison(better="chains", measure="entropy_rise", least=0.02, unit="plain"),
+            Comparison(better="chains", measure="entropy_rise", min_effect=0.02, unit="plain"),
         ),
         minutes=1,
         weaker="A model that was taught in the world and writes actions of five tokens.",
@@ -92,13 +94,13 @@ ARPO_CLAIMS = (
                 worse="grpo, all calls",
                 measure="success",
                 margin=-0.05,
-                least=0.05,
+                min_effect=0.05,
             ),
             Comparison(
                 better="grpo, all calls",
                 worse="grpo, half the calls",
                 measure="success",
-                least=0.05,
+                min_effect=0.05,
             ),
         ),
         minutes=3,
@@ -119,7 +121,7 @@ ARPO_CLAIMS = (
                 _arpo("hard", _CALLS, credit__shared="mean", optim__epochs=2),
             )
         ),
-        comparisons=(Comparison(better="soft", worse="hard", measure="success", least=0.05),),
+        comparisons=(Comparison(better="soft", worse="hard", measure="success", min_effect=0.05),),
         minutes=3,
         weaker=_TOY + " Each batch is gone through twice: in the first pass, where no probability "
         "has moved yet, both advantages have the same gradient.",
@@ -141,7 +143,7 @@ TARL_CLAIMS = (
                 TrainedArm(name="grpo", recipe="grpo", column=_SEARCH),
             )
         ),
-        comparisons=(Comparison(better="tarl", worse="grpo", measure="success", least=0.03),),
+        comparisons=(Comparison(better="tarl", worse="grpo", measure="success", min_effect=0.03),),
         minutes=5,
         weaker="Two-hop questions instead of a shop, one model of under a million parameters. The "
         "judge is the world's rule and never errs; the paper's is a language model.",
@@ -161,7 +163,9 @@ TARL_CLAIMS = (
             ),
             trials=2,
         ),
-        comparisons=(Comparison(better="mixed", worse="alone", measure="success", least=0.03),),
+        comparisons=(
+            Comparison(better="mixed", worse="alone", measure="success", min_effect=0.03),
+        ),
         minutes=5,
         weaker="Searching instead of a shop; hardly any maths (1 in 100) stands for none. The two "
         "tasks share a model of under a million parameters.",

@@ -31,7 +31,7 @@ def search(tokens: int, *, every: int = 0, tasks: int = 100, **settings: Any) ->
     return SuiteEnv(
         id="SearchQA-v0",
         settings={"size": "micro", "hops": 1, **settings},
-        start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
+        start=TaughtStart(env_settings={"size": "micro", "hops": (1, 2)}),
         limits=Limits(tokens=tokens, calls=tokens),
         max_tokens=64,
         eval_tasks=tasks,

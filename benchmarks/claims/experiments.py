@@ -10,7 +10,7 @@ from ...envs.core.digest import digest_of
 from ...leaderboard.schema.base import Form
 from ..matrix.suite import Start, Suite, SuiteEnv, SuiteRecipe
 
-MOST_SEEDS = 20
+MAX_SEEDS = 20
 _OF_CRAWLS = ("recall", "actions", "return")
 
 
@@ -59,7 +59,7 @@ class Training(Form):
             about=f"{arm.recipe} on {arm.column.id}, an arm of a claim",
             recipes=(SuiteRecipe(name=arm.recipe, settings=arm.settings),),
             envs=(arm.column,),
-            seeds=tuple(range(MOST_SEEDS)),
+            seeds=tuple(range(MAX_SEEDS)),
             trials=self.trials,
         )
 

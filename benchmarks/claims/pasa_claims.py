@@ -50,7 +50,7 @@ def _above(better: str, worse: str, measure: str, least: float) -> Comparison:
         better=better,
         worse=worse,
         measure=measure,
-        least=least,
+        min_effect=least,
         unit="points" if measure == "recall" else "plain",
     )
 
@@ -83,7 +83,11 @@ PASA_CLAIMS = (
         ),
         comparisons=(
             Comparison(
-                better="sessions", worse="imitation", measure="return", least=0.05, unit="plain"
+                better="sessions",
+                worse="imitation",
+                measure="return",
+                min_effect=0.05,
+                unit="plain",
             ),
         ),
         minutes=3,

@@ -25,7 +25,7 @@ from ...algos.evaluation.planning import Planning as Planned
 from ...algos.training.config import EnvConfig
 from ...algos.training.supervised.reward_model import train_reward_model
 from ..runtime.threads import prepare
-from .cached_arms import Tell, Values, run_arms
+from .cached_arms import OnProgress, Values, run_arms
 from .experiments import PlannedArm, Planning
 from .outcome import ArmRuns
 from .playing import MAX_BATCH, start_folder
@@ -41,15 +41,15 @@ READ_TOKENS = 1024
 
 
 def run_planning(
-    experiment: Planning, seeds: Sequence[int], folder: Path, tell: Tell
+    experiment: Planning, seeds: Sequence[int], folder: Path, on_progress: OnProgress
 ) -> tuple[ArmRuns, ...]:
     """Plan every arm with every seed; a seed's reward model is made once for all its arms.
 
     Raises:
         TurngymError: A setting that does not exist, or too few pairs.
     """
-    planners = Planners(experiment, tell)
-    return run_arms(experiment, seeds, folder, tell, planners.plan)
+    planners = Planners(experiment, on_progress)
+    return run_arms(experiment, seeds, folder, on_progress, planners.plan)
 
 
 class Planners:
@@ -57,11 +57,11 @@ class Planners:
 
     Args:
         experiment: What is planned.
-        tell: Told what a reward model learned from.
+        on_progress: Told what a reward model learned from.
     """
 
-    def __init__(self, experiment: Planning, tell: Tell) -> None:
-        self._experiment, self._tell = experiment, tell
+    def __init__(self, experiment: Planning, on_progress: OnProgress) -> None:
+        self._experiment, self._tell = experiment, on_progress
         self._env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
         self._actor: EngineActor | None = None
         self._rewards: dict[int, RewardModel] = {}

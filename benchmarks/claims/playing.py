@@ -27,7 +27,7 @@ from ..matrix.references import start_model
 from ..matrix.suite import Limits, SuiteEnv
 from ..papers.linear_crawler import LinearCrawler, LinearSettings, linear_world, train_linear
 from ..runtime.threads import prepare
-from .cached_arms import Tell, Values, run_arms
+from .cached_arms import OnProgress, Values, run_arms
 from .experiments import CrawledArm, Crawling, Planning, PlayedArm, Playing
 from .outcome import ArmRuns
 
@@ -36,7 +36,7 @@ MAX_BATCH = 64
 
 
 def run_playing(
-    experiment: Playing, seeds: Sequence[int], folder: Path, tell: Tell
+    experiment: Playing, seeds: Sequence[int], folder: Path, on_progress: OnProgress
 ) -> tuple[ArmRuns, ...]:
     """Play every arm with every seed; the model is made when the first one needs it.
 
@@ -50,7 +50,7 @@ def run_playing(
             known.append(player_of(experiment))
         return play_arm(experiment, arm, seed, known[0])
 
-    return run_arms(experiment, seeds, folder, tell, values)
+    return run_arms(experiment, seeds, folder, on_progress, values)
 
 
 def start_folder(experiment: Playing | Planning) -> str:
@@ -119,7 +119,7 @@ def _entropies(forest: Forest, probe_tokens: int) -> tuple[list[float], list[flo
 
 
 def run_crawling(
-    experiment: Crawling, seeds: Sequence[int], folder: Path, tell: Tell
+    experiment: Crawling, seeds: Sequence[int], folder: Path, on_progress: OnProgress
 ) -> tuple[ArmRuns, ...]:
     """Train and score every arm with every seed.
 
@@ -127,7 +127,7 @@ def run_crawling(
         TurngymError: A setting that does not exist or does not fit.
     """
     return run_arms(
-        experiment, seeds, folder, tell, lambda arm, seed: crawl_arm(experiment, arm, seed)
+        experiment, seeds, folder, on_progress, lambda arm, seed: crawl_arm(experiment, arm, seed)
     )
 
 

@@ -10,14 +10,14 @@ from ...envs.core.errors import BadValueError, TurngymError
 from ..matrix.executors import Executor
 from ..matrix.machine_info import this_machine
 from ..matrix.progress_view import View
-from ..matrix.run import locked
+from ..matrix.run import lock_folder
 from .claim import Claim
-from .experiments import MOST_SEEDS, Crawling, Playing, Training
+from .experiments import MAX_SEEDS, Crawling, Playing, Training
 from .outcome import ArmRuns, Outcome
 from .verdicts import decide, overall
 
 ARMS, RESULTS = "arms", "results"
-Tell = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 
 def run_claims(
@@ -26,7 +26,7 @@ def run_claims(
     seeds: int,
     executor: Executor,
     view: Callable[[], View],
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> list[Outcome]:
     """Run claims one after the other; what is finished in the folder is kept.
 
@@ -38,7 +38,7 @@ def run_claims(
         seeds: Seeds of every arm, from 0.
         executor: Where trained arms run; it is stopped at the end.
         view: Makes where the filling of a trained arm is shown.
-        tell: Told a line for every claim that ends.
+        on_progress: Told a line for every claim that ends.
 
     Raises:
         BadValueError: Too few or too many seeds.
@@ -47,18 +47,18 @@ def run_claims(
     """
     from .training import Lasting
 
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise BadValueError(f"claims: {seeds} seeds; expected 1 to {MOST_SEEDS}.")
+    if not 1 <= seeds <= MAX_SEEDS:
+        raise BadValueError(f"claims: {seeds} seeds; expected 1 to {MAX_SEEDS}.")
     out.mkdir(parents=True, exist_ok=True)
     lasting = Lasting(executor)
     found = []
-    with locked(out / "lock"), terminate_as_interrupt():
+    with lock_folder(out / "lock"), terminate_as_interrupt():
         try:
             for claim in claims:
-                tell(f"{claim.name}: {claim.statement}")
-                outcome = run_claim(claim, out, seeds, lasting, view, tell)
+                on_progress(f"{claim.name}: {claim.statement}")
+                outcome = run_claim(claim, out, seeds, lasting, view, on_progress)
                 outcome.write(out / RESULTS / f"{claim.name}.json")
-                tell(f"{claim.name}: {outcome.verdict} ({outcome.why})")
+                on_progress(f"{claim.name}: {outcome.verdict} ({outcome.why})")
                 found.append(outcome)
         finally:
             lasting.close()
@@ -71,11 +71,11 @@ def run_claim(
     seeds: int,
     executor: Executor,
     view: Callable[[], View],
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> Outcome:
     """One claim: run its experiment and judge it."""
     try:
-        arms = _arms(claim, out / ARMS, range(seeds), executor, view, tell)
+        arms = _arms(claim, out / ARMS, range(seeds), executor, view, on_progress)
     except TurngymError as fault:
         return Outcome(
             claim=claim,
@@ -107,7 +107,7 @@ def _arms(
     seeds: range,
     executor: Executor,
     view: Callable[[], View],
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> tuple[ArmRuns, ...]:
     experiment = claim.experiment
     if isinstance(experiment, Training):
@@ -117,11 +117,11 @@ def _arms(
     if isinstance(experiment, Playing):
         from .playing import run_playing
 
-        return run_playing(experiment, seeds, folder, tell)
+        return run_playing(experiment, seeds, folder, on_progress)
     if isinstance(experiment, Crawling):
         from .playing import run_crawling
 
-        return run_crawling(experiment, seeds, folder, tell)
+        return run_crawling(experiment, seeds, folder, on_progress)
     from .planning import run_planning
 
-    return run_planning(experiment, seeds, folder, tell)
+    return run_planning(experiment, seeds, folder, on_progress)

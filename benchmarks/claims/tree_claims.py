@@ -49,8 +49,12 @@ TREE_CLAIMS = (
         ),
         experiment=Training(arms=_PAIRS),
         comparisons=(
-            Comparison(better=_PAIRS[0].name, worse=_PAIRS[1].name, measure="success", least=0.05),
-            Comparison(better=_PAIRS[2].name, worse=_PAIRS[3].name, measure="success", least=0.05),
+            Comparison(
+                better=_PAIRS[0].name, worse=_PAIRS[1].name, measure="success", min_effect=0.05
+            ),
+            Comparison(
+                better=_PAIRS[2].name, worse=_PAIRS[3].name, measure="success", min_effect=0.05
+            ),
         ),
         minutes=4,
         weaker=_TOY,
@@ -70,7 +74,7 @@ TREE_CLAIMS = (
                 worse=_PAIRS[1].name,
                 beyond=(_PAIRS[2].name, _PAIRS[3].name),
                 measure="success",
-                least=0.05,
+                min_effect=0.05,
             ),
         ),
         minutes=4,
@@ -92,7 +96,7 @@ TREE_CLAIMS = (
             ),
             env_id="SearchQA-v0",
             settings={"size": "micro", "hops": 2},
-            start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
+            start=TaughtStart(env_settings={"size": "micro", "hops": (1, 2)}),
             tasks=48,
             max_tokens=64,
         ),
@@ -102,7 +106,7 @@ TREE_CLAIMS = (
                 worse="chains",
                 measure="leaves_per_token",
                 margin=0.433,
-                least=0.152,
+                min_effect=0.152,
                 unit="times",
             ),
         ),
@@ -127,8 +131,8 @@ TREE_CLAIMS = (
             )
         ),
         comparisons=(
-            Comparison(better="both", worse="inter", measure="success", least=0.05),
-            Comparison(better="inter", worse="intra", measure="success", least=0.05),
+            Comparison(better="both", worse="inter", measure="success", min_effect=0.05),
+            Comparison(better="inter", worse="intra", measure="success", min_effect=0.05),
         ),
         minutes=3,
         weaker=_TOY,
@@ -147,7 +151,9 @@ TREE_CLAIMS = (
                 _tree("tokens", _SEARCH, rollout__granularity="tokens", rollout__span=3),
             )
         ),
-        comparisons=(Comparison(better="turns", worse="tokens", measure="success", least=0.03),),
+        comparisons=(
+            Comparison(better="turns", worse="tokens", measure="success", min_effect=0.03),
+        ),
         minutes=5,
         weaker=_SMALL + " Actions are about five tokens long, so a fork inside one is near a turn.",
     ),
@@ -166,7 +172,9 @@ TREE_CLAIMS = (
             )
         ),
         comparisons=(
-            Comparison(better="tree", worse="chains", measure="turns", least=0.1, unit="plain"),
+            Comparison(
+                better="tree", worse="chains", measure="turns", min_effect=0.1, unit="plain"
+            ),
         ),
         minutes=5,
         weaker=_SMALL + " A two-hop question needs three turns and seldom profits from more.",

@@ -49,11 +49,11 @@ def run_all(command: ClaimsCommand, claims: list[Claim]) -> None:
     out, console = Path(command.out), Console()
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, cores // workers)))}
 
-    def tell(line: str) -> None:
+    def on_progress(line: str) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     executor = ProcessExecutor(workers, out / "logs", (), threads)
-    run_claims(claims, out, command.seeds, executor, view, tell)
+    run_claims(claims, out, command.seeds, executor, view, on_progress)
     tell_report(out, console)
 
 

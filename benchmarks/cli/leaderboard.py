@@ -15,7 +15,7 @@ from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
 from ...leaderboard.entries_io.files import write_entry
 from ...leaderboard.entries_io.signing import new_key
-from ...leaderboard.ranking.board import REFERENCES, boards
+from ...leaderboard.ranking.board import REFERENCES, make_boards
 from ...leaderboard.ranking.index import (
     entries_folder,
     entry_folders,
@@ -137,7 +137,7 @@ def table(action: BoardTable) -> None:
         UnknownNameError: No board of that suite.
         DataError: There is no index yet.
     """
-    found = boards(read_index(_database(action.db)))
+    found = make_boards(read_index(_database(action.db)))
     if action.suite is not None and action.suite not in {board.suite for board in found}:
         raise UnknownNameError("suite on a board", action.suite, {board.suite for board in found})
     chosen = [
@@ -265,7 +265,7 @@ def season(action: BoardSeason) -> None:
     from ...leaderboard.suites.sealed import SeasonTerms, open_season, suite_file
 
     settings = ServerSettings(home=_path(action.home))
-    terms = SeasonTerms(session_s=action.session_s, tell_rewards=action.tell_rewards)
+    terms = SeasonTerms(session_s=action.session_s, show_rewards=action.show_rewards)
     prepare(settings)
     with reporter().bar("making the season's worlds") as bar:
         public = open_season(

@@ -275,14 +275,14 @@ class BoardSeason:
         home: Folder of the server.
         suite: Suite whose worlds and settings the season has, with worlds and tasks of its own.
         session_s: Seconds after which an episode without a step is over.
-        tell_rewards: Tell players rewards, verdicts and measures.
+        show_rewards: Tell players rewards, verdicts and measures.
     """
 
     name: Word
     home: str
     suite: str = "micro-v1"
     session_s: float = 3600.0
-    tell_rewards: bool = False
+    show_rewards: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

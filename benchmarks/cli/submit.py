@@ -14,7 +14,7 @@ from ...algos.runs.progress import Reporter, reporter
 from ...envs.core.errors import BadValueError, DataError
 from ...envs.wrappers.record import read_transcripts
 from ...leaderboard.entries_io.files import EntryFiles, write_entry, write_signature
-from ...leaderboard.entries_io.packing import episodes_from, manifest_for
+from ...leaderboard.entries_io.packing import collect_episodes, make_manifest
 from ...leaderboard.entries_io.signing import read_key, sign
 from ...leaderboard.schema.base import make_form
 from ...leaderboard.schema.entry import Budget, Episode, ModelCard, Run, Track
@@ -67,7 +67,7 @@ def run(command: SubmitCommand) -> None:
         read_key(key)  # a wrong one is told before minutes of play
     notes = _notes(command)
     sources = [source_of(word, command) for word in command.sources]
-    manifest = manifest_for(suite, **_fields(command, sources))
+    manifest = make_manifest(suite, **_fields(command, sources))
     report = reporter()
     episodes = [
         episode
@@ -103,7 +103,9 @@ def source_of(word: str, command: SubmitCommand) -> Source:
             name=word,
             label=path.stem,
             play=lambda suite, place, _: iter(
-                episodes_from(read_transcripts(path), suite, run=place, fill=command.fill_missing)
+                collect_episodes(
+                    read_transcripts(path), suite, run=place, fill=command.fill_missing
+                )
             ),
         )
     folder = Path(word).expanduser()

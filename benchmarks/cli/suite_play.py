@@ -11,11 +11,16 @@ from ...algos.runs.progress import Bar
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import ContextFullError, EnvFault
 from ...envs.wrappers.record import RecordEpisodes
-from ...leaderboard.entries_io.packing import manifest_for
-from ...leaderboard.entries_io.play import AgentStopped, episode_of, play_suite, unplayed
+from ...leaderboard.entries_io.packing import make_manifest
+from ...leaderboard.entries_io.play import (
+    AgentStopped,
+    make_episode,
+    make_failed_episodes,
+    play_suite,
+)
 from ...leaderboard.schema.entry import Episode, Manifest, ModelCard
 from ...leaderboard.schema.suite import Cell, Slot, Suite
-from ...leaderboard.suites.digests import make_world
+from ...leaderboard.suites.digests import make_cell_env
 
 if TYPE_CHECKING:
     from ...algos.evaluation.lm_agent import TokenAgent
@@ -36,7 +41,7 @@ def reference_manifest(name: str, suite: Suite) -> Manifest:
         name: expert, random or null.
         suite: What it plays.
     """
-    return manifest_for(
+    return make_manifest(
         suite,
         name=name,
         organisation="turngym",
@@ -84,7 +89,7 @@ def model_episodes(agent: TokenAgent, suite: Suite, run: int, bar: Bar) -> Itera
         bar.update(done / total, f"{done} of {total}")
 
     for cell in suite.cells:
-        recorder = RecordEpisodes(make_world(cell), None)
+        recorder = RecordEpisodes(make_cell_env(cell), None)
         yield from asyncio.run(_play_cell(agent, suite, cell, recorder, run, tick))
         recorder.close()
 
@@ -120,9 +125,9 @@ async def _play_cell(
         if tree.turns[-1].overflow:
             stopped = AgentStopped("context_full", "no room for another action")
         assert isinstance(handle.env, RecordEpisodes)
-        return episode_of(handle.env.transcript, cell, slot, run, stopped)
+        return make_episode(handle.env.transcript, cell, slot, run, stopped)
 
     def lost(slot: Slot, stopped: AgentStopped) -> Episode:
-        return next(unplayed(suite, [slot], stopped, run))
+        return next(make_failed_episodes(suite, [slot], stopped, run))
 
     return await asyncio.gather(*(play(slot) for slot in cell.slots()))

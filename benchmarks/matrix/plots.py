@@ -186,6 +186,6 @@ def label(mark: float, marks: Sequence[float], percent: bool) -> str:
     if abs(mark) >= 10_000:
         return short(mark)
     step = abs(marks[1] - marks[0])
-    # as many digits as tell the step exactly: 0.25 takes two
+    # as many digits as give the step exactly: 0.25 takes two
     places = next((n for n in range(6) if abs(round(step, n) - step) < 1e-9), 6)
     return f"{mark:.{places}f}"

@@ -12,7 +12,7 @@ from .cell import Cell, CellResult, EnvResult, State
 from .layout import Layout
 from .suite import Suite
 
-LEAST_GAP = 1e-9
+MIN_GAP = 1e-9
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Results:
         players = column.reference if column else {}
         means = [players[n].mean("returns") if n in players else None for n in ("random", "expert")]
         low, high = means
-        if low is None or high is None or high - low < LEAST_GAP:
+        if low is None or high is None or high - low < MIN_GAP:
             return None
         return Scale(low, high)
 

@@ -39,7 +39,7 @@ def run_matrix(
     """
     layout = Layout(out)
     layout.root.mkdir(parents=True, exist_ok=True)
-    with locked(layout.root / "lock"), terminate_as_interrupt():
+    with lock_folder(layout.root / "lock"), terminate_as_interrupt():
         layout.adopt(suite)
         board = Board(suite, layout, cells or suite.cells)
         try:
@@ -63,7 +63,7 @@ def _fill(board: Board, executor: Executor, view: View) -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock_folder(path: Path) -> Iterator[None]:
     """Hold a folder for this process; the system frees it when the process ends, however.
 
     Raises:

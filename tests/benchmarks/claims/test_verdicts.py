@@ -92,7 +92,7 @@ def test_an_interaction_is_a_difference_of_differences():
 
 def test_an_arm_against_zero_has_no_floor():
     arm = by_task("ours", *[[0.01, 0.02] * 10] * 3)
-    finding = verdict(above(worse=None, least=0.001), arm)
+    finding = verdict(above(worse=None, min_effect=0.001), arm)
     assert finding.worse == 0.0
     assert finding.verdict == "reproduced"
 

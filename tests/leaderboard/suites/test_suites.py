@@ -1,4 +1,4 @@
-"""Suites are frozen: their digests are pinned, and hold for the installed worlds."""
+"""Suites are frozen: their digests are pinned, and hold for the installed environments."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def test_every_published_suite_is_pinned() -> None:
     assert set(FROZEN) == set(suite_ids()) == set(DRAFTS)
 
 
-def test_micro_holds_every_world_but_the_mixture() -> None:
+def test_micro_holds_every_environment_but_the_mixture() -> None:
     suite = load_suite("micro-v1")
-    worlds = {cell.env_id for cell in suite.cells}
-    assert worlds == {name for name in all_ids() if name.split("-")[0] in _homes()} - {
+    env_ids = {cell.env_id for cell in suite.cells}
+    assert env_ids == {name for name in all_ids() if name.split("-")[0] in _homes()} - {
         "MixedTasks-v0"
     }
     assert all(cell.settings == {"size": "micro"} for cell in suite.cells)
@@ -55,7 +55,7 @@ def _homes() -> set[str]:
     return {name.split("-")[0] for name in ours}
 
 
-def test_micro_is_still_that_of_the_installed_worlds() -> None:
+def test_micro_is_still_that_of_the_installed_environments() -> None:
     assert list(find_drifts(load_suite("micro-v1"))) == []
 
 
@@ -101,7 +101,7 @@ def test_a_suite_on_disk_is_never_overwritten(suite: Suite, tmp_path: Path) -> N
     with pytest.raises(DataError, match="another version"):
         write_suite(tiny_suite(seed=1), tmp_path)
     renamed = path.rename(tmp_path / "other-v1.json")
-    with pytest.raises(DataError, match="holds the suite tiny-v1"):
+    with pytest.raises(DataError, match="contains the suite tiny-v1"):
         load_suite(renamed)
     with pytest.raises(UnknownNameError, match="Did you mean 'micro-v1'"):
         load_suite("mikro-v1")
