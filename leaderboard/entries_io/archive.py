@@ -15,7 +15,7 @@ from typing import IO
 
 from ..schema.limits import MIB, ReadLimits
 from ..schema.result import refused
-from .file_policy import check_kind, check_start, check_path
+from .file_policy import check_kind, check_path, check_start
 
 _CHUNK = 64 * 1024
 _END_RECORD, _END_SIZE = b"PK\x05\x06", 22
