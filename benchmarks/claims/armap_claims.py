@@ -16,7 +16,7 @@ _PLANS = Planning(
     ),
     env_id="SearchQA-v0",
     settings={"size": "micro", "hops": 1},
-    start=TaughtStart(env_settings={"size": "micro", "hops": (1, 2)}),
+    start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
     tasks=60,
     max_tokens=32,
     token_budget=150,
@@ -39,7 +39,7 @@ ARMAP_CLAIMS = (
         "every planner.",
         source=Source(
             paper=_ARMAP,
-            where="main table, mean of three worlds, Llama-8B (unverified figures)",
+            where="main table, mean of three environments, Llama-8B (unverified figures)",
             figure="greedy 28.9, Reflexion 31.3, best of N 34.1, MCTS 32.6",
         ),
         experiment=_PLANS,
@@ -52,7 +52,7 @@ ARMAP_CLAIMS = (
         statement="Of the planners MCTS is best on average, then best of N, then Reflexion.",
         source=Source(
             paper=_ARMAP,
-            where="main table, means of three worlds (unverified figures)",
+            where="main table, means of three environments (unverified figures)",
             figure="with Llama-70B 49.3, 46.1, 43.5; with Llama-8B best of N leads",
         ),
         experiment=_PLANS,

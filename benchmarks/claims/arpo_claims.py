@@ -6,29 +6,21 @@ from typing import Any
 
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
 from .claim import Claim, Comparison, Source
-from .columns import probe, search
-from .experiments import PlayedArm, Playing, TrainedArm, Training
+from .experiments import PlayedArm, Playing, TrainedArm, Training, probe, search, train_arm
 
 _ARPO = "ARPO, arXiv 2507.19849"
 _TARL = "TARL, arXiv 2509.14480"
 _CALLS = 9_000
-_TOY = "A diagnostic world and a blank model of 0.1 million parameters."
-_CHAINS = {"groups_per_step": 8, "rollout.n": 8}
+_TOY = "A diagnostic environment and a blank model of 0.1 million parameters."
 _SEARCH = search(20_000, hops=2)
 
 
 def _arpo(name: str, calls: int, **settings: Any) -> TrainedArm:
-    dotted = {key.replace("__", "."): value for key, value in settings.items()}
-    return TrainedArm(
-        name=name,
-        recipe="arpo",
-        settings={"groups_per_step": 8, **dotted},
-        column=probe("Fork-v0", calls),
-    )
+    return train_arm(name, "arpo", probe("Fork-v0", calls), groups_per_step=8, **settings)
 
 
 def _grpo(name: str, calls: int) -> TrainedArm:
-    return TrainedArm(name=name, recipe="grpo", settings=_CHAINS, column=probe("Fork-v0", calls))
+    return train_arm(name, "grpo", probe("Fork-v0", calls), groups_per_step=8, rollout__n=8)
 
 
 def _mixed(weight: float) -> SuiteEnv:
@@ -38,9 +30,7 @@ def _mixed(weight: float) -> SuiteEnv:
     return SuiteEnv(
         id="MixedTasks-v0",
         settings={"size": "micro", "members": members},
-        start=TaughtStart(
-            settings={"read_least": 0.0}, env_settings={"size": "micro", "members": taught}
-        ),
+        start=TaughtStart(settings={"read_least": 0.0}, world={"size": "micro", "members": taught}),
         limits=Limits(tokens=30_000, calls=30_000),
         max_tokens=64,
         eval_tasks=100,
@@ -62,7 +52,7 @@ ARPO_CLAIMS = (
             arms=(PlayedArm(name="chains", rollout="chains", settings={"n": 4}),),
             env_id="SearchQA-v0",
             settings={"size": "micro", "hops": 2},
-            start=TaughtStart(env_settings={"size": "micro", "hops": (1, 2)}),
+            start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
             tasks=48,
             max_tokens=64,
         ),
@@ -70,7 +60,7 @@ ARPO_CLAIMS = (
             Comparison(better="chains", measure="entropy_rise", min_effect=0.02, unit="plain"),
         ),
         minutes=1,
-        weaker="A model that was taught in the world and writes actions of five tokens.",
+        weaker="A model that was taught in the environment and writes actions of five tokens.",
     ),
     Claim(
         name="arpo-half-calls",
@@ -146,7 +136,7 @@ TARL_CLAIMS = (
         comparisons=(Comparison(better="tarl", worse="grpo", measure="success", min_effect=0.03),),
         minutes=5,
         weaker="Two-hop questions instead of a shop, one model of under a million parameters. The "
-        "judge is the world's rule and never errs; the paper's is a language model.",
+        "judge is the environment's rule and never errs; the paper's is a language model.",
     ),
     Claim(
         name="tarl-mixed",

@@ -1,4 +1,4 @@
-"""Arms that are computed in this process: a file per seed, so that a second call resumes."""
+"""Compute arms in this process with one file per seed, so that a second call resumes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def run_arms(
     on_progress: OnProgress,
     measure: Callable[[Any, int], Values],
 ) -> tuple[ArmRuns, ...]:
-    """Compute every arm with every seed; seeds with a file are read.
+    """Compute every arm with every seed; stored seeds are read.
 
     Args:
         experiment: The arms.
         seeds: The seeds.
-        folder: Holds a folder per arm.
+        folder: Parent of the arms' folders.
         on_progress: Called with a line when a seed is done.
-        measure: Returns what an arm measures with a seed.
+        measure: Computes the metrics of an arm with a seed.
 
     Raises:
         DataError: A file is damaged.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .claim import Claim, Comparison, Source
-from .columns import probe, search
-from .experiments import TrainedArm, Training
+from .experiments import TrainedArm, Training, probe, search
 
 _PAPER = "Search-R1, arXiv 2503.09516"
 _RECALL = probe("Recall-v0", 6_000, every=4)

@@ -6,27 +6,24 @@ from typing import Any
 
 from ..matrix.suite import SuiteEnv, TaughtStart
 from .claim import Claim, Comparison, Source
-from .columns import probe, search
-from .experiments import PlayedArm, Playing, TrainedArm, Training
+from .experiments import PlayedArm, Playing, TrainedArm, Training, probe, search, train_arm
 
 _TREE = "Tree-GRPO, arXiv 2509.21240"
 _R1 = "Search-R1, arXiv 2503.09516"
 _FORK = probe("Fork-v0", 9_000)
 _TOY = (
-    "The world is a toy made to tell trees from chains, the model has 0.1 million parameters; "
+    "The environment is a toy that separates trees from chains, the model has 0.1M parameters; "
     "what holds there need not hold for a language model."
 )
 _SMALL = "One small generated world and a model of under a million parameters."
 
 
 def _tree(name: str, column: SuiteEnv, **settings: Any) -> TrainedArm:
-    dotted = {key.replace("__", "."): value for key, value in settings.items()}
-    return TrainedArm(name=name, recipe="treegrpo", settings=dotted, column=column)
+    return train_arm(name, "treegrpo", column, **settings)
 
 
 def _chains(name: str, column: SuiteEnv, n: int, groups: int) -> TrainedArm:
-    settings = {"rollout.n": n, "groups_per_step": groups}
-    return TrainedArm(name=name, recipe="grpo", settings=settings, column=column)
+    return train_arm(name, "grpo", column, rollout__n=n, groups_per_step=groups)
 
 
 _PAIRS = (
@@ -96,7 +93,7 @@ TREE_CLAIMS = (
             ),
             env_id="SearchQA-v0",
             settings={"size": "micro", "hops": 2},
-            start=TaughtStart(env_settings={"size": "micro", "hops": (1, 2)}),
+            start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
             tasks=48,
             max_tokens=64,
         ),

@@ -60,7 +60,7 @@ def fill(command: BenchCommand, suite: Suite) -> None:
     )
     board = run_matrix(suite, out, executor(command, out, gpus), view(), cells)
     counts = ", ".join(f"{n} {state}" for state, n in sorted(board.counts().items()))
-    console.print(f"{counts}; {board.kept} were there before", highlight=False)
+    console.print(f"{counts}; {board.reused} were there before", highlight=False)
     tell_report(out, command.baseline)
 
 

@@ -131,7 +131,7 @@ STANDARD = Suite(
         SuiteEnv(
             id="SearchQA-v0",
             settings={"size": "micro", "hops": 1},
-            start=TaughtStart(env_settings={"size": "micro", "hops": (1, 2)}),
+            start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
             limits=Limits(tokens=80_000, calls=16_000),
             max_tokens=64,
             eval_tasks=200,

@@ -15,10 +15,10 @@ from .sources import read_source
 
 
 def run(command: ViewCommand) -> None:
-    """Write the page, say where it is, and show it if asked to.
+    """Write the page, print its path, and open it on request.
 
     Raises:
-        TurngymError: Nothing to view, damaged files, or a page that cannot be written.
+        TurngymError: There is nothing to view, a file is damaged, or the page cannot be written.
     """
     if not command.limit > 0:
         raise BadValueError(f"view: --limit is {command.limit:g}; expected above 0 megabytes.")
@@ -46,7 +46,7 @@ def run(command: ViewCommand) -> None:
 
 
 def beside(source: Path) -> Path:
-    """Where the page goes when nothing was said."""
+    """Return the default path of the page."""
     if source.is_dir():
         return source / "view.html"
     return source.with_suffix(".html")

@@ -15,11 +15,11 @@ class ViewCommand:
     Attributes:
         source: A run directory, a file of its folder trajectories, or a file of recorded episodes
             (RecordEpisodes, or the transcripts of `turngym eval --out`).
-        out: The page; left out: view.html in the run directory, or beside the file.
+        out: Path of the page; by default view.html in the run directory, or beside the file.
         open: Show the page in the browser.
-        limit: Most megabytes of rollouts in the page; what is left out is said there.
-        step: Only these training steps, repeatable or several.
-        tokenizer: Folder of the tokenizer, where a file lies outside its run directory.
+        limit: Maximum megabytes of rollouts in the page, which states what is omitted.
+        step: Only these training steps; repeatable.
+        tokenizer: Folder of the tokenizer, for a file outside its run directory.
     """
 
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN_DIR|TRANSCRIPT")]
