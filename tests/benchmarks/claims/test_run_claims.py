@@ -108,7 +108,7 @@ def test_the_report_holds_everything_and_escapes_it(ran) -> None:
     assert "<theirs>" not in page
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
     assert "src=" not in page.replace("default-src", "")
-    assert "definition is another one" in page  # none of these is in the catalogue
+    assert "definition has changed since" in page  # none of these is in the catalogue
 
 
 def test_an_executor_lasts_until_it_is_closed_or_stopped_in_the_middle() -> None:
@@ -143,7 +143,7 @@ def test_the_catalogue() -> None:
     ("changes", "says"),
     [
         ({"better": "nobody"}, "no arm 'nobody'"),
-        ({"measure": "joy"}, "no measure 'joy'"),
+        ({"measure": "joy"}, "no metric 'joy'"),
         ({"min_effect": 0.0}, "greater than 0"),
         ({"beyond": ("ours", "nobody")}, "no arm 'nobody'"),
     ],
