@@ -1,4 +1,4 @@
-"""The papers' headline statements, each run in small with a test and a verdict fixed beforehand."""
+"""The papers' main claims at small scale, each with a test and a verdict rule fixed beforehand."""
 
 from .catalogue import CLAIMS, find_claims
 from .claim import Claim

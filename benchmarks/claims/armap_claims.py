@@ -29,7 +29,7 @@ _WEAK = (
 
 
 def _above(better: str, worse: str) -> Comparison:
-    return Comparison(better=better, worse=worse, measure="success", least=0.03)
+    return Comparison(better=better, worse=worse, measure="success", min_effect=0.03)
 
 
 ARMAP_CLAIMS = (
@@ -39,7 +39,7 @@ ARMAP_CLAIMS = (
         "every planner.",
         source=Source(
             paper=_ARMAP,
-            where="main table, mean of three worlds, Llama-8B (unverified figures)",
+            where="main table, mean of three environments, Llama-8B (unverified figures)",
             figure="greedy 28.9, Reflexion 31.3, best of N 34.1, MCTS 32.6",
         ),
         experiment=_PLANS,
@@ -52,7 +52,7 @@ ARMAP_CLAIMS = (
         statement="Of the planners MCTS is best on average, then best of N, then Reflexion.",
         source=Source(
             paper=_ARMAP,
-            where="main table, means of three worlds (unverified figures)",
+            where="main table, means of three environments (unverified figures)",
             figure="with Llama-70B 49.3, 46.1, 43.5; with Llama-8B best of N leads",
         ),
         experiment=_PLANS,

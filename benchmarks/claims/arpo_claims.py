@@ -6,29 +6,21 @@ from typing import Any
 
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
 from .claim import Claim, Comparison, Source
-from .columns import probe, search
-from .experiments import PlayedArm, Playing, TrainedArm, Training
+from .experiments import PlayedArm, Playing, TrainedArm, Training, probe, search, train_arm
 
 _ARPO = "ARPO, arXiv 2507.19849"
 _TARL = "TARL, arXiv 2509.14480"
 _CALLS = 9_000
-_TOY = "A diagnostic world and a blank model of 0.1 million parameters."
-_CHAINS = {"groups_per_step": 8, "rollout.n": 8}
+_TOY = "A diagnostic environment and a blank model of 0.1 million parameters."
 _SEARCH = search(20_000, hops=2)
 
 
 def _arpo(name: str, calls: int, **settings: Any) -> TrainedArm:
-    dotted = {key.replace("__", "."): value for key, value in settings.items()}
-    return TrainedArm(
-        name=name,
-        recipe="arpo",
-        settings={"groups_per_step": 8, **dotted},
-        column=probe("Fork-v0", calls),
-    )
+    return train_arm(name, "arpo", probe("Fork-v0", calls), groups_per_step=8, **settings)
 
 
 def _grpo(name: str, calls: int) -> TrainedArm:
-    return TrainedArm(name=name, recipe="grpo", settings=_CHAINS, column=probe("Fork-v0", calls))
+    return train_arm(name, "grpo", probe("Fork-v0", calls), groups_per_step=8, rollout__n=8)
 
 
 def _mixed(weight: float) -> SuiteEnv:
@@ -65,10 +57,10 @@ ARPO_CLAIMS = (
             max_tokens=64,
         ),
         comparisons=(
-            Comparison(better="chains", measure="entropy_rise", least=0.02, unit="plain"),
+            Comparison(better="chains", measure="entropy_rise", min_effect=0.02, unit="plain"),
         ),
         minutes=1,
-        weaker="A model that was taught in the world and writes actions of five tokens.",
+        weaker="A model that was taught in the environment and writes actions of five tokens.",
     ),
     Claim(
         name="arpo-half-calls",
@@ -92,13 +84,13 @@ ARPO_CLAIMS = (
                 worse="grpo, all calls",
                 measure="success",
                 margin=-0.05,
-                least=0.05,
+                min_effect=0.05,
             ),
             Comparison(
                 better="grpo, all calls",
                 worse="grpo, half the calls",
                 measure="success",
-                least=0.05,
+                min_effect=0.05,
             ),
         ),
         minutes=3,
@@ -119,7 +111,7 @@ ARPO_CLAIMS = (
                 _arpo("hard", _CALLS, credit__shared="mean", optim__epochs=2),
             )
         ),
-        comparisons=(Comparison(better="soft", worse="hard", measure="success", least=0.05),),
+        comparisons=(Comparison(better="soft", worse="hard", measure="success", min_effect=0.05),),
         minutes=3,
         weaker=_TOY + " Each batch is gone through twice: in the first pass, where no probability "
         "has moved yet, both advantages have the same gradient.",
@@ -141,10 +133,10 @@ TARL_CLAIMS = (
                 TrainedArm(name="grpo", recipe="grpo", column=_SEARCH),
             )
         ),
-        comparisons=(Comparison(better="tarl", worse="grpo", measure="success", least=0.03),),
+        comparisons=(Comparison(better="tarl", worse="grpo", measure="success", min_effect=0.03),),
         minutes=5,
         weaker="Two-hop questions instead of a shop, one model of under a million parameters. The "
-        "judge is the world's rule and never errs; the paper's is a language model.",
+        "judge is the environment's rule and never errs; the paper's is a language model.",
     ),
     Claim(
         name="tarl-mixed",
@@ -161,7 +153,9 @@ TARL_CLAIMS = (
             ),
             trials=2,
         ),
-        comparisons=(Comparison(better="mixed", worse="alone", measure="success", least=0.03),),
+        comparisons=(
+            Comparison(better="mixed", worse="alone", measure="success", min_effect=0.03),
+        ),
         minutes=5,
         weaker="Searching instead of a shop; hardly any maths (1 in 100) stands for none. The two "
         "tasks share a model of under a million parameters.",

@@ -1,4 +1,4 @@
-"""Arms that are computed in this process: a file per seed, so that a second call resumes."""
+"""Compute arms in this process with one file per seed, so that a second call resumes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from .experiments import Crawling, Planning, Playing
 from .outcome import ArmRuns, SeedRun
 
 Values = Mapping[str, Mapping[str, float]]
-Tell = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 
 def run_arms(
     experiment: Playing | Crawling | Planning,
     seeds: Sequence[int],
     folder: Path,
-    tell: Tell,
+    on_progress: OnProgress,
     measure: Callable[[Any, int], Values],
 ) -> tuple[ArmRuns, ...]:
-    """Compute every arm with every seed; seeds with a file are read.
+    """Compute every arm with every seed; stored seeds are read.
 
     Args:
         experiment: The arms.
         seeds: The seeds.
-        folder: Holds a folder per arm.
-        tell: Called with a line when a seed is done.
-        measure: Returns what an arm measures with a seed.
+        folder: Parent of the arms' folders.
+        on_progress: Called with a line when a seed is done.
+        measure: Computes the metrics of an arm with a seed.
 
     Raises:
         DataError: A file is damaged.
@@ -37,13 +37,13 @@ def run_arms(
     arms = []
     for arm in experiment.arms:
         home = folder / experiment.key(arm)
-        runs = tuple(_run_seed(arm, seed, home, tell, measure) for seed in seeds)
+        runs = tuple(_run_seed(arm, seed, home, on_progress, measure) for seed in seeds)
         arms.append(ArmRuns(name=arm.name, folder=home.name, runs=runs))
     return tuple(arms)
 
 
 def _run_seed(
-    arm: Any, seed: int, home: Path, tell: Tell, measure: Callable[[Any, int], Values]
+    arm: Any, seed: int, home: Path, on_progress: OnProgress, measure: Callable[[Any, int], Values]
 ) -> SeedRun:
     path = home / f"seed-{seed}.json"
     if path.exists():
@@ -56,5 +56,5 @@ def _run_seed(
     means = ", ".join(
         f"{name} {sum(units.values()) / len(units):.3g}" for name, units in values.items() if units
     )
-    tell(f"{arm.name}, seed {seed}: {means} ({used.seconds:.0f} s)")
+    on_progress(f"{arm.name}, seed {seed}: {means} ({used.seconds:.0f} s)")
     return run

@@ -20,10 +20,10 @@ CLAIMS: Mapping[str, Claim] = {
 
 
 def find_claims(names: Sequence[str]) -> list[Claim]:
-    """The claims of these names, in the catalogue's order; all without any.
+    """Find claims by name, in the catalogue's order; no names select all.
 
     Raises:
-        UnknownNameError: There is no such claim; the nearest is named.
+        UnknownNameError: There is no such claim; suggests the nearest.
     """
     for name in names:
         if name not in CLAIMS:

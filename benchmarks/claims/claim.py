@@ -15,12 +15,12 @@ Experiment = Annotated[Training | Playing | Crawling | Planning, Field(discrimin
 
 
 class Source(Form):
-    """Where a statement stands.
+    """Source of a statement.
 
     Attributes:
         paper: Name and number of the paper.
         where: Section or table.
-        figure: What was published.
+        figure: The published numbers.
     """
 
     paper: str
@@ -34,11 +34,11 @@ class Comparison(Form):
     Attributes:
         better: The arm that is expected above.
         worse: The arm that is expected below; None compares ``better`` with 0.
-        measure: What is compared.
-        higher: More of it is better; False where less is.
-        margin: The difference must lie above it. Below 0 the arm must only be not much worse.
-        least: The smallest difference beyond the margin that would matter, in the unit of the
-            measure.
+        measure: The compared metric.
+        higher: Whether higher is better.
+        margin: Lower bound of the difference; below 0 tests non-inferiority.
+        min_effect: Smallest relevant difference beyond the margin, in the unit of the
+            metric.
         beyond: Two further arms: the difference must exceed theirs (first minus second).
         unit: ``points`` are shares, ``times`` logarithms to base 2 of a ratio, ``plain`` anything.
     """
@@ -48,29 +48,29 @@ class Comparison(Form):
     measure: str
     higher: bool = True
     margin: float = 0.0
-    least: float = Field(gt=0)
+    min_effect: float = Field(gt=0)
     beyond: tuple[str, str] | None = None
     unit: Unit = "points"
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Every arm that it looks at."""
+        """Return every arm of the comparison."""
         named = (self.better, *((self.worse,) if self.worse else ()), *(self.beyond or ()))
         return tuple(dict.fromkeys(named))
 
 
 class Claim(Form):
-    """A statement of a paper and how it is decided here.
+    """A statement of a paper and its test.
 
     Attributes:
         name: Short name.
         statement: The statement.
-        source: Where it stands.
-        experiment: What is run, at equal budgets.
-        comparisons: What must hold.
-        minutes: CPU time of three seeds on one core, about; models that are made first are not
-            counted, they are kept.
-        weaker: What the small experiment cannot say.
+        source: Source in the paper.
+        experiment: The experiment, at equal budgets.
+        comparisons: Comparisons that must hold.
+        minutes: Approximate CPU minutes of three seeds on one core, without starting models, which
+            are cached.
+        weaker: Limitations of the small experiment.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Claim(Form):
     def _check(self) -> Claim:
         names = [arm.name for arm in self.experiment.arms]
         if len(set(names)) != len(names):
-            raise ValueError(f"arms {names}: one of them stands there twice")
+            raise ValueError(f"arms {names}: duplicate name")
         for comparison in self.comparisons:
             for name in comparison.arms:
                 if name not in names:
@@ -93,11 +93,11 @@ class Claim(Form):
             known = self.experiment.measures
             if comparison.measure not in known:
                 raise ValueError(
-                    f"comparison: no measure {comparison.measure!r}; expected one of {list(known)}"
+                    f"comparison: no metric {comparison.measure!r}; expected one of {list(known)}"
                 )
         return self
 
     @property
     def digest(self) -> str:
-        """Stable hash of the content."""
+        """Return a stable hash of the content."""
         return digest_of(self.model_dump(mode="json"))

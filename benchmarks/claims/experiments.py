@@ -1,4 +1,4 @@
-"""What a claim runs: kinds of experiments and their arms, as frozen data."""
+"""Experiments of claims and their arms, as frozen data."""
 
 from __future__ import annotations
 
@@ -8,20 +8,30 @@ from pydantic import Field
 
 from ...envs.core.digest import digest_of
 from ...leaderboard.schema.base import Form
-from ..matrix.suite import Start, Suite, SuiteEnv, SuiteRecipe
+from ..matrix.suite import (
+    BlankStart,
+    Limits,
+    Start,
+    Suite,
+    SuiteEnv,
+    SuiteRecipe,
+    TaughtStart,
+)
 
-MOST_SEEDS = 20
+MAX_SEEDS = 20
+LR = 2e-3
+"""Learning rate of a blank model of 0.1 million parameters on the diagnostic environments."""
 _OF_CRAWLS = ("recall", "actions", "return")
 
 
 class TrainedArm(Form):
-    """A recipe trained in a world under a budget.
+    """A recipe trained in an environment under a budget.
 
     Attributes:
         name: Short name.
         recipe: Registered recipe.
         settings: Changes to its settings for small models.
-        column: World, start, budget and evaluation.
+        column: Environment, starting model, budget and evaluation.
     """
 
     name: str
@@ -34,8 +44,8 @@ class Training(Form):
     """Arms that are trained as cells of the matrix, each in a matrix of its own.
 
     Attributes:
-        arms: What is compared.
-        trials: Tries of every evaluation task after training.
+        arms: The compared arms.
+        trials: Trials of every evaluation task after training.
     """
 
     kind: Literal["training"] = "training"
@@ -52,19 +62,19 @@ class Training(Form):
     )
 
     def suite(self, arm: TrainedArm) -> Suite:
-        """The matrix of an arm; which seeds of it are computed is said when it is filled."""
+        """Return the matrix of an arm, with all possible seeds."""
         return Suite(
             name=arm.name,
             version=1,
             about=f"{arm.recipe} on {arm.column.id}, an arm of a claim",
             recipes=(SuiteRecipe(name=arm.recipe, settings=arm.settings),),
             envs=(arm.column,),
-            seeds=tuple(range(MOST_SEEDS)),
+            seeds=tuple(range(MAX_SEEDS)),
             trials=self.trials,
         )
 
     def key(self, arm: TrainedArm) -> str:
-        """Name of the arm's folder; claims with the same arm share it."""
+        """Return the name of the arm's folder, which claims with the same arm share."""
         return f"{arm.name}-{self.suite(arm).digest[:12]}"
 
 
@@ -83,7 +93,7 @@ class PlayedArm(Form):
 
     Attributes:
         name: Short name.
-        rollout: Which.
+        rollout: Name of the strategy.
         settings: Its settings.
     """
 
@@ -92,28 +102,36 @@ class PlayedArm(Form):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Playing(Untrained):
-    """Arms that play the same tasks with the same model; nothing is trained.
+class ModelExperiment(Untrained):
+    """Arms that use the same model on the same tasks.
 
     Attributes:
-        arms: What is compared.
-        env_id: The world.
-        settings: What it is made with.
-        start: The model.
+        env_id: The environment.
+        settings: Constructor settings of the environment.
+        start: The model; planning's reward model starts from it too.
+        tasks: Number of tasks; in :class:`Playing` each seed has different ones.
+        max_tokens: Maximum tokens of an action.
+    """
+
+    env_id: str
+    settings: dict[str, Any]
+    start: Start
+    tasks: int = Field(ge=2)
+    max_tokens: int = Field(ge=1)
+
+
+class Playing(ModelExperiment):
+    """Arms that play the same tasks with the same model, without training.
+
+    Attributes:
+        arms: The compared arms.
         split: Split of the tasks.
-        tasks: Tasks that each seed plays; other ones with another seed.
-        max_tokens: Most tokens of an action.
         probe_tokens: First tokens of an action whose entropy counts.
     """
 
     kind: Literal["playing"] = "playing"
     arms: tuple[PlayedArm, ...] = Field(min_length=1)
-    env_id: str
-    settings: dict[str, Any]
-    start: Start
     split: str = "train"
-    tasks: int = Field(ge=2)
-    max_tokens: int = Field(ge=1)
     probe_tokens: int = Field(default=20, ge=1)
 
     measures: ClassVar[tuple[str, ...]] = ("leaves_per_token", "leaves_per_call", "entropy_rise")
@@ -124,12 +142,12 @@ class CrawledArm(Form):
 
     Attributes:
         name: Short name.
-        world: Settings of the world that it is trained in; it is scored in the usual one.
+        env_settings: Settings of the training environment; scoring uses the default one.
         settings: Changes to :class:`~turngym.benchmarks.papers.linear_crawler.LinearSettings`.
     """
 
     name: str
-    world: dict[str, Any] = Field(default_factory=dict)
+    env_settings: dict[str, Any] = Field(default_factory=dict)
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -137,15 +155,15 @@ class Crawling(Untrained):
     """Arms of the linear crawler; whole crawls of the first dev requests are scored.
 
     Attributes:
-        arms: What is compared.
-        world: Settings of the world in training and scoring.
+        arms: The compared arms.
+        env_settings: Settings of the environment in training and scoring.
         requests: Requests that are scored.
         settings: Changes for all arms, before the arm's own.
     """
 
     kind: Literal["crawling"] = "crawling"
     arms: tuple[CrawledArm, ...] = Field(min_length=1)
-    world: dict[str, Any] = Field(default_factory=dict)
+    env_settings: dict[str, Any] = Field(default_factory=dict)
     requests: int = Field(ge=2)
     settings: dict[str, Any] = Field(default_factory=dict)
 
@@ -157,7 +175,7 @@ class PlannedArm(Form):
 
     Attributes:
         name: Short name.
-        planner: Which.
+        planner: Name of the planner.
         settings: Its settings.
     """
 
@@ -166,34 +184,58 @@ class PlannedArm(Form):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Planning(Untrained):
+class Planning(ModelExperiment):
     """Arms that plan with the same model and the same learned trajectory reward.
 
     Attributes:
-        arms: What is compared.
-        env_id: The world.
-        settings: What it is made with.
-        start: The model that acts, and that the reward model begins with.
+        arms: The compared arms.
         split: Split of the tasks.
-        tasks: Tasks that are planned.
-        max_tokens: Most tokens of an action.
-        token_budget: Most tokens that planning a task may sample.
-        pair_tasks: Tasks of the train split that pairs are made from.
+        token_budget: Maximum sampled tokens per task.
+        pair_tasks: Training tasks that pairs are made from.
         pair_tries: Attempts per task.
         reward: Changes to :class:`~turngym.agents.planning.settings.RewardTraining`.
     """
 
     kind: Literal["planning"] = "planning"
     arms: tuple[PlannedArm, ...] = Field(min_length=1)
-    env_id: str
-    settings: dict[str, Any]
-    start: Start
     split: str = "dev"
-    tasks: int = Field(ge=2)
-    max_tokens: int = Field(ge=1)
     token_budget: int = Field(ge=1)
     pair_tasks: int = Field(ge=10)
     pair_tries: int = Field(default=4, ge=2)
     reward: dict[str, Any] = Field(default_factory=dict)
 
     measures: ClassVar[tuple[str, ...]] = ("success", "return")
+
+
+def train_arm(name: str, recipe: str, column: SuiteEnv, **settings: Any) -> TrainedArm:
+    """Make a trained arm; double underscores in names of settings stand for dots."""
+    dotted = {key.replace("__", "."): value for key, value in settings.items()}
+    return TrainedArm(name=name, recipe=recipe, settings=dotted, column=column)
+
+
+def probe(env_id: str, calls: int, *, every: int = 0, **settings: Any) -> SuiteEnv:
+    """Make the column of a diagnostic environment, where a blank model learns within seconds."""
+    return SuiteEnv(
+        id=env_id,
+        settings={"size": "micro", **settings},
+        start=BlankStart(),
+        limits=Limits(tokens=2 * calls, calls=calls),
+        max_tokens=3,
+        eval_split="train",
+        eval_tasks=60,
+        eval_every=every,
+        recipe_settings={"optim.lr": LR},
+    )
+
+
+def search(tokens: int, *, every: int = 0, tasks: int = 100, **settings: Any) -> SuiteEnv:
+    """Make the column of micro SearchQA, starting from the package's mid-level starter."""
+    return SuiteEnv(
+        id="SearchQA-v0",
+        settings={"size": "micro", "hops": 1, **settings},
+        start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
+        limits=Limits(tokens=tokens, calls=tokens),
+        max_tokens=64,
+        eval_tasks=tasks,
+        eval_every=every,
+    )

@@ -1,4 +1,4 @@
-"""What comes of a claim: values per seed, findings per comparison, a verdict."""
+"""The outcome of a claim: values per seed, findings per comparison, a verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .claim import Claim, Comparison
 
 Verdict = Literal["reproduced", "not reproduced", "not decided"]
 RUN = "run"
-"""Unit of a measure that a seed has only one value of."""
+"""Unit of metrics with one value per seed."""
 
 
 class SeedRun(Form):
@@ -21,8 +21,8 @@ class SeedRun(Form):
 
     Attributes:
         seed: The seed.
-        values: By measure, by unit (a task, or :data:`RUN`).
-        used: What it cost.
+        values: Values by metric and unit (a task, or :data:`RUN`).
+        used: Cost.
     """
 
     seed: int
@@ -34,10 +34,10 @@ class ArmRuns(Form):
     """An arm with all seeds.
 
     Attributes:
-        name: Of the arm.
+        name: Name of the arm.
         folder: Its folder below the claims' folder.
         runs: One per seed that finished.
-        problem: Why a seed has no values; empty when all have.
+        problem: Reason why a seed has no values; empty if all have.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ArmRuns(Form):
     problem: str = ""
 
     def mean(self, measure: str) -> float | None:
-        """Mean over seeds of the means over units; None without values."""
+        """Return the mean over seeds of the means over units; None without values."""
         means = [
             sum(units.values()) / len(units)
             for run in self.runs
@@ -56,23 +56,23 @@ class ArmRuns(Form):
 
 
 class Finding(Form):
-    """What came of a comparison.
+    """Result of a comparison.
 
     Attributes:
-        comparison: Which.
+        comparison: The comparison.
         seeds: Seeds that both sides have.
         units: Tasks that both sides have in all of them; 1 where a seed has one value.
         better: Mean of the arm that is expected above.
         worse: Mean of the other one; 0 where it is compared with 0.
-        difference: In favour of the statement where positive.
+        difference: Difference; positive values support the statement.
         low95: Lower end of its 95 % interval.
         high95: Upper end.
         effect: The difference in standard deviations of the differences; None where they have none.
-        p_value: Two-sided, against the margin.
-        adjusted: After Holm, over the claim's comparisons.
-        test: Which test.
-        verdict: What the rule says.
-        why: In words.
+        p_value: Two-sided p-value against the margin.
+        adjusted: p-value after Holm over the claim's comparisons.
+        test: Name of the test.
+        verdict: Verdict of the rule.
+        why: Reason of the verdict.
     """
 
     comparison: Comparison
@@ -98,12 +98,12 @@ class Outcome(Form):
         format: Version of this schema.
         claim: The whole definition.
         digest: Hash of it.
-        seeds: Seeds that were asked for.
-        verdict: Of the claim.
-        why: In words.
+        seeds: Number of requested seeds.
+        verdict: Verdict on the claim.
+        why: Reason of the verdict.
         findings: One per comparison.
-        arms: What was measured.
-        machine: Where the verdict was reached.
+        arms: The measured arms.
+        machine: Machine that computed the verdict.
     """
 
     format: Literal[1] = 1

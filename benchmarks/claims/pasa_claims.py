@@ -11,8 +11,8 @@ from .experiments import CrawledArm, Crawling, TrainedArm, Training
 _PASA = "PaSa, arXiv 2501.10120"
 _STEPS = {"steps": 60, "requests": 12}
 _LINEAR = (
-    "A linear policy that decides section by section in the generated citation world, scored with "
-    "the usual reward; the paper trains a 7B model on real papers."
+    "A linear policy that decides section by section in the generated citation world, scored "
+    "with the usual reward; the paper trains a 7B model on real papers."
 )
 _SPAWN = SuiteEnv(
     id="Spawn-v0",
@@ -38,11 +38,11 @@ _SPAWN = SuiteEnv(
 )
 
 
-def _world(name: str, **world: Any) -> CrawledArm:
-    return CrawledArm(name=name, world=world)
+def _crawler(name: str, **settings: Any) -> CrawledArm:
+    return CrawledArm(name=name, env_settings=settings)
 
 
-_USUAL = _world("alpha 1.5, cost 0.1")
+_USUAL = _crawler("alpha 1.5, cost 0.1")
 
 
 def _above(better: str, worse: str, measure: str, least: float) -> Comparison:
@@ -50,7 +50,7 @@ def _above(better: str, worse: str, measure: str, least: float) -> Comparison:
         better=better,
         worse=worse,
         measure=measure,
-        least=least,
+        min_effect=least,
         unit="points" if measure == "recall" else "plain",
     )
 
@@ -83,7 +83,11 @@ PASA_CLAIMS = (
         ),
         comparisons=(
             Comparison(
-                better="sessions", worse="imitation", measure="return", least=0.05, unit="plain"
+                better="sessions",
+                worse="imitation",
+                measure="return",
+                min_effect=0.05,
+                unit="plain",
             ),
         ),
         minutes=3,
@@ -101,10 +105,10 @@ PASA_CLAIMS = (
         ),
         experiment=Crawling(
             arms=(
-                _world("alpha 0.5", alpha=0.5),
-                _world("alpha 1", alpha=1.0),
+                _crawler("alpha 0.5", alpha=0.5),
+                _crawler("alpha 1", alpha=1.0),
                 _USUAL,
-                _world("alpha 2", alpha=2.0),
+                _crawler("alpha 2", alpha=2.0),
             ),
             requests=40,
             settings=_STEPS,
@@ -131,9 +135,9 @@ PASA_CLAIMS = (
         ),
         experiment=Crawling(
             arms=(
-                _world("cost 0", cost_search=0.0, cost_expand=0.0),
+                _crawler("cost 0", cost_search=0.0, cost_expand=0.0),
                 _USUAL,
-                _world("cost 0.2", cost_search=0.2, cost_expand=0.2),
+                _crawler("cost 0.2", cost_search=0.2, cost_expand=0.2),
             ),
             requests=40,
             settings=_STEPS,
@@ -156,7 +160,7 @@ PASA_CLAIMS = (
             figure="crawler recall .7931 against .7041 without the selector",
         ),
         experiment=Crawling(
-            arms=(_USUAL, _world("no selector", label="annotated")),
+            arms=(_USUAL, _crawler("no selector", label="annotated")),
             requests=40,
             settings=_STEPS,
         ),

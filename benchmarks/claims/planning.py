@@ -1,4 +1,4 @@
-"""Arms that plan: ARMAP's planners over a trajectory reward learned from made pairs."""
+"""Planning arms: ARMAP's planners with a trajectory reward learned from generated pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ...algos.evaluation.planning import Planning as PlannedAgent
 from ...algos.training.config import EnvConfig
 from ...algos.training.supervised.reward_model import train_reward_model
 from ..runtime.threads import prepare
-from .cached_arms import Tell, Values, run_arms
+from .cached_arms import OnProgress, Values, run_arms
 from .experiments import PlannedArm, Planning
 from .outcome import ArmRuns
 from .playing import MAX_BATCH, start_folder
@@ -41,33 +41,33 @@ READ_TOKENS = 1024
 
 
 def run_planning(
-    experiment: Planning, seeds: Sequence[int], folder: Path, tell: Tell
+    experiment: Planning, seeds: Sequence[int], folder: Path, on_progress: OnProgress
 ) -> tuple[ArmRuns, ...]:
-    """Plan every arm with every seed; a seed's reward model is made once for all its arms.
+    """Plan with every arm and seed; the arms of a seed share a reward model.
 
     Raises:
         TurngymError: A setting that does not exist, or too few pairs.
     """
-    planners = Planners(experiment, tell)
-    return run_arms(experiment, seeds, folder, tell, planners.plan)
+    planners = Planners(experiment, on_progress)
+    return run_arms(experiment, seeds, folder, on_progress, planners.plan)
 
 
 class Planners:
-    """The acting model, and the reward models by seed; each made when it is first needed.
+    """The acting model, and the reward models by seed, made on first use.
 
     Args:
-        experiment: What is planned.
-        tell: Told what a reward model learned from.
+        experiment: The experiment.
+        on_progress: Called with a message about each reward model.
     """
 
-    def __init__(self, experiment: Planning, tell: Tell) -> None:
-        self._experiment, self._tell = experiment, tell
+    def __init__(self, experiment: Planning, on_progress: OnProgress) -> None:
+        self._experiment, self._on_progress = experiment, on_progress
         self._env = EnvConfig(id=experiment.env_id, settings=experiment.settings).make()
         self._actor: EngineActor | None = None
         self._rewards: dict[int, RewardModel] = {}
 
     def plan(self, arm: PlannedArm, seed: int) -> Values:
-        """Success and return by task."""
+        """Return success and return by task."""
         experiment = self._experiment
         actor, scorer = self._acting(), self._reward(seed)
         budget = PlanningBudget(tokens=experiment.token_budget)
@@ -95,13 +95,13 @@ class Planners:
             folder = start_folder(self._experiment)
             tokenizer = load_tokenizer(folder)
             engine = build_engine(folder, tokenizer, EngineSettings(max_batch=MAX_BATCH))
-            world = text_env(self._env)
-            renderer = make_renderer(tokenizer, tools=world.tools)
+            env = text_env(self._env)
+            renderer = make_renderer(tokenizer, tools=env.tools)
             self._actor = EngineActor(engine, renderer, self._experiment.max_tokens)
         return self._actor
 
     def _reward(self, seed: int) -> RewardModel:
-        """Trained on pairs of the model's own attempts with different scores."""
+        """Train the seed's reward model on pairs of the model's own attempts."""
         if seed in self._rewards:
             return self._rewards[seed]
         experiment, actor = self._experiment, self._acting()
@@ -119,7 +119,9 @@ class Planners:
             ReadingSettings(max_tokens=READ_TOKENS),
             seed=seed,
         )
-        told = train_reward_model(reward, pairs, how)
-        self._tell(f"reward model, seed {seed}: {len(pairs)} pairs, loss {told['loss']:.3f}")
+        metrics = train_reward_model(reward, pairs, how)
+        self._on_progress(
+            f"reward model, seed {seed}: {len(pairs)} pairs, loss {metrics['loss']:.3f}"
+        )
         self._rewards[seed] = reward
         return reward

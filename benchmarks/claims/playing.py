@@ -1,7 +1,7 @@
-"""Arms that play: rollout strategies of one model, and linear crawlers.
+"""Playing arms: rollout strategies of one model, and linear crawlers.
 
-Of a strategy it is measured what it gets for its tokens and calls, and where it wavers. A linear
-crawler is PaSa's session PPO without a language model, trained in seconds.
+Strategies are measured by leaves per token and call, and by entropy. A linear crawler is PaSa's
+session PPO without a language model, trained in seconds.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ...algos.core.protocols import Rollout, Start
 from ...algos.rollouts import Branch, Chains, EpisodeRunner, Expand, seed_at
 from ...algos.rollouts.stats import tokens_sampled, turns_taken
 from ...algos.training.config import EnvConfig
-from ..matrix.references import start_model
+from ..matrix.references import make_start_model
 from ..matrix.suite import Limits, SuiteEnv
 from ..papers.linear_crawler import LinearCrawler, LinearSettings, linear_world, train_linear
 from ..runtime.threads import prepare
-from .cached_arms import Tell, Values, run_arms
-from .experiments import CrawledArm, Crawling, Planning, PlayedArm, Playing
+from .cached_arms import OnProgress, Values, run_arms
+from .experiments import CrawledArm, Crawling, ModelExperiment, PlayedArm, Playing
 from .outcome import ArmRuns
 
 ROLLOUTS: dict[str, Any] = {"chains": Chains, "expand": Expand, "branch": Branch}
@@ -36,9 +36,9 @@ MAX_BATCH = 64
 
 
 def run_playing(
-    experiment: Playing, seeds: Sequence[int], folder: Path, tell: Tell
+    experiment: Playing, seeds: Sequence[int], folder: Path, on_progress: OnProgress
 ) -> tuple[ArmRuns, ...]:
-    """Play every arm with every seed; the model is made when the first one needs it.
+    """Play every arm with every seed; the model is made on first use.
 
     Raises:
         TurngymError: A setting that does not exist, or a model that cannot be made.
@@ -47,13 +47,13 @@ def run_playing(
 
     def values(arm: PlayedArm, seed: int) -> Values:
         if not known:
-            known.append(player_of(experiment))
+            known.append(make_runner(experiment))
         return play_arm(experiment, arm, seed, known[0])
 
-    return run_arms(experiment, seeds, folder, tell, values)
+    return run_arms(experiment, seeds, folder, on_progress, values)
 
 
-def start_folder(experiment: Playing | Planning) -> str:
+def start_folder(experiment: ModelExperiment) -> str:
     """Return the folder of an experiment's starting model, made when it is not cached."""
     column = SuiteEnv(
         id=experiment.env_id,
@@ -64,11 +64,11 @@ def start_folder(experiment: Playing | Planning) -> str:
         eval_tasks=1,
         eval_every=0,
     )
-    return start_model(column)[0]
+    return make_start_model(column)[0]
 
 
-def player_of(experiment: Playing) -> EpisodeRunner:
-    """The model in its world."""
+def make_runner(experiment: Playing) -> EpisodeRunner:
+    """Make the episode runner of an experiment."""
     prepare(small=True)
     folder = start_folder(experiment)
     tokenizer = load_tokenizer(folder)
@@ -79,7 +79,7 @@ def player_of(experiment: Playing) -> EpisodeRunner:
 
 
 def play_arm(experiment: Playing, arm: PlayedArm, seed: int, runner: EpisodeRunner) -> Values:
-    """Every measure of every task."""
+    """Play an arm with a seed; return every metric by task."""
     rollout: Rollout = ROLLOUTS[arm.rollout](**arm.settings)
     starts = [
         Start(experiment.split, task, seed_at(seed, task), f"{seed}/{task}")
@@ -109,7 +109,7 @@ def _of_group(group: Group, probe_tokens: int) -> dict[str, float]:
 
 
 def _entropies(forest: Forest, probe_tokens: int) -> tuple[list[float], list[float]]:
-    """Mean entropy in nats of an action's first tokens: first actions, and those after a reply."""
+    """Return the mean entropies (nats) of first tokens: of first actions, and of later ones."""
     first: list[float] = []
     after: list[float] = []
     for path in forest:
@@ -119,7 +119,7 @@ def _entropies(forest: Forest, probe_tokens: int) -> tuple[list[float], list[flo
 
 
 def run_crawling(
-    experiment: Crawling, seeds: Sequence[int], folder: Path, tell: Tell
+    experiment: Crawling, seeds: Sequence[int], folder: Path, on_progress: OnProgress
 ) -> tuple[ArmRuns, ...]:
     """Train and score every arm with every seed.
 
@@ -127,7 +127,7 @@ def run_crawling(
         TurngymError: A setting that does not exist or does not fit.
     """
     return run_arms(
-        experiment, seeds, folder, tell, lambda arm, seed: crawl_arm(experiment, arm, seed)
+        experiment, seeds, folder, on_progress, lambda arm, seed: crawl_arm(experiment, arm, seed)
     )
 
 
@@ -136,14 +136,16 @@ def crawl_arm(experiment: Crawling, arm: CrawledArm, seed: int) -> Values:
     given: dict[str, Any] = {**experiment.settings, **arm.settings}
     settings = LinearSettings(**given)
     drawn = {} if settings.full else {"schedule": "sampled", "per_layer": settings.drawn}
-    world = linear_world(**{**experiment.world, **drawn, **arm.world})
+    training_env = linear_world(**{**experiment.env_settings, **drawn, **arm.env_settings})
     return score_requests(
-        train_linear(world, settings, seed), linear_world(**experiment.world), experiment.requests
+        train_linear(training_env, settings, seed),
+        linear_world(**experiment.env_settings),
+        experiment.requests,
     )
 
 
 def score_requests(crawler: LinearCrawler, env: Any, requests: int) -> Values:
-    """Whole crawls of the first dev requests, scored as the usual world does."""
+    """Score whole crawls of the first dev requests by the default environment."""
     values: dict[str, dict[str, float]] = {name: {} for name in Crawling.measures}
     for task in range(requests):
         crawler.crawl(env, task, {"split": "dev", "task": task})

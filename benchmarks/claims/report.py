@@ -1,4 +1,4 @@
-"""The report of claims: one HTML file that needs nothing else, and the same in Markdown."""
+"""The report of claims: a self-contained HTML file, and the same in Markdown."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ VERDICTS = ("reproduced", "not reproduced", "not decided")
 
 @dataclass(frozen=True)
 class Rail:
-    """A finding as a drawing: places in percent of the width.
+    """Coordinates of a finding's drawing, in percent of the width.
 
     Attributes:
         low: Lower end of the interval.
         mean: The difference.
         high: Upper end.
-        margin: What it must lie above.
-        matters: Where a difference begins to matter.
+        margin: Lower bound of a reproduced difference.
+        matters: Smallest relevant difference.
         ticks: The axis.
     """
 
@@ -48,7 +48,7 @@ def write_report(folder: Path) -> list[Path]:
     """Write ``claims.html`` and ``claims.md`` from the outcomes in a folder.
 
     Raises:
-        DataError: There is no outcome, or a damaged one.
+        DataError: There is no outcome, or one is damaged.
         MissingExtraError: Jinja2 is not installed.
     """
     content = gather(read_outcomes(folder))
@@ -57,14 +57,14 @@ def write_report(folder: Path) -> list[Path]:
 
 
 def read_outcomes(folder: Path) -> list[Outcome]:
-    """The outcomes in a folder, in the catalogue's order.
+    """Read the outcomes in a folder, in the catalogue's order.
 
     Raises:
-        DataError: There is none, or a damaged one.
+        DataError: There is none, or one is damaged.
     """
     found = [Outcome.read(path) for path in sorted((folder / RESULTS).glob("*.json"))]
     if not found:
-        raise DataError(f"{folder} holds no outcome of a claim yet; run `turngym claims` first.")
+        raise DataError(f"{folder} has no outcome of a claim yet; run `turngym claims` first.")
     order = list(CLAIMS)
     return sorted(
         found,
@@ -73,7 +73,7 @@ def read_outcomes(folder: Path) -> list[Outcome]:
 
 
 def gather(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Everything that the templates show."""
+    """Collect the variables of the templates."""
     count = Counter(outcome.verdict for outcome in outcomes)
     machines = {m.processor: m for o in outcomes if (m := o.machine) is not None}
     changed = [
@@ -91,21 +91,21 @@ def gather(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "edge": EDGE,
         "maps": [],  # of the matrix's style sheet, which these pages share
         "envs": [],
-        "rail": rail,
-        "told": told,
+        "rail": make_rail,
+        "describe_difference": describe_difference,
         "value": value,
         "expected": expected,
         "probability": probability,
     }
 
 
-def rail(finding: Finding) -> Rail | None:
-    """The drawing of a finding; None without an interval."""
+def make_rail(finding: Finding) -> Rail | None:
+    """Make the drawing of a finding; None without an interval."""
     low, mean, high = finding.low95, finding.difference, finding.high95
     if low is None or mean is None or high is None:
         return None
     margin = finding.comparison.margin
-    matters = margin + finding.comparison.least
+    matters = margin + finding.comparison.min_effect
     marks = nice_ticks(min(low, margin, 0.0), max(high, matters))
     first, last = marks[0], marks[-1]
 
@@ -124,7 +124,7 @@ def rail(finding: Finding) -> Rail | None:
 
 
 def value(number: float | None, unit: str, *, difference: bool = True) -> str:
-    """A number in its unit: percentage points, a factor, or as it is."""
+    """Format a number in its unit: percentage points, a factor, or plain."""
     if number is None:
         return "–"
     sign = "+" if difference else ""
@@ -137,14 +137,14 @@ def value(number: float | None, unit: str, *, difference: bool = True) -> str:
 
 
 def probability(p: float | None) -> str:
-    """A p-value in words."""
+    """Format a p-value."""
     if p is None:
         return "–"
     return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
 
 
-def told(finding: Finding) -> str:
-    """Difference and interval in words."""
+def describe_difference(finding: Finding) -> str:
+    """Format difference and interval."""
     if finding.difference is None:
         return "–"
     unit = finding.comparison.unit
@@ -153,7 +153,7 @@ def told(finding: Finding) -> str:
 
 
 def expected(comparison: Comparison) -> str:
-    """What must hold, in a line."""
+    """Describe the expected result in one line."""
     than = comparison.worse or "0"
     word = "above" if comparison.higher else "below"
     line = f"{comparison.better} {word} {than}"
@@ -165,12 +165,12 @@ def expected(comparison: Comparison) -> str:
 
 
 def slug(name: str) -> str:
-    """A word that a style sheet can name."""
+    """Return a CSS class name."""
     return name.replace(" ", "-")
 
 
 def _seconds(outcomes: Sequence[Outcome]) -> float:
-    """Time of all arms, one that several claims share once."""
+    """Return the total time of all arms, counting shared arms once."""
     spent = {
         (arm.folder, run.seed): run.used.seconds
         for outcome in outcomes

@@ -1,4 +1,4 @@
-"""Running claims: experiments, findings and verdicts into files."""
+"""Run claims: experiments, findings and verdicts, stored as files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ...envs.core.errors import BadValueError, TurngymError
 from ..matrix.executors import Executor
 from ..matrix.machine_info import this_machine
 from ..matrix.progress_view import View
-from ..matrix.run import locked
+from ..matrix.run import lock_folder
+from .cached_arms import OnProgress
 from .claim import Claim
-from .experiments import MOST_SEEDS, Crawling, Playing, Training
+from .experiments import MAX_SEEDS, Crawling, Playing, Training
 from .outcome import ArmRuns, Outcome
-from .verdicts import decide, overall
+from .verdicts import decide, judge_claim
 
 ARMS, RESULTS = "arms", "results"
-Tell = Callable[[str], None]
 
 
 def run_claims(
@@ -26,42 +26,42 @@ def run_claims(
     seeds: int,
     executor: Executor,
     view: Callable[[], View],
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> list[Outcome]:
-    """Run claims one after the other; what is finished in the folder is kept.
+    """Run claims one after the other; finished results in the folder are reused.
 
-    An error that the package raises ends its claim, which is then not decided, and not the others.
+    An error of the package makes its claim undecided; the others continue.
 
     Args:
-        claims: Which.
-        out: The folder: ``arms/`` has what was computed, ``results/`` an outcome per claim.
+        claims: The claims.
+        out: The folder: ``arms/`` has the computed arms, ``results/`` an outcome per claim.
         seeds: Seeds of every arm, from 0.
-        executor: Where trained arms run; it is stopped at the end.
-        view: Makes where the filling of a trained arm is shown.
-        tell: Told a line for every claim that ends.
+        executor: Runs trained arms; stopped at the end.
+        view: Makes the progress view of a trained arm.
+        on_progress: Called with messages.
 
     Raises:
         BadValueError: Too few or too many seeds.
         RunLockedError: Another process works in the folder.
-        KeyboardInterrupt: After the running cells were saved; the same call goes on.
+        KeyboardInterrupt: After the running cells were saved; the same call resumes.
     """
-    from .training import Lasting
+    from .training import PersistentExecutor
 
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise BadValueError(f"claims: {seeds} seeds; expected 1 to {MOST_SEEDS}.")
+    if not 1 <= seeds <= MAX_SEEDS:
+        raise BadValueError(f"claims: {seeds} seeds; expected 1 to {MAX_SEEDS}.")
     out.mkdir(parents=True, exist_ok=True)
-    lasting = Lasting(executor)
+    persistent = PersistentExecutor(executor)
     found = []
-    with locked(out / "lock"), terminate_as_interrupt():
+    with lock_folder(out / "lock"), terminate_as_interrupt():
         try:
             for claim in claims:
-                tell(f"{claim.name}: {claim.statement}")
-                outcome = run_claim(claim, out, seeds, lasting, view, tell)
+                on_progress(f"{claim.name}: {claim.statement}")
+                outcome = run_claim(claim, out, seeds, persistent, view, on_progress)
                 outcome.write(out / RESULTS / f"{claim.name}.json")
-                tell(f"{claim.name}: {outcome.verdict} ({outcome.why})")
+                on_progress(f"{claim.name}: {outcome.verdict} ({outcome.why})")
                 found.append(outcome)
         finally:
-            lasting.close()
+            persistent.close()
     return found
 
 
@@ -71,11 +71,11 @@ def run_claim(
     seeds: int,
     executor: Executor,
     view: Callable[[], View],
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> Outcome:
-    """One claim: run its experiment and judge it."""
+    """Run the experiment of a claim and judge it."""
     try:
-        arms = _arms(claim, out / ARMS, range(seeds), executor, view, tell)
+        arms = _run_arms(claim, out / ARMS, range(seeds), executor, view, on_progress)
     except TurngymError as fault:
         return Outcome(
             claim=claim,
@@ -88,7 +88,7 @@ def run_claim(
             machine=this_machine("cpu"),
         )
     findings = decide(claim.comparisons, {arm.name: arm for arm in arms})
-    verdict, why = overall(findings)
+    verdict, why = judge_claim(findings)
     return Outcome(
         claim=claim,
         digest=claim.digest,
@@ -101,13 +101,13 @@ def run_claim(
     )
 
 
-def _arms(
+def _run_arms(
     claim: Claim,
     folder: Path,
     seeds: range,
     executor: Executor,
     view: Callable[[], View],
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> tuple[ArmRuns, ...]:
     experiment = claim.experiment
     if isinstance(experiment, Training):
@@ -117,11 +117,11 @@ def _arms(
     if isinstance(experiment, Playing):
         from .playing import run_playing
 
-        return run_playing(experiment, seeds, folder, tell)
+        return run_playing(experiment, seeds, folder, on_progress)
     if isinstance(experiment, Crawling):
         from .playing import run_crawling
 
-        return run_crawling(experiment, seeds, folder, tell)
+        return run_crawling(experiment, seeds, folder, on_progress)
     from .planning import run_planning
 
-    return run_planning(experiment, seeds, folder, tell)
+    return run_planning(experiment, seeds, folder, on_progress)

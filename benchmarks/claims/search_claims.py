@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .claim import Claim, Comparison, Source
-from .columns import probe, search
-from .experiments import TrainedArm, Training
+from .experiments import TrainedArm, Training, probe, search
 
 _PAPER = "Search-R1, arXiv 2503.09516"
 _RECALL = probe("Recall-v0", 6_000, every=4)
@@ -51,7 +50,9 @@ SEARCH_CLAIMS = (
                 ),
             )
         ),
-        comparisons=(Comparison(better="masked", worse="unmasked", measure="success", least=0.03),),
+        comparisons=(
+            Comparison(better="masked", worse="unmasked", measure="success", min_effect=0.03),
+        ),
         minutes=5,
         weaker="One-hop questions with short passages; a long retrieved text would weigh more.",
     ),
@@ -64,7 +65,9 @@ SEARCH_CLAIMS = (
             figure="GRPO's reward rises earlier in training",
         ),
         experiment=_RACE,
-        comparisons=(Comparison(better="grpo", worse="ppo", measure="area_calls", least=0.05),),
+        comparisons=(
+            Comparison(better="grpo", worse="ppo", measure="area_calls", min_effect=0.05),
+        ),
         minutes=3,
         weaker=_WEAK,
     ),
@@ -79,7 +82,7 @@ SEARCH_CLAIMS = (
         ),
         experiment=_RACE,
         comparisons=(
-            Comparison(better="ppo", worse="grpo", measure="fall", higher=False, least=0.05),
+            Comparison(better="ppo", worse="grpo", measure="fall", higher=False, min_effect=0.05),
         ),
         minutes=3,
         weaker=_WEAK + " The collapse came after hundreds of steps of a 3B model.",

@@ -1,4 +1,4 @@
-"""Arms that are trained: each one a matrix of one cell per seed, resumed like any other."""
+"""Trained arms: each is a resumable matrix with one cell per seed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .experiments import TrainedArm, Training
 from .outcome import RUN, ArmRuns, SeedRun
 
 LAST_STEPS = 5
-"""Of training, over which the turns of an episode are a mean."""
+"""Number of last training steps for the mean number of turns."""
 
 
-class Lasting:
-    """An executor whose workers live on between matrices, until :meth:`close`.
+class PersistentExecutor:
+    """An executor whose workers persist between matrices, until :meth:`close`.
 
     Args:
-        inner: Where the jobs run.
+        inner: Runs the jobs.
     """
 
     def __init__(self, inner: Executor) -> None:
@@ -36,7 +36,7 @@ class Lasting:
 
     @property
     def slots(self) -> int:
-        """Jobs at a time."""
+        """Return the number of concurrent jobs."""
         return self._inner.slots
 
     def submit(self, job: Job) -> None:
@@ -45,18 +45,18 @@ class Lasting:
         self._inner.submit(job)
 
     def wait(self, seconds: float) -> list[Ended]:
-        """Jobs that ended."""
+        """Wait up to the timeout; return the jobs that ended."""
         ended = self._inner.wait(seconds)
         self._running -= len(ended)
         return ended
 
     def stop(self) -> None:
-        """End what runs; workers that have nothing to do are kept."""
+        """Stop if jobs are running; idle workers stay."""
         if self._running:
             self.close()
 
     def close(self) -> None:
-        """End the workers."""
+        """Stop the workers."""
         self._running = 0
         self._inner.stop()
 
@@ -68,17 +68,17 @@ def run_training(
     executor: Executor,
     view: Callable[[], View],
 ) -> tuple[ArmRuns, ...]:
-    """Fill every arm's cells and read what they measured.
+    """Compute every arm's cells and read their metrics.
 
     Args:
         experiment: The arms.
         seeds: Training seeds.
-        folder: Takes a folder per arm.
-        executor: Where cells run.
-        view: Makes where an arm is shown.
+        folder: Parent of the arms' folders.
+        executor: Runs the cells.
+        view: Makes the progress view of an arm.
 
     Raises:
-        KeyboardInterrupt: After the running cells were saved; the same call goes on.
+        KeyboardInterrupt: After the running cells were saved; the same call resumes.
     """
     return tuple(_arm(experiment, arm, seeds, folder, executor, view()) for arm in experiment.arms)
 
@@ -105,7 +105,9 @@ def _arm(
         name=arm.name,
         folder=key,
         runs=tuple(
-            SeedRun(seed=r.cell.seed, values=measured(r, arm.column.limits, layout), used=r.used)
+            SeedRun(
+                seed=r.cell.seed, values=read_measures(r, arm.column.limits, layout), used=r.used
+            )
             for r in results
             if r.state == "finished"
         ),
@@ -113,10 +115,10 @@ def _arm(
     )
 
 
-def measured(
+def read_measures(
     result: CellResult, limits: Limits, layout: Layout
 ) -> Mapping[str, Mapping[str, float]]:
-    """Every measure of a finished cell."""
+    """Read every metric of a finished cell."""
     values: dict[str, Mapping[str, float]] = {}
     if result.tries is not None:
         for measure, what in (("success", "solved"), ("return", "returns")):
@@ -128,20 +130,20 @@ def measured(
         calls = [float(point.calls) for point in result.curve]
         values["area_tokens"] = {RUN: area_under(tokens, success, limits.tokens)}
         values["area_calls"] = {RUN: area_under(calls, success, limits.calls)}
-        values["fall"] = {RUN: fall(success)}
+        values["fall"] = {RUN: largest_drop(success)}
     if (turns := turns_at_end(layout, result.cell)) is not None:
         values["turns"] = {RUN: turns}
     return values
 
 
-def fall(values: Sequence[float]) -> float:
-    """The deepest a curve ever lies below the best that it had reached; 0 where it only rises."""
+def largest_drop(values: Sequence[float]) -> float:
+    """Return the largest drop of a curve below its previous maximum; 0 if it only rises."""
     best = np.maximum.accumulate(np.asarray(values, dtype=np.float64))
     return float((best - np.asarray(values)).max())
 
 
 def turns_at_end(layout: Layout, cell: Cell) -> float | None:
-    """Turns per episode in the last training steps; None without a step."""
+    """Read the mean turns per episode in the last training steps; None without a step."""
     rows = read_metrics(layout.run_dir(cell) / "metrics.jsonl")
     turns = [float(row["rollout/turns_mean"]) for row in rows if "rollout/turns_mean" in row]
     return float(np.mean(turns[-LAST_STEPS:])) if turns else None

@@ -6,27 +6,24 @@ from typing import Any
 
 from ..matrix.suite import SuiteEnv, TaughtStart
 from .claim import Claim, Comparison, Source
-from .columns import probe, search
-from .experiments import PlayedArm, Playing, TrainedArm, Training
+from .experiments import PlayedArm, Playing, TrainedArm, Training, probe, search, train_arm
 
 _TREE = "Tree-GRPO, arXiv 2509.21240"
 _R1 = "Search-R1, arXiv 2503.09516"
 _FORK = probe("Fork-v0", 9_000)
 _TOY = (
-    "The world is a toy made to tell trees from chains, the model has 0.1 million parameters; "
+    "The environment is a toy that separates trees from chains, the model has 0.1M parameters; "
     "what holds there need not hold for a language model."
 )
 _SMALL = "One small generated world and a model of under a million parameters."
 
 
 def _tree(name: str, column: SuiteEnv, **settings: Any) -> TrainedArm:
-    dotted = {key.replace("__", "."): value for key, value in settings.items()}
-    return TrainedArm(name=name, recipe="treegrpo", settings=dotted, column=column)
+    return train_arm(name, "treegrpo", column, **settings)
 
 
 def _chains(name: str, column: SuiteEnv, n: int, groups: int) -> TrainedArm:
-    settings = {"rollout.n": n, "groups_per_step": groups}
-    return TrainedArm(name=name, recipe="grpo", settings=settings, column=column)
+    return train_arm(name, "grpo", column, rollout__n=n, groups_per_step=groups)
 
 
 _PAIRS = (
@@ -49,8 +46,12 @@ TREE_CLAIMS = (
         ),
         experiment=Training(arms=_PAIRS),
         comparisons=(
-            Comparison(better=_PAIRS[0].name, worse=_PAIRS[1].name, measure="success", least=0.05),
-            Comparison(better=_PAIRS[2].name, worse=_PAIRS[3].name, measure="success", least=0.05),
+            Comparison(
+                better=_PAIRS[0].name, worse=_PAIRS[1].name, measure="success", min_effect=0.05
+            ),
+            Comparison(
+                better=_PAIRS[2].name, worse=_PAIRS[3].name, measure="success", min_effect=0.05
+            ),
         ),
         minutes=4,
         weaker=_TOY,
@@ -70,7 +71,7 @@ TREE_CLAIMS = (
                 worse=_PAIRS[1].name,
                 beyond=(_PAIRS[2].name, _PAIRS[3].name),
                 measure="success",
-                least=0.05,
+                min_effect=0.05,
             ),
         ),
         minutes=4,
@@ -102,7 +103,7 @@ TREE_CLAIMS = (
                 worse="chains",
                 measure="leaves_per_token",
                 margin=0.433,
-                least=0.152,
+                min_effect=0.152,
                 unit="times",
             ),
         ),
@@ -127,8 +128,8 @@ TREE_CLAIMS = (
             )
         ),
         comparisons=(
-            Comparison(better="both", worse="inter", measure="success", least=0.05),
-            Comparison(better="inter", worse="intra", measure="success", least=0.05),
+            Comparison(better="both", worse="inter", measure="success", min_effect=0.05),
+            Comparison(better="inter", worse="intra", measure="success", min_effect=0.05),
         ),
         minutes=3,
         weaker=_TOY,
@@ -147,7 +148,9 @@ TREE_CLAIMS = (
                 _tree("tokens", _SEARCH, rollout__granularity="tokens", rollout__span=3),
             )
         ),
-        comparisons=(Comparison(better="turns", worse="tokens", measure="success", least=0.03),),
+        comparisons=(
+            Comparison(better="turns", worse="tokens", measure="success", min_effect=0.03),
+        ),
         minutes=5,
         weaker=_SMALL + " Actions are about five tokens long, so a fork inside one is near a turn.",
     ),
@@ -166,7 +169,9 @@ TREE_CLAIMS = (
             )
         ),
         comparisons=(
-            Comparison(better="tree", worse="chains", measure="turns", least=0.1, unit="plain"),
+            Comparison(
+                better="tree", worse="chains", measure="turns", min_effect=0.1, unit="plain"
+            ),
         ),
         minutes=5,
         weaker=_SMALL + " A two-hop question needs three turns and seldom profits from more.",

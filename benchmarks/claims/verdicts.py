@@ -1,16 +1,16 @@
-"""The rule that turns values into a verdict, fixed before anything is run.
+"""The rule for verdicts, fixed before anything is run.
 
 A comparison is the difference of two arms, paired by seed and task.
 
 1. Both arms within 3 points of the floor, or of the ceiling, of a share: not decided.
-2. The 95 % interval lies wholly below margin + least: not reproduced. What is claimed is absent,
+2. The 95 % interval lies wholly below margin + min_effect: not reproduced. The effect is absent
    or too small to matter.
 3. The interval lies wholly above the margin, and the paired test gives p <= 0.05 after Holm:
    reproduced.
 4. Else: not decided.
 
 The interval resamples seeds and, within them, tasks; the test flips the signs of the tasks' mean
-differences. A measure that a seed has only one value of is tested by Student's t over seeds.
+differences. Metrics with one value per seed are tested by Student's t over seeds.
 A claim is reproduced when all of its comparisons are, and not reproduced when one is not.
 """
 
@@ -29,21 +29,21 @@ from .outcome import RUN, ArmRuns, Finding, Verdict
 LEVEL = 0.05
 EDGE = 0.03
 SHARES = ("success", "recall")
-"""Measures that have a floor of 0 and a ceiling of 1."""
+"""Metrics with a floor of 0 and a ceiling of 1."""
 
 
 def decide(comparisons: Sequence[Comparison], arms: Mapping[str, ArmRuns]) -> tuple[Finding, ...]:
-    """A finding per comparison, in their order."""
-    found = [_measured(comparison, arms) for comparison in comparisons]
-    told = [i for i, finding in enumerate(found) if finding.p_value is not None]
-    adjusted = holm([p for i in told if (p := found[i].p_value) is not None])
-    for i, p in zip(told, adjusted, strict=True):
-        found[i] = _judged(found[i].model_copy(update={"adjusted": p}))
+    """Return a finding per comparison, in order."""
+    found = [_measure(comparison, arms) for comparison in comparisons]
+    tested = [i for i, finding in enumerate(found) if finding.p_value is not None]
+    adjusted = holm([p for i in tested if (p := found[i].p_value) is not None])
+    for i, p in zip(tested, adjusted, strict=True):
+        found[i] = _judge(found[i].model_copy(update={"adjusted": p}))
     return tuple(found)
 
 
-def overall(findings: Sequence[Finding]) -> tuple[Verdict, str]:
-    """The claim's verdict, and why."""
+def judge_claim(findings: Sequence[Finding]) -> tuple[Verdict, str]:
+    """Return the claim's verdict with the reason."""
     verdicts = [finding.verdict for finding in findings]
     count = len(verdicts)
     fail, still = verdicts.count("not reproduced"), verdicts.count("not decided")
@@ -63,7 +63,7 @@ class _Table(NamedTuple):
     alone: bool
 
 
-def _measured(comparison: Comparison, arms: Mapping[str, ArmRuns]) -> Finding:
+def _measure(comparison: Comparison, arms: Mapping[str, ArmRuns]) -> Finding:
     table = _table(comparison, arms)
     if isinstance(table, str):
         return Finding(comparison=comparison, seeds=0, units=0, why=table)
@@ -74,8 +74,8 @@ def _measured(comparison: Comparison, arms: Mapping[str, ArmRuns]) -> Finding:
             why = "one seed has one value; at least two seeds are needed"
             return Finding(comparison=comparison, seeds=seeds, units=units, why=why)
         means = gaps[:, 0]
-        told = over_runs(means.tolist(), margin)
-        interval, p_value, test = told[1:4], told.p_value, "Student's t over seeds"
+        result = over_runs(means.tolist(), margin)
+        interval, p_value, test = result[1:4], result.p_value, "Student's t over seeds"
     else:
         means = gaps.mean(axis=0)
         spread = two_stage({"": list(gaps)})
@@ -98,7 +98,7 @@ def _measured(comparison: Comparison, arms: Mapping[str, ArmRuns]) -> Finding:
     )
 
 
-def _judged(finding: Finding) -> Finding:
+def _judge(finding: Finding) -> Finding:
     verdict, why = _verdict(finding)
     return finding.model_copy(update={"verdict": verdict, "why": why})
 
@@ -114,17 +114,17 @@ def _verdict(finding: Finding) -> tuple[Verdict, str]:
             return "not decided", "both arms are at the ceiling"
         if max(better, worse) < EDGE:
             return "not decided", "both arms are at the floor"
-    if high < comparison.margin + comparison.least:
+    if high < comparison.margin + comparison.min_effect:
         return "not reproduced", "the interval excludes every difference that would matter"
     if low > comparison.margin and p <= LEVEL:
         return "reproduced", "the interval lies above the margin"
     if low > comparison.margin:
         return "not decided", f"the interval lies above the margin, but p is {p:.3f}"
-    return "not decided", "the interval holds both"
+    return "not decided", "the interval contains both"
 
 
 def _table(comparison: Comparison, arms: Mapping[str, ArmRuns]) -> _Table | str:
-    """The differences; a sentence where there are none."""
+    """Compute the differences, or return the reason why there are none."""
     runs = {
         name: {run.seed: run.values.get(comparison.measure, {}) for run in arms[name].runs}
         for name in comparison.arms

@@ -95,7 +95,7 @@ def fill(command: Command, suite: Suite) -> None:
     say(f"suite {suite.name} version {suite.version}: {len(cells)} cells in {out}")
     board = run_matrix(suite, out, executor(command, out, gpus), view(), cells)
     counts = ", ".join(f"{n} {state}" for state, n in sorted(board.counts().items()))
-    say(f"{counts}; {board.kept} were there before")
+    say(f"{counts}; {board.reused} were there before")
     report(out, command.baseline)
 
 

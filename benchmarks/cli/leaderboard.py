@@ -16,9 +16,9 @@ from rich.markup import escape
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
 from ...leaderboard.entries_io.files import write_entry
-from ...leaderboard.entries_io.packing import manifest_for
+from ...leaderboard.entries_io.packing import make_manifest
 from ...leaderboard.entries_io.signing import new_key
-from ...leaderboard.ranking.board import REFERENCES, boards
+from ...leaderboard.ranking.board import REFERENCES, make_boards
 from ...leaderboard.ranking.index import (
     entries_folder,
     entry_folders,
@@ -216,14 +216,14 @@ class Season:
         suite: Suite whose environments and settings the season has, with worlds and tasks of its
             own.
         session_s: Seconds after which an episode without a step is over.
-        tell_rewards: Show players rewards, verdicts and metrics.
+        show_rewards: Show players rewards, verdicts and metrics.
     """
 
     name: Name
     home: str
     suite: str = "micro-v2"
     session_s: float = 3600.0
-    tell_rewards: bool = False
+    show_rewards: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +272,7 @@ def check_entries(action: Verify) -> None:
             entries,
             suites=files,
             replay=action.bounds,
-            tell=lambda done, total: bar.update(done / total, f"{done} of {total}"),
+            on_progress=lambda done, total: bar.update(done / total, f"{done} of {total}"),
         )
         for entry, outcome in queue:
             if isinstance(outcome, DataError):
@@ -321,7 +321,7 @@ def rebuild_index(action: Index) -> None:
             database,
             lambda folder: verify(folder, suites=files, replay=action.bounds),
             fresh=action.fresh,
-            tell=lambda name, place, count: bar.update(place / count, name),
+            on_progress=lambda name, place, count: bar.update(place / count, name),
         )
     for one in found:
         if one.verdict.refusal is not None:
@@ -337,7 +337,7 @@ def show_boards(action: Table) -> None:
         UnknownNameError: No board of that suite.
         DataError: There is no index yet.
     """
-    found = boards(read_index(_database(action.db)))
+    found = make_boards(read_index(_database(action.db)))
     if action.suite is not None and action.suite not in {board.suite for board in found}:
         raise UnknownNameError("suite on a board", action.suite, {board.suite for board in found})
     chosen = [
@@ -458,7 +458,7 @@ def start_season(action: Season) -> None:
     from ...leaderboard.suites.sealed import SeasonTerms, open_season, suite_file
 
     settings = ServerSettings(home=_path(action.home))
-    terms = SeasonTerms(session_s=action.session_s, tell_rewards=action.tell_rewards)
+    terms = SeasonTerms(session_s=action.session_s, show_rewards=action.show_rewards)
     prepare(settings)
     with reporter().bar("making the season's worlds") as bar:
         public = open_season(
@@ -562,7 +562,7 @@ def run(command: Command) -> None:
 
 def reference_manifest(name: str, suite: Suite) -> Manifest:
     """Return the description of a reference row: expert, random or null."""
-    return manifest_for(
+    return make_manifest(
         suite,
         name=name,
         organisation="turngym",

@@ -17,13 +17,18 @@ from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, ContextFullError, DataError, EnvFault
 from ...envs.wrappers.record import RecordEpisodes, read_transcripts
 from ...leaderboard.entries_io.files import EntryFiles, write_entry, write_signature
-from ...leaderboard.entries_io.packing import episodes_from, manifest_for
-from ...leaderboard.entries_io.play import AgentStopped, episode_of, play_suite, unplayed
+from ...leaderboard.entries_io.packing import collect_episodes, make_manifest
+from ...leaderboard.entries_io.play import (
+    AgentStopped,
+    make_episode,
+    make_failed_episodes,
+    play_suite,
+)
 from ...leaderboard.entries_io.signing import read_key, sign
 from ...leaderboard.schema.base import make_form
 from ...leaderboard.schema.entry import Budget, Episode, ModelCard, Run, Track
 from ...leaderboard.schema.suite import Cell, Slot, Suite
-from ...leaderboard.suites.digests import make_world
+from ...leaderboard.suites.digests import make_cell_env
 from ...leaderboard.suites.files import load_suite
 from ..runtime.threads import prepare
 from .model_options import Sampler, model_path
@@ -152,7 +157,7 @@ def run(command: Command) -> None:
         read_key(key)  # a wrong one is refused before minutes of play
     notes = _notes(command)
     sources = [source_of(word, command) for word in command.sources]
-    manifest = manifest_for(suite, **_fields(command, sources))
+    manifest = make_manifest(suite, **_fields(command, sources))
     report = reporter()
     episodes = [
         episode
@@ -184,7 +189,9 @@ def source_of(word: str, command: Command) -> Source:
             name=word,
             label=path.stem,
             play=lambda suite, place, _: iter(
-                episodes_from(read_transcripts(path), suite, run=place, fill=command.fill_missing)
+                collect_episodes(
+                    read_transcripts(path), suite, run=place, fill=command.fill_missing
+                )
             ),
         )
     folder = Path(word).expanduser()
@@ -355,7 +362,7 @@ def model_episodes(agent: TokenAgent, suite: Suite, run: int, bar: Bar) -> Itera
         bar.update(done / total, f"{done} of {total}")
 
     for cell in suite.cells:
-        recorder = RecordEpisodes(make_world(cell), None)
+        recorder = RecordEpisodes(make_cell_env(cell), None)
         yield from asyncio.run(_play_cell(agent, suite, cell, recorder, run, tick))
         recorder.close()
 
@@ -391,9 +398,9 @@ async def _play_cell(
         if tree.turns[-1].overflow:
             stopped = AgentStopped("context_full", "no room for another action")
         assert isinstance(handle.env, RecordEpisodes)
-        return episode_of(handle.env.transcript, cell, slot, run, stopped)
+        return make_episode(handle.env.transcript, cell, slot, run, stopped)
 
     def lost(slot: Slot, stopped: AgentStopped) -> Episode:
-        return next(unplayed(suite, [slot], stopped, run))
+        return next(make_failed_episodes(suite, [slot], stopped, run))
 
     return await asyncio.gather(*(play(slot) for slot in cell.slots()))

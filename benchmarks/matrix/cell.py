@@ -1,4 +1,4 @@
-"""A cell of the matrix, the start of its column, and the files that hold what came of them."""
+"""Cells of the matrix, the starts of columns, and their result files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cell(Form):
 
 
 class Machine(Form):
-    """Where something was computed.
+    """The machine that computed a result.
 
     Attributes:
         system: Operating system and processor.
@@ -40,8 +40,8 @@ class Machine(Form):
         memory_gb: Memory of the machine.
         gpu: Name of the GPU that was used, empty without.
         threads: Threads of a computation.
-        started: When, in UTC.
-        versions: Of Python, the packages and the source tree.
+        started: Start time, in UTC.
+        versions: Versions of Python, the packages and the source tree.
     """
 
     system: str
@@ -77,12 +77,12 @@ class Point(Form):
 
 
 class Tries(Form):
-    """All tries of the evaluation tasks by one player.
+    """All trials of the evaluation tasks by one policy.
 
     Attributes:
         tasks: Ids of the tasks.
-        solved: Of each try, whether it solved each task; None where the environment broke.
-        returns: Of each try, the return of each task; None where the environment broke.
+        solved: By trial, whether each task was solved; None where the environment failed.
+        returns: By trial, the return of each task; None where the environment failed.
     """
 
     tasks: list[str]
@@ -91,21 +91,21 @@ class Tries(Form):
 
     @property
     def errors(self) -> int:
-        """Episodes that a broken environment took."""
+        """Count the episodes in which the environment failed."""
         return sum(value is None for tried in self.solved for value in tried)
 
     def flat(self, what: Literal["solved", "returns"]) -> list[float]:
-        """Every scored episode's value."""
+        """Return every scored episode's value."""
         rows: list[list[Any]] = list(getattr(self, what))
         return [float(value) for tried in rows for value in tried if value is not None]
 
     def mean(self, what: Literal["solved", "returns"]) -> float | None:
-        """Mean over scored episodes; None without any."""
+        """Return the mean over scored episodes; None without any."""
         values = self.flat(what)
         return sum(values) / len(values) if values else None
 
     def by_task(self, what: Literal["solved", "returns"]) -> dict[str, list[float]]:
-        """The scored values of each task's tries."""
+        """Return the scored values of each task's trials."""
         rows: list[list[Any]] = list(getattr(self, what))
         found: dict[str, list[float]] = {}
         for tried in rows:
@@ -116,7 +116,7 @@ class Tries(Form):
 
 
 class Used(Form):
-    """What training cost.
+    """Cost of training.
 
     Attributes:
         tokens: Tokens sampled.
@@ -132,24 +132,24 @@ class Used(Form):
 
 
 class CellResult(Form):
-    """``cells/RECIPE--ENV--sSEED.json``: what came of a cell, whatever it was.
+    """``cells/RECIPE--ENV--sSEED.json``: the result of a cell.
 
     Attributes:
         format: Version of this schema.
         suite: Name of the suite.
         suite_version: Its version.
         suite_digest: Hash of its content.
-        cell: Which cell.
-        state: ``finished``; ``refused`` (the parts do not fit: ``reason``), ``failed`` (an error:
-            ``reason`` and ``trace``), ``interrupted`` (goes on with the next call).
+        cell: The cell.
+        state: ``finished``; ``refused`` (invalid combination: ``reason``), ``failed`` (an error:
+            ``reason`` and ``trace``), ``interrupted`` (resumed by the next call).
         reason: Why there is no score, empty when finished.
-        trace: Where a failure happened.
+        trace: Traceback of a failure.
         start_digest: Hash of the starting model.
-        used: What it cost.
+        used: Cost of training.
         curve: Evaluations while training.
         before: Score before training; None unless finished.
         after: Score after training; None unless finished.
-        tries: Every try of every evaluation task after training; None unless finished.
+        tries: Every trial of every evaluation task after training; None unless finished.
         machine: Where it was computed; None where the worker died.
     """
 
@@ -171,7 +171,7 @@ class CellResult(Form):
 
 
 class EnvResult(Form):
-    """``envs/ENV.json``: the start of a column, and the players that others are measured by.
+    """``envs/ENV.json``: the start of a column, and its reference players.
 
     Attributes:
         format: Version of this schema.
@@ -181,10 +181,10 @@ class EnvResult(Form):
         reason: Why the column has no start.
         start: Folder or name of the starting model.
         start_digest: Hash of it.
-        settings: What the environment is made with.
+        settings: Constructor settings of the environment.
         about: How the starting model was made.
-        reference: Tries of the scripted ``expert`` (where there is one), ``random`` and ``null``.
-        seconds: Time that it took.
+    reference: Trials of the scripted ``expert`` (where there is one), ``random`` and ``null``.
+        seconds: Duration.
         machine: Where it was made.
     """
 

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 Unit = Literal["tokens", "calls"]
 RESAMPLES = 1000
 GRID = 33
-"""Places along the budget at which curves are read."""
+"""Number of points along the budget at which curves are sampled."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Line:
     """A curve with its band, over shares of the budget from 0 to 1.
 
     Attributes:
-        recipe: Whose.
+        recipe: The recipe.
         spent: Shares of the budget.
         mean: The curve.
         low: Lower edge of its band.
@@ -40,7 +40,7 @@ class Line:
 
 
 def env_lines(results: Results, env_id: str, unit: Unit) -> list[Line]:
-    """Returns of an environment over its budget, a line per recipe with a finished run.
+    """Make the lines of an environment's returns over its budget, one per recipe.
 
     The band is a 95 % bootstrap interval over seeds; of one seed, the interval over tasks that its
     evaluations had.
@@ -57,7 +57,7 @@ def env_lines(results: Results, env_id: str, unit: Unit) -> list[Line]:
 def budget_lines(
     results: Results, recipes: Sequence[str], envs: Sequence[str], unit: Unit
 ) -> list[Line]:
-    """Normalised return over the share of the budget that is spent, a mean over environments.
+    """Make the lines of the mean normalised return over the used share of the budget.
 
     The band is a 95 % bootstrap interval over the runs' curves.
     """
@@ -72,7 +72,7 @@ def budget_lines(
                 continue
             limit = getattr(results.suite.env(env_id).limits, unit)
             read = np.mean([_read(run, unit, shares * limit) for run in runs], axis=0)
-            curves.append([scale.put(float(value)) for value in read])
+            curves.append([scale.normalise(float(value)) for value in read])
         if curves:
             lines.append(_banded(recipe, shares.tolist(), np.asarray(curves)))
     return lines
@@ -115,7 +115,7 @@ def _read(run: CellResult, unit: Unit, places: Floats, what: str = "return_") ->
 
 
 def value_at(spent: Sequence[float], values: Sequence[float], at: float) -> float:
-    """The curve's value when ``at`` is spent: straight lines between points, flat outside.
+    """Interpolate the curve linearly at ``at``; it is constant outside its points.
 
     Args:
         spent: Tokens or calls at each point, never falling; of equal ones the last counts.
@@ -123,20 +123,20 @@ def value_at(spent: Sequence[float], values: Sequence[float], at: float) -> floa
         at: Where to read it.
 
     Raises:
-        BadValueError: Not a curve.
+        BadValueError: The points are not a curve.
     """
     xs, ys = _curve(spent, values)
     return float(np.interp(at, xs, ys))
 
 
 def area_under(spent: Sequence[float], values: Sequence[float], limit: float) -> float:
-    """Mean value of the curve over the budget ``0 .. limit``; in the unit of the values.
+    """Return the mean value of the curve over the budget ``0 .. limit``.
 
-    What lies beyond the limit does not count, so that runs which overshoot by a step gain nothing.
-    A curve that ends early keeps its last value: training was over.
+    Points beyond the limit do not count, so runs that overshoot by a step gain nothing. A curve
+    that ends early continues with its last value.
 
     Raises:
-        BadValueError: Not a curve, or a limit of 0 or less.
+        BadValueError: The points are not a curve, or the limit is not positive.
     """
     if not limit > 0:
         raise BadValueError(f"area under a curve: the limit is {limit}; expected above 0.")
@@ -154,10 +154,10 @@ def _curve(
     good = xs.ndim == ys.ndim == 1 and len(xs) == len(ys) > 0
     if not (good and bool(np.isfinite(xs).all() and np.isfinite(ys).all())):
         raise BadValueError(
-            f"curve: {len(xs)} places and {len(ys)} values; expected as many finite ones of each, "
-            "at least one."
+            f"curve: {len(xs)} places and {len(ys)} values; expected equally many finite "
+            "ones, at least one."
         )
     if bool((np.diff(xs) < 0).any()):
-        raise BadValueError("curve: what was spent falls from one point to the next.")
+        raise BadValueError("curve: the spent budget decreases; expected sorted points.")
     last = np.append(np.diff(xs) > 0, True)
     return xs[last], ys[last]

@@ -1,4 +1,4 @@
-"""Where jobs run: the interface, and one process per worker on this machine."""
+"""Executors run jobs: the protocol, and worker processes on this machine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from typing import IO, NamedTuple, Protocol
 from .jobs import Job
 
 GRACE_S = 60.0
-"""Time that a stopped worker has to save its checkpoint."""
+"""Seconds that a stopped worker has to save its checkpoint."""
 
 
 class Ended(NamedTuple):
-    """A job that is over.
+    """A job that ended.
 
     Attributes:
         job: The job.
@@ -37,7 +37,7 @@ class Executor(Protocol):
 
     @property
     def slots(self) -> int:
-        """Jobs that run at a time."""
+        """Return the number of concurrent jobs."""
         ...
 
     def submit(self, job: Job) -> None:
@@ -45,20 +45,20 @@ class Executor(Protocol):
         ...
 
     def wait(self, seconds: float) -> list[Ended]:
-        """Jobs that ended, after at most so long; the first one ends the waiting."""
+        """Wait for the first job to end, up to the timeout; return the ended jobs."""
         ...
 
     def stop(self) -> None:
-        """End everything; running jobs save themselves first. Harmless when nothing runs."""
+        """Stop all jobs after they have saved their state; may be called again."""
         ...
 
 
 class ProcessExecutor:
-    """Processes on this machine, each of which does one job after the other.
+    """Worker processes on this machine, each of which executes one job after the other.
 
     Args:
         workers: Processes.
-        logs: Folder of what they write, one file each.
+        logs: Folder of their output, one file each.
         gpus: GPUs as ``CUDA_VISIBLE_DEVICES`` names them, dealt out in turn; empty for none.
         environment: Further environment variables of the workers.
     """
@@ -84,11 +84,11 @@ class ProcessExecutor:
 
     @property
     def slots(self) -> int:
-        """Processes."""
+        """Return the number of processes."""
         return len(self._workers)
 
     def submit(self, job: Job) -> None:
-        """Give a job to a worker that has none; it is started when there is none."""
+        """Give a job to an idle worker, which is started if necessary."""
         at = next(i for i, w in enumerate(self._workers) if w is None or w.job is None)
         worker = self._workers[at]
         if worker is None:
@@ -99,7 +99,7 @@ class ProcessExecutor:
         worker.give(job)
 
     def wait(self, seconds: float) -> list[Ended]:
-        """Jobs that ended, after at most so long."""
+        """Wait up to the timeout; return the jobs that ended."""
         ended = []
         for key, _ in self._selector.select(seconds):
             at = int(key.data)
@@ -114,7 +114,7 @@ class ProcessExecutor:
         return ended
 
     def stop(self) -> None:
-        """Ask the workers to end, wait while they save, and kill what does not end."""
+        """Terminate the workers, wait while they save, and kill those that do not exit."""
         alive = [worker for worker in self._workers if worker is not None]
         for worker in alive:
             worker.ask_to_end()
@@ -153,12 +153,12 @@ class _Worker:
     def give(self, job: Job) -> None:
         assert self._process.stdin is not None
         self.job = job
-        with suppress(BrokenPipeError):  # it died in between: reading from it tells
+        with suppress(BrokenPipeError):  # it died; reading from it reports this
             self._process.stdin.write(job.model_dump_json() + "\n")
             self._process.stdin.flush()
 
     def read(self) -> list[Ended]:
-        """The end of the job; its worker's death where that came first."""
+        """Return the end of the job, or the death of its worker."""
         line = self.replies.readline()
         job, self.job = self.job, None
         if line:
@@ -167,7 +167,11 @@ class _Worker:
             return [Ended(job, "")]
         self.gone = True
         code = self._process.wait()
-        return [] if job is None else [Ended(job, f"the worker {_death(code)}; see {self._log}")]
+        return (
+            []
+            if job is None
+            else [Ended(job, f"the worker {_describe_exit(code)}; see {self._log}")]
+        )
 
     def ask_to_end(self) -> None:
         if self._process.poll() is None:
@@ -183,11 +187,11 @@ class _Worker:
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                with suppress(BrokenPipeError):  # what was not sent has no reader any more
+                with suppress(BrokenPipeError):  # unsent data has no reader
                     pipe.close()
 
 
-def _death(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if code == -signal.SIGKILL:
         return "was killed (out of memory?)"
     if code < 0:

@@ -1,4 +1,4 @@
-"""A job: what a worker is told to do, wherever it runs. What comes of it is a file."""
+"""Jobs of workers; their results are files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .layout import Layout
 from .suite import Suite
 
 TRACE_LINES = 40
-"""Of a failure's trace, the last lines are kept."""
+"""Maximum lines of a stored traceback."""
 
 
 class Job(Form):
-    """Prepare a column, or fill a cell, of the matrix in a folder.
+    """Prepare a column or compute a cell of a matrix.
 
     Attributes:
         out: The folder.
@@ -34,12 +34,12 @@ class Job(Form):
 
 
 def perform(job: Job) -> State:
-    """Do a job and write its result file.
+    """Execute a job and write its result file.
 
-    An error becomes a result with the error in it, since the other cells must go on.
+    An error is stored as the result, so that the other cells continue.
 
     Raises:
-        KeyboardInterrupt: The job was stopped; its result says so.
+        KeyboardInterrupt: The job was stopped; its result is ``interrupted``.
     """
     layout = Layout(job.out)
     suite = Suite.read(layout.suite_file)
@@ -51,23 +51,25 @@ def perform(job: Job) -> State:
     try:
         result = _cell(suite, job.cell, layout)
     except KeyboardInterrupt:
-        left(suite, job.cell, layout, "interrupted", "stopped").write(layout.cell_file(job.cell))
+        unfinished_result(suite, job.cell, layout, "interrupted", "stopped").write(
+            layout.cell_file(job.cell)
+        )
         raise
     result.write(layout.cell_file(job.cell))
     return result.state
 
 
-def left(
+def unfinished_result(
     suite: Suite, cell: Cell, layout: Layout, state: State, reason: str, trace: str = ""
 ) -> CellResult:
-    """A cell that did not finish, with what it cost until then."""
-    from .train_cell import empty, spent
+    """Make the result of a cell that did not finish, with its cost until then."""
+    from .train_cell import make_result, read_cost
 
     try:
-        used = spent(read_metrics(layout.run_dir(cell) / "metrics.jsonl"))
+        used = read_cost(read_metrics(layout.run_dir(cell) / "metrics.jsonl"))
     except DataError as damage:
-        return empty(suite, cell, state, f"{reason} ({damage})", trace)
-    return empty(suite, cell, state, reason, trace).model_copy(update={"used": used})
+        return make_result(suite, cell, state, f"{reason} ({damage})", trace)
+    return make_result(suite, cell, state, reason, trace).model_copy(update={"used": used})
 
 
 def _cell(suite: Suite, cell: Cell, layout: Layout) -> CellResult:
@@ -76,10 +78,12 @@ def _cell(suite: Suite, cell: Cell, layout: Layout) -> CellResult:
 
         start = layout.env(suite, cell.env_id)
         if start is None or start.state != "finished":
-            raise DataError(f"{cell}: its column has no start; prepare it first.")
+            raise DataError(f"{cell}: its column has no start; prepare the column first.")
         return train_cell(suite, cell, start, layout)
     except Exception as error:  # noqa: BLE001 - recorded in the cell, whatever it was
-        return left(suite, cell, layout, "failed", told(error), trace_of(error))
+        return unfinished_result(
+            suite, cell, layout, "failed", describe_error(error), format_trace(error)
+        )
 
 
 def _column(suite: Suite, env_id: str) -> EnvResult:
@@ -90,17 +94,17 @@ def _column(suite: Suite, env_id: str) -> EnvResult:
     except (BadValueError, UnknownNameError) as refusal:
         state, reason = "refused", str(refusal)
     except Exception as error:  # noqa: BLE001 - recorded in the column, whatever it was
-        state, reason = "failed", told(error) + "\n" + trace_of(error)
+        state, reason = "failed", describe_error(error) + "\n" + format_trace(error)
     return EnvResult(suite_digest=suite.digest, env_id=env_id, state=state, reason=reason)
 
 
-def told(error: BaseException) -> str:
-    """An error in one line."""
+def describe_error(error: BaseException) -> str:
+    """Format an error in one line."""
     return f"{type(error).__name__}: {error}"
 
 
-def trace_of(error: BaseException) -> str:
-    """The end of an error's trace, without the folders of this machine."""
+def format_trace(error: BaseException) -> str:
+    """Format the end of an error's traceback, without the folders of this machine."""
     lines = "".join(traceback.format_exception(error)).splitlines()[-TRACE_LINES:]
     roots = sorted({str(Path(__file__).resolve().parents[2]), str(Path.home())}, key=len)
     text = "\n".join(lines)

@@ -1,12 +1,12 @@
-"""Where the files of a matrix lie in its folder.
+"""The files of a matrix in its folder.
 
 ==========================  ====================================================================
 ``suite.json``              the suite; another one is refused
 ``lock``                    held while a matrix is filled here
 ``envs/ENV.json``           start of a column and its reference players
-``cells/CELL.json``         what came of a cell
-``runs/CELL/``              its run directory: an interrupted cell goes on from there
-``logs/``                   what the workers wrote
+``cells/CELL.json``         result of a cell
+``runs/CELL/``              its run directory, from which an interrupted cell resumes
+``logs/``                   output of the workers
 ``report.html, report.md``  the report
 ==========================  ====================================================================
 """
@@ -55,31 +55,31 @@ class Layout:
         """Run directory of a cell."""
         return self.root / "runs" / cell.key
 
-    def adopt(self, suite: Suite) -> None:
-        """Make the folder this suite's.
+    def claim(self, suite: Suite) -> None:
+        """Claim the folder for a suite.
 
         Raises:
-            BadValueError: It belongs to another one, or to something else.
+            BadValueError: It belongs to another suite, or is not empty.
         """
         if self.suite_file.exists():
             old = Suite.read(self.suite_file)
             if old.digest != suite.digest:
                 raise BadValueError(
-                    f"{self.root} holds suite {old.name!r} version {old.version} "
+                    f"{self.root} contains suite {old.name!r} version {old.version} "
                     f"({old.digest[:12]}), not {suite.name!r} version {suite.version} "
-                    f"({suite.digest[:12]}). Give another folder."
+                    f"({suite.digest[:12]}). Choose another folder."
                 )
             return
         others = sorted(p.name for p in self.root.iterdir() if p.name != "lock")
         if others:
             raise BadValueError(
-                f"{self.root} is not empty ({', '.join(others[:5])}) but holds no suite.json: "
-                "it is no matrix folder. Give a new folder."
+                f"{self.root} is not empty ({', '.join(others[:5])}) but has no suite.json: "
+                "it is not the folder of a matrix. Choose a new folder."
             )
         suite.write(self.suite_file)
 
     def cell(self, suite: Suite, cell: Cell) -> CellResult | None:
-        """Result of a cell; None where there is no file.
+        """Read the result of a cell; None if there is no file.
 
         Raises:
             DataError: The file is damaged.
@@ -88,7 +88,7 @@ class Layout:
         return _read(CellResult, self.cell_file(cell), suite)
 
     def env(self, suite: Suite, env_id: str) -> EnvResult | None:
-        """Start of a column; None where there is no file.
+        """Read the start of a column; None if there is no file.
 
         Raises:
             DataError: The file is damaged.

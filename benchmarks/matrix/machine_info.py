@@ -1,4 +1,4 @@
-"""What this machine is, which GPUs it has, and whether a suite can run here."""
+"""Describe this machine and its GPUs, and check whether a suite can run on it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .suite import Suite
 
 
 def this_machine(device: str = "cpu") -> Machine:
-    """This machine and the software on it.
+    """Describe this machine and its software.
 
     Args:
-        device: What was computed on; a GPU is only named where it was used.
+        device: The device that was used; a GPU is only named if it was used.
     """
     import torch
 
@@ -42,7 +42,7 @@ def this_machine(device: str = "cpu") -> Machine:
 
 
 def processor() -> str:
-    """Name of the processor, as the system tells it."""
+    """Return the processor's name as reported by the system."""
     path = Path("/proc/cpuinfo")
     if path.exists():
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -53,13 +53,13 @@ def processor() -> str:
 
 
 def memory_gb() -> float:
-    """Memory of the machine."""
+    """Return the machine's memory."""
     size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return round(size / 1024**3, 1)
 
 
 def visible_gpus() -> list[str]:
-    """GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    """Return the GPUs visible to this process, named as in ``CUDA_VISIBLE_DEVICES``."""
     import torch
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -69,17 +69,17 @@ def visible_gpus() -> list[str]:
 
 
 def check_gpus(suite: Suite, gpus: list[str]) -> None:
-    """Refuse a suite that this machine is too small for.
+    """Check that this machine has the GPUs that a suite needs.
 
     Raises:
-        BadValueError: It needs a GPU, or one with more memory.
+        BadValueError: There is no GPU, or its memory is too small.
     """
     if not suite.gpu_memory_gb:
         return
     need = f"suite {suite.name!r} needs GPUs with {suite.gpu_memory_gb:g} GB"
     if not gpus:
         raise BadValueError(
-            f"{need}; torch sees none on this machine. Run it on one that has them, or take "
+            f"{need}; torch sees none on this machine. Run on a machine with GPUs, or use "
             "--suite standard."
         )
     import torch
@@ -90,5 +90,5 @@ def check_gpus(suite: Suite, gpus: list[str]) -> None:
         if memory < suite.gpu_memory_gb:
             raise BadValueError(
                 f"{need}; {found.name} has {memory:.0f} GB. Leave it out of CUDA_VISIBLE_DEVICES, "
-                "or take --suite standard."
+                "or use --suite standard."
             )

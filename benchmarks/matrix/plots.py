@@ -1,4 +1,4 @@
-"""Geometry of the report's pictures: numbers to places; the templates draw them."""
+"""Coordinates of the report's plots, which the templates draw."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 360.0, 210.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 10.0, 30.0
 Map = Callable[[float], float]
 COLOURS = 5
-"""Recipes that have a colour of their own; the others are thin and grey."""
+"""Number of recipes with a colour; the others are thin and grey."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Plot:
 
 
 def colours(ranks: Sequence[Rank], baseline: str) -> dict[str, int]:
-    """Palette numbers: the baseline is always 1, then the best; 0 for all others."""
+    """Assign palette numbers: the baseline is always 1, then the best; 0 for all others."""
     chosen = [baseline] if baseline else []
     best = [rank.recipe for rank in ranks if rank.recipe != baseline]
     chosen += best[: COLOURS - len(chosen)]
@@ -79,7 +79,7 @@ def plot(
     *,
     percent: bool = False,
 ) -> Plot:
-    """Lines over a budget.
+    """Plot lines over a budget.
 
     Args:
         lines: Over shares of the budget.
@@ -113,7 +113,7 @@ def plot(
 
 
 def nice_ticks(low: float, high: float, about: int = 4) -> list[float]:
-    """Round numbers that enclose ``low`` and ``high``, about so many."""
+    """Return about ``about`` round numbers that enclose ``low`` and ``high``."""
     if not high - low > 1e-9 * max(1.0, abs(low), abs(high)):
         low, high = low - 0.5, high + 0.5
     rough = (high - low) / about
@@ -124,7 +124,7 @@ def nice_ticks(low: float, high: float, about: int = 4) -> list[float]:
 
 
 def short(number: float) -> str:
-    """``80000`` as ``80k``."""
+    """Format ``80000`` as ``80k``."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= size:
             return f"{number / size:.3g}{letter}"
@@ -143,7 +143,7 @@ class Whisker:
 
 
 def whiskers(ranks: Sequence[Rank]) -> tuple[list[Whisker], list[Tick]]:
-    """Interquartile means with their intervals, and the axis below them."""
+    """Return the interquartile means with their intervals, and the axis below them."""
     ends = [end for rank in ranks for end in (rank.middle.low95, rank.middle.high95)]
     marks = nice_ticks(min(ends, default=0.0), max(ends, default=1.0))
 
@@ -180,12 +180,12 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
 
 
 def label(mark: float, marks: Sequence[float], percent: bool) -> str:
-    """A mark in words: with as many digits as its neighbours need, or in percent of 1."""
+    """Format a mark with as many digits as the step needs, or as a percentage."""
     if percent:
         return f"{100 * mark:g}"
     if abs(mark) >= 10_000:
         return short(mark)
     step = abs(marks[1] - marks[0])
-    # as many digits as tell the step exactly: 0.25 takes two
+    # as many digits as give the step exactly: 0.25 takes two
     places = next((n for n in range(6) if abs(round(step, n) - step) < 1e-9), 6)
     return f"{mark:.{places}f}"

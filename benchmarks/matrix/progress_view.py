@@ -1,4 +1,4 @@
-"""The matrix while it is being filled: a live table in a terminal, lines elsewhere."""
+"""Show the progress of a matrix: a live table in a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOK_EVERY_S = 1.0
 
 
 class View(Protocol):
-    """Where the filling of a matrix is shown."""
+    """Shows the progress of a matrix."""
 
     def __enter__(self) -> Self:
         return self
@@ -30,23 +30,24 @@ class View(Protocol):
         return
 
     def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
-        """Show how it stands; ``ended`` are the cells that were decided since the last time."""
+        """Show the state; ``ended`` are the cells that ended since the last call."""
         ...
 
 
 class Lines(View):
-    """A line for every cell that ends."""
+    """Prints a line for every cell that ends."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
-        """Print what ended."""
+        """Print the cells that ended."""
         for result in ended:
             left = board.seconds_left(slots)
             rest = "" if left is None else f", about {clock(left)} left"
             self._console.print(
-                f"{len(board.results)} of {len(board.cells)}  {result.cell}: {told(result)}{rest}",
+                f"{len(board.results)} of {len(board.cells)}  {result.cell}: "
+                f"{describe_result(result)}{rest}",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
@@ -54,7 +55,7 @@ class Lines(View):
 
 
 class LiveTable(View):
-    """The matrix as a table that changes: scores where they are known, shares of the budget."""
+    """Updates a table of scores and used shares of the budget."""
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, auto_refresh=False, transient=False)
@@ -68,7 +69,7 @@ class LiveTable(View):
         self._live.stop()
 
     def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
-        """Draw it anew, at most once a second unless a cell ended."""
+        """Redraw the table, at most once a second unless a cell ended."""
         now = time.monotonic()
         if not list(ended) and now - self._shown < LOOK_EVERY_S:
             return
@@ -77,13 +78,13 @@ class LiveTable(View):
 
 
 def view() -> View:
-    """A live table when standard error is a terminal, else lines."""
+    """Return a live table if standard error is a terminal, else lines."""
     console = Console(stderr=True)
     return LiveTable(console) if sys.stderr.isatty() else Lines(console)
 
 
 def table(board: Board) -> Table:
-    """Recipes down, environments across; several seeds are a mean and a count."""
+    """Make the table: recipes as rows, environments as columns, means over seeds."""
     made = Table(box=None, padding=(0, 1, 0, 1), pad_edge=False)
     made.add_column("")
     envs = list(dict.fromkeys(cell.env_id for cell in board.cells))
@@ -100,7 +101,7 @@ def table(board: Board) -> Table:
 
 
 def mark(board: Board, cells: list[Cell]) -> str:
-    """What stands in the table for the seeds of one recipe on one environment."""
+    """Format the field of one recipe on one environment."""
     if not cells:
         return ""
     states = [board.state(cell) for cell in cells]
@@ -123,24 +124,24 @@ def mark(board: Board, cells: list[Cell]) -> str:
 
 
 def footer(board: Board, slots: int) -> str:
-    """Counts, the time so far and a guess of what is left."""
+    """Format counts, elapsed time and estimated remaining time."""
     counts = board.counts()
-    told = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
+    states = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
     left = board.seconds_left(slots)
     rest = "" if left is None else f", about {clock(left)} left"
     starts = [job.env_id for job, _ in board.running.values() if job.cell is None]
     making = f"; making the start of {', '.join(starts)}" if starts else ""
     passed = clock(time.monotonic() - board.began)
-    return f"[dim]success in %, budget used in % ▸[/]  {told}, {passed} passed{rest}{making}"
+    return f"[dim]success in %, budget used in % ▸[/]  {states}, {passed} passed{rest}{making}"
 
 
-def told(result: CellResult) -> str:
-    """A result in one line."""
+def describe_result(result: CellResult) -> str:
+    """Format a result in one line."""
     if result.state != "finished" or result.tries is None:
         return f"{result.state}: {result.reason.splitlines()[0] if result.reason else ''}"
     solved, value = result.tries.mean("solved"), result.tries.mean("returns")
     score = (
-        "no score, every episode broke"
+        "no score, the environment failed in every episode"
         if solved is None or value is None
         else f"success {solved:.1%}, return {value:.3f}"
     )

@@ -24,7 +24,7 @@ from .results import Results
 
 @dataclass(frozen=True)
 class Rank:
-    """A recipe over the common environments; all on the normalised scale unless said.
+    """Scores of a recipe over the common environments, on the normalised scale.
 
     Attributes:
         recipe: The recipe.
@@ -32,7 +32,7 @@ class Rank:
         middle: Interquartile mean over environments.
         tokens_area: Mean over the budget of sampled tokens.
         calls_area: Mean over the budget of calls.
-        improves: Probability that a run of it scores above one of the baseline; None for itself.
+        improves: Probability that its run scores above a run of the baseline; None for itself.
         against: Paired test over tasks against the baseline; None for itself.
         adjusted: The test's p-value after Holm.
         passes: Share of tasks by k: pass@k and pass^k.
@@ -55,7 +55,7 @@ class Ranking:
 
     Attributes:
         envs: Environments that all of them finished.
-        baseline: What they are tested against; empty when it has no score.
+        baseline: Recipe that the others are tested against; empty if it has no score.
         ranks: One per recipe.
         left_out: Recipes with too few scores to be compared.
     """
@@ -68,18 +68,18 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one recipe cost, over its finished cells.
+    """Cost of one recipe over its finished cells.
 
     Attributes:
         recipe: The recipe.
         cells: Finished cells.
-        tokens: Tokens sampled, in all.
-        calls: Actions taken, in all.
-        steps: Training steps, in all.
-        seconds: Wall time, in all.
-        tokens_share: Share of the token budget that a cell used, mean; above 1 by its last step.
-        calls_share: The same of calls.
-        ended_by: How many cells ended by which limit.
+        tokens: Total sampled tokens.
+        calls: Total actions.
+        steps: Total training steps.
+        seconds: Total wall time.
+        tokens_share: Mean share of the token budget used by a cell; its last step may exceed 1.
+        calls_share: Mean share of the call budget, likewise.
+        ended_by: Number of cells that each limit ended.
     """
 
     recipe: str
@@ -93,25 +93,27 @@ class Cost:
     ended_by: dict[str, int]
 
 
-def ranking(results: Results, baseline: str) -> Ranking:
+def rank_recipes(results: Results, baseline: str) -> Ranking:
     """Compare the recipes that have environments in common."""
     recipes = results.ranked()
     envs = results.common(recipes)
     known = baseline if baseline in recipes else ""
     others = [recipe for recipe in recipes if known and recipe != known]
-    tests = {r: paired(*_on_same_tasks(results, r, known, envs)) for r in others}
+    tests = {r: paired(*_pair_by_task(results, r, known, envs)) for r in others}
     adjusted = dict(zip(others, holm([tests[r].p_value for r in others]), strict=True))
     ranks = [
         Rank(
             recipe=recipe,
             mean=two_stage({e: results.values(recipe, e) for e in envs}),
             middle=two_stage({e: results.values(recipe, e) for e in envs}, interquartile_mean),
-            tokens_area=area(results, recipe, envs, "tokens"),
-            calls_area=area(results, recipe, envs, "calls"),
-            improves=_improves(results, recipe, known, envs) if recipe in tests else None,
+            tokens_area=mean_area(results, recipe, envs, "tokens"),
+            calls_area=mean_area(results, recipe, envs, "calls"),
+            improves=_probability_of_improvement(results, recipe, known, envs)
+            if recipe in tests
+            else None,
             against=tests.get(recipe),
             adjusted=adjusted.get(recipe),
-            passes=passes(results, recipe, envs),
+            passes=pass_rates(results, recipe, envs),
         )
         for recipe in recipes
     ]
@@ -120,7 +122,7 @@ def ranking(results: Results, baseline: str) -> Ranking:
     return Ranking(envs=envs, baseline=known, ranks=ranks, left_out=left_out)
 
 
-def costs(results: Results) -> list[Cost]:
+def collect_costs(results: Results) -> list[Cost]:
     """Return the costs of every recipe with a finished cell."""
     found = []
     for recipe in results.recipes:
@@ -153,8 +155,8 @@ def costs(results: Results) -> list[Cost]:
     return found
 
 
-def area(results: Results, recipe: str, envs: Sequence[str], unit: str) -> float:
-    """Mean area under the normalised learning curves, over runs and then environments."""
+def mean_area(results: Results, recipe: str, envs: Sequence[str], unit: str) -> float:
+    """Return the mean area under normalised learning curves, over runs and environments."""
     found = []
     for env_id in envs:
         scale = results.scale(env_id)
@@ -165,7 +167,7 @@ def area(results: Results, recipe: str, envs: Sequence[str], unit: str) -> float
         areas = [
             area_under(
                 [getattr(point, unit) for point in run.curve],
-                [scale.put(point.return_) for point in run.curve],
+                [scale.normalise(point.return_) for point in run.curve],
                 limit,
             )
             for run in runs
@@ -174,10 +176,12 @@ def area(results: Results, recipe: str, envs: Sequence[str], unit: str) -> float
     return sum(found) / len(found)
 
 
-def passes(results: Results, recipe: str, envs: Sequence[str]) -> dict[int, tuple[float, float]]:
-    """pass@k and pass^k for every k up to the suite's trials: means of tasks, runs, environments.
+def pass_rates(
+    results: Results, recipe: str, envs: Sequence[str]
+) -> dict[int, tuple[float, float]]:
+    """Return pass@k and pass^k up to the suite's trials: means of tasks, runs, environments.
 
-    A task whose environment broke in some of its tries counts up to the tries that are left.
+    A task whose environment failed in some trials counts for k up to its remaining trials.
     """
     found = {}
     for k in range(1, results.suite.trials + 1):
@@ -194,7 +198,7 @@ def _passed(
     k: int,
     rule: Callable[[int, int, int], float],
 ) -> float | None:
-    worlds = []
+    means = []
     for env_id in envs:
         runs = []
         for run in results.runs(recipe, env_id):
@@ -203,12 +207,14 @@ def _passed(
             if tasks:
                 runs.append(np.mean([rule(int(sum(tried)), len(tried), k) for tried in tasks]))
         if runs:
-            worlds.append(np.mean(runs))
-    return float(np.mean(worlds)) if worlds else None
+            means.append(np.mean(runs))
+    return float(np.mean(means)) if means else None
 
 
-def _improves(results: Results, recipe: str, baseline: str, envs: Sequence[str]) -> float:
-    """Mean over environments of the chance that a run beats one of the baseline."""
+def _probability_of_improvement(
+    results: Results, recipe: str, baseline: str, envs: Sequence[str]
+) -> float:
+    """Return the mean chance over environments that a run beats one of the baseline."""
     chances = [
         improvement(
             [float(np.mean(run)) for run in results.values(recipe, env_id)],
@@ -219,10 +225,10 @@ def _improves(results: Results, recipe: str, baseline: str, envs: Sequence[str])
     return sum(chances) / len(chances)
 
 
-def _on_same_tasks(
+def _pair_by_task(
     results: Results, ours: str, theirs: str, envs: Sequence[str]
 ) -> tuple[list[float], list[float]]:
-    """Normalised returns of all tasks that both have tried, a mean over tries and seeds each."""
+    """Return the normalised returns of all common tasks, means over trials and seeds."""
     left: list[float] = []
     right: list[float] = []
     for env_id in envs:
@@ -240,5 +246,5 @@ def _task_means(results: Results, recipe: str, env_id: str) -> dict[str, float]:
     for run in results.runs(recipe, env_id):
         assert run.tries is not None
         for task, tried in run.tries.by_task("returns").items():
-            values.setdefault(task, []).extend(scale.put(value) for value in tried)
+            values.setdefault(task, []).extend(scale.normalise(value) for value in tried)
     return {task: sum(tried) / len(tried) for task, tried in values.items()}

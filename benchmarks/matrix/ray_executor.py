@@ -44,7 +44,7 @@ class RayExecutor:
 
     @property
     def slots(self) -> int:
-        """Tasks at a time."""
+        """Return the number of concurrent tasks."""
         return self._slots
 
     def submit(self, job: Job) -> None:
@@ -52,14 +52,14 @@ class RayExecutor:
         self._running[self._task.remote(job.model_dump_json())] = job
 
     def wait(self, seconds: float) -> list[Ended]:
-        """Jobs that ended, after at most so long."""
+        """Wait up to the timeout; return the jobs that ended."""
         if not self._running:
             return []
         ready, _ = self._ray.wait(list(self._running), timeout=seconds)
         return [self._ended(ref) for ref in ready]
 
     def stop(self) -> None:
-        """Interrupt what runs, wait while it saves, and end Ray if it was started here."""
+        """Interrupt running tasks, wait while they save, and stop Ray if it was started here."""
         for ref in self._running:
             self._ray.cancel(ref)
         if self._running:
@@ -79,7 +79,7 @@ class RayExecutor:
 
 
 def _perform(job: str) -> str:
-    """In a Ray worker: one job."""
+    """Execute one job in a Ray worker."""
     from ..runtime.threads import prepare
 
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

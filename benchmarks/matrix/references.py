@@ -1,4 +1,4 @@
-"""The start of a column: the model that its recipes begin with, and who they are measured by."""
+"""The start of a column: the starting model of its recipes, and the reference players."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def prepare_column(suite: Suite, env_id: str) -> EnvResult:
     """Make the starting model of an environment and play the reference players.
 
     Raises:
-        TurngymError: Something of the suite does not fit.
+        TurngymError: The suite is invalid.
     """
     began = time.monotonic()
     column = suite.env(env_id)
-    start, about = start_model(column)
+    start, about = make_start_model(column)
     env = EnvConfig(id=column.id, settings=column.settings)
     taught = not isinstance(column.start, NamedStart)
     env = fitted(env, start, column.max_tokens, taught, Silent())
@@ -42,14 +42,14 @@ def prepare_column(suite: Suite, env_id: str) -> EnvResult:
         start_digest=model_digest(start),
         settings=dict(env.settings),
         about=about,
-        reference=references(what),
+        reference=play_references(what),
         seconds=time.monotonic() - began,
         machine=this_machine(suite.device),
     )
 
 
-def start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
-    """Folder or name of the starting model, and how it was made.
+def make_start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
+    """Make the starting model; return its folder or name, and how it was made.
 
     Raises:
         UnknownNameError: A setting that does not exist.
@@ -64,8 +64,8 @@ def start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
         start.settings,
         f"start {start.kind!r} of {column.id}",
     )
-    world = getattr(start, "world", None)
-    made_in = column.settings if world is None else world
+    taught_in = getattr(start, "world", None)
+    made_in = column.settings if taught_in is None else taught_in
     folder = ensure_starter(column.id, settings=settings, env_kwargs=made_in)
     manifest = read_json(folder / MANIFEST)
     return str(folder), {
@@ -74,28 +74,28 @@ def start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
 
 
 def evaluation_set(column: SuiteEnv, env: EnvConfig) -> EvalConfig:
-    """The evaluation tasks of a column."""
+    """Return the evaluation tasks of a column."""
     split = column.eval_split
     return EvalConfig(name=split, env=env, split=split, n=column.eval_tasks)
 
 
-def references(what: EvalSet) -> dict[str, Tries]:
-    """One try of every task by each scripted player that the world has."""
-    world = text_env(what.env)
+def play_references(what: EvalSet) -> dict[str, Tries]:
+    """Play every task once with each scripted player that the environment has."""
+    env = text_env(what.env)
     found = {}
     for name in REFERENCES:
         if name == "expert":
             try:
-                world.expert()
+                env.expert()
             except NotImplementedError:
                 continue
-        played = evaluate_policy(what, lambda seed, name=name: scripted(name, seed, world))
-        found[name] = tries(what, [played])
+        played = evaluate_policy(what, lambda seed, name=name: scripted(name, seed, env))
+        found[name] = collect_tries(what, [played])
     return found
 
 
-def tries(what: EvalSet, played: list[Evaluation]) -> Tries:
-    """Every try of every task; None where the environment broke."""
+def collect_tries(what: EvalSet, played: list[Evaluation]) -> Tries:
+    """Collect every trial of every task; None where the environment failed."""
     scored = [[e.status not in UNSCORED for e in one.episodes] for one in played]
     return Tries(
         tasks=[f"{what.split}/{task}" for task in what.tasks],

@@ -1,4 +1,4 @@
-"""The report of a matrix: one HTML file that needs nothing else, and the same in Markdown."""
+"""The report of a matrix: a self-contained HTML file, and the same in Markdown."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ...envs.utils.statistics import Estimate
 from .cell import CellResult, Machine
 from .curves import Unit, budget_lines, env_lines
 from .plots import Plot, Tick, colours, plot, short, whiskers
-from .ranking import Ranking, costs, ranking
+from .ranking import Ranking, collect_costs, rank_recipes
 from .results import Place, Results
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES = {"report.html": "report.html.j2", "report.md": "report.md.j2"}
-MEASURES = (
+METRICS = (
     ("normalised", "Normalised return", "0 the random player, 100 the scripted expert"),
     ("success", "Success", "share of solved episodes, in percent"),
     ("gain", "Gain", "normalised return after training minus before"),
@@ -28,7 +28,7 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Shade:
-    """A field of the heat map: its number, and how strongly it is coloured (-1 to 1)."""
+    """A field of the heat map: its number and the strength of its colour (-1 to 1)."""
 
     place: Place
     text: str
@@ -38,7 +38,7 @@ class Shade:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """The matrix by one measure."""
+    """The matrix by one metric."""
 
     name: str
     title: str
@@ -69,14 +69,14 @@ def write_pages(
     filters: Mapping[str, Callable[..., Any]],
     content: Mapping[str, Any],
 ) -> list[Path]:
-    """Fill templates in; what comes from results is escaped in HTML.
+    """Render templates into files, with escaping in HTML.
 
     Args:
-        folder: Takes the pages; a reader sees an old page or a whole new one.
+        folder: Folder of the pages, which are replaced atomically.
         pages: Template of each page.
         templates: Folders of the templates.
         filters: Filters of the templates.
-        content: What the templates show.
+        content: Variables of the templates.
 
     Raises:
         MissingExtraError: Jinja2 is not installed.
@@ -106,9 +106,9 @@ def write_pages(
 
 
 def gather(results: Results, baseline: str) -> dict[str, Any]:
-    """Everything that the templates show."""
+    """Collect the variables of the templates."""
     places = {(r, e): results.place(r, e) for r in results.recipes for e in results.envs}
-    ranks = ranking(results, baseline)
+    ranks = rank_recipes(results, baseline)
     palette = colours(ranks.ranks, ranks.baseline)
     rows, axis = whiskers(ranks.ranks)
     return {
@@ -117,7 +117,7 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
         "recipes": results.recipes,
         "envs": results.envs,
         "counts": _counts(results),
-        "maps": [_heat_map(results, places, *measure) for measure in MEASURES],
+        "maps": [_heat_map(results, places, *measure) for measure in METRICS],
         "ranking": ranks,
         "whiskers": rows,
         "whisker_axis": axis,
@@ -125,7 +125,7 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
         "palette": palette,
         "budget_plots": _budget_plots(results, ranks, palette),
         "plots": _env_plots(results, palette),
-        "costs": costs(results),
+        "costs": collect_costs(results),
         "columns": [(e, results.columns.get(e), results.scale(e)) for e in results.envs],
         "problems": _problems(results),
         "machines": _machines(results),
@@ -134,45 +134,45 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
 
 
 def percent(value: float | None, places: int = 1) -> str:
-    """A share in percent, a dash without one."""
+    """Format a share as a percentage, None as a dash."""
     return "–" if value is None else f"{100 * value:.{places}f}"
 
 
 def interval(value: Estimate | None, places: int = 1) -> str:
-    """A share with its interval, in percent."""
+    """Format a share with its interval as percentages."""
     if value is None:
         return "–"
     low, high = (100 * end for end in (value.low95, value.high95))
     return f"{100 * value.mean:.{places}f} ({low:.{places}f} to {high:.{places}f})"
 
 
-def words(env_id: str) -> list[str]:
-    """Parts of an environment's name between which a line may break."""
+def split_words(env_id: str) -> list[str]:
+    """Split an environment's name where a line may break."""
     return re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+", env_id.removesuffix("-v0"))
 
 
 def one_line(text: str) -> str:
-    """A text as it may stand in a field of a Markdown table."""
-    kept = " ".join(text.split()).replace("\\", "\\\\")
+    """Escape a text for a field of a Markdown table."""
+    escaped = " ".join(text.split()).replace("\\", "\\\\")
     for sign in "|<>`*_[]":
-        kept = kept.replace(sign, "\\" + sign)
-    return kept
+        escaped = escaped.replace(sign, "\\" + sign)
+    return escaped
 
 
 def _heat_map(
     results: Results, places: dict[tuple[str, str], Place], name: str, title: str, note: str
 ) -> HeatMap:
-    most = max(
+    scale = max(
         (abs(place.gain) for place in places.values() if place.gain is not None), default=0.0
     )
     rows = [
-        (recipe, [_shade(places[recipe, env_id], name, most) for env_id in results.envs])
+        (recipe, [_shade(places[recipe, env_id], name, scale) for env_id in results.envs])
         for recipe in results.recipes
     ]
     return HeatMap(name=name, title=title, note=note, rows=rows)
 
 
-def _shade(place: Place, name: str, most: float) -> Shade:
+def _shade(place: Place, name: str, scale: float) -> Shade:
     value = getattr(place, name)
     where = f"{place.recipe} on {place.env_id}"
     if value is None:
@@ -180,10 +180,10 @@ def _shade(place: Place, name: str, most: float) -> Shade:
         why = place.reason or ("no scale" if place.state == "finished" else place.state)
         return Shade(place, word, 0.0, f"{where}: {why}")
     if isinstance(value, Estimate):
-        told = f"{where}: {interval(value)}, {len(place.runs)} seeds"
+        label = f"{where}: {interval(value)}, {len(place.runs)} seeds"
         strength = max(0.0, min(1.0, value.mean))
-        return Shade(place, f"{100 * value.mean:.0f}", round(strength, 3), told)
-    strength = value / most if most > 0 else 0.0
+        return Shade(place, f"{100 * value.mean:.0f}", round(strength, 3), label)
+    strength = value / scale if scale > 0 else 0.0
     return Shade(place, f"{100 * value:+.0f}", round(strength, 3), f"{where}: {100 * value:+.1f}")
 
 
@@ -194,7 +194,7 @@ def _budget_plots(results: Results, ranks: Ranking, palette: dict[str, int]) -> 
     for unit, title in units:
         lines = budget_lines(results, recipes, ranks.envs, unit)
         if lines:
-            labels = (title, f"mean of {len(ranks.envs)} worlds", "share of the budget, %")
+            labels = (title, f"mean of {len(ranks.envs)} environments", "share of the budget, %")
             made.append(plot(lines, palette, 100.0, labels, percent=True))
     return made
 
@@ -219,7 +219,7 @@ def _counts(results: Results) -> list[tuple[str, int]]:
 
 
 def _problems(results: Results) -> list[tuple[CellResult, int]]:
-    """Cells without a score, one for all seeds of a field that have the same reason."""
+    """Return the cells without a score, one for all seeds of a field with the same reason."""
     seen: dict[tuple[str, str, str, str], tuple[CellResult, int]] = {}
     for result in results.cells.values():
         if result.state == "finished":
@@ -232,7 +232,7 @@ def _problems(results: Results) -> list[tuple[CellResult, int]]:
 
 
 def _machines(results: Results) -> list[tuple[Machine, int]]:
-    """Different machines, and how many cells each computed."""
+    """Return the different machines with the number of cells that each computed."""
     found: dict[str, tuple[Machine, int]] = {}
     for result in results.cells.values():
         if result.machine is not None:
@@ -243,7 +243,7 @@ def _machines(results: Results) -> list[tuple[Machine, int]]:
 
 
 def _zero(axis: Sequence[Tick]) -> float | None:
-    """Where 0 lies on the axis of the whiskers, when it lies on it."""
+    """Return the position of 0 on the axis of the whiskers, or None."""
     return next((tick.at for tick in axis if float(tick.label) == 0), None)
 
 
@@ -252,5 +252,5 @@ FILTERS = {
     "percent": percent,
     "interval": interval,
     "cell": one_line,
-    "words": words,
+    "words": split_words,
 }

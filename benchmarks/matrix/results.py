@@ -12,18 +12,18 @@ from .cell import Cell, CellResult, EnvResult, State
 from .layout import Layout
 from .suite import Suite
 
-LEAST_GAP = 1e-9
+MIN_GAP = 1e-9
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Returns of a world as shares: 0 is what the random player gets, 1 what the expert does."""
+    """Normalised returns of an environment: 0 is the random player's, 1 the expert's."""
 
     random: float
     expert: float
 
-    def put(self, value: float) -> float:
-        """A return on this scale; above 1 and below 0 are possible."""
+    def normalise(self, value: float) -> float:
+        """Normalise a return; above 1 and below 0 are possible."""
         return (value - self.random) / (self.expert - self.random)
 
 
@@ -36,11 +36,10 @@ class Place:
         env_id: Column.
         states: State per seed.
         runs: The finished cells.
-        reason: Why a cell has no score, the first one's; empty when all have one.
+        reason: Why the first cell without a score has none; empty if all have one.
         success: Share of solved episodes; None without a score.
-        normalised: Return between the random player's and the expert's; None without a score or a
-            scale.
-        gain: What training added to the normalised return of the start; None as before.
+        normalised: Normalised return; None without a score or a scale.
+        gain: Gain of normalised return over the starting model; None likewise.
     """
 
     recipe: str
@@ -54,7 +53,7 @@ class Place:
 
     @property
     def state(self) -> State:
-        """One word for all seeds: the worst that happened, or finished."""
+        """Return the worst state of all seeds."""
         for state in ("failed", "refused", "interrupted", "running", "waiting"):
             if state in self.states:
                 return state
@@ -69,8 +68,8 @@ class Results:
         suite: The suite.
         cells: Result of each cell that has one, by key.
         columns: Start of each column that has one.
-        recipes: Rows in which something was computed, in the suite's order.
-        envs: Columns in which something was computed.
+        recipes: Rows with results, in the suite's order.
+        envs: Columns with results.
     """
 
     suite: Suite
@@ -84,15 +83,15 @@ class Results:
         """Read a matrix folder.
 
         Raises:
-            DataError: It holds no matrix, no result, or a damaged file.
+            DataError: There is no matrix, no result, or a damaged file.
         """
         layout = Layout(folder)
         if not layout.suite_file.exists():
-            raise DataError(f"{folder} holds no suite.json: it is not the folder of a matrix.")
+            raise DataError(f"{folder} has no suite.json; give the folder of a matrix.")
         suite = Suite.read(layout.suite_file)
         cells = {c.key: r for c in suite.cells if (r := layout.cell(suite, c)) is not None}
         if not cells:
-            raise DataError(f"{folder} holds no result of a cell yet; fill the matrix first.")
+            raise DataError(f"{folder} has no result of a cell yet; fill the matrix first.")
         columns = {e.id: r for e in suite.envs if (r := layout.env(suite, e.id)) is not None}
         touched = [result.cell for result in cells.values()]
         return cls(
@@ -104,33 +103,33 @@ class Results:
         )
 
     def scale(self, env_id: str) -> Scale | None:
-        """The scale of an environment; None where the expert is no better than chance."""
+        """Return the scale of an environment; None where the expert is not better than random."""
         column = self.columns.get(env_id)
         players = column.reference if column else {}
         means = [players[n].mean("returns") if n in players else None for n in ("random", "expert")]
         low, high = means
-        if low is None or high is None or high - low < LEAST_GAP:
+        if low is None or high is None or high - low < MIN_GAP:
             return None
         return Scale(low, high)
 
     def runs(self, recipe: str, env_id: str) -> list[CellResult]:
-        """The finished cells of a field, by seed."""
+        """Return the finished cells of a field, by seed."""
         found = [self.cells.get(cell.key) for cell in self._seeds(recipe, env_id)]
         return [r for r in found if r is not None and r.state == "finished" and _scored(r)]
 
     def values(self, recipe: str, env_id: str) -> list[list[float]]:
-        """Of each finished run the normalised returns of its episodes; empty without a scale."""
+        """Return each finished run's normalised returns by episode; empty without a scale."""
         scale = self.scale(env_id)
         if scale is None:
             return []
         return [
-            [scale.put(value) for value in run.tries.flat("returns")]
+            [scale.normalise(value) for value in run.tries.flat("returns")]
             for run in self.runs(recipe, env_id)
             if run.tries is not None
         ]
 
     def place(self, recipe: str, env_id: str) -> Place:
-        """A field of the matrix."""
+        """Return a field of the matrix."""
         results = [self.cells.get(cell.key) for cell in self._seeds(recipe, env_id)]
         runs = self.runs(recipe, env_id)
         reasons = [r.reason for r in results if r is not None and r.reason]
@@ -149,7 +148,7 @@ class Results:
         )
 
     def common(self, recipes: Sequence[str]) -> list[str]:
-        """Environments with a scale in which all these recipes have finished all their seeds."""
+        """Return the environments with a scale where all recipes finished all seeds."""
         seeds = len(self.suite.seeds)
         return [
             env_id
@@ -158,18 +157,16 @@ class Results:
         ]
 
     def ranked(self) -> list[str]:
-        """Recipes with a score in most environments: what can be compared at all.
+        """Return the comparable recipes.
 
-        Recipes are left out from the one with the fewest scored environments on, until the others
-        have an environment in common.
+        Recipes with the fewest scored environments are dropped until the others have an environment
+        in common.
         """
         count = {r: sum(bool(self.values(r, e)) for e in self.envs) for r in self.recipes}
-        kept = [recipe for recipe in self.recipes if count[recipe]]
-        while kept and not self.common(kept):
-            least = min(count[recipe] for recipe in kept)
-            dropped = [recipe for recipe in kept if count[recipe] == least][-1]
-            kept.remove(dropped)
-        return kept
+        recipes = [recipe for recipe in self.recipes if count[recipe]]
+        while recipes and not self.common(recipes):
+            recipes.remove(min(reversed(recipes), key=lambda recipe: count[recipe]))
+        return recipes
 
     def _gain(
         self, env_id: str, runs: Sequence[CellResult], after: Estimate | None
@@ -178,7 +175,7 @@ class Results:
         starts = [run.before.return_.mean for run in runs if run.before is not None]
         if scale is None or after is None or not starts:
             return None
-        return after.mean - scale.put(sum(starts) / len(starts))
+        return after.mean - scale.normalise(sum(starts) / len(starts))
 
     def _seeds(self, recipe: str, env_id: str) -> list[Cell]:
         return [Cell(recipe=recipe, env_id=env_id, seed=seed) for seed in self.suite.seeds]

@@ -1,4 +1,4 @@
-"""Filling a matrix: jobs to workers, results to files, until nothing is left to do."""
+"""Fill a matrix: send jobs to workers until every cell has a result."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ WAIT_S = 0.5
 def run_matrix(
     suite: Suite, out: Path | str, executor: Executor, view: View, cells: Sequence[Cell] = ()
 ) -> Board:
-    """Fill the cells that have no finished result yet.
+    """Compute the cells that have no finished result yet.
 
     Args:
-        suite: What is compared.
-        out: Folder of the matrix; what is finished there is kept.
-        executor: Where the jobs run; it is stopped at the end.
-        view: Where it is shown.
-        cells: The cells that are wanted; all when left out.
+        suite: The suite.
+        out: Folder of the matrix; finished results in it are reused.
+        executor: Runs the jobs; stopped at the end.
+        view: Shows the progress.
+        cells: The requested cells; all by default.
 
     Raises:
         BadValueError: The folder belongs to another suite.
         RunLockedError: Another process fills a matrix there.
-        KeyboardInterrupt: After the running cells were saved; the same call goes on.
+        KeyboardInterrupt: After the running cells were saved; the same call resumes.
     """
     layout = Layout(out)
     layout.root.mkdir(parents=True, exist_ok=True)
-    with locked(layout.root / "lock"), terminate_as_interrupt():
-        layout.adopt(suite)
+    with lock_folder(layout.root / "lock"), terminate_as_interrupt():
+        layout.claim(suite)
         board = Board(suite, layout, cells or suite.cells)
         try:
             with view:
                 _fill(board, executor, view)
         finally:
             executor.stop()
-            board.stopped()
+            board.mark_interrupted()
     return board
 
 
@@ -56,15 +56,15 @@ def _fill(board: Board, executor: Executor, view: View) -> None:
     while not board.over:
         while len(board.running) < executor.slots and (job := board.next_job()) is not None:
             executor.submit(job)
-            board.begin(job)
+            board.start(job)
         ended = executor.wait(WAIT_S)
         decided = [result for one in ended for result in board.end(one.job, one.death)]
         view.show(board, decided, executor.slots)
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a folder for this process; the system frees it when the process ends, however.
+def lock_folder(path: Path) -> Iterator[None]:
+    """Lock a folder for this process; the system releases the lock when the process ends.
 
     Raises:
         RunLockedError: Another process holds it.

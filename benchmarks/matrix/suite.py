@@ -1,4 +1,4 @@
-"""A suite: what is compared, frozen and versioned, as data that is checked."""
+"""A suite: a frozen, versioned comparison as validated data."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Limits(Form):
 
 
 class TaughtStart(Form):
-    """A small model, made here, that imitates the world's expert for a while.
+    """A small model, trained on first use by imitating the environment's expert.
 
     Attributes:
         settings: Changes to :func:`~turngym.agents.warm_start.settings.starter_settings`.
-        world: Settings of the world that it is taught in; None for the column's.
+        world: Settings of the environment it is trained in; None takes the column's.
     """
 
     kind: Literal["taught"] = "taught"
@@ -68,14 +68,14 @@ class SuiteEnv(Form):
 
     Attributes:
         id: Registered id.
-        settings: What its constructor is called with.
+        settings: Constructor settings.
         start: The model that every recipe starts from.
         limits: Budget of a cell.
-        max_tokens: Most tokens of an action.
-        max_context: Most tokens of context and action; None for the model's own limit.
+        max_tokens: Maximum tokens of an action.
+        max_context: Maximum tokens of context and action; None for the model's own limit.
         train_split: Split of the training tasks.
         eval_split: Split of the evaluation tasks.
-        eval_tasks: The first so many of them.
+        eval_tasks: Number of evaluation tasks.
         eval_every: Training steps between points of the learning curve.
         recipe_settings: Changes to every recipe there, before the recipe's own.
     """
@@ -106,22 +106,22 @@ class SuiteRecipe(Form):
 
 
 class Suite(Form):
-    """A frozen comparison. Another content needs another version.
+    """A frozen comparison; every change needs a new version.
 
     Attributes:
-        name: ``quick``, ``standard``, ``full``, or one's own.
+        name: ``quick``, ``standard``, ``full``, or a custom name.
         version: Raised with every change.
-        about: One line on what it is for.
+        about: Purpose in one line.
         recipes: Rows.
         envs: Columns.
         seeds: Training seeds.
-        small: Recipes start from their settings for small models instead of the papers'.
-        trials: Tries of every evaluation task after training.
-        eval_temperature: Of sampling in evaluations; above 0 where there are several trials.
-        max_batch: Most actions that are sampled at a time.
-        device: Where cells compute: ``cpu``, ``cuda`` or ``auto``.
+        small: Whether recipes use their settings for small models instead of the papers'.
+        trials: Trials of every evaluation task after training.
+        eval_temperature: Sampling temperature of evaluations; above 0 with several trials.
+        max_batch: Maximum batch size of sampling.
+        device: ``cpu``, ``cuda`` or ``auto``.
         dtype: Number format of sampling and training.
-        gpu_memory_gb: Memory that a GPU needs for it; 0 runs without one.
+        gpu_memory_gb: Required GPU memory; 0 runs without a GPU.
     """
 
     name: str
@@ -146,21 +146,21 @@ class Suite(Form):
             ("seeds", [str(s) for s in self.seeds]),
         ):
             if len(set(names)) != len(names):
-                raise ValueError(f"{what} {names}: one of them stands there twice")
+                raise ValueError(f"{what} {names}: duplicate name")
         if self.trials > 1 and self.eval_temperature == 0:
             raise ValueError(
-                "several trials of greedy decoding are all alike; raise eval_temperature"
+                "several trials of greedy decoding are identical; raise eval_temperature"
             )
         return self
 
     @property
     def digest(self) -> str:
-        """Stable hash of the content."""
+        """Return a stable hash of the content."""
         return digest_of(self.model_dump(mode="json"))
 
     @property
     def cells(self) -> list[Cell]:
-        """All of the matrix, the first seed of everything before the second."""
+        """Return all cells, ordered by seed."""
         return [
             Cell(recipe=recipe.name, env_id=env.id, seed=seed)
             for seed in self.seeds
@@ -169,7 +169,7 @@ class Suite(Form):
         ]
 
     def env(self, env_id: str) -> SuiteEnv:
-        """The column of an environment.
+        """Return the column of an environment.
 
         Raises:
             UnknownNameError: The suite has none of that id.
@@ -177,7 +177,7 @@ class Suite(Form):
         return _named(env_id, {e.id: e for e in self.envs}, "environment", self.name)
 
     def recipe(self, name: str) -> SuiteRecipe:
-        """The row of a recipe.
+        """Return the row of a recipe.
 
         Raises:
             UnknownNameError: The suite has none of that name.
@@ -185,7 +185,7 @@ class Suite(Form):
         return _named(name, {r.name: r for r in self.recipes}, "recipe", self.name)
 
     def only(self, words: Sequence[str]) -> list[Cell]:
-        """Cells that ``recipe=NAME``, ``env=ID`` and ``seed=N`` words leave; of one kind any fits.
+        """Select cells by ``recipe=NAME``, ``env=ID``, ``seed=N``; repeated keys are alternatives.
 
         Raises:
             BadValueError: A word of another form.

@@ -1,4 +1,4 @@
-"""Filling a cell: train under the suite's budget, then try every evaluation task."""
+"""Compute a cell: train under the suite's budget, then play every evaluation task."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from ...envs.core.errors import BadValueError, UnknownNameError
 from .cell import Cell, CellResult, EnvResult, Point, Tries, Used
 from .layout import Layout
 from .machine_info import this_machine
-from .references import evaluation_set, tries
+from .references import collect_tries, evaluation_set
 from .suite import Suite
 
 TRIAL_SEED = 1000
-"""Seeds of the trials begin here: they sample other episodes than the learning curve's."""
+"""First seed of the trials, which differ from the seeds of the learning curve."""
 
 
 def train_cell(suite: Suite, cell: Cell, start: EnvResult, layout: Layout) -> CellResult:
-    """Train a cell, or go on with its interrupted run, and score it.
+    """Train a cell, or resume its interrupted run, and score it.
 
     Args:
         suite: The suite.
-        cell: Which cell.
+        cell: The cell.
         start: The start of its column.
         layout: The folder.
 
     Returns:
-        The cell, ``finished`` or ``refused``.
+        The result, ``finished`` or ``refused``.
 
     Raises:
         TurngymError: Training failed.
@@ -46,20 +46,20 @@ def train_cell(suite: Suite, cell: Cell, start: EnvResult, layout: Layout) -> Ce
     folder = layout.run_dir(cell)
     fresh = not (folder / "config.json").exists()
     try:
-        config = train_config(suite, cell, start)
+        config = make_train_config(suite, cell, start)
         trainer = Trainer(config, folder)
     except (BadValueError, UnknownNameError) as refusal:
         if not fresh:
             raise
-        return empty(suite, cell, "refused", str(refusal))
+        return make_result(suite, cell, "refused", str(refusal))
     with trainer:
         result = trainer.run()
         tried = try_tasks(trainer, suite.trials)
-    return empty(suite, cell, "finished").model_copy(
+    return make_result(suite, cell, "finished").model_copy(
         update={
             "start_digest": start.start_digest,
-            "used": used(result),
-            "curve": curve(
+            "used": cost_of(result),
+            "curve": read_curve(
                 read_metrics(folder / "metrics.jsonl"), suite.env(cell.env_id).eval_split
             ),
             "before": result.before[0],
@@ -70,11 +70,11 @@ def train_cell(suite: Suite, cell: Cell, start: EnvResult, layout: Layout) -> Ce
     )
 
 
-def train_config(suite: Suite, cell: Cell, start: EnvResult) -> TrainConfig:
-    """The training run of a cell.
+def make_train_config(suite: Suite, cell: Cell, start: EnvResult) -> TrainConfig:
+    """Make the configuration of a cell's training run.
 
     Raises:
-        BadValueError: The recipe's settings do not fit.
+        BadValueError: The recipe's settings are invalid.
         UnknownNameError: No such recipe, setting, environment or split.
     """
     column = suite.env(cell.env_id)
@@ -105,7 +105,7 @@ def train_config(suite: Suite, cell: Cell, start: EnvResult) -> TrainConfig:
 
 
 def try_tasks(trainer: Trainer, trials: int) -> Tries:
-    """Every evaluation task so many times, with the trained weights."""
+    """Play every evaluation task ``trials`` times with the trained weights."""
     config, what = trainer.config, trainer.sets[0]
     sampling = Sampling(max_tokens=config.max_tokens, temperature=config.eval_temperature)
     runner = EpisodeRunner(what.env, trainer.engine, trainer.renderer, sampling, config.max_context)
@@ -114,11 +114,11 @@ def try_tasks(trainer: Trainer, trials: int) -> Tries:
     async def play() -> list[Any]:
         return [await evaluate_model(runner, each) for each in sets]
 
-    return tries(what, asyncio.run(play()))
+    return collect_tries(what, asyncio.run(play()))
 
 
-def used(result: RunResult) -> Used:
-    """What a run cost."""
+def cost_of(result: RunResult) -> Used:
+    """Return the cost of a run."""
     return Used(
         tokens=result.sampled_tokens,
         calls=result.env_turns,
@@ -127,8 +127,8 @@ def used(result: RunResult) -> Used:
     )
 
 
-def spent(rows: Sequence[Mapping[str, Any]]) -> Used:
-    """What an unfinished run cost so far, from its metrics."""
+def read_cost(rows: Sequence[Mapping[str, Any]]) -> Used:
+    """Read the cost of an unfinished run from its metrics."""
     known = [row for row in rows if "budget/turns" in row]
     if not known:
         return Used()
@@ -141,8 +141,8 @@ def spent(rows: Sequence[Mapping[str, Any]]) -> Used:
     )
 
 
-def curve(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Point, ...]:
-    """The evaluations of a run as points of its learning curve."""
+def read_curve(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Point, ...]:
+    """Read the evaluations of a run as points of its learning curve."""
     at = f"eval/{name}/"
     return tuple(
         Point(
@@ -159,8 +159,10 @@ def curve(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Point, ...]:
     )
 
 
-def empty(suite: Suite, cell: Cell, state: Any, reason: str = "", trace: str = "") -> CellResult:
-    """A result without a score."""
+def make_result(
+    suite: Suite, cell: Cell, state: Any, reason: str = "", trace: str = ""
+) -> CellResult:
+    """Make a result without a score."""
     return CellResult(
         suite=suite.name,
         suite_version=suite.version,

@@ -1,4 +1,4 @@
-"""A worker process: a line of JSON is a job, a line back says that its result is written.
+"""A worker process: reads jobs as lines of JSON and answers each with a line.
 
 ``python -m turngym.benchmarks.matrix.worker``; it ends with its input, with SIGTERM after saving.
 """
@@ -21,34 +21,34 @@ from .jobs import Job, perform
 
 
 def main() -> int:
-    """Do jobs until the input ends."""
+    """Execute jobs until the input ends."""
     replies = _take_stdout()
-    # A parent in the background of a shell hands on that Ctrl-C is ignored.
+    # A parent in the background of a shell passes on that Ctrl-C is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with terminate_as_interrupt():
             for job in _jobs():
                 prepare(small=True)
                 state = perform(job)
-                gc.collect()  # models of the last job hold one another, on a GPU too
+                gc.collect()  # models of the last job form reference cycles, on a GPU too
                 replies.write(json.dumps({"done": str(job), "state": state}) + "\n")
                 replies.flush()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        return 1  # nobody listens
+        return 1  # the parent is gone
     return 0
 
 
 def _take_stdout() -> IO[str]:
-    """The pipe for replies; what libraries print goes to the log instead."""
+    """Return the pipe for replies; redirect the output of libraries to the log."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return replies
 
 
 def _jobs() -> Iterator[Job]:
-    """Jobs as they come. When the parent dies in the middle of one, this process stops too."""
+    """Yield jobs; if the parent dies during one, stop this process too."""
     lines: SimpleQueue[str] = SimpleQueue()
     busy = threading.Event()
 

@@ -9,7 +9,7 @@ import pytest
 
 from turngym.leaderboard.entries_io.files import EntryFiles
 from turngym.leaderboard.ranking.index import entries_folder
-from turngym.leaderboard.suites.digests import make_world
+from turngym.leaderboard.suites.digests import make_cell_env
 from turngym.leaderboard.suites.files import load_suite
 from turngym.leaderboard.verification.replay import replay_episode
 from turngym.leaderboard.verification.verify import verify_folder
@@ -28,7 +28,7 @@ def test_verify_a_whole_entry(benchmark: Any, name: str) -> None:
 def test_replay_a_world(benchmark: Any, env: str) -> None:
     suite = load_suite("micro-v2")
     cell = suite.by_key()[env]
-    world = make_world(cell)
+    world = make_cell_env(cell)
     episodes = [e for e in EntryFiles(ENTRIES / "expert").episodes() if e.env == env]
 
     def replay_all() -> int:

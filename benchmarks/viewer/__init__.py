@@ -1,1 +1,1 @@
-"""Rollouts as one page: turns, masks, credit and tree side by side."""
+"""The rollout viewer: one HTML page with turns, masks, credit and trees."""

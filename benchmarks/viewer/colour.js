@@ -98,7 +98,7 @@ function scaleOf(group, colour) {
 function shade(colour, value, scale) {
   if (colour.kind === "mask") return value ? ["trained", 100] : ["off", 0];
   if (value === null) return ["", 0];
-  // a tenth of the strength is kept for telling small values from none
+  // a tenth of the strength separates small values from none
   const share = scale > 0 && value !== 0 ? 0.1 + 0.9 * clamp(Math.abs(value) / scale, 0, 1) : 0;
   const strength = Math.round(share * 100);
   if (colour.kind === "seq") return ["seq", strength];
@@ -106,7 +106,7 @@ function shade(colour, value, scale) {
 }
 
 /** A value of a colouring as text. */
-function told(colour, value) {
+function formatValue(colour, value) {
   if (colour.kind === "mask") return value ? "trained" : "masked";
   if (value === null) return "–";
   return colour.ratio ? `×${num(Math.exp(value))}` : num(value, colour.kind === "div");
@@ -122,7 +122,7 @@ function drawLegend() {
   } else if (colour.kind !== "mask") {
     const top = scaleOf(groupNow(), colour);
     const ends = colour.kind === "div"
-      ? [told(colour, -top), colour.ratio ? "×1" : "0", told(colour, top)]
+      ? [formatValue(colour, -top), colour.ratio ? "×1" : "0", formatValue(colour, top)]
       : [colour.flip ? "0" : "0", "", colour.flip ? num(-top) : num(top)];
     items.push(
       el("div", { class: `ramp ${colour.kind}`, role: "img", "aria-label": `from ${ends[0]} to ${ends[2]}` }),

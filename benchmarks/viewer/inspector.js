@@ -40,7 +40,7 @@ function drawToken() {
   }
   Object.keys(path.streams).filter((name) => !FIRST.includes(name)).forEach(put);
   const ratio = COLOURS.find((c) => c.id === "ratio");
-  if (stepNow().sampled && path.streams.new_logprobs) rows.push(["ratio after / before", told(ratio, ratio.of(path, turn, offset, i))]);
+  if (stepNow().sampled && path.streams.new_logprobs) rows.push(["ratio after / before", formatValue(ratio, ratio.of(path, turn, offset, i))]);
   box.replaceChildren(head,
     el("dl", { class: "facts" }, ...rows.flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)])),
     ...sharedBy(group, path, turn, i));
@@ -61,7 +61,7 @@ function sharedBy(group, path, turn, i) {
       type: "button", class: p === state.path ? "here" : null,
       onclick: () => go({ path: p, turn: other.turns.indexOf(at), token: i }),
     }, `path ${p + 1}`), el("span", { class: "bar" }, el("span", { class: cls, vars: { "--x": `${strength}%` } })),
-    el("span", { class: "n" }, told(colour, value)));
+    el("span", { class: "n" }, formatValue(colour, value)));
   });
   return [el("h3", {}, `Shared by ${others.length} paths`), el("ul", { class: "shared" }, ...rows)];
 }

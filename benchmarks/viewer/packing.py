@@ -1,4 +1,4 @@
-"""Rollouts as compact JSON data for the page, and how much of them fits."""
+"""Pack rollouts as compact JSON for the page, up to a size limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from ...algos.core.forest import Edge, Path, Tree, Turn
+from ...algos.core.forest import Edge, Path, Turn
 from ...algos.training.rollout_dump import Pieces, RolloutDump
 from ...envs.core.errors import BadValueError
 from .sources import Source
@@ -25,7 +25,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Call(TypedDict):
-    """One call.
+    """A tool call.
 
     Attributes:
         tool: Its name.
@@ -36,15 +36,15 @@ class Call(TypedDict):
     args: str
 
 
-class Words:
-    """Texts by number, each stored once."""
+class TextTable:
+    """A table of distinct texts, referred to by number."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self._numbers: dict[str, int] = {}
 
-    def of(self, pieces: Iterable[str]) -> list[int]:
-        """Numbers of these texts; new ones are added."""
+    def numbers(self, pieces: Iterable[str]) -> list[int]:
+        """Return the numbers of these texts; new ones are added."""
         return [self._number(_whole(piece)) for piece in pieces]
 
     def _number(self, text: str) -> int:
@@ -55,19 +55,19 @@ class Words:
 
 
 def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
-    """Everything the page shows.
+    """Make the data of the page.
 
-    Groups are taken step by step, the first group of every step before any second one, and steps
-    far apart before those between them, until the limit is reached.
+    Groups are added until the limit is reached: the first group of every step before any second
+    one, and steps far apart before those between them.
 
     Raises:
-        BadValueError: Not even one group fits.
+        BadValueError: Even one group is too large.
     """
-    words = Words()
+    words = TextTable()
     taken: dict[int, dict[int, Any]] = {}
     used, shown = 0.0, 0
-    order = _order([len(kept.forest.groups) for kept in source.steps])
-    total = sum(len(kept.forest.groups) for kept in source.steps)
+    order = _order([len(dump.forest.groups) for dump in source.steps])
+    total = sum(len(dump.forest.groups) for dump in source.steps)
     for s, g in order:
         before = len(words.texts)
         group = _group(source.steps[s], g, words)
@@ -86,7 +86,7 @@ def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
     if shown < total:
         notes.append(
             f"This page holds {shown} of {total} groups, spread over the steps: `--limit "
-            f"{limit_bytes / 1e6:g}` (megabytes) leaves no room for more."
+            f"{limit_bytes / 1e6:g}` (megabytes) is reached."
         )
     return {
         "title": _whole(source.title),
@@ -108,13 +108,13 @@ def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
 
 
 def _order(groups: Sequence[int]) -> list[tuple[int, int]]:
-    """(step, group) in the order of taking."""
+    """Return (step, group) in the order of adding."""
     steps = _spread(len(groups))
     return [(s, g) for g in range(max(groups, default=0)) for s in steps if g < groups[s]]
 
 
 def _spread(n: int) -> list[int]:
-    """0 to n - 1: the ends first, then middles of the widest gaps."""
+    """Return 0 to n - 1: the ends first, then middles of the widest gaps."""
     if n <= 2:
         return list(range(n))
     order, gaps = [0, n - 1], [(0, n - 1)]
@@ -127,13 +127,13 @@ def _spread(n: int) -> list[int]:
     return order
 
 
-def _group(kept: RolloutDump, g: int, words: Words) -> dict[str, Any]:
-    group = kept.forest.groups[g]
-    returns = kept.forest.returns()
-    trained = {path: i for i, path in enumerate(kept.forest.paths) if path.group == g}
+def _group(dump: RolloutDump, g: int, words: TextTable) -> dict[str, Any]:
+    group = dump.forest.groups[g]
+    returns = dump.forest.returns()
+    trained = {path: i for i, path in enumerate(dump.forest.paths) if path.group == g}
     trees = [
         [
-            _turn(turn, kept.pieces[g][t][i] if kept.pieces else None, words)
+            _turn(turn, dump.pieces[g][t][i] if dump.pieces else None, words)
             for i, turn in enumerate(tree.turns)
         ]
         for t, tree in enumerate(group.trees)
@@ -143,14 +143,14 @@ def _group(kept: RolloutDump, g: int, words: Words) -> dict[str, Any]:
         for leaf in tree.leaves():
             path = Path(g, t, tree.chain(leaf))
             at = trained.get(path)
-            streams = {} if at is None else {k: _rounded(v[at]) for k, v in kept.streams.items()}
+            streams = {} if at is None else {k: _rounded(v[at]) for k, v in dump.streams.items()}
             paths.append(
                 {
                     "tree": t,
                     "turns": list(path.turns),
                     "reward": _round(sum(tree.turns[i].reward for i in path.turns)),
                     "return": None if at is None else _round(float(returns[at])),
-                    "trained": at is not None and (not kept.streams or bool(streams)),
+                    "trained": at is not None and (not dump.streams or bool(streams)),
                     "streams": streams,
                 }
             )
@@ -161,15 +161,11 @@ def _group(kept: RolloutDump, g: int, words: Words) -> dict[str, Any]:
         "pruned": [group.pruned_turns, group.pruned_tokens],
         "trees": trees,
         "paths": paths,
-        "ends": [_ends(tree) for tree in group.trees],
+        "ends": [tree.finals() for tree in group.trees],
     }
 
 
-def _ends(tree: Tree) -> list[int]:
-    return tree.finals()
-
-
-def _turn(turn: Turn, pieces: Pieces | None, words: Words) -> dict[str, Any]:
+def _turn(turn: Turn, pieces: Pieces | None, words: TextTable) -> dict[str, Any]:
     row: dict[str, Any] = {
         "parent": turn.parent,
         "status": turn.status,
@@ -183,9 +179,9 @@ def _turn(turn: Turn, pieces: Pieces | None, words: Words) -> dict[str, Any]:
         "metrics": _pairs(turn.metrics),
     }
     if pieces is None:
-        row["obs"], row["act"] = None, words.of([turn.action])
+        row["obs"], row["act"] = None, words.numbers([turn.action])
     else:
-        row["obs"], row["act"] = words.of(pieces[0]), words.of(pieces[1])
+        row["obs"], row["act"] = words.numbers(pieces[0]), words.numbers(pieces[1])
     flags = {
         "spawn": turn.edge is Edge.SPAWN,
         "invalid": not turn.valid,
@@ -209,7 +205,7 @@ def _pairs(pairs: Iterable[tuple[str, float]]) -> list[list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON data with whole characters and short numbers."""
+    """Convert to JSON data with valid characters and rounded numbers."""
     if isinstance(value, str):
         return _whole(value)
     if isinstance(value, float):
@@ -231,7 +227,7 @@ def _round(value: float) -> float:
 
 
 def _whole(text: str) -> str:
-    """Text that UTF-8 can write; halves of characters become U+FFFD."""
+    """Make text valid UTF-8; lone surrogates become U+FFFD."""
     return text if text.isascii() else _HALVES.sub("\ufffd", text)
 
 
@@ -240,7 +236,7 @@ def _size(value: Any) -> int:
 
 
 def tool_calls(action: str) -> list[Call]:
-    """The calls of an action in order: JSON in ``<tool_call>``, tags, markers or brackets."""
+    """Parse the calls of an action: JSON in ``<tool_call>``, tags, markers or brackets."""
     found: list[tuple[int, Call]] = []
     for match in _TOOL_CALL.finditer(action):
         found.append((match.start(), _from_json(match[1])))
@@ -256,7 +252,7 @@ def tool_calls(action: str) -> list[Call]:
 def _from_json(text: str) -> Call:
     try:
         call = json.loads(text)
-    except ValueError:  # the model's mistake, shown as it is
+    except ValueError:  # invalid JSON of the model, shown as it is
         return Call(tool="tool_call", args=text.strip())
     if not isinstance(call, dict):
         return Call(tool="tool_call", args=text.strip())

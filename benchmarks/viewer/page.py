@@ -1,4 +1,4 @@
-"""The page: template, style and scripts in one file that asks for nothing from outside."""
+"""Render the page: template, style and scripts in one self-contained file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...envs.core.errors import MissingExtraError
 
 HERE = Path(__file__).parent
 SCRIPTS = ("model", "colour", "tokens", "inspector", "turns", "tree", "crawl", "find", "main")
-"""Parts of the script, in this order."""
+"""Parts of the script, in order."""
 
 
 def render_page(data: dict[str, Any]) -> str:
-    """The whole page as HTML.
+    """Render the page as HTML.
 
     Raises:
         MissingExtraError: Jinja is not installed.
@@ -38,15 +38,15 @@ def render_page(data: dict[str, Any]) -> str:
         script=script,
         style_hash=source_hash(style),
         script_hash=source_hash(script),
-        data=embedded(data),
+        data=embed_json(data),
     )
 
 
-def embedded(data: Any) -> str:
-    """JSON that can stand inside a script element whatever the texts hold.
+def embed_json(data: Any) -> str:
+    """Encode JSON for a script element, safe for any text.
 
-    No text can end the element or begin another: every ``<``, ``>`` and ``&`` is written as an
-    escape of JSON, and so are the line separators that old scripts stumble over.
+    Every ``<``, ``>``, ``&`` and Unicode line separator is escaped, so that no text can end the
+    element or start another.
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
@@ -55,6 +55,6 @@ def embedded(data: Any) -> str:
 
 
 def source_hash(text: str) -> str:
-    """What a content security policy calls an inline part by."""
+    """Return the hash that identifies an inline part in a content security policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return "sha256-" + base64.b64encode(digest).decode()

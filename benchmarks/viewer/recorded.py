@@ -21,10 +21,10 @@ _NONE = np.zeros(1, np.float32)
 
 
 def recorded_episodes(path: Path) -> tuple[RolloutDump, list[str]]:
-    """Every episode of a file, those of one task in one group, and what the page should say.
+    """Read the episodes of a file, one group per task, and notes for the page.
 
     Raises:
-        DataError: A line that is no episode, or no episode at all; names file and line.
+        DataError: A line is not an episode, or there is none; names file and line.
     """
     groups: dict[tuple[str, str], Group] = {}
     pieces: dict[tuple[str, str], list[list[Pieces]]] = {}
@@ -33,28 +33,28 @@ def recorded_episodes(path: Path) -> tuple[RolloutDump, list[str]]:
     for episode in read_transcripts(path):
         key = episode.env_id, episode.task_id
         group = groups.setdefault(key, Group(f"{episode.env_id} {episode.task_id}", key[1]))
-        accounts, why = _accounts(episode)
-        tree, texts = _tree(episode, accounts)
+        infos, why = _replay_infos(episode)
+        tree, texts = _tree(episode, infos)
         group.trees.append(tree)
         pieces.setdefault(key, []).append(texts)
         env_ids.append(episode.env_id)
         if why and why not in notes:
             notes.append(why)
     if not groups:
-        raise DataError(f"{path}: holds no whole episode; was recording it interrupted?")
+        raise DataError(f"{path}: contains no complete episode; was the recording interrupted?")
     about = {"env": ", ".join(dict.fromkeys(env_ids)), "sampled": False, "tokens": False}
     forest = Forest.of(list(groups.values()))
     return RolloutDump(step=0, about=about, forest=forest, pieces=list(pieces.values())), notes
 
 
-def _tree(episode: Transcript, accounts: list[dict[str, Any]]) -> tuple[Tree, list[Pieces]]:
+def _tree(episode: Transcript, infos: list[dict[str, Any]]) -> tuple[Tree, list[Pieces]]:
     tree, texts = Tree(), []
     newest: dict[int, int] = {}  # last turn by session
     found: dict[str, int] = {}  # turn that found a paper
     for i, step in enumerate(episode.steps):
-        account = accounts[i] if accounts else {}
+        debug_info = infos[i] if infos else {}
         parent = newest.get(step.session)
-        crawl = account.get("crawl", {})
+        crawl = debug_info.get("crawl", {})
         asker = found.get(crawl.get("paper", ""), i - 1)
         edge = Edge.CONTINUE if parent is not None or i == 0 else Edge.SPAWN
         last = i == len(episode.steps) - 1
@@ -75,7 +75,7 @@ def _tree(episode: Transcript, accounts: list[dict[str, Any]]) -> tuple[Tree, li
                 reward_terms=tuple((k, float(v)) for k, v in step.terms.items()),
                 metrics=metrics,
                 previous=None if at == i - 1 else i - 1,
-                debug_info=account,
+                debug_info=debug_info,
             )
         )
         newest[step.session] = i
@@ -88,7 +88,7 @@ def _tree(episode: Transcript, accounts: list[dict[str, Any]]) -> tuple[Tree, li
 
 
 def _has_debug_info(env_id: str) -> bool:
-    """True where an environment says what an action did, so that playing again is of use."""
+    """Return whether an environment reports what an action did, so that a replay is of use."""
     try:
         env_class: Any = environment_class(env_id)
     except UnknownNameError:
@@ -96,21 +96,21 @@ def _has_debug_info(env_id: str) -> bool:
     return env_class.debug_info is not TextEnv.debug_info
 
 
-def _accounts(episode: Transcript) -> tuple[list[dict[str, Any]], str]:
-    """What each action did, from playing it again; empty, with the reason, where that fails."""
+def _replay_infos(episode: Transcript) -> tuple[list[dict[str, Any]], str]:
+    """Replay an episode for the debug info of its actions; empty with the reason on failure."""
     if not _has_debug_info(episode.env_id):
         return [], ""
-    accounts = []
+    infos = []
     try:
         env: gym.Env[Any, Any] = gym.make(episode.env_id, **episode.kwargs)
         options = {"split": episode.split, "task": episode.task_id}
         env.reset(seed=episode.seed, options=options)
-        world = text_env(env)
+        inner = text_env(env)
         for number, step in enumerate(episode.steps, start=1):
-            if world.episode.observation != step.observation:
-                return [], f"Task {episode.task_id}: turn {number} plays differently here."
+            if inner.episode.observation != step.observation:
+                return [], f"Task {episode.task_id}: turn {number} differs in the replay."
             env.step(step.action)
-            accounts.append(dict(world.debug_info(world.episode)))
+            infos.append(dict(inner.debug_info(inner.episode)))
     except TurngymError as error:
         return [], f"Crawls are not shown: {error}"
-    return accounts, ""
+    return infos, ""

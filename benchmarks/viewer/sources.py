@@ -1,4 +1,4 @@
-"""What can be viewed: a run directory, a file of rollouts, a forest, recorded episodes."""
+"""Read what can be viewed: run directories, rollout dumps, forests and recorded episodes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _CURVE = ("rollout/return_mean", "rollout/success_frac")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Everything that a page is made of.
+    """The content of a page.
 
     Attributes:
         title: Heading of the page.
-        place: Where it was read.
+        place: Path of the source.
         about: Facts for the heading by name.
         steps: Groups by training step, in order.
         curve: Step, mean return and success of every step with metrics.
-        notes: Sentences that tell the reader what is missing.
+        notes: Sentences about missing data.
     """
 
     title: str
@@ -50,8 +50,8 @@ def read_source(place: str, steps: Collection[int] = (), tokenizer: str | None =
         tokenizer: Folder of a tokenizer for forests without texts.
 
     Raises:
-        BadValueError: There is nothing of this name, or nothing to view in it.
-        DataError: A damaged line or another version, with file and line.
+        BadValueError: The path does not exist, or contains nothing to view.
+        DataError: A line is damaged or of another version; names file and line.
     """
     path = Path(place)
     if path.is_dir():
@@ -63,13 +63,13 @@ def read_source(place: str, steps: Collection[int] = (), tokenizer: str | None =
             f"view: {place} does not exist; expected a run directory (of `turngym train`) or a "
             "file of rollouts or episodes (.jsonl)."
         )
-    have = [kept.step for kept in source.steps]
+    have = [dump.step for dump in source.steps]
     if missing := sorted(set(steps) - set(have)):
         raise BadValueError(
-            f"view: {place} holds no rollouts of step {missing[0]}; there are steps "
+            f"view: {place} has no rollouts of step {missing[0]}; expected one of "
             f"{', '.join(map(str, have))}."
         )
-    chosen = [kept for kept in source.steps if not steps or kept.step in steps]
+    chosen = [dump for dump in source.steps if not steps or dump.step in steps]
     return replace(source, steps=chosen)
 
 
@@ -78,7 +78,7 @@ def _run(root: Path, steps: Collection[int], tokenizer: str | None) -> Source:
     config_path = root / "config.json"
     if not config_path.exists() and not folder.is_dir():
         raise BadValueError(
-            f"view: {root} is no run directory: it holds neither config.json nor trajectories/. "
+            f"view: {root} is not a run directory: it has neither config.json nor trajectories/. "
             "Give the folder that `turngym train` wrote, or a file of episodes."
         )
     config = read_json(config_path) if config_path.exists() else {}
@@ -86,7 +86,7 @@ def _run(root: Path, steps: Collection[int], tokenizer: str | None) -> Source:
     bare = _by_step(p for p in folder.glob("step-*-train.jsonl"))
     if not full and not bare:
         raise BadValueError(
-            f"view: {folder} holds no rollouts (step-*{SUFFIX} or step-*-train.jsonl). They are "
+            f"view: {folder} has no rollouts (step-*{SUFFIX} or step-*-train.jsonl). They are "
             "written at the first step and with every checkpoint; has a step been taken yet?"
         )
     wanted = {s: p for s, p in {**bare, **full}.items() if not steps or s in steps}
@@ -95,7 +95,7 @@ def _run(root: Path, steps: Collection[int], tokenizer: str | None) -> Source:
     if any(step not in full for step in wanted):
         split = _splitter(root, tokenizer, config)
         notes.append(_without(split is not None))
-    kept = [
+    dumps = [
         read_dump(path) if step in full else _forest(path, step, split)
         for step, path in sorted((wanted or {**bare, **full}).items())
     ]
@@ -103,7 +103,7 @@ def _run(root: Path, steps: Collection[int], tokenizer: str | None) -> Source:
         title=f"{_name(config, 'recipe') or 'run'} on {_name(config, 'env') or root.name}",
         place=str(root),
         about=_about(config),
-        steps=kept,
+        steps=dumps,
         curve=_curve(root),
         notes=notes,
     )
@@ -160,20 +160,20 @@ def _name(config: Mapping[str, Any], part: str) -> str:
 def _file(path: Path, tokenizer: str | None) -> Source:
     head = _first_line(path)
     if "kind" in head and head["kind"] == KIND:
-        kept = read_dump(path)
-        title = f"{kept.about.get('recipe', 'rollouts')} on {kept.about.get('env', path.name)}"
-        return Source(title=title, place=str(path), steps=[kept])
+        dump = read_dump(path)
+        title = f"{dump.about.get('recipe', 'rollouts')} on {dump.about.get('env', path.name)}"
+        return Source(title=title, place=str(path), steps=[dump])
     if "trees" in head:
         match = _STEP.search(path.name)
         root = path.parent.parent
         split = _splitter(root, tokenizer, {})
-        kept = _forest(path, int(match[1]) if match else 0, split)
+        dump = _forest(path, int(match[1]) if match else 0, split)
         notes = [_without(split is not None)]
-        return Source(title=path.name, place=str(path), steps=[kept], notes=notes)
+        return Source(title=path.name, place=str(path), steps=[dump], notes=notes)
     if "env_id" in head or "format" in head:
-        kept, notes = recorded_episodes(path)
-        title = f"episodes of {kept.about['env']}"
-        return Source(title=title, place=str(path), steps=[kept], notes=notes)
+        dump, notes = recorded_episodes(path)
+        title = f"episodes of {dump.about['env']}"
+        return Source(title=title, place=str(path), steps=[dump], notes=notes)
     raise DataError(
         f"{path}, line 1: neither rollouts nor a forest nor a recorded episode; it has "
         f"{', '.join(map(repr, sorted(head)[:6])) or 'no fields'}. Expected a file that "
@@ -190,7 +190,7 @@ def _first_line(path: Path) -> dict[str, Any]:
             raise ValueError(f"a {type(head).__name__}")
     except ValueError as error:
         raise DataError(
-            f"{path}, line 1: no JSON object ({error}); expected a .jsonl file of rollouts or "
+            f"{path}, line 1: not a JSON object ({error}); expected a .jsonl file of rollouts or "
             "recorded episodes."
         ) from error
     return head
@@ -207,10 +207,10 @@ def _forest(path: Path, step: int, split: Callable[[Any], Pieces] | None) -> Rol
 def _splitter(
     root: Path, tokenizer: str | None, config: Mapping[str, Any]
 ) -> Callable[[Any], Pieces] | None:
-    """Splits turns with the tokenizer of the run, where there is one."""
+    """Return a function that splits turns with the run's tokenizer, if there is one."""
     folders = [Path(tokenizer)] if tokenizer else sorted((root / "checkpoints").glob("step-*"))
     if tokenizer and not (folders[0] / "tokenizer.json").exists():
-        raise BadValueError(f"view: --tokenizer {tokenizer} holds no tokenizer.json.")
+        raise BadValueError(f"view: --tokenizer {tokenizer} has no tokenizer.json.")
     folders += [Path(str(config["model"]))] if "model" in config else []
     for folder in folders:
         if (folder / "tokenizer.json").exists():

@@ -33,7 +33,7 @@ function actionTokens(position) {
       vars: { "--x": `${strength}%` },
       "data-turn": position, "data-token": i,
       role: "button", tabindex: i === 0 ? 0 : -1,
-      "aria-label": `${text.trim() || "blank"}, ${colour.name.toLowerCase()} ${told(colour, value)}`,
+      "aria-label": `${text.trim() || "blank"}, ${colour.name.toLowerCase()} ${formatValue(colour, value)}`,
     }, text || "◦");
   });
 }
@@ -86,7 +86,7 @@ function showTip(span) {
   const offset = offsetOf(group, path, turn);
   const colour = colourNow();
   tip.replaceChildren(
-    el("b", {}, `${colour.name} ${told(colour, colour.of(path, row, offset, i))}`),
+    el("b", {}, `${colour.name} ${formatValue(colour, colour.of(path, row, offset, i))}`),
   );
   tip.hidden = false;
   const box = span.getClientRects()[0];

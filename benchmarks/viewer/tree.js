@@ -98,7 +98,7 @@ function node(group, tree, t, at, x, y) {
       ? svg("rect", { x: x - 6, y: y - 6, width: 12, height: 12, rx: 3 })
       : svg("circle", { cx: x, cy: y, r });
   const name = [`tree ${t + 1}, turn at depth ${depthOf(tree, at) + 1}`, fork ? "branch point" : "", turn.spawn ? "new session" : "",
-    value === null ? "" : `${colour.name.toLowerCase()} ${told(colour, value)}`, turn.status === "running" ? "" : STATUS[turn.status][1]].filter(Boolean).join(", ");
+    value === null ? "" : `${colour.name.toLowerCase()} ${formatValue(colour, value)}`, turn.status === "running" ? "" : STATUS[turn.status][1]].filter(Boolean).join(", ");
   return svg("g", {
     class: `node ${cls}`, vars: { "--x": `${strength}%` }, role: "treeitem", "aria-label": name, tabindex: -1, "data-node": `${t}:${at}`,
     onclick: () => openNode(t, at), onfocus: (event) => event.currentTarget.scrollIntoView({ block: "nearest", inline: "nearest" }),

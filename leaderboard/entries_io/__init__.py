@@ -1,1 +1,1 @@
-"""Making, packing, signing, reading and unpacking entries."""
+"""Make, pack, sign, read and unpack entries."""

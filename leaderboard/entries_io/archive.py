@@ -1,4 +1,4 @@
-"""Unpacks an uploaded archive as if its author meant harm: zip, tar and tar.gz."""
+"""Unpack untrusted archives: zip, tar and tar.gz."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import IO
 
 from ..schema.limits import MIB, ReadLimits
 from ..schema.result import refused
-from .file_policy import check_kind, check_start, checked_path
+from .file_policy import check_kind, check_path, check_start
 
 _CHUNK = 64 * 1024
 _END_RECORD, _END_SIZE = b"PK\x05\x06", 22
-_LISTING_BYTES = 400
-"""Bytes of a zip's listing per member: a generous bound."""
+_DIRECTORY_BYTES = 400
+"""Upper bound of the central directory's bytes per member."""
 
 
 class _Unpacked:
-    """Writes members below a folder and counts what they take."""
+    """Writes members below a folder and counts their size."""
 
     def __init__(self, root: Path, packed: int, limits: ReadLimits) -> None:
         self.root = root
@@ -34,17 +34,17 @@ class _Unpacked:
         self._total = 0
 
     def name(self, name: str) -> PurePosixPath:
-        """Check a member's path, and that it comes only once."""
-        path = checked_path(name, self.limits)
+        """Check a member's path and that it is unique."""
+        path = check_path(name, self.limits)
         if str(path).lower() in self._names:
-            raise refused("archive", f"{path}: is in the archive twice.")
+            raise refused("archive", f"{path}: occurs twice in the archive.")
         self._names.add(str(path).lower())
         if len(self._names) > self.limits.members:
             raise refused("archive", f"more than {self.limits.members} members.")
         return path
 
     def count(self, size: int) -> None:
-        """Count bytes that came out."""
+        """Count unpacked bytes."""
         self._total += size
         if self._total > self.limits.total_bytes:
             raise refused("archive", f"unpacks to more than {self.limits.total_bytes} bytes.")
@@ -55,7 +55,7 @@ class _Unpacked:
             )
 
     def write(self, path: PurePosixPath, source: IO[bytes]) -> None:
-        """Copy one member out."""
+        """Write one member."""
         check_kind(path)
         target = self.root / path
         try:
@@ -77,7 +77,7 @@ class _Unpacked:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that refuses to give more than a number of bytes: headers count too."""
+    """A stream that refuses to deliver more than a number of bytes, headers included."""
 
     def __init__(self, source: IO[bytes], unpacked: _Unpacked) -> None:
         self._source = source
@@ -99,18 +99,18 @@ def unpack(archive: Path, folder: Path, limits: ReadLimits) -> Path:
 
     Args:
         archive: A zip, tar or tar.gz.
-        folder: An empty folder of our own.
-        limits: Bounds.
+        folder: An empty folder.
+        limits: Limits on the upload.
 
     Returns:
         The entry's folder: ``folder``, or the only folder in it.
 
     Raises:
-        Refused: Anything that an entry has no use for; see :mod:`.file_policy`.
+        Refused: A member that entries must not contain; see :mod:`.file_policy`.
     """
     size = archive.stat().st_size
     if size > limits.archive_bytes:
-        raise refused("archive", f"has {size} bytes; at most {limits.archive_bytes} are taken.")
+        raise refused("archive", f"has {size} bytes; at most {limits.archive_bytes} are accepted.")
     with archive.open("rb") as file:
         start = file.read(4)
     unpacked = _Unpacked(folder, size, limits)
@@ -122,11 +122,11 @@ def unpack(archive: Path, folder: Path, limits: ReadLimits) -> Path:
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, OSError, EOFError) as error:
         raise refused("archive", f"cannot be unpacked: {error}.") from error
     except (NotImplementedError, RuntimeError, ValueError, OverflowError) as error:
-        raise refused("archive", f"uses what is not supported: {error}.") from error
-    return _top(folder)
+        raise refused("archive", f"uses an unsupported feature: {error}.") from error
+    return _entry_root(folder)
 
 
-def _top(folder: Path) -> Path:
+def _entry_root(folder: Path) -> Path:
     inside = list(folder.iterdir())
     if len(inside) == 1 and inside[0].is_dir():
         return inside[0]
@@ -134,7 +134,7 @@ def _top(folder: Path) -> Path:
 
 
 def _unzip(archive: Path, unpacked: _Unpacked) -> None:
-    _check_listing(archive, unpacked.limits)
+    _check_directory_size(archive, unpacked.limits)
     with zipfile.ZipFile(archive) as opened:
         for member in opened.infolist():
             path = unpacked.name(member.orig_filename)
@@ -148,24 +148,24 @@ def _unzip(archive: Path, unpacked: _Unpacked) -> None:
 def _check_zip_member(member: zipfile.ZipInfo, path: PurePosixPath) -> None:
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise refused("archive", f"{path}: is a link or a device; only plain files are taken.")
+        raise refused("archive", f"{path}: is a link or a device; only plain files are accepted.")
     if member.flag_bits & 0x1:
         raise refused("archive", f"{path}: is encrypted.")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise refused("archive", f"{path}: is packed by a method other than deflate.")
 
 
-def _check_listing(archive: Path, limits: ReadLimits) -> None:
-    """The listing is read into memory whole, so its size is looked at before."""
+def _check_directory_size(archive: Path, limits: ReadLimits) -> None:
+    """Check the size of the central directory, which is read into memory as a whole."""
     with archive.open("rb") as file:
         size = file.seek(0, io.SEEK_END)
         file.seek(max(0, size - 65535 - _END_SIZE))
         tail = file.read()
     at = tail.rfind(_END_RECORD)
     if at < 0 or len(tail) < at + _END_SIZE:
-        raise refused("archive", "is no whole zip: its end is missing.")
+        raise refused("archive", "is not a complete zip: its end is missing.")
     listing = int.from_bytes(tail[at + 12 : at + 16], "little")
-    if listing > limits.members * _LISTING_BYTES:
+    if listing > limits.members * _DIRECTORY_BYTES:
         raise refused("archive", f"lists more than {limits.members} members.")
 
 
@@ -189,7 +189,7 @@ def _untar(archive: Path, packed: bool, unpacked: _Unpacked) -> None:
                 path = unpacked.name(member.name)
                 if member.issparse() or not (member.isreg() or member.isdir()):
                     raise refused(
-                        "archive", f"{path}: is a link or a device; only plain files are taken."
+                        "archive", f"{path}: is a link or a device; only plain files are accepted."
                     )
                 source = opened.extractfile(member) if member.isreg() else None
                 if source is not None:

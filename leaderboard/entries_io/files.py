@@ -1,4 +1,4 @@
-"""Reads and writes the folder of an entry."""
+"""Read and write the folder of an entry."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..schema.base import F, parse_form
 from ..schema.entry import EPISODES, MANIFEST, SIGNATURE, Episode, Manifest
 from ..schema.limits import ReadLimits
 from ..schema.result import refused
-from ..schema.untrusted_json import strict_json
-from .file_policy import check_file, checked_path
+from ..schema.untrusted_json import parse_untrusted_json
+from .file_policy import check_file, check_path
 from .signing import Signature, canonical_bytes
 
 
@@ -22,10 +22,10 @@ class EntryFiles:
 
     Args:
         root: The folder.
-        limits: Bounds.
+        limits: Limits on what is read.
 
     Raises:
-        Refused: A link, a file that is too large or of a wrong kind, or no ``entry.json``.
+        Refused: A link, a file that is too large or of a wrong type, or no ``entry.json``.
     """
 
     def __init__(self, root: Path, limits: ReadLimits | None = None) -> None:
@@ -39,34 +39,34 @@ class EntryFiles:
 
     @property
     def canonical(self) -> bytes:
-        """What a signature is over."""
+        """Return the bytes that a signature covers."""
         if self._canonical is None:
             self._canonical = canonical_bytes(self.root, self.files)
         return self._canonical
 
     def manifest(self) -> Manifest:
-        """The description.
+        """Read the description.
 
         Raises:
-            Refused: Not of its form.
+            Refused: It does not match the schema.
         """
         return _form(Manifest, self._bytes(MANIFEST), MANIFEST, self.limits)
 
     def signature(self) -> Signature | None:
-        """The signature; None when there is none.
+        """Read the signature; None when there is none.
 
         Raises:
-            Refused: Not of its form.
+            Refused: It does not match the schema.
         """
         if PurePosixPath(SIGNATURE) not in self.files:
             return None
         return _form(Signature, self._bytes(SIGNATURE), SIGNATURE, self.limits)
 
     def episodes(self) -> Iterator[Episode]:
-        """Every episode, file after file in the order of their names.
+        """Yield every episode, file by file in the order of names.
 
         Raises:
-            Refused: A line is not of its form; names file and line.
+            Refused: A line does not match the schema; names file and line.
         """
         for path in self.files:
             if path.parts[0] != EPISODES:
@@ -88,7 +88,7 @@ class EntryFiles:
 
 def _listed(root: Path, limits: ReadLimits) -> list[PurePosixPath]:
     if root.is_symlink() or not root.is_dir():
-        raise refused("format", f"{root.name}: is no folder.")
+        raise refused("format", f"{root.name}: is not a folder.")
     found: list[PurePosixPath] = []
     seen = total = 0
     for folder, folders, files in os.walk(root):
@@ -98,7 +98,7 @@ def _listed(root: Path, limits: ReadLimits) -> list[PurePosixPath]:
             if (Path(folder) / name).is_symlink():
                 raise refused("archive", f"{here / name}: is a link; only plain files are taken.")
         for name in sorted(files):
-            path = checked_path(str(here / name), limits)
+            path = check_path(str(here / name), limits)
             total += check_file(root, path, limits)
             found.append(path)
         seen += len(folders) + len(files)
@@ -111,7 +111,7 @@ def _listed(root: Path, limits: ReadLimits) -> list[PurePosixPath]:
 
 
 def _form(kind: type[F], data: bytes, where: str, limits: ReadLimits) -> F:
-    strict_json(data, where, limits)
+    parse_untrusted_json(data, where, limits)
     try:
         return parse_form(kind, data, where)
     except DataError as error:
@@ -124,16 +124,16 @@ def write_entry(
     episodes: Iterable[Episode],
     notes: Mapping[str, str] | None = None,
 ) -> None:
-    """Write an entry; its episodes go into one file per world.
+    """Write an entry, with one file of episodes per environment.
 
     Args:
-        root: A folder that does not exist, or an empty one.
+        root: An empty or new folder.
         manifest: The description.
-        episodes: Any order; each file keeps it.
-        notes: Texts by file name, as ``README.md``.
+        episodes: Episodes; each file keeps their order.
+        notes: Texts by file name, such as ``README.md``.
 
     Raises:
-        BadValueError: The folder holds something.
+        BadValueError: The folder is not empty.
     """
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise BadValueError(f"{root}: is not empty; name a new folder for the entry.")
@@ -151,6 +151,6 @@ def write_entry(
 
 
 def write_signature(root: Path, signature: Signature) -> None:
-    """Put a signature into an entry's folder."""
+    """Write a signature into an entry's folder."""
     path = root / SIGNATURE
     path.write_text(signature.model_dump_json(indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Makes entries: the description around recorded episodes, and episodes from transcripts."""
+"""Make entries: the manifest, and episodes from transcripts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ...envs.wrappers.record import Transcript, get_versions
 from ..schema.base import make_form
 from ..schema.entry import Episode, Manifest, PlayedEnv, SuiteRef
 from ..schema.suite import Cell, Slot, Suite
-from .play import AgentStopped, episode_of, unplayed
+from .play import AgentStopped, make_episode, make_failed_episodes
 
 
-def manifest_for(suite: Suite, **fields: Any) -> Manifest:
-    """A description; the suite, the worlds, the versions and today's date are filled in.
+def make_manifest(suite: Suite, **fields: Any) -> Manifest:
+    """Make a manifest; suite, environments, versions and today's date are filled in.
 
     Args:
-        suite: What was played.
-        fields: The other fields of :class:`Manifest`.
+        suite: The suite that was played.
+        **fields: The other fields of :class:`Manifest`.
 
     Raises:
-        BadValueError: A field is missing, unknown or of the wrong value; names the first.
+        BadValueError: A field is missing, unknown or invalid; names the first.
     """
     filled_in: dict[str, Any] = {
         "suite": SuiteRef(name=suite.name, version=suite.version, digest=suite.digest),
@@ -35,23 +35,23 @@ def manifest_for(suite: Suite, **fields: Any) -> Manifest:
     return make_form(Manifest, "entry", **(filled_in | fields))
 
 
-def episodes_from(
+def collect_episodes(
     transcripts: Iterable[Transcript], suite: Suite, *, run: int = 0, fill: bool = False
 ) -> list[Episode]:
-    """The suite's episodes out of transcripts that :class:`~turngym.envs.RecordEpisodes` wrote.
+    """Collect a suite's episodes from transcripts of :class:`~turngym.envs.RecordEpisodes`.
 
-    An episode that was given up is packed with the error ``agent_error`` and counts as 0. Those of
-    other worlds, settings or seeds are left out.
+    An abandoned episode is packed with the error ``agent_error`` and counts as 0. Episodes of other
+    environments, settings or seeds are skipped.
 
     Args:
-        transcripts: Any order.
+        transcripts: Transcripts in any order.
         suite: What was played.
         run: Place of the run in the manifest.
-        fill: Pack episodes that are missing as errors; they count as 0.
+        fill: Whether missing episodes are packed as errors, which count as 0.
 
     Raises:
-        DataError: An episode is missing (unless ``fill``), there are two whole ones of the same
-            slot, or a task is another than the suite's.
+        DataError: An episode is missing (unless ``fill``), two complete ones have the same slot,
+            or a task differs from the suite's.
     """
     cells = suite.by_key()
     slots = {(slot.env, suite.seed_of(slot)): slot for slot in suite.slots()}
@@ -59,8 +59,8 @@ def episodes_from(
     for transcript in transcripts:
         for cell in cells.values():
             slot = slots.get((cell.key, transcript.seed))
-            if slot is not None and _is_of(transcript, cell):
-                _keep(found, slot, episode_of(transcript, cell, slot, run))
+            if slot is not None and _belongs_to(transcript, cell):
+                _store(found, slot, make_episode(transcript, cell, slot, run))
     missing = [slot for slot in suite.slots() if slot not in found]
     if missing and not fill:
         first = missing[0]
@@ -71,12 +71,12 @@ def episodes_from(
             "counted as errors."
         )
     lost = AgentStopped("agent_error", "no transcript of the episode")
-    filled = unplayed(suite, missing, lost, run)
+    filled = make_failed_episodes(suite, missing, lost, run)
     found.update(zip(missing, filled, strict=True))
     return [found[slot] for slot in suite.slots()]
 
 
-def _is_of(transcript: Transcript, cell: Cell) -> bool:
+def _belongs_to(transcript: Transcript, cell: Cell) -> bool:
     settings: Mapping[str, Any] = transcript.kwargs
     return (
         transcript.env_id == cell.env_id
@@ -85,13 +85,13 @@ def _is_of(transcript: Transcript, cell: Cell) -> bool:
     )
 
 
-def _keep(found: dict[Slot, Episode], slot: Slot, episode: Episode) -> None:
-    """Whole episodes replace broken ones; two different whole ones are a choice not ours."""
+def _store(found: dict[Slot, Episode], slot: Slot, episode: Episode) -> None:
+    """Store an episode; complete ones replace failed ones, two different complete ones conflict."""
     old = found.get(slot)
     if old is None or (old.error is not None and episode.error is None):
         found[slot] = episode
     elif episode.error is None and old != episode:
         raise DataError(
-            f"{episode.name}: two whole episodes are recorded with this seed, and an entry holds "
-            "one. Record only what the agent finally did."
+            f"{episode.name}: two complete episodes are recorded with this seed; an entry contains "
+            "one. Submit only the final attempt."
         )

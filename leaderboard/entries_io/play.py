@@ -1,4 +1,4 @@
-"""Plays a suite with any policy and makes the recorded episodes those of an entry."""
+"""Play a suite with any policy and convert the recorded episodes to those of an entry."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import ContextFullError, DataError, TurngymError
 from ...envs.wrappers.record import RecordEpisodes, Transcript
+from ..schema.base import OnProgress
 from ..schema.entry import Episode, ErrorKind
 from ..schema.suite import Cell, Slot, Suite
-from ..suites.digests import make_world
+from ..suites.digests import make_cell_env
 
 MakePolicy = Callable[[TextEnv[Any, Any], int], Policy]
-"""Makes the policy of one episode from the environment and the episode's seed."""
-Tick = Callable[[int, int], None]
+"""Function that makes the policy of one episode from the environment and the episode's seed."""
 
 
 class AgentStopped(TurngymError):
@@ -26,25 +26,25 @@ class AgentStopped(TurngymError):
 
 
 def play_suite(
-    suite: Suite, make: MakePolicy, *, run: int = 0, tell: Tick | None = None
+    suite: Suite, make: MakePolicy, *, run: int = 0, on_progress: OnProgress | None = None
 ) -> Iterator[Episode]:
     """Play every episode of one run, in the suite's order.
 
     Args:
-        suite: What to play.
-        make: Makes the policy; called anew for each episode.
+        suite: The suite.
+        make: Makes the policy of each episode.
         run: Place of the run in the manifest.
-        tell: Called with the number of finished episodes and of all.
+        on_progress: Called with the number of finished episodes and of all.
     """
     total = sum(1 for _ in suite.slots())
     done = 0
     for cell in suite.cells:
-        recorder = RecordEpisodes(make_world(cell), None)
+        recorder = RecordEpisodes(make_cell_env(cell), None)
         for slot in cell.slots():
             yield play_slot(recorder, suite, cell, slot, make, run)
             done += 1
-            if tell is not None:
-                tell(done, total)
+            if on_progress is not None:
+                on_progress(done, total)
         recorder.close()
 
 
@@ -53,24 +53,24 @@ def play_slot(
 ) -> Episode:
     """Play one episode.
 
-    An agent that raises :class:`AgentStopped` or says that its context is full, and an environment
-    that breaks, end it with an error. Any other exception of the agent goes up.
+    An agent that raises :class:`AgentStopped` or :class:`ContextFullError`, or a failing
+    environment, ends the episode with an error. Other exceptions of the agent propagate.
 
     Args:
         recorder: A recorder around an environment of the cell.
-        suite: Says the seed.
+        suite: The suite, which determines the seed.
         cell: The slot's cell.
-        slot: Which episode.
+        slot: The episode to play.
         make: Makes the policy.
         run: Place of the run in the manifest.
     """
     observation, info = start_slot(recorder, suite, cell, slot)
-    world = recorder.inner
-    policy = make(world, suite.seed_of(slot))
+    env = recorder.inner
+    policy = make(env, suite.seed_of(slot))
     stopped: AgentStopped | None = None
     while info["status"] == "running":
         try:
-            action = storable(policy(world, observation, info))
+            action = storable(policy(env, observation, info))
         except AgentStopped as stop:
             stopped = stop
             break
@@ -78,7 +78,7 @@ def play_slot(
             stopped = AgentStopped("context_full", str(full))
             break
         observation, _, _, _, info = recorder.step(action)
-    return episode_of(recorder.transcript, cell, slot, run, stopped)
+    return make_episode(recorder.transcript, cell, slot, run, stopped)
 
 
 def start_slot(
@@ -89,7 +89,7 @@ def start_slot(
     return recorder.reset(seed=suite.seed_of(slot), options=options)
 
 
-def unplayed(
+def make_failed_episodes(
     suite: Suite, slots: Iterable[Slot], stopped: AgentStopped, run: int = 0
 ) -> Iterator[Episode]:
     """Return episodes in which the agent failed before its first action; each counts as 0."""
@@ -98,37 +98,37 @@ def unplayed(
     for slot in slots:
         cell = cells[slot.env]
         if slot.env not in recorders:
-            recorders[slot.env] = RecordEpisodes(make_world(cell), None)
+            recorders[slot.env] = RecordEpisodes(make_cell_env(cell), None)
         start_slot(recorders[slot.env], suite, cell, slot)
-        yield episode_of(recorders[slot.env].transcript, cell, slot, run, stopped)
+        yield make_episode(recorders[slot.env].transcript, cell, slot, run, stopped)
 
 
-def episode_of(
+def make_episode(
     transcript: Transcript, cell: Cell, slot: Slot, run: int, stopped: AgentStopped | None = None
 ) -> Episode:
-    """Return what an entry holds of a recorded episode: actions and hashes.
+    """Convert a recorded episode to an entry's episode: actions and hashes.
 
     Args:
-        transcript: The episode; the action that broke the environment is left out.
+        transcript: The recording; an action that broke the environment is dropped.
         cell: The suite's cell.
-        slot: Which episode it is.
+        slot: The episode's slot.
         run: Place of the run in the manifest.
-        stopped: What ended an unfinished episode; given up when left out.
+        stopped: Error that ended an unfinished episode; abandoned by default.
 
     Raises:
-        DataError: An action that an entry cannot hold.
+        DataError: An action is not valid UTF-8.
     """
     error: ErrorKind | None = None
     why, steps = "", transcript.steps
     if transcript.status == "env_error":
         error, why, steps = "env_error", transcript.observation, steps[:-1]
     elif transcript.status == "running":
-        stopped = stopped or AgentStopped("agent_error", "the episode was given up")
+        stopped = stopped or AgentStopped("agent_error", "the episode was abandoned")
         error, why = stopped.kind, str(stopped)
     if any(storable(step.action) != step.action for step in steps):
         raise DataError(
-            f"transcript of {transcript.task_id}: an action holds a lone surrogate, which an entry "
-            "cannot; have the agent write valid UTF-8."
+            f"transcript of {transcript.task_id}: an action contains a lone surrogate; have the "
+            "agent write valid UTF-8."
         )
     return Episode(
         env=cell.key,
@@ -146,7 +146,7 @@ def episode_of(
 
 
 def storable(action: str) -> str:
-    """Return the action as JSON in UTF-8 can hold it: lone surrogates become question marks."""
+    """Return the action as valid UTF-8: lone surrogates become question marks."""
     return action.encode("utf-8", "replace").decode("utf-8")
 
 

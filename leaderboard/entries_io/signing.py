@@ -17,7 +17,7 @@ _HEAD = b"turngym entry 1\n"
 
 
 class Signature(Form):
-    """``signature.json``: who vouches for every byte of the other files."""
+    """``signature.json``: a signature over every byte of the other files."""
 
     algorithm: Literal["ed25519"] = "ed25519"
     public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -25,12 +25,12 @@ class Signature(Form):
 
     @property
     def fingerprint(self) -> str:
-        """A short name of the key."""
+        """Return a short name of the key."""
         return hashlib.sha256(bytes.fromhex(self.public_key)).hexdigest()[:16]
 
 
 def canonical_bytes(root: Path, files: list[PurePosixPath]) -> bytes:
-    """What is signed: path, size and SHA-256 of every file but the signature, sorted by path."""
+    """Return the signed bytes: path, size and SHA-256 of every other file, sorted by path."""
     lines = [_HEAD]
     for path in sorted(files, key=str):
         if str(path) != SIGNATURE:
@@ -50,12 +50,12 @@ def _hashed(path: Path) -> tuple[int, str]:
 
 
 def entry_digest(canonical: bytes) -> str:
-    """Short hash of an entry's files."""
+    """Return a short hash of an entry's files."""
     return hashlib.sha256(canonical).hexdigest()[:32]
 
 
 def new_key(path: Path) -> str:
-    """Write a new private key, readable by its owner alone.
+    """Write a new private key that only its owner can read.
 
     Returns:
         The public key in hex.
@@ -69,17 +69,19 @@ def new_key(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise BadValueError(f"{path}: exists; a key is never overwritten.") from None
+        raise BadValueError(
+            f"{path}: exists, and keys are never overwritten; choose another file."
+        ) from None
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(private.private_bytes_raw().hex() + "\n")
     return private.public_key().public_bytes_raw().hex()
 
 
 def read_key(path: Path) -> Any:
-    """The private key in a file of :func:`new_key`.
+    """Read the private key from a file of :func:`new_key`.
 
     Raises:
-        DataError: The file is missing or no key.
+        DataError: The file is missing or not a key.
         MissingExtraError: The package ``cryptography`` is missing.
     """
     keys = _library()
@@ -88,7 +90,7 @@ def read_key(path: Path) -> Any:
         return keys.Ed25519PrivateKey.from_private_bytes(raw)
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{path}: no signing key ({error}); make one with `turngym leaderboard key`."
+            f"{path}: not a signing key ({error}); make one with `turngym leaderboard key`."
         ) from error
 
 
@@ -96,7 +98,7 @@ def sign(canonical: bytes, key: Path) -> Signature:
     """Sign with the private key in a file of :func:`new_key`.
 
     Raises:
-        DataError: The file is missing or no key.
+        DataError: The file is missing or not a key.
         MissingExtraError: The package ``cryptography`` is missing.
     """
     private = read_key(key)
@@ -107,7 +109,7 @@ def sign(canonical: bytes, key: Path) -> Signature:
 
 
 def is_valid(signature: Signature, canonical: bytes) -> bool:
-    """Whether the signature fits the files.
+    """Return whether the signature matches the files.
 
     Raises:
         MissingExtraError: The package ``cryptography`` is missing.

@@ -1,4 +1,4 @@
-"""Boards from verdicts: who ranks where, and how sure that is."""
+"""Make boards from verdicts: ranks, and paired tests between neighbours."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ REFERENCES: tuple[ReferenceName, ...] = ("expert", "random", "null")
 Key = tuple[str, BoardName, Track | None]
 
 
-def boards(index: Sequence[Indexed]) -> list[Board]:
-    """Every board that somebody is on: by suite version, agents first, then each track.
+def make_boards(index: Sequence[Indexed]) -> list[Board]:
+    """Make every board that has entries: by suite version, agents first, then each track.
 
-    The reference rows of a suite stand on all its boards. Refused entries are on none.
-    Reproductions are rows of their own.
+    The reference rows of a suite are on all its boards, refused entries on none. Reproductions have
+    rows of their own.
     """
     accepted = [one for one in index if one.verdict.scores is not None]
     found: dict[Key, list[Indexed]] = {}
@@ -29,20 +29,20 @@ def boards(index: Sequence[Indexed]) -> list[Board]:
         track = manifest.track
         found.setdefault((manifest.suite.id, manifest.board, track), []).append(one)
     return [
-        _board(key, _with_references(key, entries, accepted))
+        _board(key, _add_references(key, entries, accepted))
         for key, entries in sorted(found.items(), key=_order)
     ]
 
 
 def reference_of(one: Indexed) -> ReferenceName | None:
-    """Which reference row an entry is; only the one under the reference's own name counts."""
+    """Return which reference row an entry is; only the one at the reference's path counts."""
     manifest = one.manifest
     named = one.entry_id == f"{manifest.suite.id}/{manifest.reference}"
     return manifest.reference if named else None
 
 
-def paired(above: Indexed, below: Indexed) -> PairedTest:
-    """Compare two entries of the same suite over its tasks, every world of the same weight."""
+def compare(above: Indexed, below: Indexed) -> PairedTest:
+    """Compare two entries of the same suite over its tasks, with equal weights per environment."""
     ours, theirs = (task_scores(one.verdict.episodes) for one in (above, below))
     tasks = [key for key in ours if key in theirs]
     per_env: dict[str, int] = {}
@@ -63,9 +63,7 @@ def _order(item: tuple[Key, list[Indexed]]) -> tuple[str, str, str]:
     return suite, board, track.model_dump_json() if track else ""
 
 
-def _with_references(
-    key: Key, entries: list[Indexed], accepted: Sequence[Indexed]
-) -> list[Indexed]:
+def _add_references(key: Key, entries: list[Indexed], accepted: Sequence[Indexed]) -> list[Indexed]:
     have = {one.entry_id for one in entries}
     further = [
         one
@@ -79,10 +77,10 @@ def _with_references(
 
 def _board(key: Key, entries: list[Indexed]) -> Board:
     suite, board, track = key
-    ordered = sorted(entries, key=_standing)
+    ordered = sorted(entries, key=_sort_key)
     ranks = _ranks(ordered)
     tests = [
-        *(paired(a, b) for a, b in itertools.pairwise(ordered)),
+        *(compare(a, b) for a, b in itertools.pairwise(ordered)),
         None,
     ]
     rows = tuple(
@@ -93,15 +91,15 @@ def _board(key: Key, entries: list[Indexed]) -> Board:
     return Board(board=board, suite=suite, track=track, rows=rows, missing_references=missing)
 
 
-def _standing(one: Indexed) -> tuple[float, float, str, str]:
-    """Best first; at equal scores the older one."""
+def _sort_key(one: Indexed) -> tuple[float, float, str, str]:
+    """Return the sort key: best first; at equal scores the older one."""
     scores = one.scores
     date = one.manifest.date
     return -scores.score.mean, -scores.success.mean, date, one.entry_id
 
 
 def _ranks(ordered: Sequence[Indexed]) -> list[int | None]:
-    """Places of everybody's rows; equal scores share a place."""
+    """Return the ranks of ordinary rows; equal scores share a rank."""
     ranks: list[int | None] = []
     place, last, last_score = 0, 0, None
     for one in ordered:

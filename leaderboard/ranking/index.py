@@ -14,7 +14,7 @@ from ...envs.utils.disk_cache import cache_dir
 from ...envs.wrappers.record import get_versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest
-from ..schema.base import parse_form
+from ..schema.base import OnItem, parse_form
 from ..schema.entry import MANIFEST, Manifest
 from ..schema.result import Refused, Scores, Verdict
 
@@ -36,7 +36,6 @@ CREATE TABLE IF NOT EXISTS entries (
 )
 """
 Verify = Callable[[Path], Verdict]
-Tick = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +44,7 @@ class Indexed:
 
     Attributes:
         entry_id: Path below the folder of entries, as ``micro-v2/expert``.
-        verdict: What verification said.
+        verdict: Result of the verification.
     """
 
     entry_id: str
@@ -53,29 +52,29 @@ class Indexed:
 
     @property
     def manifest(self) -> Manifest:
-        """Description of an accepted entry."""
+        """Return the manifest of an accepted entry."""
         assert self.verdict.manifest is not None, "an accepted entry was read"
         return self.verdict.manifest
 
     @property
     def scores(self) -> Scores:
-        """Scores of an accepted entry."""
+        """Return the scores of an accepted entry."""
         assert self.verdict.scores is not None, "an accepted entry has scores"
         return self.verdict.scores
 
 
 def entries_folder() -> Path:
-    """The entries that come with the package."""
+    """Return the folder of the entries that come with the package."""
     return Path(__file__).parents[1] / "entries"
 
 
 def index_path() -> Path:
-    """Where the index is kept unless another place is named: it can always be rebuilt."""
+    """Return the default path of the index, in the cache since it can always be rebuilt."""
     return cache_dir() / "leaderboard.sqlite"
 
 
 def entry_folders(root: Path) -> Iterator[tuple[str, Path]]:
-    """Id and folder of every entry below ``root``, sorted by id.
+    """Yield id and folder of every entry below ``root``, sorted by id.
 
     Raises:
         DataError: There is no such folder.
@@ -87,31 +86,36 @@ def entry_folders(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def rebuild(
-    entries: Path, database: Path, verify: Verify, *, fresh: bool = False, tell: Tick | None = None
+    entries: Path,
+    database: Path,
+    verify: Verify,
+    *,
+    fresh: bool = False,
+    on_progress: OnItem | None = None,
 ) -> list[Indexed]:
-    """Bring the index in line with the folder of entries.
+    """Update the index from the folder of entries.
 
-    A verdict is taken over where neither the entry's files nor the verifying versions changed.
+    A verdict is reused if neither the entry's files nor the verifying versions changed.
 
     Args:
         entries: Folder of entries, ``SUITE/NAME/entry.json``.
-        database: The SQLite file; made when it does not exist.
-        verify: Gives the verdict of an entry's folder.
-        fresh: Verify every entry again.
-        tell: Told each entry's id when its turn comes, its place and how many there are.
+        database: The SQLite file; created if it does not exist.
+        verify: Computes the verdict of an entry's folder.
+        fresh: Whether every entry is verified again.
+        on_progress: Called before each entry with its id, its place and the number of all.
 
     Returns:
         The index, sorted by id.
 
     Raises:
-        DataError: There is no such folder, or the file is another database.
+        DataError: There is no such folder, or the file is a different database.
     """
     folders = list(entry_folders(entries))
-    known = {} if fresh else _known(database)
+    known = {} if fresh else _read_known(database)
     found: list[Indexed] = []
     for place, (entry_id, folder) in enumerate(folders):
-        if tell is not None:
-            tell(entry_id, place, len(folders))
+        if on_progress is not None:
+            on_progress(entry_id, place, len(folders))
         verdict = known.get((entry_id, _digest(folder)))
         if verdict is None or verdict.verifier != dict(get_versions()):
             verdict = verify(folder)
@@ -121,10 +125,10 @@ def rebuild(
 
 
 def read_index(database: Path) -> list[Indexed]:
-    """The index as it was last rebuilt, sorted by id.
+    """Read the index, sorted by id.
 
     Raises:
-        DataError: There is none, or the file is another database.
+        DataError: There is none, or the file is a different database.
     """
     if not database.is_file():
         raise DataError(f"{database}: there is no index; make it with `turngym leaderboard index`.")
@@ -137,14 +141,14 @@ def read_index(database: Path) -> list[Indexed]:
 
 
 def _digest(folder: Path) -> str:
-    """Hash of the entry's files; empty for an entry that is refused already for its files."""
+    """Return the hash of the entry's files; empty if they are refused."""
     try:
         return entry_digest(EntryFiles(folder).canonical)
     except Refused:
         return ""
 
 
-def _known(database: Path) -> dict[tuple[str, str], Verdict]:
+def _read_known(database: Path) -> dict[tuple[str, str], Verdict]:
     if not database.is_file():
         return {}
     with _open(database, renew=True):
@@ -169,17 +173,10 @@ def _write(database: Path, found: list[Indexed]) -> None:
 
 def _row(one: Indexed, now: str) -> tuple[object, ...]:
     verdict, manifest = one.verdict, one.verdict.manifest
-    described = (
-        (
-            manifest.board,
-            manifest.suite.id,
-            manifest.name,
-            manifest.organisation,
-            manifest.date,
-        )
-        if manifest
-        else ("",) * 5
-    )
+    described = ("",) * 5
+    if manifest:
+        suite, name = manifest.suite.id, manifest.name
+        described = (manifest.board, suite, name, manifest.organisation, manifest.date)
     return (
         one.entry_id,
         verdict.entry_digest,
@@ -194,14 +191,14 @@ def _row(one: Indexed, now: str) -> tuple[object, ...]:
 
 @contextlib.contextmanager
 def _open(database: Path, renew: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open the database in one transaction; close it in the end.
+    """Open the database in one transaction; close it at the end.
 
     Args:
         database: The file.
-        renew: Whether an index of an earlier version is emptied; it can always be rebuilt.
+        renew: Whether an index of an earlier version is dropped.
 
     Raises:
-        DataError: The file is no index.
+        DataError: The file is not an index.
     """
     base = sqlite3.connect(database, timeout=30)
     try:
@@ -212,13 +209,13 @@ def _open(database: Path, renew: bool = False) -> Iterator[sqlite3.Connection]:
                 base.execute("DROP TABLE entries")
             elif tables and version != _VERSION:
                 raise DataError(
-                    f"{database}: is no index of this version (found {version}); rebuild it with "
+                    f"{database}: not an index of this version (found {version}); rebuild it with "
                     "`turngym leaderboard index`, or name another file."
                 )
             base.execute(_SCHEMA)
             base.execute(f"PRAGMA user_version = {_VERSION}")
             yield base
     except sqlite3.DatabaseError as error:
-        raise DataError(f"{database}: is no index ({error}); name another file.") from error
+        raise DataError(f"{database}: not an index ({error}); name another file.") from error
     finally:
         base.close()

@@ -1,4 +1,4 @@
-"""From replayed episodes to the scores of an entry."""
+"""Compute the scores of an entry from its replayed episodes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..schema.suite import Cell, Suite
 Value = Callable[[EpisodeResult], float]
 
 
-def entry_scores(suite: Suite, results: Sequence[EpisodeResult], runs: int) -> Scores:
-    """All scores of an entry.
+def score_entry(suite: Suite, results: Sequence[EpisodeResult], runs: int) -> Scores:
+    """Compute all scores of an entry.
 
     Args:
-        suite: What was played.
+        suite: The suite that was played.
         results: Every episode of every run.
         runs: Number of runs.
     """
@@ -41,7 +41,7 @@ def entry_scores(suite: Suite, results: Sequence[EpisodeResult], runs: int) -> S
 
 
 def task_scores(results: Sequence[EpisodeResult]) -> dict[tuple[str, int], float]:
-    """Mean score of every task over its trials and runs, by world and task index."""
+    """Return each task's mean score over trials and runs, by environment and task index."""
     found: dict[tuple[str, int], list[float]] = {}
     for result in results:
         found.setdefault((result.env, result.task), []).append(result.score)
@@ -49,7 +49,7 @@ def task_scores(results: Sequence[EpisodeResult]) -> dict[tuple[str, int], float
 
 
 def task_means(results: Sequence[EpisodeResult], value: Value) -> list[float]:
-    """Mean of a value for each task of one world, over trials and runs."""
+    """Return a value's mean for each task of one environment, over trials and runs."""
     found: dict[int, list[float]] = {}
     for result in results:
         found.setdefault(result.task, []).append(value(result))

@@ -1,1 +1,1 @@
-"""The forms of everything that the leaderboard reads and writes."""
+"""Schemas of everything that the leaderboard reads and writes."""

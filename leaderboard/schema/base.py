@@ -1,9 +1,10 @@
-"""The base of every JSON record: frozen, strict, and refused with the place that is wrong."""
+"""The base class of every JSON record: frozen and strict; errors name the wrong field."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -12,6 +13,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ...envs.core.errors import BadValueError, DataError
 
 F = TypeVar("F", bound="Form")
+OnProgress = Callable[[int, int], None]
+"""Called with the number of finished items and of all."""
+OnItem = Callable[[str, int, int], None]
+"""Called before each item with its name, its place and the number of all."""
 
 
 class Form(BaseModel):
@@ -24,7 +29,7 @@ class Form(BaseModel):
         """Read and check a file.
 
         Raises:
-            DataError: Missing, cut, or not of this form.
+            DataError: The file is missing, cut off, or does not match the schema.
         """
         try:
             return parse_form(cls, path.read_bytes(), str(path))
@@ -32,7 +37,7 @@ class Form(BaseModel):
             raise DataError(f"{path}: there is no such file.") from None
 
     def write(self, path: Path) -> None:
-        """Write it as JSON; a reader sees the old file or the whole new one."""
+        """Write the record as JSON; readers see either the old file or the complete new one."""
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(path.name + ".part")
         with part.open("w", encoding="utf-8") as file:
@@ -45,15 +50,15 @@ class Form(BaseModel):
 
 
 def parse_form(kind: type[F], text: str | bytes, where: str) -> F:
-    """Parse JSON text as a form.
+    """Parse JSON text as a record.
 
     Args:
-        kind: Which form.
+        kind: Class of the record.
         text: The JSON.
         where: File, and line where there is one, for errors.
 
     Raises:
-        DataError: Not JSON, or a field is missing, unknown or of the wrong value; names the first.
+        DataError: The text is not JSON, or a field is missing, unknown or invalid.
     """
     try:
         return kind.model_validate_json(text)
@@ -63,10 +68,10 @@ def parse_form(kind: type[F], text: str | bytes, where: str) -> F:
 
 
 def make_form(kind: type[F], where: str, **fields: Any) -> F:
-    """Make a form from values of our own user.
+    """Make a record from values that the local user gave.
 
     Raises:
-        BadValueError: A field is missing, unknown or of the wrong value; names the first.
+        BadValueError: A field is missing, unknown or invalid; names the first.
     """
     try:
         return kind(**fields)
@@ -76,7 +81,7 @@ def make_form(kind: type[F], where: str, **fields: Any) -> F:
 
 
 def _first(error: ValidationError, kind: type[BaseModel]) -> tuple[str, str, Any]:
-    """Return field, message and input of the first thing that is wrong."""
+    """Return the field, message and input of the first validation error."""
     first = error.errors(include_url=False)[0]
     hint = "; it was cut or damaged" if first["type"] == "json_invalid" else ""
     where = ".".join(map(str, first["loc"])) or kind.__name__

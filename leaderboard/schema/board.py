@@ -30,9 +30,9 @@ class BoardRow(Form):
         rank: From 1, over everybody's rows in the same suite, board and track; None for reference
             rows, which stand where their score puts them.
         entry_id: Path of the entry below the folder of entries, as ``micro-v2/expert``.
-        name: As the entry says.
-        organisation: As the entry says.
-        date: As the entry says.
+        name: Declared by the entry.
+        organisation: Declared by the entry.
+        date: Declared by the entry.
         board: Which board.
         suite: Id of the suite, as ``micro-v2``.
         reference: Which reference row; None for everybody else's.
@@ -40,19 +40,19 @@ class BoardRow(Form):
         track: Terms of the board of algorithms.
         model: Name of the model.
         parameters: Number of weights.
-        licence: As the entry says.
+        licence: Declared by the entry.
         signed_by: Fingerprint of the key; empty when unsigned.
-        score: What ranks; its interval is over tasks, on the board of algorithms over runs.
+        score: Ranking score; its interval is over tasks, on the board of algorithms over runs.
         success: Share of solved episodes.
         pass_at: pass@k for k = 1, 2, …
         pass_all: pass^k for k = 1, 2, …
         turns: Mean actions per episode.
         tool_calls: Mean readable actions per episode.
-        errors: Episodes that an error stopped; each counts as 0.
+        errors: Episodes that ended with an error; each counts as 0.
         episodes: Episodes in all.
         runs: Score of every training run.
         used: Mean declared cost of a run.
-        envs: Score per world.
+        envs: Score per environment.
         versus_next: Test against the row below; None in the last.
     """
 
@@ -92,7 +92,7 @@ class Board(Form):
         suite: Id of the suite.
         track: Terms that the rows share; None on the board of agents.
         rows: From the best down.
-        missing_references: Reference rows that nobody made yet; ``turngym leaderboard reference``
+        missing_references: Reference rows that do not exist yet; ``turngym leaderboard reference``
             makes them.
     """
 

@@ -1,4 +1,4 @@
-"""What is submitted: a description and action sequences; never a score.
+"""The schema of submissions: a description and action sequences, never a score.
 
 An entry is a folder::
 
@@ -52,7 +52,7 @@ class SuiteRef(Form):
 
 
 class PlayedEnv(Form):
-    """A world as it was played: ``digest`` is that of the suite's cell."""
+    """An environment as it was played: ``digest`` is that of the suite's cell."""
 
     key: Key
     env_id: str = Field(max_length=100)
@@ -60,7 +60,7 @@ class PlayedEnv(Form):
 
 
 class ModelCard(Form):
-    """What acts, as far as its author says; all of it is declared, none of it is checked.
+    """Description of the agent; everything is declared by the author, nothing is checked.
 
     Attributes:
         model: Name of the model, or of the scripted policy.
@@ -86,7 +86,7 @@ class ModelCard(Form):
 
 
 class Budget(Form):
-    """What training one run cost: declared. On the board of algorithms it is also a limit."""
+    """Declared training cost of one run. On the board of algorithms it is also a limit."""
 
     sampled_tokens: Amount = 0
     tool_calls: Amount = 0
@@ -98,8 +98,8 @@ class Track(Form):
     Attributes:
         start: Name of the starting model.
         start_digest: Hash of its weights, as ``sha256:…``; for a hub name ``name:…``.
-        budget: What a run may cost. Training ends after the step that reaches it, so it may be
-            passed by a twentieth.
+        budget: Limit per run. Training ends after the step that reaches it, so it may be
+            exceeded by 5 %.
     """
 
     start: Line
@@ -112,7 +112,7 @@ class Run(Form):
 
     Attributes:
         seed: Training seed.
-        used: What the run cost.
+        used: Cost of the run.
     """
 
     seed: int = Field(default=0, ge=0, lt=2**53)
@@ -124,20 +124,20 @@ class Manifest(Form):
 
     Attributes:
         format: Version of this layout.
-        name: Of the entry, as the board shows it.
-        organisation: Who submits.
+        name: Name of the entry on the board.
+        organisation: Submitting organisation.
         board: ``agents`` (any model) or ``algorithms`` (a common start and budget).
-        description: What it is.
+        description: Description of the agent.
         card: The model card.
-        hardware: What it ran on.
-        licence: Of the model or method.
-        date: When it was made, as 2026-01-31.
-        suite: What was played.
-        environments: Each world of the suite, in the suite's order.
+        hardware: Hardware that it ran on.
+        licence: Licence of the model or method.
+        date: Creation date, as 2026-01-31.
+        suite: The suite that was played.
+        environments: Each environment of the suite, in the suite's order.
         versions: Versions of turngym, gymnasium and numpy that played.
         runs: Training runs; each plays the whole suite.
         track: Terms of the board of algorithms; None on the board of agents.
-        reference: Which of the rows that every board shows; None for everybody else's.
+        reference: Which reference row it is; None for ordinary entries.
         reproduces: Name of the entry that this one reproduces, under the same suite; both stay.
     """
 
@@ -173,16 +173,16 @@ class Episode(Form):
     Attributes:
         env: Key of the suite's cell.
         task: Index of the task.
-        task_id: The world's id of the task.
+        task_id: The environment's id of the task.
         task_digest: The suite's digest of the task.
         run: Place in the manifest's runs.
         trial: Which of the cell's trials.
-        seed: Seed of the episode; the suite says which it must be.
-        actions: What the agent wrote, in order.
+        seed: Seed of the episode; must be the suite's.
+        actions: The agent's actions, in order.
         chain: Hash of the rules and the first observation, then one per action: each over all
             texts so far (:func:`turngym.envs.wrappers.record.extend_chain`).
-        error: What stopped the agent before the episode's end; such an episode counts as 0.
-        why: The error in words.
+        error: Error that stopped the agent before the episode's end; the episode counts as 0.
+        why: Error message.
     """
 
     env: Key
@@ -199,5 +199,5 @@ class Episode(Form):
 
     @property
     def name(self) -> str:
-        """The episode in one line, for messages."""
+        """Identify the episode in one line, for messages."""
         return f"{self.env} task {self.task} trial {self.trial} run {self.run}"

@@ -1,4 +1,4 @@
-"""How much of an untrusted upload is read, and how long its replay may take."""
+"""Limits on what is read of an untrusted upload, and on its replay."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ MIB = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class ReadLimits:
-    """Bounds on what is read.
+    """Limits on the size and shape of an upload.
 
     Attributes:
         archive_bytes: Size of an uploaded archive.
         total_bytes: All files together, unpacked.
         file_bytes: One file.
         line_bytes: One line of a JSON-lines file; also a whole JSON file.
-        members: Files and folders.
-        ratio: Unpacked size over packed size, once more than a mebibyte is unpacked.
+        members: Number of files and folders.
+        ratio: Maximum compression ratio, checked once more than one mebibyte is unpacked.
         path_depth: Folders above a file, the file counted.
-        json_depth: Lists and objects inside one another.
+        json_depth: Nesting depth of lists and objects.
     """
 
     archive_bytes: int = 64 * MIB
@@ -36,16 +36,16 @@ class ReadLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayLimits:
-    """Bounds on the process that replays one entry.
+    """Resource limits of the process that replays one entry.
 
     Attributes:
         cpu_s: Processor seconds.
         wall_s: Seconds from start to verdict.
-        memory_mib: Address space in mebibytes.
+        memory_mib: Address space, in mebibytes.
         file_mib: Largest file that it may write, in mebibytes.
 
     Raises:
-        BadValueError: A bound below 1.
+        BadValueError: A limit is not positive.
     """
 
     cpu_s: int = 900

@@ -1,4 +1,4 @@
-"""What verification says: refused with the first difference, or the scores that came out."""
+"""The result of verification: the scores, or a refusal with the first difference."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ Reason = Literal[
     "wall_limit",
     "memory_limit",
     "crashed",  # the verifying process died
-    "environment_broken",  # the world broke while replaying: not the entry's fault
+    "environment_broken",  # the environment failed while replaying: not the entry's fault
 ]
 
 
 class Refusal(Form):
-    """Why an entry is not taken.
+    """Reason for rejecting an entry.
 
     Attributes:
         reason: Which rule.
-        message: The rule's breach in words.
-        episode: The episode, in words; empty where none is meant.
-        turn: The turn of it, 0 for the start; None where none is meant.
-        expected: What replaying gave, or what the suite says.
-        got: What the entry says.
+        message: Description of the violation.
+        episode: The episode, in words; empty if none is concerned.
+        turn: Turn of the episode, 0 for the start; None if none is concerned.
+        expected: Value from the replay or from the suite.
+        got: Value in the entry.
     """
 
     reason: Reason
@@ -67,16 +67,16 @@ class EpisodeResult(Form):
     Attributes:
         env: Key of the cell.
         task: Index of the task.
-        task_id: The world's id of it.
+        task_id: The environment's id of the task.
         run: Place in the manifest's runs.
         trial: Which trial.
-        status: How it ended: the world's word, or the error that stopped the agent.
+        status: Final status of the environment, or the error that stopped the agent.
         success: Whether the task was solved.
-        score: The cell's measure, 0 to 1; 0 after an error.
+        score: Value of the cell's metric, 0 to 1; 0 after an error.
         return_: Sum of the rewards; at most 0 after an error.
         turns: Actions taken.
-        tool_calls: Actions that the world could read.
-        metrics: The world's measures; empty after an error.
+        tool_calls: Number of valid actions.
+        metrics: The environment's metrics; empty after an error.
     """
 
     env: str
@@ -94,28 +94,28 @@ class EpisodeResult(Form):
 
     @property
     def failed(self) -> bool:
-        """Whether an error stopped it."""
+        """Whether the episode ended with an error."""
         return self.status in ("agent_error", "env_error", "context_full")
 
 
 class EnvScores(Form):
-    """One world of an entry. Errors count as 0 in every mean but those of ``metrics``.
+    """Scores on one environment. Errors count as 0 in every mean except those of ``metrics``.
 
     Attributes:
         env: Key of the cell.
         env_id: Registered id.
-        metric: Which of the world's measures the score is.
+        metric: Metric of the environment that is the score.
         tasks: Number of tasks.
         trials: Trials per task and run.
         score: Mean over tasks, with a bootstrap interval over tasks.
-        success: The same of solved or not.
-        return_: The same of the sum of rewards.
+        success: Success rate, likewise.
+        return_: Mean return, likewise.
         pass_at: pass@k for k = 1, 2, … up to the trials: at least one of k solved.
         pass_all: pass^k for k = 1, 2, …: all of k solved.
         turns: Mean actions per episode.
-        tool_calls: Mean readable actions per episode.
-        errors: Episodes that an error stopped.
-        metrics: Means of the world's measures over the episodes without an error.
+        tool_calls: Mean valid actions per episode.
+        errors: Episodes that ended with an error.
+        metrics: Means of the environment's metrics over the episodes without an error.
     """
 
     env: str
@@ -135,20 +135,20 @@ class EnvScores(Form):
 
 
 class Scores(Form):
-    """A whole entry: every world weighs the same.
+    """Scores of a whole entry: all environments have the same weight.
 
     Attributes:
-        score: Mean of the worlds' scores, with a bootstrap interval over the tasks of each.
-        success: The same of solved or not.
-        pass_at: Means over worlds of pass@k, for k that every world has trials for.
+        score: Mean of the environments' scores, with a bootstrap interval over the tasks of each.
+        success: Success rate, likewise.
+        pass_at: Means over environments of pass@k, for k that every environment has trials for.
         pass_all: The same of pass^k.
-        turns: Mean actions per episode, over worlds.
-        tool_calls: Mean readable actions per episode, over worlds.
-        errors: Episodes that an error stopped.
+        turns: Mean actions per episode, over environments.
+        tool_calls: Mean valid actions per episode, over environments.
+        errors: Episodes that ended with an error.
         episodes: Episodes in all.
         runs: The score of every training run.
         between_runs: Mean of the runs with Student's interval over runs; None for a single run.
-        envs: The worlds.
+        envs: The environments.
     """
 
     score: Estimate
@@ -169,14 +169,14 @@ class Verdict(Form):
 
     Attributes:
         accepted: Whether every episode replayed.
-        refusal: Why not; None when accepted.
-        manifest: The entry's description; None where not even that could be read.
-        entry_digest: Hash of the entry's files; empty where they could not be read.
+        refusal: Reason for the refusal; None when accepted.
+        manifest: The entry's description; None if it could not be read.
+        entry_digest: Hash of the entry's files; empty if they could not be read.
         signed_by: Fingerprint of the key that signed it; empty when unsigned.
-        scores: What replaying gave; None when refused.
+        scores: Recomputed scores; None when refused.
         episodes: Every episode's result, by run in the suite's order; empty when refused.
-        replayed: Episodes that were replayed before the verdict fell.
-        seconds: Time that it took.
+        replayed: Episodes that were replayed before the verdict.
+        seconds: Duration of the verification.
         verifier: Versions of turngym, gymnasium and numpy that replayed it.
     """
 
@@ -193,7 +193,7 @@ class Verdict(Form):
 
 
 class Refused(Exception):
-    """Carries a :class:`Refusal` up to where the verdict is made."""
+    """Exception that carries a :class:`Refusal` to the code that makes the verdict."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
@@ -201,7 +201,7 @@ class Refused(Exception):
 
 
 def refused(reason: Reason, message: str, **details: Any) -> Refused:
-    """The exception that refuses an entry; texts in ``details`` are cut to a readable length."""
+    """Return the exception that refuses an entry; long texts in ``details`` are truncated."""
     shown: dict[str, Any] = {k: v if k == "turn" else _short(v) for k, v in details.items()}
     return Refused(Refusal(reason=reason, message=_short(message, 600), **shown))
 

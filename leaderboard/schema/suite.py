@@ -1,4 +1,4 @@
-"""A suite: a frozen, versioned list of worlds, tasks, seeds and limits that entries play."""
+"""A suite: a frozen, versioned list of environments, tasks, seeds and limits that entries play."""
 
 from __future__ import annotations
 
@@ -31,19 +31,18 @@ class Slot(NamedTuple):
 
 
 class Cell(Form):
-    """One world of a suite, with its tasks.
+    """One environment of a suite, with its tasks.
 
     Attributes:
         key: Name of the cell in entries and tables, unique in the suite; the env id where the
-            suite holds the world once.
+            suite holds the environment once.
         env_id: Registered id.
-        settings: What the world is made with.
+        settings: Constructor settings of the environment.
         split: Split of the tasks.
         tasks: Indexes of the tasks.
         trials: Episodes per task, each with a seed of its own.
-        metric: The world's measure from 0 to 1 that is the score; ``success`` unless another is
-            the custom of the world.
-        max_turns: Actions that an episode may take.
+        metric: The environment's metric, from 0 to 1, that is the score; ``success`` by default.
+        max_turns: Turn limit of an episode.
         digests: One per task: a hash of rules, task and starting states (see
             :mod:`turngym.leaderboard.suites.digests`).
     """
@@ -68,17 +67,17 @@ class Cell(Form):
 
     @property
     def digest(self) -> str:
-        """Hash of the cell and all its tasks; an entry says which one it played."""
+        """Return the hash of the cell and all its tasks, which entries refer to."""
         return digest_of(self.model_dump())
 
     def slots(self) -> Iterator[Slot]:
-        """Return every episode of one run on this cell, in order."""
+        """Yield every episode of one run on this cell, in order."""
         for task in self.tasks:
             for trial in range(self.trials):
                 yield Slot(self.key, task, trial)
 
     def digest_of_task(self, task: int) -> str:
-        """The digest of the task with this index.
+        """Return the digest of the task with this index.
 
         Raises:
             UnknownNameError: The cell does not hold it.
@@ -89,16 +88,16 @@ class Cell(Form):
 
 
 class Suite(Form):
-    """A frozen list of cells. Whatever changes it makes a new version; the old board stays.
+    """A frozen list of cells. Every change needs a new version; the old board stays.
 
     Attributes:
         format: Version of this layout.
         name: Short name.
         version: From 1.
-        description: What it is for.
+        description: Purpose of the suite.
         seed: Root of the seeds of its episodes.
         max_action_chars: Longest action that an entry may hold.
-        cells: The worlds.
+        cells: The environments.
     """
 
     format: Literal[1] = 1
@@ -117,23 +116,23 @@ class Suite(Form):
 
     @property
     def id(self) -> str:
-        """Name and version, as in ``micro-v2``."""
+        """Return name and version, as in ``micro-v2``."""
         return f"{self.name}-v{self.version}"
 
     @property
     def digest(self) -> str:
-        """Hash of everything in it."""
+        """Return the hash of the content."""
         return digest_of(self.model_dump())
 
     def by_key(self) -> Mapping[str, Cell]:
-        """The cells by their key."""
+        """Return the cells by key."""
         return {cell.key: cell for cell in self.cells}
 
     def slots(self) -> Iterator[Slot]:
-        """Every episode of one run, in order."""
+        """Yield every episode of one run, in order."""
         for cell in self.cells:
             yield from cell.slots()
 
     def seed_of(self, slot: Slot) -> int:
-        """Seed of an episode; below 2**52, so that every JSON reader keeps it exact."""
+        """Return the seed of an episode; below 2**52, so that JSON readers represent it exactly."""
         return int(digest_of((self.name, self.version, self.seed, *slot))[:13], 16)

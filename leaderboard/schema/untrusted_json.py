@@ -1,4 +1,4 @@
-"""Parse untrusted JSON: bounded in size and depth, no key twice, no NaN, no stated result."""
+"""Parse untrusted JSON: bounded size and depth, no duplicate keys, no NaN, no stated results."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ STATED = frozenset(
         "verdict",
     )
 )
-"""Names of fields that state a result; results are recomputed, so none may be handed in."""
+"""Names of fields that state a result; results are recomputed, so entries must not contain any."""
 
 
-def strict_json(data: bytes, where: str, limits: ReadLimits) -> Any:
-    """Decode one JSON value.
+def parse_untrusted_json(data: bytes, where: str, limits: ReadLimits) -> Any:
+    """Decode one untrusted JSON value.
 
     Args:
-        data: The bytes.
+        data: UTF-8 bytes.
         where: File, and line where there is one.
         limits: Bounds.
 
     Raises:
-        Refused: Too long, too deep, not JSON, a key twice, NaN, or a field that states a result.
+        Refused: Too long, too deep, not JSON, a duplicate key, NaN, or a stated result.
     """
     if len(data) > limits.line_bytes:
         raise refused(
@@ -80,7 +80,7 @@ def _object(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise refused("format", f"{where}: the key {key!r} stands twice in one object.")
+            raise refused("format", f"{where}: the key {key!r} occurs twice in one object.")
         if key.lower() in STATED:
             raise refused(
                 "score_field",
@@ -93,4 +93,4 @@ def _object(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
 
 
 def _no_number(name: str, where: str) -> Any:
-    raise refused("format", f"{where}: {name} is no number of JSON.")
+    raise refused("format", f"{where}: {name} is not a valid JSON number.")

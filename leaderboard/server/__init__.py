@@ -1,4 +1,4 @@
-"""The leaderboard's server: the site, uploads with background verification, sealed seasons."""
+"""The leaderboard server: site, uploads with background verification, and sealed seasons."""
 
 from __future__ import annotations
 

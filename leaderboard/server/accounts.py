@@ -1,4 +1,4 @@
-"""Accounts are names with tokens; the server keeps only hashes of the tokens."""
+"""Accounts: names with tokens, of which the server stores only hashes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PREFIX = "tg_"
 
 
 def new_token(settings: ServerSettings, account: str) -> str:
-    """A token for an account, which is made if it does not exist.
+    """Issue a token for an account, which is created if it does not exist.
 
     Raises:
-        BadValueError: Not a name of an account.
+        BadValueError: The account's name is invalid.
     """
     if not _NAME.match(account):
         raise BadValueError(
@@ -32,22 +32,22 @@ def new_token(settings: ServerSettings, account: str) -> str:
 
 
 def revoke_tokens(settings: ServerSettings, account: str) -> int:
-    """Take all tokens of an account back.
+    """Revoke all tokens of an account.
 
     Returns:
-        How many there were.
+        Number of revoked tokens.
     """
     with open_database(settings.database) as base:
         return base.execute("DELETE FROM tokens WHERE account = ?", (account,)).rowcount
 
 
 def account_of(settings: ServerSettings, token: str) -> str | None:
-    """Whose token it is; None for nobody's. Looks up a hash, so timing tells nothing."""
+    """Return the token's account or None. Compares hashes, so timing reveals nothing."""
     with open_database(settings.database) as base:
         row = base.execute("SELECT account FROM tokens WHERE hash = ?", (_hash(token),)).fetchone()
     return None if row is None else row["account"]
 
 
 def _hash(token: str) -> str:
-    """Tokens are random and long, so a plain hash cannot be searched."""
+    """Hash a token; tokens are long and random, so no salt is needed."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

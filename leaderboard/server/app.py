@@ -1,4 +1,4 @@
-"""The server's application: site, uploads, sealed seasons."""
+"""The server's FastAPI application: site, uploads, sealed seasons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .seasons import Seasons
 from .settings import ServerSettings
 from .uploads import upload_routes
 from .verifier import Worker
-from .web import Fault, Gate, with_headers
+from .web import Fault, Gate, add_headers
 
 _WAIT = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="3">'
@@ -28,11 +28,11 @@ _WAIT = (
 
 
 def make_app(settings: ServerSettings, background: bool = True) -> FastAPI:
-    """The application.
+    """Make the application.
 
     Args:
         settings: Folders, limits and quotas.
-        background: Whether the thread that verifies runs along.
+        background: Whether the verifying thread runs.
     """
     prepare(settings)
     Folder(settings.site).assets()  # the server's own pages need them before the site is written
@@ -52,7 +52,7 @@ def make_app(settings: ServerSettings, background: bool = True) -> FastAPI:
         title="turngym leaderboard", lifespan=life, docs_url=None, redoc_url=None, openapi_url=None
     )
     app.state.worker = worker
-    app.middleware("http")(with_headers)
+    app.middleware("http")(add_headers)
     _add_faults(app)
     app.include_router(upload_routes(settings, gate, worker))
     app.include_router(sealed_routes(settings, gate, seasons, play, worker))
@@ -70,13 +70,13 @@ def make_app(settings: ServerSettings, background: bool = True) -> FastAPI:
 
 def _add_faults(app: FastAPI) -> None:
     @app.exception_handler(Fault)
-    def told(_: Request, fault: Fault) -> JSONResponse:
+    def handle_fault(_: Request, fault: Fault) -> JSONResponse:
         return fault.response()
 
     @app.exception_handler(RequestValidationError)
-    def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    def handle_invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         return Fault(422, "format", str(error.errors()[0]["msg"])).response()
 
     @app.exception_handler(HTTPException)
-    def http(_: Request, error: HTTPException) -> JSONResponse:
+    def handle_http(_: Request, error: HTTPException) -> JSONResponse:
         return Fault(error.status_code, "http", str(error.detail)).response()

@@ -1,4 +1,4 @@
-"""Accepted entries become folders, rows of the index, and pages."""
+"""Publish accepted entries: folders, rows of the index, and pages."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ log = logging.getLogger(__name__)
 
 
 def suite_files(settings: ServerSettings, *, public: bool = False) -> list[Path]:
-    """Return the files of further suites: given ones and those of seasons.
+    """Return the files of the additional suites: configured ones and those of seasons.
 
     Args:
-        settings: Of the server.
-        public: Whether only those that may be shown: seasons that are revealed.
+        settings: Settings of the server.
+        public: Whether to return only public suites, without those of open seasons.
     """
     root = settings.seasons
     names = [name for name in season_names(root) if not public or is_revealed(root, name)]
@@ -35,13 +35,13 @@ def suite_files(settings: ServerSettings, *, public: bool = False) -> list[Path]
 
 
 def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str) -> str:
-    """Put an accepted entry among the entries.
+    """Copy an accepted entry into the folder of entries.
 
     Args:
-        settings: Of the server.
-        source: Its archive or folder.
-        verdict: That accepted it.
-        name: Id of the submission; its start makes the folder's name unique.
+        settings: Settings of the server.
+        source: Archive or folder of the entry.
+        verdict: The verdict that accepted it.
+        name: Id of the submission; its first characters make the folder's name unique.
 
     Returns:
         The entry's id.
@@ -66,16 +66,16 @@ def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str)
 
 
 def _slug(name: str) -> str:
-    """A folder's name from an entry's: plain letters, never one of the reference rows' names."""
+    """Derive a folder's name from an entry's: lower-case letters, digits and '-'."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "entry"
 
 
 def reindex(settings: ServerSettings, known: dict[str, Verdict] | None = None) -> list[Indexed]:
-    """Bring the index in line with the entries.
+    """Update the index from the folder of entries.
 
     Args:
-        settings: Of the server.
-        known: Verdicts that were just found, by entry id.
+        settings: Settings of the server.
+        known: Verdicts that are already computed, by entry id.
     """
     suites, verdicts = suite_files(settings), known or {}
 
@@ -89,7 +89,7 @@ def reindex(settings: ServerSettings, known: dict[str, Verdict] | None = None) -
 
 
 def prepare(settings: ServerSettings) -> None:
-    """Make the folders; the entries of the package are there from the start."""
+    """Create the server's folders, with the entries of the package."""
     for folder in (settings.home, settings.uploads, settings.seasons):
         folder.mkdir(parents=True, exist_ok=True)
     settings.home.chmod(0o700)
@@ -100,16 +100,16 @@ def prepare(settings: ServerSettings) -> None:
 
 
 def write_site(settings: ServerSettings) -> None:
-    """Write the pages in a process of their own: they replay what somebody untrusted sent.
+    """Write the pages in a separate process, since they replay untrusted entries.
 
     Raises:
         DataError: The process failed; the pages stay as they were.
     """
-    words = [
+    arguments = [
         *("--entries", settings.entries, "--index", settings.index, "--out", settings.site),
-        *(word for path in suite_files(settings, public=True) for word in ("--suite-file", path)),
+        *(part for path in suite_files(settings, public=True) for part in ("--suite-file", path)),
     ]
-    command = [sys.executable, "-P", "-m", "turngym.leaderboard.site.build", *map(str, words)]
+    command = [sys.executable, "-P", "-m", "turngym.leaderboard.site.build", *map(str, arguments)]
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=settings.build_s, check=False, text=True

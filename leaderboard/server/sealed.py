@@ -1,4 +1,4 @@
-"""Stepping sealed episodes: one pass per task and trial, kept on disk action by action."""
+"""Step sealed episodes: one pass per task and trial, stored action by action."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class _Live:
 class SealedPlay:
     """Starts and steps episodes of the open seasons.
 
-    A running episode lives in memory; after a restart, or when many others ran meanwhile, it is
-    replayed from its actions. A step that is sent twice is taken once.
+    A running episode is in memory; after a restart, or when too many others are running, it is
+    replayed from its actions. Steps are idempotent: a repeated request is executed once.
 
     Args:
-        settings: Of the server.
-        seasons: Its seasons.
+        settings: Settings of the server.
+        seasons: Seasons of the server.
     """
 
     def __init__(self, settings: ServerSettings, seasons: Seasons) -> None:
@@ -51,17 +51,17 @@ class SealedPlay:
     def start(
         self, account: str, season: PlayedSeason, env: str, wanted: dict[str, Any]
     ) -> dict[str, Any]:
-        """Begin the wanted episode, or the next one that was not played.
+        """Start the requested episode, or the next unplayed one.
 
         Args:
-            account: Who plays.
-            season: What is played.
-            env: Environment, or key of a cell.
-            wanted: ``task`` and ``trial`` (None: the next), and ``request``, an id of the
-                caller's: the same one gets the same episode again as long as it has no step.
+            account: The player's account.
+            season: The season.
+            env: Environment id, or key of a cell.
+            wanted: ``task`` and ``trial`` (None: the next), and ``request``, the client's id of the
+                request: a repeated one gets the same episode as long as it has no step.
 
         Raises:
-            Fault: Played already, or too many episodes are open.
+            Fault: The episode was played already, or too many episodes are open.
             UnknownNameError: There is no such environment in the season.
         """
         cell = season.cell_for(env)
@@ -72,16 +72,16 @@ class SealedPlay:
             ).fetchone()
             if row is None:
                 row = self._begin(base, account, season, cell, wanted)
-        live = self._of(season, row)
-        world = live.recorder.inner
-        info = world._info(world.episode)
+        live = self._load(season, row)
+        inner = live.recorder.inner
+        info = inner._info(inner.episode)
         return {
             "session": row["id"],
             "env": cell.key,
             "task": row["task"],
             "trial": row["trial"],
-            "observation": world.episode.observation,
-            "info": self._told(season, row, info),
+            "observation": inner.episode.observation,
+            "info": self._filter_info(season, row, info),
             "left": self.left(account, season),
         }
 
@@ -121,16 +121,16 @@ class SealedPlay:
         return base.execute("SELECT * FROM sealed_episodes WHERE id = ?", (session,)).fetchone()
 
     def step(self, account: str, session: str, turn: int, action: str) -> dict[str, Any]:
-        """Take one action.
+        """Execute one action.
 
         Args:
-            account: Who plays.
-            session: Which episode.
+            account: The player's account.
+            session: Id of the episode.
             turn: Number of the action, from 1.
-            action: The text.
+            action: Text of the action.
 
         Raises:
-            Fault: No such episode of this account, over, expired, or another turn is due.
+            Fault: The account has no such episode, it is over or expired, or the turn is wrong.
         """
         with open_database(self._settings.database) as base:
             row = base.execute(
@@ -138,20 +138,20 @@ class SealedPlay:
             ).fetchone()
             if row is None:
                 raise Fault(404, "unknown", "this account has no such episode.")
-            said = base.execute(
+            stored = base.execute(
                 "SELECT action, answer FROM sealed_steps WHERE episode = ? AND turn = ?",
                 (session, turn),
             ).fetchone()
-        if said is not None and said["action"] == action:
-            return json.loads(said["answer"])
+        if stored is not None and stored["action"] == action:
+            return json.loads(stored["answer"])
         season = self._seasons.find(row["season"])
         self._check(season, row, action)
-        live = self._of(season, row)
+        live = self._load(season, row)
         with live.lock:
-            return self._stepped(season, row, live, turn, action)
+            return self._execute(season, row, live, turn, action)
 
     def _check(self, season: PlayedSeason, row: sqlite3.Row, action: str) -> None:
-        if row["status"] == "running" and self._too_old(season, row["touched"]):
+        if row["status"] == "running" and self._is_expired(season, row["touched"]):
             self.expire()
             raise Fault(409, "expired", f"the episode is over: {EXPIRED}; it counts as 0.")
         if row["status"] != "running":
@@ -162,32 +162,33 @@ class SealedPlay:
                 422,
                 "action",
                 f"the action has {len(action):,} characters; at most "
-                f"{season.suite.max_action_chars:,} are taken.",
+                f"{season.suite.max_action_chars:,} are allowed.",
             )
         if storable(action) != action:
-            raise Fault(422, "action", "the action holds a lone surrogate; write valid UTF-8.")
+            raise Fault(422, "action", "the action contains a lone surrogate; write valid UTF-8.")
 
-    def _stepped(
+    def _execute(
         self, season: PlayedSeason, row: sqlite3.Row, live: _Live, turn: int, action: str
     ) -> dict[str, Any]:
         episode = live.recorder.inner.episode
         due = episode.turn + 1
         if turn != due or episode.status != "running":
-            raise Fault(409, "turn", f"turn {turn} came; turn {due} is due.")
+            raise Fault(409, "turn", f"got turn {turn}; expected turn {due}.")
         observation, reward, terminated, truncated, info = live.recorder.step(action)
-        tells = season.public.terms.tell_rewards
         answer = {
             "observation": observation,
-            "reward": reward if tells else 0.0,
+            "reward": reward if season.public.terms.show_rewards else 0.0,
             "terminated": terminated,
             "truncated": truncated,
-            "info": self._told(season, row, dict(info)),
+            "info": self._filter_info(season, row, dict(info)),
         }
         status, why = str(info["status"]), ""
         if status == "env_error":
             why = observation
         with open_database(self._settings.database) as base:
-            if status != "env_error":  # what broke the world is no part of an entry
+            if (
+                status != "env_error"
+            ):  # the action that broke the environment is not part of the entry
                 base.execute(
                     "INSERT INTO sealed_steps VALUES (?, ?, ?, ?, ?)",
                     (row["id"], turn, action, live.recorder.chain, json.dumps(answer)),
@@ -201,23 +202,23 @@ class SealedPlay:
                 self._live.pop(row["id"], None)
         return answer
 
-    def _of(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
-        """The episode in memory, replayed when it is not there."""
+    def _load(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
+        """Return the episode from memory, or replay it."""
         with self._lock:
             if (live := self._live.get(row["id"])) is not None:
                 self._live.move_to_end(row["id"])
                 return live
-        made = self._replayed(season, row)
+        made = self._replay(season, row)
         with self._lock:
             live = self._live.setdefault(row["id"], made)
             for name in list(self._live):
-                if len(self._live) <= self._settings.live_worlds:
+                if len(self._live) <= self._settings.live_envs:
                     break
                 if name != row["id"] and not self._live[name].lock.locked():
                     del self._live[name]
         return live
 
-    def _replayed(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
+    def _replay(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
         cell = season.cells[row["env"]]
         slot = Slot(row["env"], row["task"], row["trial"])
         recorder = season.recorder(cell)
@@ -230,14 +231,14 @@ class SealedPlay:
             recorder.step(step["action"])
         return _Live(recorder)
 
-    def _told(self, season: PlayedSeason, row: sqlite3.Row, info: Any) -> dict[str, Any]:
-        """The info without what would tell which task of a known list it is, or what it pays."""
-        hidden = {} if season.public.terms.tell_rewards else _HIDDEN
+    def _filter_info(self, season: PlayedSeason, row: sqlite3.Row, info: Any) -> dict[str, Any]:
+        """Remove from the info what reveals the task, or the rewards if they are hidden."""
+        hidden = {} if season.public.terms.show_rewards else _HIDDEN
         split = season.cells[row["env"]].split
         return dict(info) | hidden | {"task_id": f"sealed/{row['task']}", "split": split}
 
     def left(self, account: str, season: PlayedSeason) -> int:
-        """Episodes of the season that the account has not begun."""
+        """Return the number of episodes of the season that the account has not started."""
         with open_database(self._settings.database) as base:
             begun = base.execute(
                 "SELECT count(*) FROM sealed_episodes WHERE account = ? AND season = ?",
@@ -245,14 +246,14 @@ class SealedPlay:
             ).fetchone()[0]
         return season.total - begun
 
-    def _too_old(self, season: PlayedSeason, touched: float) -> bool:
+    def _is_expired(self, season: PlayedSeason, touched: float) -> bool:
         return time.time() - touched > season.public.terms.session_s
 
     def expire(self) -> int:
-        """End the episodes in which no step came in time.
+        """End the episodes whose step timeout has passed.
 
         Returns:
-            How many.
+            Number of expired episodes.
         """
         count = 0
         for name in self._seasons.open_names():
@@ -273,16 +274,16 @@ def start_sealed(recorder: RecordEpisodes, season: PlayedSeason, cell: Cell, slo
 
 
 def _slot(cell: Cell, taken: set[Slot], task: int | None, trial: int | None) -> Slot:
-    """The wanted slot; with None the first free one, trial after trial.
+    """Return the requested slot; with None the first free one, trial by trial.
 
     Raises:
-        Fault: It does not exist, or was played.
+        Fault: The slot does not exist, or was played.
     """
     if task is not None and not 0 <= task < len(cell.tasks):
         last = len(cell.tasks) - 1
-        raise Fault(422, "task", f"{cell.key}: task {task} is none of the tasks 0 to {last}.")
+        raise Fault(422, "task", f"{cell.key}: there is no task {task}; expected 0 to {last}.")
     if trial is not None and not 0 <= trial < cell.trials:
-        raise Fault(422, "task", f"{cell.key}: trial {trial}; there are {cell.trials}.")
+        raise Fault(422, "task", f"{cell.key}: there is no trial {trial}; there are {cell.trials}.")
     tasks = range(len(cell.tasks)) if task is None else (task,)
     trials = range(cell.trials) if trial is None else (trial,)
     for slot in (Slot(cell.key, index, turn) for turn in trials for index in tasks):

@@ -1,4 +1,4 @@
-"""A finished pass of a season becomes an entry, which is verified as any other."""
+"""Convert a finished pass of a season to an entry, which is verified like any other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ..entries_io.files import write_entry
-from ..entries_io.packing import manifest_for
-from ..entries_io.play import episode_of, one_line, start_slot
+from ..entries_io.packing import make_manifest
+from ..entries_io.play import make_episode, one_line, start_slot
 from ..schema.base import Form, parse_form
 from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
 from ..schema.suite import Slot
@@ -27,7 +27,7 @@ NOT_PLAYED = "the episode was not played"
 
 
 class EntryFields(Form):
-    """What the player says about the entry; see :class:`..schema.entry.Manifest`."""
+    """The player's description of the entry; see :class:`..schema.entry.Manifest`."""
 
     name: Line
     organisation: Line
@@ -41,7 +41,7 @@ class EntryFields(Form):
 def describe(
     settings: ServerSettings, season: PlayedSeason, account: str, fields: EntryFields
 ) -> None:
-    """Say what the entry is, before or while it is played.
+    """Store the entry's description, before or while it is played.
 
     Raises:
         Fault: The pass is finished.
@@ -58,24 +58,24 @@ def describe(
 
 
 def finish(settings: ServerSettings, season: PlayedSeason, account: str) -> dict[str, Any]:
-    """Pack the pass; episodes that were not played or not ended count as 0.
+    """Pack the pass as an entry; episodes that were not played or not finished count as 0.
 
     Returns:
-        The submission, and how many episodes count as errors.
+        The submission, and the number of episodes that count as errors.
 
     Raises:
-        Fault: Nothing was played, or nobody said what the entry is.
+        Fault: Nothing was played, or the entry has no description.
     """
     name = season.public.name
-    entry, rows, steps = _pass(settings, name, account)
+    entry, rows, steps = _read_pass(settings, name, account)
     if entry is not None and entry["submission"]:
         return {"id": entry["submission"], "state": "queued"}
     if entry is None:
-        raise Fault(409, "describe", "say first what the entry is: name, organisation, licence.")
+        raise Fault(409, "describe", "describe the entry first: name, organisation, licence.")
     if not rows:
         raise Fault(409, "unplayed", "no episode was played.")
     fields = parse_form(EntryFields, entry["fields"], "the entry")
-    manifest = manifest_for(season.suite, board="agents", **dict(fields))
+    manifest = make_manifest(season.suite, board="agents", **dict(fields))
     episodes = _episodes(season, rows, steps)
     submission = new_id()
     folder = settings.uploads / submission
@@ -88,10 +88,10 @@ def finish(settings: ServerSettings, season: PlayedSeason, account: str) -> dict
     return {"id": submission, "state": "queued", "errors": failed}
 
 
-def _pass(
+def _read_pass(
     settings: ServerSettings, season: str, account: str
 ) -> tuple[sqlite3.Row | None, list[sqlite3.Row], dict[str, list[sqlite3.Row]]]:
-    """All that is kept of a pass: what it is, its episodes, their steps."""
+    """Read a pass from the database: description, episodes and steps."""
     with open_database(settings.database) as base:
         entry = base.execute(
             "SELECT * FROM sealed_entries WHERE season = ? AND account = ?", (season, account)
@@ -103,7 +103,7 @@ def _pass(
 
 
 def _close(base: sqlite3.Connection, season: str, account: str, submission: str) -> None:
-    """End the pass; of two that finish it at once, the first does.
+    """Finish the pass; of two concurrent requests the first succeeds.
 
     Raises:
         Fault: It is finished.
@@ -153,7 +153,7 @@ def _episodes(
                 taken = [] if row is None else steps[row["id"]]
                 slot = Slot(cell.key, task, trial)
                 start_slot(recorder, season.suite, cell, slot)
-                begun = episode_of(recorder.transcript, cell, slot, 0)
+                begun = make_episode(recorder.transcript, cell, slot, 0)
                 fields = _outcome(row) | {
                     "actions": tuple(step["action"] for step in taken),
                     "chain": (*begun.chain, *(step["chain"] for step in taken)),
@@ -163,7 +163,7 @@ def _episodes(
 
 
 def _outcome(row: sqlite3.Row | None) -> dict[str, Any]:
-    """Return what stopped an episode, if anything did."""
+    """Return the error of an episode, if any."""
     status = "running" if row is None else row["status"]
     error: ErrorKind | None = None
     if status in ("running", "expired"):

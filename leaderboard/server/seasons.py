@@ -1,4 +1,4 @@
-"""The open season of a server: its suite and its worlds, made once."""
+"""The open seasons of a server: suites and environments, made once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...envs.core.errors import UnknownNameError
 from ...envs.wrappers.record import RecordEpisodes
 from ..schema.base import parse_form
 from ..schema.suite import Cell, Suite
-from ..suites.digests import make_world
+from ..suites.digests import make_cell_env
 from ..suites.sealed import Season, is_revealed, read_season, season_names, suite_file
 
 
@@ -21,7 +21,7 @@ class PlayedSeason:
 
     Args:
         root: The server's folder of seasons.
-        name: Of the season.
+        name: Name of the season.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -30,24 +30,24 @@ class PlayedSeason:
         self.suite: Suite = parse_form(Suite, path.read_bytes(), path.name)
         self.cells = self.suite.by_key()
         self.total = sum(len(cell.tasks) * cell.trials for cell in self.suite.cells)
-        self._worlds: dict[str, TextEnv[Any, Any]] = {}
+        self._envs: dict[str, TextEnv[Any, Any]] = {}
         self._lock = threading.Lock()
 
     def prototype(self, cell: Cell) -> TextEnv[Any, Any]:
-        """The world of a cell, to be copied; it never plays itself."""
+        """Return the environment of a cell, which is only used for making copies."""
         with self._lock:
-            if cell.key not in self._worlds:
-                self._worlds[cell.key] = make_world(cell)
-            return self._worlds[cell.key]
+            if cell.key not in self._envs:
+                self._envs[cell.key] = make_cell_env(cell)
+            return self._envs[cell.key]
 
     def recorder(self, cell: Cell) -> RecordEpisodes:
-        """Return a recorder around an environment of its own; read-only data is shared."""
+        """Return a recorder around a new copy of the environment; read-only data is shared."""
         twin = self.prototype(cell).fork()
         twin.spec = self.prototype(cell).spec
         return RecordEpisodes(twin, None)
 
     def cell_for(self, env: str) -> Cell:
-        """The cell of this key, or the only one of this environment.
+        """Return the cell of this key, or the only cell of this environment.
 
         Raises:
             UnknownNameError: There is none, or several.
@@ -59,19 +59,19 @@ class PlayedSeason:
             raise UnknownNameError("environment", env, self.cells, f"season {self.public.name}")
         return found[0]
 
-    def described(self) -> dict[str, Any]:
-        """What everybody may know, with the rules of every world."""
-        worlds = []
+    def describe(self) -> dict[str, Any]:
+        """Return the public description, with the rules of every environment."""
+        cells = []
         for cell, shown in zip(self.suite.cells, self.public.cells, strict=True):
-            world = self.prototype(cell)
+            env = self.prototype(cell)
             rules = {
-                "instructions": world.instructions,
-                "stop": list(world.stop),
-                "tools": [dict(tool) for tool in world.tools],
-                "max_chars": min(world.action_space.max_chars, self.suite.max_action_chars),
+                "instructions": env.instructions,
+                "stop": list(env.stop),
+                "tools": [dict(tool) for tool in env.tools],
+                "max_chars": min(env.action_space.max_chars, self.suite.max_action_chars),
             }
-            worlds.append(shown.model_dump() | rules)
-        return self.public.model_dump() | {"cells": worlds}
+            cells.append(shown.model_dump() | rules)
+        return self.public.model_dump() | {"cells": cells}
 
 
 class Seasons:
@@ -86,11 +86,11 @@ class Seasons:
         self._played = functools.cache(lambda name: PlayedSeason(root, name))
 
     def open_names(self) -> list[str]:
-        """Seasons that can be played."""
+        """Return the names of the open seasons."""
         return [name for name in season_names(self.root) if not is_revealed(self.root, name)]
 
     def find(self, name: str) -> PlayedSeason:
-        """An open season; ``current`` is the only one.
+        """Return an open season; ``current`` names the only one.
 
         Raises:
             UnknownNameError: There is none, several, or it is over.

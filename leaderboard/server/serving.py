@@ -1,24 +1,22 @@
-"""Runs the server, and ends its seasons."""
+"""Run the server, and reveal its seasons."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...envs.core.errors import MissingExtraError
 from ..ranking.index import rebuild
+from ..schema.base import OnItem
 from ..schema.result import Verdict
 from ..suites.sealed import read_season, reveal
 from ..verification.sandbox import verify
 from .publishing import suite_files
 from .settings import ServerSettings
 
-Tick = Callable[[str, int, int], None]
-
 
 def serve_forever(settings: ServerSettings, host: str, port: int) -> None:
-    """Serve until the process is told to stop.
+    """Serve until the process is interrupted.
 
     Raises:
         MissingExtraError: A package of the extra ``web`` is missing.
@@ -34,13 +32,13 @@ def serve_forever(settings: ServerSettings, host: str, port: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Revealed:
-    """What came out at a season's end.
+    """Result of revealing a season.
 
     Attributes:
-        name: Of the season.
-        folder: Of the published secret and suites.
-        accepted: Entries of the season that replayed.
-        refused: Entries that did not, with the reason.
+        name: Name of the season.
+        folder: Folder of the published secret and suites.
+        accepted: Number of accepted entries.
+        refused: Refused entries with the reason.
     """
 
     name: str
@@ -49,17 +47,19 @@ class Revealed:
     refused: tuple[tuple[str, str], ...]
 
 
-def reveal_and_replay(settings: ServerSettings, name: str, tell: Tick | None = None) -> Revealed:
+def reveal_and_replay(
+    settings: ServerSettings, name: str, on_progress: OnItem | None = None
+) -> Revealed:
     """Publish a season's secret and replay its entries with the published suite.
 
     Args:
-        settings: Of the server.
-        name: Of the season.
-        tell: Told each entry's id when its turn comes, its place and how many there are.
+        settings: Settings of the server.
+        name: Name of the season.
+        on_progress: Called before each entry with its id, its place and the number of all.
 
     Raises:
         UnknownNameError: There is no such season.
-        DataError: The secret does not fit the commitment.
+        DataError: The secret does not match the commitment.
     """
     folder = reveal(settings.seasons, name)
     season = read_season(settings.seasons, name)
@@ -71,12 +71,12 @@ def reveal_and_replay(settings: ServerSettings, name: str, tell: Tick | None = N
         replayed[entry.relative_to(settings.entries).as_posix()] = verdict
         return verdict
 
-    found = rebuild(settings.entries, settings.index, verdict_of, tell=tell)
+    found = rebuild(settings.entries, settings.index, verdict_of, on_progress=on_progress)
     mine = [one for one in found if one.entry_id.startswith(f"{season.suite_id}/")]
     for place, one in enumerate(mine):
         if one.entry_id not in replayed:
-            if tell is not None:
-                tell(one.entry_id, place, len(mine))
+            if on_progress is not None:
+                on_progress(one.entry_id, place, len(mine))
             verdict_of(settings.entries / one.entry_id)
     verdicts = {one.entry_id: replayed[one.entry_id] for one in mine}
     refused = tuple(

@@ -14,22 +14,22 @@ class ServerSettings:
     """How a server runs.
 
     Attributes:
-        home: Folder of everything that it keeps.
-        suite_files: Files of further suites than the package's.
-        uploads_per_day: Uploads that one account may send in a day.
-        waiting: Uploads that one account may have in the queue.
-        requests_per_minute: Requests that one account or address may send in a minute.
-        steps_per_minute: Steps of sealed episodes that one account may take in a minute.
-        open_episodes: Sealed episodes that one account may have running.
-        live_worlds: Running episodes that are kept in memory; others are replayed when needed.
+        home: Folder of all data.
+        suite_files: Files of suites that are not part of the package.
+        uploads_per_day: Maximum uploads per account and day.
+        waiting: Maximum uploads per account in the queue.
+        requests_per_minute: Maximum requests per account or address and minute.
+        steps_per_minute: Maximum steps of sealed episodes per account and minute.
+        open_episodes: Maximum running sealed episodes per account.
+        live_envs: Maximum running episodes in memory; others are replayed when needed.
         trust_proxy: Take the caller's address from X-Forwarded-For.
-        read: Bounds on what is read of an upload.
-        replay: Bounds on the process that replays.
-        attempts: How often a verification that the server did not survive is begun again.
-        build_s: Seconds that writing the site may take.
+        read: Limits on what is read of an upload.
+        replay: Resource limits of the process that replays.
+        attempts: Maximum attempts of a verification during which the server stops.
+        build_s: Time limit of writing the site.
 
     Raises:
-        BadValueError: A number below 1.
+        BadValueError: A number is below 1.
     """
 
     home: Path
@@ -39,7 +39,7 @@ class ServerSettings:
     requests_per_minute: int = 120
     steps_per_minute: int = 1200
     open_episodes: int = 64
-    live_worlds: int = 256
+    live_envs: int = 256
     trust_proxy: bool = False
     read: ReadLimits = field(default_factory=ReadLimits)
     replay: ReplayLimits = field(default_factory=ReplayLimits)
@@ -56,30 +56,30 @@ class ServerSettings:
 
     @property
     def database(self) -> Path:
-        """Accounts, submissions and sealed episodes."""
+        """File of accounts, submissions and sealed episodes."""
         return self.home / "server.sqlite"
 
     @property
     def index(self) -> Path:
-        """The index of entries."""
+        """File of the index of entries."""
         return self.home / "index.sqlite"
 
     @property
     def entries(self) -> Path:
-        """Accepted entries."""
+        """Folder of accepted entries."""
         return self.home / "entries"
 
     @property
     def uploads(self) -> Path:
-        """What waits for verification."""
+        """Folder of uploads that wait for verification."""
         return self.home / "uploads"
 
     @property
     def seasons(self) -> Path:
-        """Sealed seasons."""
+        """Folder of sealed seasons."""
         return self.home / "seasons"
 
     @property
     def site(self) -> Path:
-        """The static pages."""
+        """Folder of the static pages."""
         return self.home / "site"

@@ -67,10 +67,10 @@ CREATE TABLE IF NOT EXISTS sealed_steps (
 
 @contextlib.contextmanager
 def open_database(database: Path) -> Iterator[sqlite3.Connection]:
-    """Open the database in one writing transaction; close it in the end.
+    """Open the database in one write transaction; close it at the end.
 
     Raises:
-        DataError: The file is another database.
+        DataError: The file is a different database.
     """
     database.parent.mkdir(parents=True, exist_ok=True)
     base = sqlite3.connect(database, timeout=30, isolation_level=None)
@@ -94,7 +94,9 @@ def _prepare(base: sqlite3.Connection, database: Path) -> None:
     if version == _VERSION:
         return
     if version or base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise DataError(f"{database}: is no database of this server (version {version}).")
+        raise DataError(
+            f"{database}: not a database of this server (version {version}); choose another home."
+        )
     for statement in _SCHEMA.split(";"):
         base.execute(statement)
     base.execute(f"PRAGMA user_version = {_VERSION}")

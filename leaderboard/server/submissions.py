@@ -1,4 +1,4 @@
-"""Submissions: what waits, what is being verified, what came out."""
+"""Submissions: the queue, the verification in progress, and the results."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ WAITING = ("queued", "verifying")
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """One upload, or one finished pass of a season.
+    """An upload, or a finished pass of a season.
 
     Attributes:
-        id: Cannot be guessed; who knows it may see the state.
-        account: Whose.
-        season: Season that it is of; empty for uploads.
+        id: Random id; whoever knows it may see the state.
+        account: The submitting account.
+        season: Name of the season; empty for uploads.
         path: The archive, or the folder of a season's entry.
-        state: queued, verifying, accepted, refused, or broken when the server could not say.
-        done: Episodes replayed.
-        total: Episodes in all; 0 while that is not known.
-        attempts: Times that verification was begun.
-        entry_id: Place among the entries once accepted.
-        score: Its score once accepted.
-        reason: Of a refusal.
-        message: The same in words.
-        made: When it came, in seconds.
-        changed: When its state changed last.
+        state: queued, verifying, accepted, refused, or broken after an error of the server.
+        done: Replayed episodes.
+        total: Number of episodes; 0 while it is unknown.
+        attempts: Number of verification attempts.
+        entry_id: Id of the entry once accepted.
+        score: Score once accepted.
+        reason: Reason of a refusal.
+        message: Description of the reason.
+        made: Time of submission, in seconds.
+        changed: Time of the last change.
     """
 
     id: str
@@ -53,24 +53,22 @@ class Submission:
     changed: float
 
     def public(self) -> dict[str, Any]:
-        """What is told about it."""
-        told = asdict(self)
-        for private in ("path", "account", "attempts"):
-            del told[private]
-        return told
+        """Return the public fields."""
+        private = ("path", "account", "attempts")
+        return {name: value for name, value in asdict(self).items() if name not in private}
 
 
 class QuotaError(Exception):
-    """An account has used up what it may do; says what and until when."""
+    """An account has used up its quota."""
 
 
 def new_id() -> str:
-    """A name that cannot be guessed."""
+    """Return a random id."""
     return secrets.token_hex(16)
 
 
 def check_quota(settings: ServerSettings, account: str) -> None:
-    """Refuse before anything is read.
+    """Check an account's quota before anything is read.
 
     Raises:
         QuotaError: Too many uploads today, or too many in the queue.
@@ -93,10 +91,10 @@ def _check(base: sqlite3.Connection, settings: ServerSettings, account: str) -> 
 
 
 def add_upload(settings: ServerSettings, name: str, account: str, path: Path) -> None:
-    """Put an upload into the queue.
+    """Queue an upload.
 
     Raises:
-        QuotaError: The account used its quota up while the upload ran.
+        QuotaError: The account used up its quota during the upload.
     """
     with open_database(settings.database) as base:
         _check(base, settings, account)
@@ -104,7 +102,7 @@ def add_upload(settings: ServerSettings, name: str, account: str, path: Path) ->
 
 
 def insert(base: sqlite3.Connection, name: str, account: str, path: Path, season: str = "") -> None:
-    """Put a submission into the queue, inside a transaction."""
+    """Queue a submission inside a transaction."""
     now = time.time()
     base.execute(
         "INSERT INTO submissions (id, account, season, path, state, made, changed) "
@@ -114,14 +112,14 @@ def insert(base: sqlite3.Connection, name: str, account: str, path: Path, season
 
 
 def find(settings: ServerSettings, name: str) -> Submission | None:
-    """The submission with this id."""
+    """Return the submission with this id, or None."""
     with open_database(settings.database) as base:
         row = base.execute("SELECT * FROM submissions WHERE id = ?", (name,)).fetchone()
     return None if row is None else Submission(**dict(row))
 
 
 def place_in_queue(settings: ServerSettings, one: Submission) -> int:
-    """How many come before it."""
+    """Return the number of submissions before this one."""
     with open_database(settings.database) as base:
         return base.execute(
             "SELECT count(*) FROM submissions WHERE state IN (?, ?) AND made < ?",
@@ -130,7 +128,7 @@ def place_in_queue(settings: ServerSettings, one: Submission) -> int:
 
 
 def take_next(settings: ServerSettings) -> Submission | None:
-    """The oldest that waits, marked as being verified; None when there is none."""
+    """Take the oldest queued submission and mark it as verifying; None if there is none."""
     with open_database(settings.database) as base:
         row = base.execute(
             "SELECT id FROM submissions WHERE state = 'queued' ORDER BY made, id LIMIT 1"
@@ -147,7 +145,7 @@ def take_next(settings: ServerSettings) -> Submission | None:
 
 
 def update(settings: ServerSettings, name: str, **fields: Any) -> None:
-    """Change fields of a submission."""
+    """Update fields of a submission."""
     names = ", ".join(f"{field} = ?" for field in fields)
     with open_database(settings.database) as base:
         base.execute(
@@ -157,10 +155,10 @@ def update(settings: ServerSettings, name: str, **fields: Any) -> None:
 
 
 def requeue_interrupted(settings: ServerSettings) -> int:
-    """After a restart: what was being verified waits again, unless it was begun too often.
+    """Requeue interrupted verifications after a restart, up to the limit of attempts.
 
     Returns:
-        How many were interrupted.
+        Number of interrupted verifications.
     """
     with open_database(settings.database) as base:
         count = base.execute(

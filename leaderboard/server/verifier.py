@@ -1,4 +1,4 @@
-"""The background: one thread verifies what waits; nothing that it meets ends it."""
+"""The background thread that verifies queued submissions and survives their errors."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .settings import ServerSettings
 from .submissions import Submission, requeue_interrupted, take_next, update
 
 log = logging.getLogger(__name__)
-_TOLD_S = 0.5
+_UPDATE_S = 0.5
 _POLL_S = 2.0
 
 
 class Worker:
-    """Verifies submissions one after the other, in processes with limits.
+    """Verifies submissions one after the other in processes with limits.
 
     Args:
-        settings: Of the server.
-        housekeeping: Called whenever the queue is looked at (sessions expire there).
+        settings: Settings of the server.
+        housekeeping: Called before every look at the queue (sessions expire there).
     """
 
     def __init__(self, settings: ServerSettings, housekeeping: Callable[[], object]) -> None:
@@ -38,17 +38,17 @@ class Worker:
         self._site_is_old = True
 
     def start(self) -> None:
-        """Begin; what a former server left unfinished comes first."""
+        """Start the thread; submissions that a stopped server left unfinished come first."""
         prepare(self._settings)
         requeue_interrupted(self._settings)
         self._thread.start()
 
     def nudge(self) -> None:
-        """Something new waits."""
+        """Wake the thread after a new submission."""
         self._wake.set()
 
     def stop(self) -> None:
-        """End after the present submission."""
+        """Stop after the current submission."""
         self._stop.set()
         self._wake.set()
         self._thread.join()
@@ -82,19 +82,23 @@ class Worker:
             update(self._settings, one.id, state="broken", message=message)
 
     def _verify(self, one: Submission) -> None:
-        settings, told = self._settings, 0.0
+        settings, updated = self._settings, 0.0
 
-        def tell(done: int, total: int) -> None:
-            nonlocal told
-            if done == total or time.monotonic() - told > _TOLD_S:
-                told = time.monotonic()
+        def on_progress(done: int, total: int) -> None:
+            nonlocal updated
+            if done == total or time.monotonic() - updated > _UPDATE_S:
+                updated = time.monotonic()
                 update(settings, one.id, done=done, total=total)
 
         suites = list(settings.suite_files)
         if one.season:
             suites.append(suite_file(settings.seasons, one.season))
         verdict = verify(
-            Path(one.path), suites=suites, read=settings.read, replay=settings.replay, tell=tell
+            Path(one.path),
+            suites=suites,
+            read=settings.read,
+            replay=settings.replay,
+            on_progress=on_progress,
         )
         if verdict.refusal is not None:
             self._refuse(one, verdict)
@@ -105,16 +109,16 @@ class Worker:
     def _refuse(self, one: Submission, verdict: Verdict) -> None:
         refusal = verdict.refusal
         assert refusal is not None
-        said = [refusal.message]
-        said += [f"expected: {refusal.expected}"] if refusal.expected else []
-        said += [f"got: {refusal.got}"] if refusal.got else []
+        lines = [refusal.message]
+        lines += [f"expected: {refusal.expected}"] if refusal.expected else []
+        lines += [f"got: {refusal.got}"] if refusal.got else []
         update(
             self._settings,
             one.id,
             state="refused",
             done=verdict.replayed,
             reason=refusal.reason,
-            message="\n".join(said),
+            message="\n".join(lines),
         )
 
     def _accept(self, one: Submission, verdict: Verdict) -> None:

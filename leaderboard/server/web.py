@@ -1,4 +1,4 @@
-"""What all routes share: who asks, how often, how much, and how errors are told."""
+"""Shared by all routes: authentication, rate limits, body limits and error responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...envs.core.errors import DataError
 from ..schema.base import Form, parse_form
 from ..schema.limits import ReadLimits
 from ..schema.result import Refused
-from ..schema.untrusted_json import strict_json
+from ..schema.untrusted_json import parse_untrusted_json
 from ..site.rendering import POLICY
 from .accounts import account_of
 from .settings import ServerSettings
@@ -33,13 +33,13 @@ _HEADERS = {
 
 
 class Fault(Exception):
-    """An answer other than the one that was asked for.
+    """An error response.
 
     Args:
-        status: Of HTTP.
-        kind: One word for programs.
-        message: What is wrong, and what to do.
-        retry_s: Seconds after which asking again makes sense.
+        status: HTTP status.
+        kind: Machine-readable error name.
+        message: Description of the error and its remedy.
+        retry_s: Seconds after which the client may retry.
     """
 
     def __init__(self, status: int, kind: str, message: str, retry_s: float | None = None) -> None:
@@ -47,21 +47,21 @@ class Fault(Exception):
         self.status, self.kind, self.message, self.retry_s = status, kind, message, retry_s
 
     def response(self) -> JSONResponse:
-        """The answer."""
+        """Return the HTTP response."""
         headers = {} if self.retry_s is None else {"Retry-After": str(math.ceil(self.retry_s))}
         if self.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        told = {"error": {"kind": self.kind, "message": self.message}}
-        return JSONResponse(told, self.status, headers)
+        error = {"error": {"kind": self.kind, "message": self.message}}
+        return JSONResponse(error, self.status, headers)
 
 
-class Rate:
-    """Allows each caller so many requests per minute: a bucket that refills with time.
+class RateLimiter:
+    """Limits the requests per minute of each caller: a token bucket.
 
     Args:
-        per_minute: How many.
-        clock: Tells seconds.
-        callers: Most callers that are remembered; the longest silent ones are forgotten.
+        per_minute: Allowed requests per minute.
+        clock: Returns the time in seconds.
+        callers: Maximum number of remembered callers; the longest inactive ones are dropped.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Rate:
         self._lock = threading.Lock()
 
     def wait(self, caller: str) -> float:
-        """Count one thing; 0 when it is allowed, else the seconds after which it will be."""
+        """Count one request; return 0 if it is allowed, else the seconds to wait."""
         with self._lock:
             now = self._clock()
             left, then = self._left.pop(caller, (self._max, now))
@@ -91,40 +91,40 @@ class Rate:
 
 @dataclass
 class Gate:
-    """Lets callers in: by token, and not too often.
+    """Authenticates callers by token and limits their rates.
 
     Attributes:
-        settings: Of the server.
+        settings: Settings of the server.
     """
 
     settings: ServerSettings
-    _requests: Rate = field(init=False)
-    _steps: Rate = field(init=False)
+    _requests: RateLimiter = field(init=False)
+    _steps: RateLimiter = field(init=False)
 
     def __post_init__(self) -> None:
-        self._requests = Rate(self.settings.requests_per_minute)
-        self._steps = Rate(self.settings.steps_per_minute)
+        self._requests = RateLimiter(self.settings.requests_per_minute)
+        self._steps = RateLimiter(self.settings.steps_per_minute)
 
     def address(self, request: Request) -> str:
-        """Where a request comes from."""
-        if self.settings.trust_proxy and (said := request.headers.get("x-forwarded-for")):
-            return said.rpartition(",")[2].strip()[:64]
+        """Return the address that a request comes from."""
+        if self.settings.trust_proxy and (forwarded := request.headers.get("x-forwarded-for")):
+            return forwarded.rpartition(",")[2].strip()[:64]
         return request.client.host if request.client else ""
 
-    def visitor(self, request: Request) -> None:
+    def limit_visitor(self, request: Request) -> None:
         """Count a request that needs no token.
 
         Raises:
-            Fault: Too many.
+            Fault: Too many requests.
         """
         _limit(self._requests, f"address {self.address(request)}")
 
-    def account(self, request: Request, steps: bool = False) -> str:
-        """Whose request it is.
+    def authenticate(self, request: Request, steps: bool = False) -> str:
+        """Return the account of a request.
 
         Args:
-            request: What came.
-            steps: Whether it counts as a step of an episode.
+            request: The request.
+            steps: Whether the request is a step of an episode.
 
         Raises:
             Fault: No valid token, or too many requests.
@@ -132,45 +132,45 @@ class Gate:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         account = account_of(self.settings, token.strip()) if scheme.lower() == "bearer" else None
         if account is None:
-            self.visitor(request)
+            self.limit_visitor(request)
             raise Fault(
                 401,
                 "token",
-                "no valid token came; expected the header 'Authorization: Bearer tg_…' with a "
-                "token that the operator of this server gave you.",
+                "the token is missing or invalid; send a header 'Authorization: Bearer tg_…' with "
+                "a token from the operator of this server.",
             )
         _limit(self._steps if steps else self._requests, f"account {account}")
         return account
 
 
-def _limit(rate: Rate, caller: str) -> None:
+def _limit(rate: RateLimiter, caller: str) -> None:
     if wait := rate.wait(caller):
-        raise Fault(429, "rate", f"too many requests; ask again in {wait:.0f} seconds.", wait)
+        raise Fault(429, "rate", f"too many requests; retry in {wait:.0f} seconds.", wait)
 
 
-async def limited_body(request: Request, most: int) -> bytes:
-    """The whole body.
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """Read the request's body.
 
     Raises:
-        Fault: It is larger than ``most`` bytes.
+        Fault: It is larger than ``max_bytes``.
     """
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > most:
-            raise Fault(413, "size", f"the request has more than {most:,} bytes.")
+        if len(body) > max_bytes:
+            raise Fault(413, "size", f"the request has more than {max_bytes:,} bytes.")
     return bytes(body)
 
 
-async def form_of(kind: type[F], request: Request, most: int) -> F:
-    """The body as a form.
+async def parse_body(kind: type[F], request: Request, max_bytes: int) -> F:
+    """Parse the request's body as a record.
 
     Raises:
-        Fault: It is too large, no JSON, or not of the form.
+        Fault: It is too large, not JSON, or does not match the schema.
     """
-    body = await limited_body(request, most)
+    body = await read_body(request, max_bytes)
     try:
-        strict_json(body, "the request", ReadLimits())
+        parse_untrusted_json(body, "the request", ReadLimits())
         return parse_form(kind, body, "the request")
     except Refused as error:
         raise Fault(422, "format", error.refusal.message) from error
@@ -181,8 +181,8 @@ async def form_of(kind: type[F], request: Request, most: int) -> F:
 Next = Callable[[Request], Awaitable[Response]]
 
 
-async def with_headers(request: Request, call_next: Next) -> Response:
-    """Every answer says what a browser may do with it."""
+async def add_headers(request: Request, call_next: Next) -> Response:
+    """Add the security headers to every response."""
     response = await call_next(request)
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)

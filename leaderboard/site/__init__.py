@@ -1,4 +1,4 @@
-"""The leaderboard's pages: static HTML from the index, without a build step or outside request."""
+"""The leaderboard's static HTML pages, made from the index without external resources."""
 
 from __future__ import annotations
 

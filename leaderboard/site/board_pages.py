@@ -1,4 +1,4 @@
-"""The pages of the boards, and the first page."""
+"""The pages of the boards, and the start page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Placed = Sequence[tuple[str, Board]]
 
 @dataclass(frozen=True)
 class RefusedEntry:
-    """An entry of the folder that did not verify."""
+    """An entry that was refused."""
 
     entry_id: str
     reason: str
@@ -23,7 +23,7 @@ class RefusedEntry:
 
 
 def board_title(board: Board) -> str:
-    """What a board is called."""
+    """Return the title of a board."""
     if board.track is None:
         return f"Agents on {board.suite}"
     return f"Algorithms on {board.suite}"
@@ -36,14 +36,14 @@ def write_board(
     all_boards: Sequence[Board],
     known: bool,
 ) -> None:
-    """The page of one board: table, matrix, curves.
+    """Write the page of one board: table, matrix and curves.
 
     Args:
         renderer: Fills the template.
-        folder: Takes the page.
-        placed: Place of the page, and the board.
-        all_boards: Every board; the curves go across tracks.
-        known: Whether the suite is public, so that its worlds have pages.
+        folder: The site's folder.
+        placed: Path of the page, and the board.
+        all_boards: Every board, since curves extend across tracks.
+        known: Whether the suite is public, so that its environments have pages.
     """
     path, board = placed
     envs = list(board.rows[0].envs) if board.rows else []
@@ -64,7 +64,7 @@ def write_board(
 def write_start(
     renderer: Renderer, folder: Folder, placed: Placed, index: Sequence[Indexed]
 ) -> None:
-    """The first page: all boards, and what was refused."""
+    """Write the start page: all boards, and the refused entries."""
     refused = [
         RefusedEntry(one.entry_id, one.verdict.refusal.reason, one.verdict.refusal.message)
         for one in index

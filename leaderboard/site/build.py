@@ -1,16 +1,17 @@
-"""Writes the whole site from the index.
+"""Write the whole site from the index.
 
-A server runs it in a process of its own: ``python -m turngym.leaderboard.site.build``.
+A server runs it in a separate process: ``python -m turngym.leaderboard.site.build``.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from ..ranking.board import boards
+from ..ranking.board import make_boards
 from ..ranking.index import Indexed, read_index
+from ..schema.base import OnItem
 from ..schema.board import Board
 from ..suites.files import known_suites
 from .board_pages import write_board, write_start
@@ -19,31 +20,31 @@ from .env_pages import write_environments
 from .rendering import Folder, Renderer
 from .settings import SiteSettings
 
-Tick = Callable[[str, int, int], None]
-
 
 def board_path(board: Board, number: int) -> str:
-    """Where a board's page stands: tracks are numbered in the order of the boards."""
+    """Return the path of a board's page; tracks are numbered in the order of the boards."""
     return f"boards/{board.suite}-{board.board}{'' if board.track is None else f'-{number}'}.html"
 
 
-def build_site(index: Sequence[Indexed], settings: SiteSettings, tell: Tick | None = None) -> int:
-    """Write the site; pages come after those that they lead to.
+def build_site(
+    index: Sequence[Indexed], settings: SiteSettings, on_progress: OnItem | None = None
+) -> int:
+    """Write the site; pages are written after those that they link to.
 
     Args:
         index: Every entry's verdict.
-        settings: Where from and where to.
-        tell: Told what is written, its place and how many parts there are.
+        settings: Sources and destination.
+        on_progress: Called with the name of each part, its place and the number of all.
 
     Returns:
-        Number of files that the site has.
+        Number of files of the site.
 
     Raises:
         MissingExtraError: Jinja is missing.
     """
     renderer, folder = Renderer(settings.uploads), Folder(settings.out)
     folder.assets()
-    found = boards(index)
+    found = make_boards(index)
     numbers: dict[str, int] = {}
     placed: list[tuple[str, Board]] = []
     for board in found:
@@ -51,11 +52,11 @@ def build_site(index: Sequence[Indexed], settings: SiteSettings, tell: Tick | No
         placed.append((board_path(board, numbers[board.suite]), board))
     shown = [one for one in index if one.verdict.scores is not None]
     for place, one in enumerate(shown):
-        if tell is not None:
-            tell(one.entry_id, place, len(shown) + 1)
+        if on_progress is not None:
+            on_progress(one.entry_id, place, len(shown) + 1)
         write_entry_pages(renderer, folder, one, placed, settings)
-    if tell is not None:
-        tell("environments", len(shown), len(shown) + 1)
+    if on_progress is not None:
+        on_progress("environments", len(shown), len(shown) + 1)
     write_environments(renderer, folder, shown, settings.suites)
     for path, board in placed:
         write_board(renderer, folder, (path, board), found, board.suite in settings.suites)
@@ -65,7 +66,7 @@ def build_site(index: Sequence[Indexed], settings: SiteSettings, tell: Tick | No
 
 
 def main() -> None:
-    """Write the site that the arguments name."""
+    """Write the site that the command-line arguments describe."""
     parser = argparse.ArgumentParser()
     for name in ("--entries", "--index", "--out"):
         parser.add_argument(name, type=Path, required=True)

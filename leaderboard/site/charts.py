@@ -1,4 +1,4 @@
-"""Places of the marks in the charts; the templates draw them."""
+"""Coordinates of the charts, which the templates draw."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..schema.board import Board, BoardRow
 WIDTH, HEIGHT = 720, 320
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 44
 SERIES = 8
-"""Colours there are; further series share them and differ by their names."""
+"""Number of colours; further series reuse them."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Mark:
     """One entry in a chart.
 
     Attributes:
-        x: Place.
-        y: Place of the mean.
-        high: Place of the interval's upper end.
-        low: Place of its lower end.
+        x: Horizontal coordinate.
+        y: Coordinate of the mean.
+        high: Coordinate of the interval's upper end.
+        low: Coordinate of its lower end.
         row: The entry.
-        runs: Places of the runs' scores.
+        runs: Coordinates of the runs' scores.
     """
 
     x: float
@@ -40,9 +40,9 @@ class Line:
     """The entries of one name, by budget.
 
     Attributes:
-        name: Of the entries.
+        name: Name of the entries.
         colour: Number of the colour.
-        marks: From the smallest budget up.
+        marks: Entries from the smallest budget up.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Line:
 
     @property
     def path(self) -> str:
-        """Points of the line through the marks."""
+        """Return the points of the line as SVG."""
         return " ".join(f"{mark.x:.1f},{mark.y:.1f}" for mark in self.marks)
 
 
@@ -62,9 +62,9 @@ class Curves:
     Attributes:
         start: The starting model.
         lines: One per name.
-        across: Ticks of the budget: place and number.
-        up: Ticks of the score: place and number in hundredths.
-        references: Reference rows: name and place.
+        across: Ticks of the budget: coordinate and number.
+        up: Ticks of the score: coordinate and percentage.
+        references: Reference rows: name and coordinate.
     """
 
     start: str
@@ -81,17 +81,14 @@ class Curves:
 
 
 def curves_of(board: Board, all_boards: Iterable[Board]) -> Curves | None:
-    """The chart of a board of algorithms: its entries and those of the same start elsewhere."""
+    """Make the chart of a board of algorithms, with entries of the same start on other tracks."""
     track = board.track
     if track is None:
         return None
     rows: dict[str, BoardRow] = {}
     for other in all_boards:
         if other.suite == board.suite and other.track is not None:
-            same = (other.track.start, other.track.start_digest) == (
-                track.start,
-                track.start_digest,
-            )
+            same = other.track.model_copy(update={"budget": track.budget}) == track
             rows.update({r.entry_id: r for r in other.rows if same and r.reference is None})
     spent = [row.used.sampled_tokens for row in rows.values() if row.used.sampled_tokens > 0]
     if not spent:
@@ -114,9 +111,9 @@ def curves_of(board: Board, all_boards: Iterable[Board]) -> Curves | None:
 class _Across:
     """A logarithmic axis around the budgets."""
 
-    def __init__(self, least: float, most: float) -> None:
-        self._low = math.log10(least) - 0.15
-        self._high = math.log10(most) + 0.15
+    def __init__(self, low: float, high: float) -> None:
+        self._low = math.log10(low) - 0.15
+        self._high = math.log10(high) + 0.15
 
     def place(self, tokens: float) -> float:
         share = (math.log10(tokens) - self._low) / (self._high - self._low)

@@ -1,4 +1,4 @@
-"""The pages of one entry: what it is, what it scored, and every episode."""
+"""The pages of one entry: description, scores, and every episode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..ranking.index import Indexed
 from ..schema.entry import Episode
 from ..schema.result import EpisodeResult, Verdict
 from ..schema.suite import Cell, Suite
-from ..suites.digests import make_world
+from ..suites.digests import make_cell_env
 from .board_pages import Placed
 from .rendering import HERE, Folder, Renderer
 from .settings import SiteSettings
@@ -23,7 +23,7 @@ _STAMP = "stamp.txt"
 
 @dataclass(frozen=True)
 class ShownEpisode:
-    """One episode as its page shows it: what the entry holds, and what replaying it gives."""
+    """An episode of a page: the entry's record and its replay."""
 
     episode: Episode
     transcript: Transcript
@@ -31,17 +31,17 @@ class ShownEpisode:
 
     @property
     def status(self) -> str:
-        """How it ended; the error where one stopped it."""
+        """Return the final status, or the error that stopped the agent."""
         return self.episode.error or self.transcript.status
 
 
 def write_entry_pages(
     renderer: Renderer, folder: Folder, one: Indexed, placed: Placed, settings: SiteSettings
 ) -> None:
-    """The entry's page, and one per task with its transcripts.
+    """Write the entry's page, and one per task with its transcripts.
 
-    Transcripts of an unchanged entry are left as an earlier build wrote them. Where the suite is
-    not known, as that of a sealed season, nothing tells which tasks were played.
+    Transcripts of an unchanged entry are not written again. If the suite is not public, as that of
+    a sealed season, the pages do not reveal the tasks.
     """
     verdict = one.verdict
     suite = settings.suites.get(one.manifest.suite.id)
@@ -84,8 +84,8 @@ def _write_transcripts(
         return
     files = EntryFiles(settings.entries / one.entry_id)
     for cell in suite.cells:
-        recorder = RecordEpisodes(make_world(cell), None)
-        for task, episodes in _by_task(files.episodes(), cell.key).items():
+        recorder = RecordEpisodes(make_cell_env(cell), None)
+        for task, episodes in _group_by_task(files.episodes(), cell.key).items():
             text = renderer.text(
                 "task.html",
                 depth=4,
@@ -104,14 +104,14 @@ def _write_transcripts(
 
 
 def _replay(recorder: RecordEpisodes, cell: Cell, episode: Episode) -> ShownEpisode:
-    """Replay an episode of a verified entry, which holds no texts but actions."""
+    """Replay an episode of a verified entry to get its observations."""
     recorder.reset(seed=episode.seed, options={"split": cell.split, "task": episode.task})
     for action in episode.actions:
         recorder.step(action)
     return ShownEpisode(episode, recorder.transcript, recorder.inner.episode.total_reward)
 
 
-def _by_task(episodes: Iterator[Episode], env: str) -> dict[int, list[Episode]]:
+def _group_by_task(episodes: Iterator[Episode], env: str) -> dict[int, list[Episode]]:
     """Return the episodes of one cell by task; runs and trials in order."""
     found: dict[int, list[Episode]] = {}
     for episode in episodes:
@@ -123,13 +123,13 @@ def _by_task(episodes: Iterator[Episode], env: str) -> dict[int, list[Episode]]:
 
 
 def _stamp(verdict: Verdict, uploads: bool) -> str:
-    """What the transcripts depend on: the entry, the worlds' code, the templates."""
+    """Return the hash of what transcripts depend on: entry, environments' code, templates."""
     templates = [(HERE / "templates" / name).read_text() for name in ("base.html", "task.html")]
     return digest_of((verdict.entry_digest, sorted(verdict.verifier.items()), uploads, templates))
 
 
 def _tasks(episodes: tuple[EpisodeResult, ...]) -> dict[str, dict[int, list[EpisodeResult]]]:
-    """Results by world and task."""
+    """Return the results by environment and task."""
     found: dict[str, dict[int, list[EpisodeResult]]] = {}
     for episode in episodes:
         found.setdefault(episode.env, {}).setdefault(episode.task, []).append(episode)

@@ -1,4 +1,4 @@
-"""The pages of the worlds: what each is, who does how well on it, and its tasks."""
+"""The pages of the environments: description, entries and tasks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from ...envs.core.env import TextEnv
 from ...envs.core.registration import find_environment
 from ..ranking.board import reference_of
 from ..ranking.index import Indexed
+from ..ranking.scoring import task_scores
 from ..schema.entry import ReferenceName
 from ..schema.result import EnvScores
 from ..schema.suite import Cell, Suite
-from ..suites.digests import make_world
+from ..suites.digests import make_cell_env
 from .rendering import Folder, Renderer
 
 
 @dataclass(frozen=True)
 class EnvRow:
-    """One entry on one world."""
+    """One entry on one environment."""
 
     entry_id: str
     name: str
@@ -30,14 +31,14 @@ class EnvRow:
 
 @dataclass(frozen=True)
 class TaskRow:
-    """One task: its id, how it starts, and the mean score of each entry on it.
+    """A task: id, first observation, and mean scores of the entries.
 
     Attributes:
         task: Index.
         task_id: Id.
         opening: First observation of the first trial.
         references: Mean score of the reference rows by name.
-        others: Mean score over everybody else's entries; None where there are none.
+        others: Mean score over all other entries; None if there are none.
     """
 
     task: int
@@ -50,7 +51,7 @@ class TaskRow:
 def write_environments(
     renderer: Renderer, folder: Folder, index: Sequence[Indexed], suites: Mapping[str, Suite]
 ) -> None:
-    """One page per world of every suite that somebody played, and the list of them."""
+    """Write one page per environment of every played suite, and the list of them."""
     played: dict[str, list[Indexed]] = {}
     for one in index:
         played.setdefault(one.manifest.suite.id, []).append(one)
@@ -70,7 +71,7 @@ def write_environments(
 def _write_env(
     renderer: Renderer, folder: Folder, suite: Suite, cell: Cell, entries: Sequence[Indexed]
 ) -> None:
-    world = make_world(cell)
+    env = make_cell_env(cell)
     rows = _rows(cell, entries)
     text = renderer.text(
         "environment.html",
@@ -79,19 +80,19 @@ def _write_env(
         suite=suite,
         cell=cell,
         summary=find_environment(cell.env_id).summary,
-        about=_about(world),
-        rules=world.instructions,
+        about=_about(env),
+        rules=env.instructions,
         rows=rows,
-        tasks=_tasks(suite, cell, world, entries),
+        tasks=_tasks(suite, cell, env, entries),
         trials=min((len(row.scores.pass_at) for row in rows), default=1),
     )
     folder.write(f"environments/{suite.id}/{cell.key}.html", text)
-    world.close()
+    env.close()
 
 
-def _about(world: TextEnv[Any, Any]) -> str:
-    """The world's own description: its docstring up to the settings."""
-    return (inspect.getdoc(type(world)) or "").partition("\nArgs:")[0].strip()
+def _about(env: TextEnv[Any, Any]) -> str:
+    """Return the environment's docstring up to its settings."""
+    return (inspect.getdoc(type(env)) or "").partition("\nArgs:")[0].strip()
 
 
 def _rows(cell: Cell, entries: Sequence[Indexed]) -> list[EnvRow]:
@@ -103,30 +104,23 @@ def _rows(cell: Cell, entries: Sequence[Indexed]) -> list[EnvRow]:
 
 
 def _tasks(
-    suite: Suite, cell: Cell, world: TextEnv[Any, Any], entries: Sequence[Indexed]
+    suite: Suite, cell: Cell, env: TextEnv[Any, Any], entries: Sequence[Indexed]
 ) -> list[TaskRow]:
-    means = [(reference_of(one), _means(one, cell)) for one in entries]
+    means = [(reference_of(one), task_scores(one.verdict.episodes)) for one in entries]
     rows = []
     slots = {slot.task: slot for slot in reversed(list(suite.slots())) if slot.env == cell.key}
     for task in cell.tasks:
         options = {"split": cell.split, "task": task}
-        opening, info = world.reset(seed=suite.seed_of(slots[task]), options=options)
-        others = [mean[task] for name, mean in means if name is None]
+        opening, info = env.reset(seed=suite.seed_of(slots[task]), options=options)
+        key = cell.key, task
+        others = [mean[key] for name, mean in means if name is None]
         rows.append(
             TaskRow(
                 task=task,
                 task_id=info["task_id"],
                 opening=opening,
-                references={name: mean[task] for name, mean in means if name is not None},
+                references={name: mean[key] for name, mean in means if name is not None},
                 others=sum(others) / len(others) if others else None,
             )
         )
     return rows
-
-
-def _means(one: Indexed, cell: Cell) -> dict[int, float]:
-    found: dict[int, list[float]] = {}
-    for episode in one.verdict.episodes:
-        if episode.env == cell.key:
-            found.setdefault(episode.task, []).append(episode.score)
-    return {task: sum(scores) / len(scores) for task, scores in found.items()}

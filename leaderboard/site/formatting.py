@@ -1,4 +1,4 @@
-"""Numbers and untrusted texts as the pages show them."""
+"""Format numbers and untrusted texts for the pages."""
 
 from __future__ import annotations
 
@@ -7,33 +7,35 @@ from urllib.parse import quote
 
 from ...envs.utils.statistics import Estimate
 
-_KEPT = "\n\t"
-_STRANGE = "\N{SYMBOL FOR SUBSTITUTE}"
+_WHITESPACE = "\n\t"
+_REPLACEMENT = "\N{SYMBOL FOR SUBSTITUTE}"
 _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 HEAT_STEPS = 20
 
 
 def plain(text: object) -> str:
-    """Return an untrusted text without control and direction characters."""
-    return "".join(sign if sign in _KEPT or not _steers(sign) else _STRANGE for sign in str(text))
+    """Replace control and direction characters in an untrusted text."""
+    return "".join(
+        sign if sign in _WHITESPACE or not _is_control(sign) else _REPLACEMENT for sign in str(text)
+    )
 
 
-def _steers(sign: str) -> bool:
+def _is_control(sign: str) -> bool:
     return unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def percent(share: float) -> str:
-    """A share in hundredths, one digit after the point."""
+    """Format a fraction as a percentage with one decimal."""
     return f"{100 * share:.1f}"
 
 
 def interval(estimate: Estimate) -> str:
-    """The interval in hundredths, as ``61.2 to 70.4``."""
+    """Format the interval as percentages, as ``61.2 to 70.4``."""
     return f"{percent(estimate.low95)} to {percent(estimate.high95)}"
 
 
 def amount(number: float) -> str:
-    """A count in at most four signs, as ``1.5M``."""
+    """Format a count in at most four characters, as ``1.5M``."""
     for size, sign in _STEPS:
         if number >= size:
             shown = f"{number / size:.1f}" if number < 100 * size else f"{number / size:.0f}"
@@ -42,7 +44,7 @@ def amount(number: float) -> str:
 
 
 def memory(size: float) -> str:
-    """Bytes in powers of 1,024, as ``64 MiB``."""
+    """Format bytes in powers of 1,024, as ``64 MiB``."""
     for step, sign in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if size >= step:
             return f"{size / step:.1f}".removesuffix(".0") + f" {sign}"
@@ -50,7 +52,7 @@ def memory(size: float) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """A time span in its largest fitting unit, as ``1.5 hours``."""
+    """Format a time span in its largest fitting unit, as ``1.5 hours``."""
     for step, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= step:
             shown = f"{seconds / step:.1f}".removesuffix(".0")
@@ -59,25 +61,25 @@ def lasting(seconds: float) -> str:
 
 
 def few(number: float) -> str:
-    """A mean count: one digit after the point."""
+    """Format a mean count with one decimal."""
     return f"{number:.1f}"
 
 
 def signed(number: float) -> str:
-    """A difference in hundredths with its sign."""
+    """Format a difference as signed percentage points."""
     return f"{100 * number:+.1f}"
 
 
 def heat(share: float) -> int:
-    """Step of the colour scale, 0 to 20."""
+    """Return the step of the colour scale, 0 to 20."""
     return round(HEAT_STEPS * min(1.0, max(0.0, share)))
 
 
 def place(path: str) -> str:
-    """A path inside the site as part of an address."""
+    """Quote a path inside the site for a URL."""
     return quote(path, safe="/")
 
 
 def probability(p_value: float) -> str:
-    """A p-value; very small ones by their bound."""
+    """Format a p-value; very small ones by their bound."""
     return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"

@@ -1,4 +1,4 @@
-"""Templates to pages: everything that is not markup of ours is escaped."""
+"""Render templates to pages, with autoescaping, and write the site's files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
-"""What a page may load: files of the same site, nothing inline, nothing from elsewhere."""
+"""Content security policy: only files of the same site, nothing inline."""
 _FILTERS = (
     "plain", "percent", "interval", "amount", "memory", "lasting", "few", "signed", "heat", "place",
     "probability",
@@ -23,10 +23,10 @@ _FILTERS = (
 
 
 class Renderer:
-    """Fills templates.
+    """Renders the templates.
 
     Args:
-        uploads: Whether a server with pages for uploads serves the site.
+        uploads: Whether the site is served with pages for uploads.
 
     Raises:
         MissingExtraError: Jinja is missing.
@@ -49,20 +49,20 @@ class Renderer:
         self._templates.globals |= {"policy": POLICY, "uploads": uploads}
 
     def text(self, template: str, *, depth: int, here: str, **values: Any) -> str:
-        """A page.
+        """Render a page.
 
         Args:
-            template: Its file.
-            depth: Folders above the page inside the site.
-            here: Which entry of the menu it belongs to.
-            values: What the template shows.
+            template: File name of the template.
+            depth: Number of folders above the page inside the site.
+            here: Menu entry that the page belongs to.
+            values: Variables of the template.
         """
         found = self._templates.get_template(template)
         return found.render(root="../" * depth, here=here, **values)
 
 
 class Folder:
-    """The site's folder; each file is replaced as a whole, so that readers never see half of one.
+    """The site's folder; files are replaced atomically.
 
     Args:
         root: The folder.
@@ -82,16 +82,16 @@ class Folder:
         self.written.add(target)
 
     def assets(self) -> None:
-        """Copy style and script."""
+        """Copy style sheet and scripts."""
         for source in sorted((HERE / "assets").iterdir()):
             self.write(f"assets/{source.name}", source.read_text(encoding="utf-8"))
 
     def keep(self, folder: str) -> None:
-        """Leave what an earlier build put into a folder."""
+        """Mark the files that an earlier build wrote into a folder as current."""
         self.written.update(path for path in (self.root / folder).rglob("*") if path.is_file())
 
     def sweep(self, *parts: str) -> None:
-        """Remove what no page of this build is, below these folders."""
+        """Remove files that are not part of this build from these folders."""
         for part in parts:
             for path in sorted((self.root / part).rglob("*"), reverse=True):
                 if path.is_file() and path not in self.written:

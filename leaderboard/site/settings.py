@@ -1,4 +1,4 @@
-"""What a site is made from."""
+"""Settings of a site."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..schema.suite import Suite
 
 @dataclass(frozen=True, kw_only=True)
 class SiteSettings:
-    """What the site is made from.
+    """Sources and destination of a site.
 
     Attributes:
         entries: Folder of entries; their actions are replayed for the transcripts.
         suites: Suites by id.
-        out: Folder of the site. Pages of an earlier build that are still right stay.
-        uploads: Whether a server with pages for uploads serves it.
-        transcripts: Whether episodes get pages.
+        out: Folder of the site; unchanged pages of an earlier build are reused.
+        uploads: Whether the site is served with pages for uploads.
+        transcripts: Whether pages with transcripts are written.
     """
 
     entries: Path

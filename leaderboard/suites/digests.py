@@ -1,8 +1,8 @@
-"""Digests of a suite's tasks, computed from the worlds, and the check that they still hold."""
+"""Compute the digests of a suite's tasks from the environments, and check them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +12,18 @@ from ...envs.core.digest import digest_of
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import find_environment
+from ..schema.base import OnProgress
 from ..schema.suite import Cell, Slot, Suite
-
-Tick = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """A task of a suite that is another one in the worlds as they are installed.
+    """A task of a suite that differs in the installed environments.
 
     Attributes:
         env: Key of the cell.
         task: Index of the task; None where the whole cell differs.
-        what: What differs, in words.
+        what: Description of the difference.
     """
 
     env: str
@@ -32,60 +31,60 @@ class Drift:
     what: str
 
 
-def make_world(cell: Cell) -> TextEnv[Any, Any]:
+def make_cell_env(cell: Cell) -> TextEnv[Any, Any]:
     """Make a fresh environment of a cell.
 
     Raises:
-        UnknownNameError: No such world.
-        BadValueError: Not a text world of this project.
+        UnknownNameError: There is no such environment.
+        BadValueError: It is not a text environment of this project.
     """
     find_environment(cell.env_id)
-    world = gym.make(cell.env_id, **cell.settings).unwrapped
-    if not isinstance(world, TextEnv):
-        raise BadValueError(f"{cell.env_id}: is no text environment of turngym (a TextEnv).")
-    return world
+    env = gym.make(cell.env_id, **cell.settings).unwrapped
+    if not isinstance(env, TextEnv):
+        raise BadValueError(f"{cell.env_id}: is not a turngym text environment (a TextEnv).")
+    return env
 
 
-def task_digest(suite: Suite, cell: Cell, task: int, world: TextEnv[Any, Any]) -> str:
+def task_digest(suite: Suite, cell: Cell, task: int, env: TextEnv[Any, Any]) -> str:
     """Return the hash of a task: rules, limits, content, and the first state of every trial."""
     starts = []
     for trial in range(cell.trials):
         seed = suite.seed_of(Slot(cell.key, task, trial))
-        observation, _ = world.reset(seed=seed, options={"split": cell.split, "task": task})
-        starts.append((seed, observation, world.digest()))
-    content = world.episode.task.digest
-    return digest_of((cell.env_id, world.instructions, world.max_turns, content, starts))
+        observation, _ = env.reset(seed=seed, options={"split": cell.split, "task": task})
+        starts.append((seed, observation, env.digest()))
+    content = env.episode.task.digest
+    return digest_of((cell.env_id, env.instructions, env.max_turns, content, starts))
 
 
-def with_digests(suite: Suite, tell: Tick | None = None) -> Suite:
+def with_digests(suite: Suite, on_progress: OnProgress | None = None) -> Suite:
     """Return the suite with the digests and turn limits of the installed environments.
 
     Args:
-        suite: Its digests may be anything of the right number.
-        tell: Told the cells that are done, and how many there are.
+        suite: The suite; its digests may be placeholders of the right number.
+        on_progress: Called with the number of finished cells and of all.
     """
     cells = []
     for number, cell in enumerate(suite.cells, start=1):
-        world = make_world(cell)
-        found = tuple(task_digest(suite, cell, task, world) for task in cell.tasks)
-        fields = dict(cell) | {"max_turns": world.max_turns, "digests": found}
+        env = make_cell_env(cell)
+        found = tuple(task_digest(suite, cell, task, env) for task in cell.tasks)
+        fields = dict(cell) | {"max_turns": env.max_turns, "digests": found}
         cells.append(Cell(**fields))
-        world.close()
-        if tell is not None:
-            tell(number, len(suite.cells))
+        env.close()
+        if on_progress is not None:
+            on_progress(number, len(suite.cells))
     whole: dict[str, Any] = dict(suite) | {"cells": tuple(cells)}
     return Suite(**whole)
 
 
 def find_drifts(suite: Suite) -> Iterator[Drift]:
-    """Yield every task that starts otherwise than the suite says, in order."""
+    """Yield every task whose digest differs from the suite's, in order."""
     for cell in suite.cells:
-        world = make_world(cell)
-        if world.max_turns != cell.max_turns:
-            what = f"the turn limit is {world.max_turns}, the suite says {cell.max_turns}"
+        env = make_cell_env(cell)
+        if env.max_turns != cell.max_turns:
+            what = f"the turn limit is {env.max_turns}, the suite has {cell.max_turns}"
             yield Drift(env=cell.key, task=None, what=what)
         for task, digest in zip(cell.tasks, cell.digests, strict=True):
-            found = task_digest(suite, cell, task, world)
+            found = task_digest(suite, cell, task, env)
             if found != digest:
                 yield Drift(env=cell.key, task=task, what=f"digest {found}, not {digest}")
-        world.close()
+        env.close()

@@ -1,4 +1,4 @@
-"""Frozen suites as JSON files."""
+"""Read and write frozen suites as JSON files."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ FOLDER = Path(__file__).parent
 
 
 def suite_ids() -> list[str]:
-    """Ids of the suites that come with the package, sorted."""
+    """Return the ids of the suites that come with the package, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 @functools.cache
 def load_suite(name: str | Path) -> Suite:
-    """A suite by its id, or from a file.
+    """Load a suite by its id or from a file.
 
     Args:
         name: An id of :func:`suite_ids`, or the path of a JSON file.
 
     Raises:
-        UnknownNameError: Neither.
-        DataError: The file is no suite, or another than its name says.
+        UnknownNameError: There is no such suite or file.
+        DataError: The file is not a suite, or its id differs from the file's name.
     """
     path = Path(name) if str(name).endswith(".json") else FOLDER / f"{name}.json"
     if str(name) not in suite_ids() and not (path.suffix == ".json" and path.is_file()):
         raise UnknownNameError("suite", name, suite_ids())
     suite = parse_form(Suite, path.read_bytes(), str(path))
     if path.stem != suite.id:
-        raise DataError(f"{path}: holds the suite {suite.id}; expected {path.stem}.")
+        raise DataError(f"{path}: contains the suite {suite.id}; expected {path.stem}.")
     return suite
 
 
@@ -51,13 +51,13 @@ def write_suite(suite: Suite, folder: Path) -> Path:
     """Write a suite to ``folder`` under its id.
 
     Raises:
-        DataError: There is another suite with this id: a frozen suite is never overwritten.
+        DataError: A different suite with this id exists: a frozen suite is never overwritten.
     """
     path = folder / f"{suite.id}.json"
     if path.exists() and (have := parse_form(Suite, path.read_bytes(), str(path))) != suite:
         raise DataError(
-            f"{path}: holds another suite of this id (digest {have.digest}, the new one has "
-            f"{suite.digest}). A published suite is frozen; give the new one another version."
+            f"{path}: contains a different suite with this id (digest {have.digest}, the new one "
+            f"has {suite.digest}). A published suite is frozen; give the new one another version."
         )
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(suite.model_dump_json(indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Sealed seasons: worlds and tasks drawn from a secret whose commitment is published first.
+"""Sealed seasons: generated worlds and tasks drawn from a secret that is committed to first.
 
 A season's suite is a function of its base suite and the secret, so that the secret, once it is
 published, proves that nothing was chosen after the fact, and lets anybody replay every entry.
@@ -19,9 +19,9 @@ import numpy as np
 from pydantic import Field
 
 from ...envs.core.errors import BadValueError, DataError, UnknownNameError
-from ..schema.base import Form, make_form, parse_form
+from ..schema.base import Form, OnProgress, make_form, parse_form
 from ..schema.suite import Cell, Digest, Slug, Suite
-from .digests import Tick, make_world, with_digests
+from .digests import make_cell_env, with_digests
 from .files import load_suite, write_suite
 
 _HEAD = b"turngym season 1\n"
@@ -34,16 +34,16 @@ class SeasonTerms(Form):
     """How a season is played.
 
     Attributes:
-        session_s: Seconds after which an episode without a step is over, with an error.
-        tell_rewards: Whether players see rewards, verdicts and measures.
+        session_s: Seconds without a step after which an episode ends with an error.
+        show_rewards: Whether players see rewards, verdicts and metrics.
     """
 
     session_s: float = Field(default=3600.0, gt=0)
-    tell_rewards: bool = False
+    show_rewards: bool = False
 
 
 class SeasonCell(Form):
-    """What everybody may know of one world of a season."""
+    """Public description of one environment of a season."""
 
     key: str
     env_id: str
@@ -55,17 +55,17 @@ class SeasonCell(Form):
 
 
 class Season(Form):
-    """``season.json``: what is public from the first day.
+    """``season.json``: what is public from the start.
 
     Attributes:
         format: Version of this layout.
-        name: Its suite is ``NAME-v1``.
+        name: Name of the season; its suite is ``NAME-v1``.
         base: Suite that it is drawn from.
         base_digest: That suite's digest.
         opened: Date.
         commitment: SHA-256 over nonce, secret, base and suite; fixed before anybody plays.
-        terms: How it is played.
-        cells: The worlds.
+        terms: Rules of the season.
+        cells: The environments.
     """
 
     format: Literal[1] = 1
@@ -84,52 +84,54 @@ class Season(Form):
 
 
 class Secret(Form):
-    """``secret.json``: what only the server knows until the end.
+    """``secret.json``: known only to the server until the season ends.
 
     Attributes:
-        nonce: Keeps the commitment from being searched.
-        secret: What worlds, tasks and seeds are drawn from.
+        nonce: Prevents searching for the secret behind the commitment.
+        secret: Source of world seeds, tasks and episode seeds.
     """
 
     nonce: Hex
     secret: Hex
 
 
-def sealed_suite(base: Suite, name: str, secret: str, tell: Tick | None = None) -> Suite:
-    """The suite of a season: the base's worlds with secret world seeds, tasks and episode seeds.
+def sealed_suite(
+    base: Suite, name: str, secret: str, on_progress: OnProgress | None = None
+) -> Suite:
+    """Make a season's suite: the base's environments with secret world, task and episode seeds.
 
-    A world that is generated from a seed gets a new one, so that nobody has seen its content; in a
-    world of listed tasks other tasks of the same split are drawn.
+    An environment whose world is generated from a seed gets a new one, so that nobody has seen its
+    content; where tasks are listed, other tasks of the same split are drawn.
 
     Args:
         base: The public suite.
         name: Of the season.
         secret: In hex.
-        tell: Told the worlds that are done, and how many there are.
+        on_progress: Called with the number of finished environments and of all.
     """
     cells = tuple(_sealed_cell(cell, secret) for cell in base.cells)
     fields = dict(base) | {
         "name": name,
         "version": 1,
-        "description": f"sealed season on the worlds of {base.id}",
+        "description": f"sealed season on the environments of {base.id}",
         "seed": _drawn(secret, "suite") % _SUITE_SEEDS,
         "cells": cells,
     }
-    return with_digests(make_form(Suite, "season", **fields), tell)
+    return with_digests(make_form(Suite, "season", **fields), on_progress)
 
 
 def _sealed_cell(cell: Cell, secret: str) -> Cell:
-    world = make_world(cell)
+    env = make_cell_env(cell)
     settings, tasks = dict(cell.settings), cell.tasks
-    if "world_seed" in inspect.signature(type(world).__init__).parameters:
+    if "world_seed" in inspect.signature(type(env).__init__).parameters:
         settings["world_seed"] = _drawn(secret, f"world {cell.key}") % _WORLD_SEEDS
     else:
-        size = world.source.sizes()[cell.split]
+        size = env.source.sizes()[cell.split]
         rng = np.random.default_rng(_drawn(secret, f"tasks {cell.key}"))
         count = len(cell.tasks)
         drawn = rng.choice(_ENDLESS if size is None else size, count, replace=False)
         tasks = tuple(sorted(int(index) for index in drawn))
-    world.close()
+    env.close()
     return make_form(Cell, "season", **(dict(cell) | {"settings": settings, "tasks": tasks}))
 
 
@@ -138,13 +140,13 @@ def _drawn(secret: str, what: str) -> int:
 
 
 def commitment(secret: Secret, base: Suite, suite: Suite) -> str:
-    """The hash that is published when a season opens."""
+    """Return the hash that is published when a season opens."""
     lines = (secret.nonce, secret.secret, base.digest, suite.digest)
     return hashlib.sha256(_HEAD + "\n".join(lines).encode()).hexdigest()
 
 
 def open_season(
-    root: Path, name: str, base: Suite, terms: SeasonTerms, tell: Tick | None = None
+    root: Path, name: str, base: Suite, terms: SeasonTerms, on_progress: OnProgress | None = None
 ) -> Season:
     """Draw a secret, make the season's suite, and write both with the commitment.
 
@@ -152,17 +154,17 @@ def open_season(
         root: The server's folder of seasons.
         name: Of the season.
         base: The public suite.
-        terms: How it is played.
-        tell: Told the worlds that are done, and how many there are.
+        terms: Rules of the season.
+        on_progress: Called with the number of finished environments and of all.
 
     Raises:
-        BadValueError: The name is taken, or no name of a suite.
+        BadValueError: The name is taken or invalid.
     """
     folder = root / name
     if folder.exists():
-        raise BadValueError(f"{folder}: there is a season of this name already.")
+        raise BadValueError(f"{folder}: a season of this name exists; choose another name.")
     secret = Secret(nonce=secrets.token_hex(32), secret=secrets.token_hex(32))
-    suite = sealed_suite(base, name, secret.secret, tell)
+    suite = sealed_suite(base, name, secret.secret, on_progress)
     public = Season(
         name=name,
         base=base.id,
@@ -199,10 +201,10 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def read_season(root: Path, name: str) -> Season:
-    """The public side of a season.
+    """Read the public part of a season.
 
     Raises:
-        UnknownNameError: There is none of this name.
+        UnknownNameError: There is no season of this name.
     """
     if name not in season_names(root):
         raise UnknownNameError("season", name, season_names(root))
@@ -211,58 +213,58 @@ def read_season(root: Path, name: str) -> Season:
 
 
 def season_names(root: Path) -> list[str]:
-    """Names of all seasons, open and revealed, sorted."""
+    """Return the names of all seasons, open and revealed, sorted."""
     return sorted(path.parent.name for path in root.glob(f"*/{PUBLIC}"))
 
 
 def is_revealed(root: Path, name: str) -> bool:
-    """Whether a season is over."""
+    """Return whether a season is over and its secret published."""
     return (root / name / REVEALED / SECRET).is_file()
 
 
 def suite_file(root: Path, name: str) -> Path:
-    """File of a season's suite: among the sealed files until it is revealed."""
+    """Return the file of a season's suite: among the sealed files until it is revealed."""
     part = REVEALED if is_revealed(root, name) else SEALED
     return root / name / part / f"{name}-v1.json"
 
 
-def reveal(root: Path, name: str, tell: Tick | None = None) -> Path:
+def reveal(root: Path, name: str, on_progress: OnProgress | None = None) -> Path:
     """Publish a season's secret and suite, after checking both against the commitment.
 
     Args:
         root: The server's folder of seasons.
         name: Of the season.
-        tell: Told the worlds that are checked, and how many there are.
+        on_progress: Called with the number of checked environments and of all.
 
     Returns:
-        Folder of what is public: ``secret.json``, the season's suite, and the base suite.
+        Folder of the public files: ``secret.json``, the season's suite and the base suite.
 
     Raises:
         UnknownNameError: There is no such season.
-        DataError: The files do not fit the commitment.
+        DataError: The files do not match the commitment.
     """
     public, sealed, revealed = read_season(root, name), root / name / SEALED, root / name / REVEALED
     if not is_revealed(root, name):
-        check_revealed(public, sealed, tell)
+        check_revealed(public, sealed, on_progress)
         revealed.mkdir(exist_ok=True)
         for file in (f"{public.base}.json", f"{public.suite_id}.json", SECRET):
             (revealed / file).write_bytes((sealed / file).read_bytes())
     return revealed
 
 
-def check_revealed(public: Season, folder: Path, tell: Tick | None = None) -> Suite:
-    """Make a season's suite anew from the published secret and compare it with the commitment.
+def check_revealed(public: Season, folder: Path, on_progress: OnProgress | None = None) -> Suite:
+    """Rebuild a season's suite from the published secret and compare it with the commitment.
 
     Args:
-        public: What was published when the season opened.
-        folder: Holds ``secret.json`` and the two suites.
-        tell: Told the worlds that are done, and how many there are.
+        public: Public part of the season, published when it opened.
+        folder: Folder with ``secret.json`` and the two suites.
+        on_progress: Called with the number of finished environments and of all.
 
     Returns:
         The season's suite.
 
     Raises:
-        DataError: Something is other than was committed to.
+        DataError: Something differs from the commitment.
     """
     path = folder / SECRET
     secret = parse_form(Secret, path.read_bytes(), str(path))
@@ -276,10 +278,10 @@ def check_revealed(public: Season, folder: Path, tell: Tick | None = None) -> Su
             f"{folder}: secret and suite give the commitment {found}; published was "
             f"{public.commitment}."
         )
-    again = sealed_suite(base, public.name, secret.secret, tell)
+    again = sealed_suite(base, public.name, secret.secret, on_progress)
     if again != suite:
         raise DataError(
             f"{folder}: the secret makes another suite (digest {again.digest}) than the season "
-            f"played ({suite.digest}); the worlds were changed, or the suite was not drawn from it."
+            f"played ({suite.digest}); the environments changed, or the suite has another source."
         )
     return suite

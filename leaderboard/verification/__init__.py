@@ -1,1 +1,1 @@
-"""Replaying entries step by step, in a process with limits."""
+"""Replay entries step by step in a process with resource limits."""

@@ -1,4 +1,4 @@
-"""Checks that an entry is about the suite: the right version, every episode, each one once."""
+"""Check that an entry covers the suite: the right version, and every episode exactly once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..schema.result import refused, refused_episode
 from ..schema.suite import Cell, Slot, Suite
 
 MIN_RUNS = 3
-"""Training runs that an entry on the board of algorithms needs."""
+"""Minimum number of training runs of an entry on the board of algorithms."""
 OVERSHOOT = 1.05
-"""Training ends after the step that reaches the budget: by so much it may be passed."""
+"""Tolerated overshoot of the budget, since training ends after the step that reaches it."""
 
 
-def suite_of(manifest: Manifest, suites: Mapping[str, Suite]) -> Suite:
-    """The suite that an entry played.
+def find_suite(manifest: Manifest, suites: Mapping[str, Suite]) -> Suite:
+    """Find the suite that an entry played.
 
     Raises:
-        Refused: There is no such suite, not in this version, or it has other content.
+        Refused: The suite or version does not exist, or its content differs.
     """
     wanted = manifest.suite
     suite = suites.get(wanted.id)
@@ -37,7 +37,7 @@ def suite_of(manifest: Manifest, suites: Mapping[str, Suite]) -> Suite:
     if wanted.digest != suite.digest:
         raise refused(
             "suite_digest",
-            f"the entry played another content under the id {suite.id}.",
+            f"the entry was played on different content under the id {suite.id}.",
             expected=suite.digest,
             got=wanted.digest,
         )
@@ -45,10 +45,10 @@ def suite_of(manifest: Manifest, suites: Mapping[str, Suite]) -> Suite:
 
 
 def check_manifest(manifest: Manifest, suite: Suite) -> None:
-    """The worlds must be the suite's, and the runs must fit the board.
+    """Check that the environments are the suite's and that the runs fit the board.
 
     Raises:
-        Refused: The first that does not.
+        Refused: The first violation.
     """
     cells = suite.by_key()
     for played in manifest.environments:
@@ -77,7 +77,7 @@ def _check_env(played: PlayedEnv, cells: Mapping[str, Cell]) -> None:
     if played.digest != cell.digest:
         raise refused(
             "environment_digest",
-            f"{played.key}: was played in another version of the world or of the suite.",
+            f"{played.key}: was played in a different version of the environment or of the suite.",
             expected=cell.digest,
             got=played.digest,
         )
@@ -88,7 +88,7 @@ def _check_board(manifest: Manifest) -> None:
         if len(manifest.runs) != 1:
             raise refused(
                 "board_rules",
-                "the board of agents takes one run per entry.",
+                "the board of agents accepts exactly one run per entry.",
                 expected="1",
                 got=str(len(manifest.runs)),
             )
@@ -97,44 +97,39 @@ def _check_board(manifest: Manifest) -> None:
     if len(seeds) != len(manifest.runs) or len(seeds) < MIN_RUNS:
         raise refused(
             "board_rules",
-            f"the board of algorithms takes at least {MIN_RUNS} runs, each of its own training "
-            "seed.",
+            f"the board of algorithms needs at least {MIN_RUNS} runs with different seeds.",
             expected=f"{MIN_RUNS} or more different seeds",
             got=", ".join(str(run.seed) for run in manifest.runs),
         )
     allowed = manifest.track.budget
     for run in manifest.runs:
         for name in ("sampled_tokens", "tool_calls"):
-            most, used = getattr(allowed, name), getattr(run.used, name)
-            if used > most * OVERSHOOT:
+            limit, used = getattr(allowed, name), getattr(run.used, name)
+            if used > limit * OVERSHOOT:
                 raise refused(
                     "board_rules",
-                    f"the run of seed {run.seed} cost more {name.replace('_', ' ')} than its track "
+                    f"the run of seed {run.seed} used more {name.replace('_', ' ')} than its track "
                     "allows.",
-                    expected=f"at most {most}",
+                    expected=f"at most {limit}",
                     got=str(used),
                 )
 
 
 def check_coverage(episodes: Iterable[Episode], suite: Suite, runs: int) -> int:
-    """Every slot of the suite must be played once by every run, with the suite's seed.
+    """Check that every run played every slot of the suite once, with the suite's seed.
 
     Returns:
         Number of episodes.
 
     Raises:
-        Refused: The first episode that does not belong, comes twice or is missing.
+        Refused: The first episode that is not part of the suite, is duplicated or is missing.
     """
     cells = suite.by_key()
     seen: set[tuple[int, Slot]] = set()
     for episode in episodes:
         slot = check_slot(episode, suite, cells, runs)
         if (episode.run, slot) in seen:
-            raise refused_episode(
-                "duplicate_episode",
-                episode.name,
-                "is in the entry twice.",
-            )
+            raise refused_episode("duplicate_episode", episode.name, "occurs twice in the entry.")
         seen.add((episode.run, slot))
     for run in range(runs):
         for slot in suite.slots():
@@ -145,10 +140,10 @@ def check_coverage(episodes: Iterable[Episode], suite: Suite, runs: int) -> int:
 
 
 def check_slot(episode: Episode, suite: Suite, cells: Mapping[str, Cell], runs: int) -> Slot:
-    """The slot that an episode fills.
+    """Return the slot that an episode fills.
 
     Raises:
-        Refused: There is no such slot, or its seed or task is another.
+        Refused: There is no such slot, or the seed or task differs.
     """
     name = episode.name
     cell = cells.get(episode.env)
@@ -177,7 +172,7 @@ def check_slot(episode: Episode, suite: Suite, cells: Mapping[str, Cell], runs: 
         raise refused_episode(
             "task_digest",
             name,
-            "the task has another content.",
+            "the content of the task differs from the suite's.",
             expected=wanted[0],
             got=episode.task_digest,
         )
@@ -185,7 +180,7 @@ def check_slot(episode: Episode, suite: Suite, cells: Mapping[str, Cell], runs: 
         raise refused_episode(
             "seed",
             name,
-            "was played with another seed than the suite's.",
+            "was not played with the suite's seed.",
             expected=str(wanted[1]),
             got=str(episode.seed),
         )
@@ -193,7 +188,7 @@ def check_slot(episode: Episode, suite: Suite, cells: Mapping[str, Cell], runs: 
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """``0, 1, 2, 5`` as ``0-2, 5``."""
+    """Format ``0, 1, 2, 5`` as ``0-2, 5``."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and number == parts[-1][1] + 1:

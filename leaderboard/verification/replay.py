@@ -1,4 +1,4 @@
-"""Replays one episode of an entry and compares the chain of observations, step by step."""
+"""Replay one episode of an entry and compare the hash chain of observations step by step."""
 
 from __future__ import annotations
 
@@ -15,62 +15,61 @@ NO_SCORE = 0.0
 
 
 def replay_episode(
-    world: TextEnv[Any, Any], cell: Cell, episode: Episode, max_action_chars: int
+    env: TextEnv[Any, Any], cell: Cell, episode: Episode, max_action_chars: int
 ) -> EpisodeResult:
-    """Play the actions of an episode again.
+    """Replay the actions of an episode.
 
     Args:
-        world: An environment of the cell; its state is replaced.
+        env: An environment of the cell; its state is replaced.
         cell: The suite's cell.
-        episode: What the entry holds; its slot and seed were checked.
-        max_action_chars: Longest action that is taken.
+        episode: The entry's record; slot and seed have been checked.
+        max_action_chars: Maximum length of an action.
 
     Raises:
         Refused: The first difference.
-        BadValueError: The cell's metric is no measure of the world.
+        BadValueError: The environment does not report the cell's metric.
     """
     if len(episode.chain) != len(episode.actions) + 1:
         raise refused_episode(
             "chain_length",
             episode.name,
-            f"the chain has {len(episode.chain)} hashes; expected one for the "
-            "start and one for every action.",
+            f"the chain has {len(episode.chain)} hashes; expected one more than actions.",
             expected=str(len(episode.actions) + 1),
             got=str(len(episode.chain)),
         )
     options = {"split": cell.split, "task": episode.task}
-    observation, info = world.reset(seed=episode.seed, options=options)
+    observation, info = env.reset(seed=episode.seed, options=options)
     if info["task_id"] != episode.task_id:
         raise refused_episode(
             "unknown_task",
             episode.name,
-            f"task {episode.task} of split {cell.split!r} has another id.",
+            f"task {episode.task} of split {cell.split!r} has a different id.",
             expected=info["task_id"],
             got=episode.task_id,
         )
-    chain = extend_chain("", world.instructions, observation)
+    chain = extend_chain("", env.instructions, observation)
     _compare(episode, 0, chain, observation)
-    readable = 0
+    valid = 0
     for turn, action in enumerate(episode.actions, start=1):
-        _check_action(world, episode, turn, max_action_chars)
-        observation, _, _, _, info = world.step(action)
+        _check_action(env, episode, turn, max_action_chars)
+        observation, _, _, _, info = env.step(action)
         if info["status"] == "env_error":
             raise refused_episode(
                 "environment_broken",
                 episode.name,
-                f"the environment broke while replaying turn {turn}: {observation}",
+                f"the environment failed while replaying turn {turn}: {observation}",
                 turn=turn,
             )
         chain = extend_chain(chain, action, observation)
         _compare(episode, turn, chain, observation)
-        readable += info["valid_action"]
-    _check_end(world, episode)
-    return _result(world, cell, episode, info["metrics"], readable)
+        valid += info["valid_action"]
+    _check_end(env, episode)
+    return _result(env, cell, episode, info["metrics"], valid)
 
 
-def _check_action(world: TextEnv[Any, Any], episode: Episode, turn: int, longest: int) -> None:
+def _check_action(env: TextEnv[Any, Any], episode: Episode, turn: int, max_chars: int) -> None:
     action = episode.actions[turn - 1]
-    if (status := world.episode.status) != "running":
+    if (status := env.episode.status) != "running":
         raise refused_episode(
             "action_after_end",
             episode.name,
@@ -79,13 +78,13 @@ def _check_action(world: TextEnv[Any, Any], episode: Episode, turn: int, longest
             expected=f"{turn - 1} actions",
             got=f"{len(episode.actions)} actions",
         )
-    if len(action) > longest:
+    if len(action) > max_chars:
         raise refused_episode(
             "action_too_long",
             episode.name,
             f"the action of turn {turn} has {len(action)} characters.",
             turn=turn,
-            expected=f"at most {longest}",
+            expected=f"at most {max_chars}",
             got=str(len(action)),
         )
 
@@ -96,21 +95,21 @@ def _compare(episode: Episode, turn: int, chain: str, observation: str) -> None:
         raise refused_episode(
             "observation",
             episode.name,
-            f"at {where} the world answers otherwise than recorded. It says: {observation[:200]!r}",
+            f"at {where} the observation differs from the recorded one: {observation[:200]!r}",
             turn=turn,
             expected=chain,
             got=episode.chain[turn],
         )
 
 
-def _check_end(world: TextEnv[Any, Any], episode: Episode) -> None:
-    status = world.episode.status
+def _check_end(env: TextEnv[Any, Any], episode: Episode) -> None:
+    status = env.episode.status
     if status == "running" and episode.error is None:
         raise refused_episode(
             "unfinished",
             episode.name,
-            f"the episode goes on after its {len(episode.actions)} actions, and no "
-            "error says why the agent stopped.",
+            f"the episode is still running after its {len(episode.actions)} actions, and no error "
+            "explains why the agent stopped.",
             turn=len(episode.actions),
             expected="a finished episode, or the error that stopped it",
             got="running",
@@ -127,13 +126,13 @@ def _check_end(world: TextEnv[Any, Any], episode: Episode) -> None:
 
 
 def _result(
-    world: TextEnv[Any, Any],
+    env: TextEnv[Any, Any],
     cell: Cell,
     episode: Episode,
     metrics: dict[str, float],
-    readable: int,
+    valid: int,
 ) -> EpisodeResult:
-    played = world.episode
+    played = env.episode
     ended = episode.error is None
     return EpisodeResult(
         env=cell.key,
@@ -146,7 +145,7 @@ def _result(
         score=_score(cell, metrics) if ended else NO_SCORE,
         return_=played.total_reward if ended else min(0.0, played.total_reward),
         turns=len(episode.actions),
-        tool_calls=readable,
+        tool_calls=valid,
         metrics=dict(metrics),
     )
 
@@ -155,7 +154,7 @@ def _score(cell: Cell, metrics: dict[str, float]) -> float:
     value = metrics.get(cell.metric)
     if value is None or not 0.0 <= value <= 1.0:
         raise BadValueError(
-            f"suite cell {cell.key}: the metric {cell.metric!r} came out as {value!r}; expected a "
-            "measure of the world from 0 to 1."
+            f"suite cell {cell.key}: the metric {cell.metric!r} is {value!r}; expected a metric of "
+            "the environment between 0 and 1."
         )
     return float(value)

@@ -1,4 +1,4 @@
-"""Verifies entries in processes with limits on time and memory, so that none stops the queue."""
+"""Verify entries in processes with limits on time and memory, so that none blocks the queue."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from ...envs.core.errors import DataError
-from ..schema.base import parse_form
+from ..schema.base import OnProgress, parse_form
 from ..schema.limits import ReadLimits, ReplayLimits
 from ..schema.result import Reason, Refusal, Verdict
 
-Tick = Callable[[int, int], None]
-_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "TMPDIR", "XDG_CACHE_HOME")
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "TMPDIR", "XDG_CACHE_HOME")
 _OWN = "TURNGYM_CACHE"
 _ANSWER_BYTES = 256 * 2**20
 _CHUNK = 2**20
@@ -40,19 +39,19 @@ def verify(
     suites: Sequence[Path] = (),
     read: ReadLimits | None = None,
     replay: ReplayLimits | None = None,
-    tell: Tick | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Verdict:
-    """Verify an entry in a process of its own.
+    """Verify an entry in a separate process.
 
     Args:
         entry: Its folder, or an archive of it.
-        suites: Files of further suites than the package's.
-        read: Bounds on what is read.
-        replay: Bounds on the process.
-        tell: Told the episodes that were replayed, and how many there are.
+        suites: Files of suites that are not part of the package.
+        read: Limits on what is read.
+        replay: Resource limits of the process.
+        on_progress: Called with the number of replayed episodes and of all.
 
     Returns:
-        The verdict; what breaks the process is a refusal too.
+        The verdict; an entry that crashes the process is refused.
 
     Raises:
         DataError: There is no such entry.
@@ -69,18 +68,18 @@ def verify(
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="turngym-entry-") as room:
         run = _Run(request | {"room": room}, begun + bounds.wall_s)
-        verdict = run.verdict(bounds, tell)
+        verdict = run.verdict(bounds, on_progress)
     return verdict.model_copy(update={"seconds": time.monotonic() - begun})
 
 
 def verify_queue(
     entries: Iterable[Path], **settings: Any
 ) -> Iterator[tuple[Path, Verdict | DataError]]:
-    """Verify entries one after the other; a poisoned or missing one does not stop the rest.
+    """Verify entries one after the other; a malicious or missing one does not stop the rest.
 
     Args:
         entries: Folders or archives.
-        settings: As of :func:`verify`.
+        settings: Keyword arguments of :func:`verify`.
     """
     for entry in entries:
         try:
@@ -97,29 +96,29 @@ class _Run:
         self._deadline = deadline
         self._replayed = 0
 
-    def verdict(self, bounds: ReplayLimits, tell: Tick | None) -> Verdict:
-        """Start it, listen to it, and end it whatever happens."""
-        with tempfile.TemporaryFile() as complaints:
-            process = self._start(complaints)
+    def verdict(self, bounds: ReplayLimits, on_progress: OnProgress | None) -> Verdict:
+        """Start the process, read its messages, and end it in any case."""
+        with tempfile.TemporaryFile() as stderr:
+            process = self._start(stderr)
             try:
-                said = self._listen(process, tell)
+                answer = self._listen(process, on_progress)
             finally:
                 _end(process)
-            if isinstance(said, Verdict):
-                return said
-            reason = said or _reason(process.returncode)
-            last = _tail(complaints) or f"it ended with {process.returncode}"
+            if isinstance(answer, Verdict):
+                return answer
+            reason = answer or _reason(process.returncode)
+            last = _tail(stderr) or f"it ended with {process.returncode}"
             return self._refusal(reason, bounds, last)
 
-    def _start(self, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
-        kept = {name: os.environ[name] for name in (*_KEPT, _OWN) if name in os.environ}
-        calm = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    def _start(self, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+        inherited = {name: os.environ[name] for name in (*_INHERITED, _OWN) if name in os.environ}
+        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "turngym.leaderboard.verification.sandbox_child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=complaints,
-            env=kept | calm,
+            stderr=stderr,
+            env=inherited | threads,
             cwd=self._request["room"],
             start_new_session=True,
         )
@@ -129,8 +128,8 @@ class _Run:
             process.stdin.close()
         return process
 
-    def _listen(self, process: subprocess.Popen[bytes], tell: Tick | None) -> Answer:
-        """The verdict; or the limit that was met; or None when it died without a word."""
+    def _listen(self, process: subprocess.Popen[bytes], on_progress: OnProgress | None) -> Answer:
+        """Return the verdict, the limit that was exceeded, or None if the process died."""
         assert process.stdout is not None
         taken, line = 0, bytearray()
         with selectors.DefaultSelector() as selector:
@@ -146,33 +145,33 @@ class _Run:
                 first, *others = data.split(b"\n")
                 line += first
                 for other in others:
-                    if (answer := self._heard(json.loads(line), tell)) is not None:
+                    if (answer := self._handle_message(json.loads(line), on_progress)) is not None:
                         return answer
                     line = bytearray(other)
         return "memory_limit"
 
-    def _heard(self, message: dict[str, Any], tell: Tick | None) -> Answer:
+    def _handle_message(self, message: dict[str, Any], on_progress: OnProgress | None) -> Answer:
         if "verdict" in message:
             return parse_form(Verdict, json.dumps(message["verdict"]), "the verifying process")
         if "stopped" in message:
             return message["stopped"]
         self._replayed, total = message["progress"]
-        if tell is not None:
-            tell(self._replayed, total)
+        if on_progress is not None:
+            on_progress(self._replayed, total)
         return None
 
     def _exit(self, process: subprocess.Popen[bytes]) -> Reason | None:
-        """Its output is closed: wait for the end, which is near."""
+        """Wait for the process to exit after its output was closed."""
         try:
             process.wait(max(0.1, self._deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             return "wall_limit"
         return None
 
-    def _refusal(self, reason: Reason, bounds: ReplayLimits, complaint: str) -> Verdict:
+    def _refusal(self, reason: Reason, bounds: ReplayLimits, last_line: str) -> Verdict:
         why = _WHY.get(reason, "the verifying process died").format(**dataclasses.asdict(bounds))
-        told = f": {complaint}" if reason == "crashed" else ""
-        refusal = Refusal(reason=reason, message=f"{why}{told}."[:600])
+        detail = f": {last_line}" if reason == "crashed" else ""
+        refusal = Refusal(reason=reason, message=f"{why}{detail}."[:600])
         return Verdict(accepted=False, refusal=refusal, replayed=self._replayed)
 
 
@@ -181,7 +180,7 @@ def _reason(code: int | None) -> Reason:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it started."""
+    """Kill the process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -190,9 +189,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             stream.close()
 
 
-def _tail(complaints: IO[bytes]) -> str:
-    """The last line of what the process complained about."""
-    size = complaints.seek(0, os.SEEK_END)
-    complaints.seek(max(0, size - 4000))
-    lines = complaints.read().decode("utf-8", "replace").strip().splitlines()
+def _tail(stderr: IO[bytes]) -> str:
+    """Return the last line of the process's error output."""
+    size = stderr.seek(0, os.SEEK_END)
+    stderr.seek(max(0, size - 4000))
+    lines = stderr.read().decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:300] if lines else ""

@@ -1,32 +1,31 @@
-"""Verifies one entry in this process; :mod:`.sandbox` does it in one with limits."""
+"""Verify one entry in this process; :mod:`.sandbox` does it in a process with limits."""
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...envs.wrappers.record import get_versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest, is_valid
-from ..ranking.scoring import entry_scores
+from ..ranking.scoring import score_entry
+from ..schema.base import OnProgress
 from ..schema.entry import Manifest
 from ..schema.limits import ReadLimits
 from ..schema.result import EpisodeResult, Refused, Verdict, refused
 from ..schema.suite import Slot, Suite
-from ..suites.digests import make_world
+from ..suites.digests import make_cell_env
 from ..suites.files import known_suites
-from .checks import check_coverage, check_manifest, check_slot, suite_of
+from .checks import check_coverage, check_manifest, check_slot, find_suite
 from .replay import replay_episode
-
-Tick = Callable[[int, int], None]
 
 
 @dataclass
 class _Findings:
-    """What is known of an entry so far; a refusal keeps it."""
+    """What is known of an entry so far, also when it is refused."""
 
     manifest: Manifest | None = None
     digest: str = ""
@@ -38,26 +37,28 @@ def verify_folder(
     root: Path,
     suites: Mapping[str, Suite] | None = None,
     limits: ReadLimits | None = None,
-    tell: Tick | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Verdict:
     """Replay every episode of an entry in fresh environments and recompute every score.
 
     Args:
         root: The entry's folder.
-        suites: Suites by id; the package's when None.
-        limits: Bounds on what is read.
-        tell: Told the episodes that were replayed, and how many there are.
+        suites: Suites by id; None takes the package's.
+        limits: Limits on what is read.
+        on_progress: Called with the number of replayed episodes and of all.
 
     Returns:
-        The verdict. Whatever is wrong with the entry is a refusal, never an exception.
+        The verdict. An invalid entry gives a refusal, never an exception.
     """
     begun = time.monotonic()
     found = _Findings()
     refusal = scores = None
     try:
-        suite = _checked(root, found, known_suites() if suites is None else suites, limits, tell)
+        suite = _check_and_replay(
+            root, found, known_suites() if suites is None else suites, limits, on_progress
+        )
         assert found.manifest is not None
-        scores = entry_scores(suite, found.results, len(found.manifest.runs))
+        scores = score_entry(suite, found.results, len(found.manifest.runs))
     except Refused as error:
         refusal = error.refusal
     return Verdict(
@@ -74,14 +75,14 @@ def verify_folder(
     )
 
 
-def _checked(
+def _check_and_replay(
     root: Path,
     found: _Findings,
     suites: Mapping[str, Suite],
     limits: ReadLimits | None,
-    tell: Tick | None,
+    on_progress: OnProgress | None,
 ) -> Suite:
-    """All checks, the cheap ones first.
+    """Run all checks, the cheap ones first.
 
     Raises:
         Refused: The first that fails.
@@ -90,17 +91,17 @@ def _checked(
     found.digest = entry_digest(files.canonical)
     manifest = found.manifest = files.manifest()
     found.signed_by = _signer(files)
-    suite = suite_of(manifest, suites)
+    suite = find_suite(manifest, suites)
     check_manifest(manifest, suite)
     total = check_coverage(files.episodes(), suite, len(manifest.runs))
     cells = suite.by_key()
-    make_env = functools.cache(lambda key: make_world(cells[key]))
+    make_env = functools.cache(lambda key: make_cell_env(cells[key]))
     for episode in files.episodes():
         check_slot(episode, suite, cells, len(manifest.runs))
         env, cell = make_env(episode.env), cells[episode.env]
         found.results.append(replay_episode(env, cell, episode, suite.max_action_chars))
-        if tell is not None:
-            tell(len(found.results), total)
+        if on_progress is not None:
+            on_progress(len(found.results), total)
     places = {slot: place for place, slot in enumerate(suite.slots())}
     found.results.sort(key=lambda r: (r.run, places[Slot(r.env, r.task, r.trial)]))
     return suite
@@ -113,7 +114,7 @@ def _signer(files: EntryFiles) -> str:
     if not is_valid(signature, files.canonical):
         raise refused(
             "signature",
-            "the signature does not fit the files: they, or it, were changed after signing.",
+            "the signature does not match the files; sign the entry again after the last change.",
             got=signature.fingerprint,
         )
     return signature.fingerprint

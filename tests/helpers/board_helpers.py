@@ -9,7 +9,7 @@ from typing import Any
 
 from turngym.agents.scripted import scripted
 from turngym.leaderboard.entries_io.files import write_entry
-from turngym.leaderboard.entries_io.packing import manifest_for
+from turngym.leaderboard.entries_io.packing import make_manifest
 from turngym.leaderboard.entries_io.play import play_suite
 from turngym.leaderboard.schema.entry import Manifest
 from turngym.leaderboard.schema.result import Refusal, Verdict
@@ -57,7 +57,7 @@ def fields(**others: Any) -> dict[str, Any]:
 
 
 def make_entry(suite: Suite, root: Path, agent: str = "expert", **others: Any) -> Manifest:
-    manifest = manifest_for(suite, **fields(**others))
+    manifest = make_manifest(suite, **fields(**others))
     episodes = []
     for run in range(len(manifest.runs)):
 

@@ -25,7 +25,7 @@ SOURCE = Source(paper="A paper, arXiv 0000.00000", where="a <table>", figure="1 
 
 
 def above(better: str = "ours", worse: str | None = "theirs", **changes: Any) -> Comparison:
-    given: dict[str, Any] = {"measure": "success", "least": 0.05, **changes}
+    given: dict[str, Any] = {"measure": "success", "min_effect": 0.05, **changes}
     return Comparison(better=better, worse=worse, **given)
 
 

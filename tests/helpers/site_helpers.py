@@ -8,7 +8,7 @@ from typing import Any
 from helpers.board_helpers import fields, make_entry, verdict_of
 
 from turngym.leaderboard.entries_io.files import write_entry
-from turngym.leaderboard.entries_io.packing import manifest_for
+from turngym.leaderboard.entries_io.packing import make_manifest
 from turngym.leaderboard.entries_io.play import AgentStopped, play_suite
 from turngym.leaderboard.ranking.index import Indexed, entry_folders
 from turngym.leaderboard.schema.entry import Budget, ModelCard, Run, Track
@@ -55,7 +55,7 @@ def gives_up(env: Any, observation: str, info: Any) -> str:
 
 def written(suite: Suite, root: Path, policy: Any, **others: Any) -> None:
     episodes = play_suite(suite, lambda world, seed: policy)
-    write_entry(root, manifest_for(suite, **fields(**others)), list(episodes))
+    write_entry(root, make_manifest(suite, **fields(**others)), list(episodes))
 
 
 def index_of(root: Path, suite: Suite) -> list[Indexed]:

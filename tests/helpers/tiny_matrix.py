@@ -22,7 +22,7 @@ from turngym.benchmarks.matrix.executors import Ended
 from turngym.benchmarks.matrix.jobs import Job
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.suite import BlankStart, Limits, Suite, SuiteEnv, SuiteRecipe
-from turngym.benchmarks.matrix.train_cell import empty
+from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.utils.statistics import Estimate
 
 BLANK = {"hidden": 16, "layers": 1, "inner": 16, "episodes": 10}
@@ -123,7 +123,7 @@ def finished(
         )
         for step, value in ((0, before), (2, after))
     ]
-    return empty(suite, cell, "finished").model_copy(
+    return make_result(suite, cell, "finished").model_copy(
         update={
             "used": Used(tokens=limits.tokens, calls=limits.calls // 2, steps=2, seconds=3.0),
             "curve": tuple(curve),
@@ -139,7 +139,7 @@ def filled(folder: Path, suite: Suite, returns: Callable[[Cell], Any]) -> Layout
     """A folder with results: what ``returns`` gives is tries, a whole result, or None for none."""
     layout = Layout(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    layout.adopt(suite)
+    layout.claim(suite)
     for env in suite.envs:
         column(suite, env.id).write(layout.env_file(env.id))
     for cell in suite.cells:

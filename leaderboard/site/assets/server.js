@@ -1,12 +1,12 @@
 "use strict";
-// Uploading with a token, and following a verification.
+// Upload with a token, and follow a verification.
 
 const form = document.getElementById("upload");
 if (form !== null) {
   const button = form.querySelector("button");
   const bar = form.querySelector("progress");
   const note = form.querySelector("[role=alert]");
-  const complain = (text) => {
+  const showError = (text) => {
     note.textContent = text;
     note.hidden = false;
     bar.hidden = true;
@@ -16,8 +16,8 @@ if (form !== null) {
     event.preventDefault();
     note.hidden = true;
     const file = form.elements.archive.files[0];
-    if (file.size > Number(form.dataset.most)) {
-      complain(`The archive has ${file.size} bytes; at most ${form.dataset.most} are taken.`);
+    if (file.size > Number(form.dataset.maxBytes)) {
+      showError(`The archive has ${file.size} bytes; at most ${form.dataset.maxBytes} are accepted.`);
       return;
     }
     button.disabled = true;
@@ -32,9 +32,9 @@ if (form !== null) {
     });
     request.addEventListener("load", () => {
       if (request.status === 202) window.location.assign(request.response.status);
-      else complain(request.response?.error?.message ?? `The server answered ${request.status}.`);
+      else showError(request.response?.error?.message ?? `The server answered ${request.status}.`);
     });
-    request.addEventListener("error", () => complain("The server cannot be reached."));
+    request.addEventListener("error", () => showError("The server cannot be reached."));
     request.send(file);
   });
 }
@@ -48,17 +48,17 @@ if (status !== null && ["queued", "verifying"].includes(status.dataset.state)) {
     try {
       const answer = await fetch(status.dataset.api);
       if (answer.ok) {
-        const told = await answer.json();
-        if (!["queued", "verifying"].includes(told.state)) {
+        const submission = await answer.json();
+        if (!["queued", "verifying"].includes(submission.state)) {
           window.location.reload();
           return;
         }
-        field("state").textContent = told.state;
-        if (told.state === "queued") field("text").textContent = `${told.before} before it in the queue`;
-        else if (told.total) field("text").textContent = `${told.done} of ${told.total} episodes replayed`;
+        field("state").textContent = submission.state;
+        if (submission.state === "queued") field("text").textContent = `${submission.before} before it in the queue`;
+        else if (submission.total) field("text").textContent = `${submission.done} of ${submission.total} episodes replayed`;
         else field("text").textContent = "reading the files";
-        bar.max = told.total || 1;
-        bar.value = told.done;
+        bar.max = submission.total || 1;
+        bar.value = submission.done;
       } else wait = 5000;
     } catch {
       wait = 5000;

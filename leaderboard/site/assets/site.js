@@ -1,5 +1,5 @@
 "use strict";
-// Tables that sort by their headers and filter by words. Without script they show as they are.
+// Sort tables by their headers and filter them by words. Without scripts they are static.
 
 function valueOf(row, column, kind) {
   const cell = row.cells[column];
@@ -45,11 +45,11 @@ for (const bar of document.querySelectorAll("[data-filters]")) {
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
-      const said = (row.dataset.words ?? row.textContent).toLowerCase();
+      const content = (row.dataset.words ?? row.textContent).toLowerCase();
       const reference = "reference" in row.dataset;
       row.hidden =
         (reference && references !== null && !references.checked) ||
-        !words.every((word) => said.includes(word));
+        !words.every((word) => content.includes(word));
       shown += row.hidden ? 0 : 1;
     }
     count.textContent = shown === rows.length ? "" : `${shown} of ${rows.length} rows`;

@@ -61,9 +61,9 @@ def test_crawled_arms(tmp_path) -> None:
     experiment = Crawling(
         arms=(
             CrawledArm(name="usual"),
-            CrawledArm(name="nothing pays", world={"alpha": 0.0}, settings={"kl_coef": 0.0}),
+            CrawledArm(name="nothing pays", env_settings={"alpha": 0.0}, settings={"kl_coef": 0.0}),
         ),
-        world={"size": "micro"},
+        env_settings={"size": "micro"},
         requests=4,
         settings={"steps": 12, "frozen_steps": 2, "requests": 4},
     )
@@ -106,4 +106,4 @@ def test_the_folder_of_an_arm_follows_its_content() -> None:
 
     assert made() == made(arms=(CrawledArm(name="usual"), CrawledArm(name="other")))
     assert made() != made(requests=5)
-    assert made() != made(arms=(CrawledArm(name="usual", world={"alpha": 1.0}),))
+    assert made() != made(arms=(CrawledArm(name="usual", env_settings={"alpha": 1.0}),))

@@ -11,7 +11,7 @@ from turngym.benchmarks.claims.catalogue import CLAIMS, find_claims
 from turngym.benchmarks.claims.outcome import Outcome
 from turngym.benchmarks.claims.report import write_report
 from turngym.benchmarks.claims.run import run_claims
-from turngym.benchmarks.claims.training import Lasting, fall
+from turngym.benchmarks.claims.training import PersistentExecutor, largest_drop
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.executors import Ended
@@ -108,17 +108,17 @@ def test_the_report_holds_everything_and_escapes_it(ran) -> None:
     assert "<theirs>" not in page
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
     assert "src=" not in page.replace("default-src", "")
-    assert "definition is another one" in page  # none of these is in the catalogue
+    assert "definition has changed since" in page  # none of these is in the catalogue
 
 
 def test_an_executor_lasts_until_it_is_closed_or_stopped_in_the_middle() -> None:
     here = Here()
-    lasting = Lasting(here)
-    lasting.stop()
+    persistent = PersistentExecutor(here)
+    persistent.stop()
     assert here.stopped == 0
     here.submit = lambda job: None  # type: ignore[method-assign]
-    lasting.submit(Job(out="nowhere", env_id="Bandit-v0"))
-    lasting.stop()
+    persistent.submit(Job(out="nowhere", env_id="Bandit-v0"))
+    persistent.stop()
     assert here.stopped == 1
 
 
@@ -126,7 +126,7 @@ def test_an_executor_lasts_until_it_is_closed_or_stopped_in_the_middle() -> None
     ("curve", "deepest"), [([0, 0.5, 1], 0), ([0.2, 0.9, 0.3, 0.8], 0.6), ([1, 0.9, 0.7], 0.3)]
 )
 def test_the_deepest_fall_of_a_curve(curve, deepest) -> None:
-    assert fall(curve) == pytest.approx(deepest)
+    assert largest_drop(curve) == pytest.approx(deepest)
 
 
 def test_the_catalogue() -> None:
@@ -143,8 +143,8 @@ def test_the_catalogue() -> None:
     ("changes", "says"),
     [
         ({"better": "nobody"}, "no arm 'nobody'"),
-        ({"measure": "joy"}, "no measure 'joy'"),
-        ({"least": 0.0}, "greater than 0"),
+        ({"measure": "joy"}, "no metric 'joy'"),
+        ({"min_effect": 0.0}, "greater than 0"),
         ({"beyond": ("ours", "nobody")}, "no arm 'nobody'"),
     ],
 )

@@ -7,7 +7,7 @@ from helpers.made_claims import above, by_run, by_task, named
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turngym.benchmarks.claims.verdicts import decide, overall
+from turngym.benchmarks.claims.verdicts import decide, judge_claim
 
 FLAT = [0.5] * 20
 HALF = [0.0, 1.0] * 10
@@ -92,7 +92,7 @@ def test_an_interaction_is_a_difference_of_differences():
 
 def test_an_arm_against_zero_has_no_floor():
     arm = by_task("ours", *[[0.01, 0.02] * 10] * 3)
-    finding = verdict(above(worse=None, least=0.001), arm)
+    finding = verdict(above(worse=None, min_effect=0.001), arm)
     assert finding.worse == 0.0
     assert finding.verdict == "reproduced"
 
@@ -121,15 +121,15 @@ def test_holm_over_the_comparisons_of_a_claim():
     twice = decide((above(), above()), named(five, low))
     assert alone[0].adjusted == pytest.approx(1 / 32)
     assert twice[0].adjusted == pytest.approx(1 / 16)
-    assert overall(alone)[0] == "reproduced"
-    assert overall(twice) == ("not decided", "2 of 2 comparisons are open")
+    assert judge_claim(alone)[0] == "reproduced"
+    assert judge_claim(twice) == ("not decided", "2 of 2 comparisons are open")
 
 
 def test_one_failing_comparison_fails_the_claim():
     high, low = by_task("ours", *[[0.9] * 20] * 3), by_task("theirs", *[[0.1] * 20] * 3)
     found = decide((above(), above("theirs", "ours")), named(high, low))
     assert [f.verdict for f in found] == ["reproduced", "not reproduced"]
-    assert overall(found) == ("not reproduced", "1 of 2 comparisons fail")
+    assert judge_claim(found) == ("not reproduced", "1 of 2 comparisons fail")
 
 
 @settings(max_examples=15, deadline=None)

@@ -11,7 +11,7 @@ from rich.console import Console
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.progress_view import footer, table
-from turngym.benchmarks.matrix.train_cell import empty
+from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.benchmarks.speed import table as speed
 from turngym.envs.core.errors import DataError, UnknownNameError
 
@@ -86,14 +86,14 @@ def test_the_table_shows_every_state(tmp_path: Path) -> None:
     def returns(cell: object) -> object:
         key = getattr(cell, "key", "")
         if key.startswith("ppo"):
-            return empty(suite, suite.cells[1], "failed", "x") if "Bandit" in key else None
+            return make_result(suite, suite.cells[1], "failed", "x") if "Bandit" in key else None
         return [[1.0, 1.0, 1.0, 0.0]] if key.startswith("grpo") else None
 
     layout = filled(tmp_path, suite, returns)
     board = Board(suite, layout, suite.cells)
     job = board.next_job()
     assert job is not None
-    board.begin(job)
+    board.start(job)
     console = Console(width=100, record=True, file=(tmp_path / "said.txt").open("w"))
     console.print(table(board), footer(board, 2))
     said = console.export_text()

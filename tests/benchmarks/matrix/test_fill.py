@@ -34,7 +34,7 @@ def started(folder: Path, suite: Suite) -> Layout:
     """A folder whose column has its start."""
     layout = Layout(folder)
     folder.mkdir()
-    layout.adopt(suite)
+    layout.claim(suite)
     assert perform(Job(out=str(folder), env_id=suite.envs[0].id)) == "finished"
     return layout
 
@@ -136,7 +136,7 @@ def test_a_start_that_cannot_be_made_tells_why(tmp_path: Path, start: Any, says:
     changed = suite.envs[0].model_copy(update={"start": start})
     suite = suite.model_copy(update={"envs": (changed,)})
     layout = Layout(tmp_path)
-    layout.adopt(suite)
+    layout.claim(suite)
     assert perform(Job(out=str(tmp_path), env_id="Bandit-v0")) != "finished"
     column = layout.env(suite, "Bandit-v0")
     assert column is not None
@@ -147,9 +147,9 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
     """The worker dies while Python starts; the next job gets a new one."""
     suite = tiny(("grpo",))
     layout = Layout(tmp_path)
-    layout.adopt(suite)
+    layout.claim(suite)
     workers = ProcessExecutor(1, layout.logs, environment=ONE)
-    job = Job(out=str(tmp_path), env_id="no-such-world")
+    job = Job(out=str(tmp_path), env_id="no-such-env")
     try:
         workers.submit(job)
         child = workers._workers[0]
@@ -159,7 +159,7 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
         assert "was killed (out of memory?)" in ended.death
         workers.submit(job)
         assert until_ended(workers).death == ""
-        column = layout.env(suite, "no-such-world")
+        column = layout.env(suite, "no-such-env")
         assert column is not None
         assert column.state == "refused"
     finally:

@@ -35,7 +35,7 @@ def test_what_is_finished_is_kept(tmp_path: Path) -> None:
     again = Pretender(suite, Layout(tmp_path), lambda job: None)
     board = run_matrix(suite, tmp_path, again, Quiet())
     assert again.asked == [str(suite.cells[1])]
-    assert board.kept == 3
+    assert board.reused == 3
 
 
 def test_a_dead_worker_fails_its_cell_alone(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 def test_another_suite_is_refused(tmp_path: Path) -> None:
     filled(tmp_path, tiny(), lambda cell: None)
     other = tiny(seeds=(0, 1))
-    with pytest.raises(BadValueError, match="holds suite 'tiny' version 1"):
+    with pytest.raises(BadValueError, match="contains suite 'tiny' version 1"):
         run_matrix(other, tmp_path, Pretender(other, Layout(tmp_path), lambda job: None), Quiet())
 
 

@@ -10,8 +10,8 @@ import pytest
 from helpers.tiny_matrix import filled, tiny
 
 from turngym.benchmarks.matrix.cell import Cell
-from turngym.benchmarks.matrix.report import one_line, words, write_report
-from turngym.benchmarks.matrix.train_cell import empty
+from turngym.benchmarks.matrix.report import one_line, split_words, write_report
+from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
 
 EVIL = '<script>alert("x")</script> | `a` [b](http://evil)'
@@ -54,7 +54,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
     def returns(cell: Cell) -> object:
         if cell.recipe == "rloo" and cell.env_id == "Password-v0":
-            return empty(suite, cell, "failed", EVIL, f"Traceback\n{EVIL}")
+            return make_result(suite, cell, "failed", EVIL, f"Traceback\n{EVIL}")
         return [[1.0, 1.0, 1.0, 0.0]] if cell.recipe == "ppo" else [[0.0, 0.0, 1.0, 0.0]]
 
     filled(folder, suite, returns)
@@ -115,7 +115,7 @@ def test_gains_may_be_negative(tmp_path: Path) -> None:
 
 def test_nothing_finished_is_a_report_too(tmp_path: Path) -> None:
     suite = tiny()
-    filled(tmp_path, suite, lambda cell: empty(suite, cell, "interrupted", "stopped"))
+    filled(tmp_path, suite, lambda cell: make_result(suite, cell, "interrupted", "stopped"))
     html, md = reported(tmp_path)
     assert "No cell is finished yet" in html
     assert "Ranking" not in md
@@ -129,6 +129,6 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
 
 
 def test_names_break_between_words() -> None:
-    assert words("PaperCrawler-v0") == ["Paper", "Crawler"]
-    assert words("SearchQA-v0") == ["Search", "QA"]
-    assert words("Game24-v0") == ["Game24"]
+    assert split_words("PaperCrawler-v0") == ["Paper", "Crawler"]
+    assert split_words("SearchQA-v0") == ["Search", "QA"]
+    assert split_words("Game24-v0") == ["Game24"]

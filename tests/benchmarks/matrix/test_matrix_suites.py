@@ -34,7 +34,7 @@ def test_a_suite_is_frozen(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_a_suite_has_every_recipe_and_every_world(name: str) -> None:
+def test_a_suite_has_every_recipe_and_every_environment(name: str) -> None:
     suite = SUITES[name]
     assert {r.name for r in suite.recipes} == set(OURS)
     assert {e.id for e in suite.envs} >= set(WORLDS)
@@ -77,8 +77,8 @@ def test_a_damaged_suite_file_names_the_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"seeds": (0, 0)}, "stands there twice"),
-        ({"recipes": ("grpo", "grpo")}, "stands there twice"),
+        ({"seeds": (0, 0)}, "duplicate name"),
+        ({"recipes": ("grpo", "grpo")}, "duplicate name"),
         ({"eval_temperature": 0.0}, "greedy"),
         ({"recipes": ()}, "at least 1"),
     ],

@@ -10,23 +10,23 @@ from helpers.tiny_matrix import filled, tiny
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.curves import budget_lines, env_lines
 from turngym.benchmarks.matrix.plots import label, nice_ticks, short
-from turngym.benchmarks.matrix.ranking import costs, ranking
+from turngym.benchmarks.matrix.ranking import collect_costs, rank_recipes
 from turngym.benchmarks.matrix.results import Results
-from turngym.benchmarks.matrix.train_cell import empty
+from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
 
 GOOD, POOR = [[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]], [[0.0] * 4, [1.0, 0.0, 0.0, 0.0]]
 
 
 def results(tmp_path: Path, **suite: object) -> Results:
-    """PPO solves 5 of 8 tries in every world, GRPO 1 of 8."""
+    """PPO solves 5 of 8 tries in every environment, GRPO 1 of 8."""
     made = tiny(envs=("Bandit-v0", "Password-v0"), **suite)  # type: ignore[arg-type]
     filled(tmp_path, made, lambda cell: GOOD if cell.recipe == "ppo" else POOR)
     return Results.read(tmp_path)
 
 
 def test_ranks_by_hand(tmp_path: Path) -> None:
-    found = ranking(results(tmp_path), "grpo")
+    found = rank_recipes(results(tmp_path), "grpo")
     assert found.envs == ["Bandit-v0", "Password-v0"]
     assert [rank.recipe for rank in found.ranks] == ["ppo", "grpo"]
     best, base = found.ranks
@@ -36,7 +36,7 @@ def test_ranks_by_hand(tmp_path: Path) -> None:
     assert best.tokens_area == best.calls_area == pytest.approx(5 / 16)
     assert best.improves == 1.0
     assert best.against is not None
-    # four tasks a world: +0.5, +1, +0.5, 0
+    # four tasks an environment: +0.5, +1, +0.5, 0
     assert best.against.n == 8
     assert best.against.difference == pytest.approx(0.5)
     assert best.against.p_value == pytest.approx(2 / 2**6)
@@ -48,7 +48,7 @@ def test_ranks_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_baseline_that_did_not_run_is_left_out(tmp_path: Path) -> None:
-    found = ranking(results(tmp_path), "rloo")
+    found = rank_recipes(results(tmp_path), "rloo")
     assert found.baseline == ""
     assert [rank.against for rank in found.ranks] == [None, None]
 
@@ -58,12 +58,12 @@ def test_a_world_that_one_recipe_lacks_is_not_compared(tmp_path: Path) -> None:
 
     def returns(cell: Cell) -> object:
         if cell.recipe == "ppo" and cell.env_id == "Password-v0":
-            return empty(suite, cell, "failed", "a bug")
+            return make_result(suite, cell, "failed", "a bug")
         return GOOD
 
     filled(tmp_path, suite, returns)
     found = Results.read(tmp_path)
-    assert ranking(found, "grpo").envs == ["Bandit-v0"]
+    assert rank_recipes(found, "grpo").envs == ["Bandit-v0"]
     place = found.place("ppo", "Password-v0")
     assert (place.state, place.reason, place.success, place.gain) == ("failed", "a bug", None, None)
 
@@ -73,9 +73,9 @@ def test_a_recipe_without_a_score_is_not_ranked(tmp_path: Path) -> None:
     filled(
         tmp_path,
         suite,
-        lambda cell: empty(suite, cell, "refused", "no") if cell.recipe == "ppo" else GOOD,
+        lambda cell: make_result(suite, cell, "refused", "no") if cell.recipe == "ppo" else GOOD,
     )
-    found = ranking(Results.read(tmp_path), "grpo")
+    found = rank_recipes(Results.read(tmp_path), "grpo")
     assert ([rank.recipe for rank in found.ranks], found.left_out) == (["grpo"], ["ppo"])
 
 
@@ -108,7 +108,7 @@ def test_curves_run_over_the_budget(tmp_path: Path) -> None:
 
 
 def test_costs_by_hand(tmp_path: Path) -> None:
-    cost = costs(results(tmp_path))[0]
+    cost = collect_costs(results(tmp_path))[0]
     assert (cost.recipe, cost.cells, cost.tokens, cost.calls) == ("grpo", 2, 120, 24)
     assert (cost.tokens_share, cost.calls_share) == (1.0, 0.5)
     assert cost.ended_by == {"tokens": 2}

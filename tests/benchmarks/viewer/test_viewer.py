@@ -16,7 +16,7 @@ import turngym.envs
 from turngym.agents.scripted import scripted, text_env
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.viewer.packing import _order, page_data, tool_calls
-from turngym.benchmarks.viewer.page import embedded, render_page, source_hash
+from turngym.benchmarks.viewer.page import embed_json, render_page, source_hash
 from turngym.benchmarks.viewer.sources import read_source
 from turngym.envs.core.errors import BadValueError, DataError
 
@@ -98,7 +98,7 @@ def test_hostile_texts_cannot_leave_the_data(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [*HOSTILE, "]]>", "\\u003c/script>", "a\x00b"])
 def test_embedded_texts_come_back_whole(text: str) -> None:
-    made = embedded({"t": text})
+    made = embed_json({"t": text})
     assert json.loads(made) == {"t": text}
     assert "<" not in made
 
@@ -139,7 +139,7 @@ def test_the_order_of_taking_has_every_group_once() -> None:
 def test_chosen_steps_alone_are_shown(tmp_path: Path) -> None:
     root = write_run(tmp_path / "run")
     assert [kept.step for kept in read_source(str(root), [10]).steps] == [10]
-    with pytest.raises(BadValueError, match="no rollouts of step 7; there are steps 1, 10"):
+    with pytest.raises(BadValueError, match="no rollouts of step 7; expected one of 1, 10"):
         read_source(str(root), [7])
 
 
@@ -223,10 +223,10 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     root = write_run(tmp_path / "run", steps=(1,))
     for words, message in (
         (["view", str(tmp_path / "none")], "does not exist; expected a run directory"),
-        (["view", str(tmp_path / "empty")], "is no run directory"),
-        (["view", str(tmp_path / "new")], "holds no rollouts"),
+        (["view", str(tmp_path / "empty")], "is not a run directory"),
+        (["view", str(tmp_path / "new")], "has no rollouts"),
         (["view", str(tmp_path / "song.jsonl")], "line 1: neither rollouts nor a forest"),
-        (["view", str(tmp_path / "noise.jsonl")], "line 1: no JSON object"),
+        (["view", str(tmp_path / "noise.jsonl")], "line 1: not a JSON object"),
         (["view", str(tmp_path / "old.jsonl")], "not a transcript of format 1 (found 0)"),
         (["view", str(root), "--limit", "0"], "--limit is 0"),
         (["view", str(root), "--limit", "0.0001"], "larger --limit"),

@@ -178,7 +178,7 @@ def test_files_too_large_together(tmp_path: Path) -> None:
 
 def test_an_archive_too_large(tmp_path: Path) -> None:
     made = zipped(tmp_path / "a.zip", GOOD)
-    assert "at most 10 are taken" in refusal(made, ReadLimits(archive_bytes=10))
+    assert "at most 10 are accepted" in refusal(made, ReadLimits(archive_bytes=10))
 
 
 def test_too_many_members(tmp_path: Path) -> None:

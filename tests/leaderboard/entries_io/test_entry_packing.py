@@ -14,14 +14,14 @@ from turngym.agents.scripted import scripted
 from turngym.envs.core.errors import BadValueError, ContextFullError, DataError
 from turngym.envs.wrappers.record import RecordEpisodes, Transcript, read_transcripts
 from turngym.leaderboard.entries_io.files import write_entry
-from turngym.leaderboard.entries_io.packing import episodes_from, manifest_for
+from turngym.leaderboard.entries_io.packing import collect_episodes, make_manifest
 from turngym.leaderboard.entries_io.play import AgentStopped, play_suite, storable
 from turngym.leaderboard.schema.entry import Episode
 from turngym.leaderboard.schema.suite import Suite
 
 
-def expert(world: Any, seed: int) -> Any:
-    return scripted("expert", seed, world)
+def expert(env: Any, seed: int) -> Any:
+    return scripted("expert", seed, env)
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,9 @@ def test_transcripts_give_what_the_player_gives(
     suite: Suite, transcripts: list[Transcript], tmp_path: Path
 ) -> None:
     assert len(transcripts) == 28
-    packed = episodes_from(reversed(transcripts), suite)
+    packed = collect_episodes(reversed(transcripts), suite)
     assert packed == list(play_suite(suite, expert))
-    write_entry(tmp_path / "e", manifest_for(suite, **fields()), packed, {"README.md": "# Hi\n"})
+    write_entry(tmp_path / "e", make_manifest(suite, **fields()), packed, {"README.md": "# Hi\n"})
     verdict = verdict_of(tmp_path / "e", suite)
     assert verdict.accepted
     assert verdict.scores is not None
@@ -59,15 +59,15 @@ def test_a_missing_episode_is_named_or_counted_as_an_error(
     suite: Suite, transcripts: list[Transcript], tmp_path: Path
 ) -> None:
     with pytest.raises(DataError, match="12 of 12 episodes of tiny-v1"):
-        episodes_from([], suite)
+        collect_episodes([], suite)
     first = next(iter(suite.slots()))
     some = [t for t in transcripts if t.seed != suite.seed_of(first)]
     with pytest.raises(DataError, match=r"1 of 12 .* Password-v0 task 0 trial 0"):
-        episodes_from(some, suite)
-    packed = episodes_from(some, suite, fill=True)
+        collect_episodes(some, suite)
+    packed = collect_episodes(some, suite, fill=True)
     assert packed[0].error == "agent_error"
     assert packed[0].actions == ()
-    write_entry(tmp_path / "e", manifest_for(suite, **fields()), packed)
+    write_entry(tmp_path / "e", make_manifest(suite, **fields()), packed)
     verdict = verdict_of(tmp_path / "e", suite)
     assert verdict.scores is not None
     assert verdict.scores.errors == 1
@@ -79,22 +79,22 @@ def test_two_whole_episodes_of_one_slot_are_a_choice_not_ours(
 ) -> None:
     seed = suite.seed_of(next(iter(suite.slots())))
     whole = next(t for t in transcripts if t.seed == seed and t.kwargs["size"] == "micro")
-    assert episodes_from([*transcripts, whole], suite) == episodes_from(transcripts, suite)
+    assert collect_episodes([*transcripts, whole], suite) == collect_episodes(transcripts, suite)
 
     other_step = dataclasses.replace(whole.steps[0], action="another")
     other = dataclasses.replace(whole, steps=(other_step, *whole.steps[1:]))
-    with pytest.raises(DataError, match="two whole episodes"):
-        episodes_from([*transcripts, other], suite)
+    with pytest.raises(DataError, match="two complete episodes"):
+        collect_episodes([*transcripts, other], suite)
     given_up = dataclasses.replace(whole, steps=whole.steps[:1], status="running")
     for order in ([given_up, *transcripts], [*transcripts, given_up]):
-        assert episodes_from(order, suite) == episodes_from(transcripts, suite)
+        assert collect_episodes(order, suite) == collect_episodes(transcripts, suite)
     broken = dataclasses.replace(whole, status="env_error", observation="The tool\nbroke")
     rest = [t for t in transcripts if t is not whole]
-    first = episodes_from([broken, *rest], suite)[0]
+    first = collect_episodes([broken, *rest], suite)[0]
     assert (first.error, first.why, len(first.actions)) == ("env_error", "The tool broke", 2)
     torn = dataclasses.replace(whole, steps=(dataclasses.replace(whole.steps[0], action="\ud800"),))
     with pytest.raises(DataError, match="lone surrogate"):
-        episodes_from([torn, *rest], suite)
+        collect_episodes([torn, *rest], suite)
 
 
 def test_errors_of_agents_count_as_zero(suite: Suite, tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_errors_of_agents_count_as_zero(suite: Suite, tmp_path: Path) -> None:
         [AgentStopped("agent_error", "server\x00 gone"), ContextFullError("full"), None] * 4
     )
 
-    def make(world: Any, seed: int) -> Any:
+    def make(env: Any, seed: int) -> Any:
         stop = next(stops)
-        policy = expert(world, seed)
+        policy = expert(env, seed)
 
         def act(env: Any, observation: str, info: Any) -> str:
             if stop is not None and info["turn"] == 1:
@@ -117,7 +117,7 @@ def test_errors_of_agents_count_as_zero(suite: Suite, tmp_path: Path) -> None:
     assert [e.error for e in episodes[:3]] == ["agent_error", "context_full", None]
     assert episodes[0].why == "server  gone"
     assert [len(e.actions) for e in episodes[:3]] == [1, 1, 3]
-    write_entry(tmp_path / "e", manifest_for(suite, **fields()), episodes)
+    write_entry(tmp_path / "e", make_manifest(suite, **fields()), episodes)
     verdict = verdict_of(tmp_path / "e", suite)
     assert verdict.accepted
     assert verdict.scores is not None
@@ -131,11 +131,11 @@ def test_errors_of_our_own_code_go_up(suite: Suite) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        list(play_suite(suite, lambda world, seed: act))
+        list(play_suite(suite, lambda env, seed: act))
 
 
 def test_what_utf8_cannot_hold_is_replaced_before_it_is_played(suite: Suite) -> None:
-    episodes = list(play_suite(suite, lambda world, seed: lambda env, obs, info: "a\ud800"))
+    episodes = list(play_suite(suite, lambda _, seed: lambda env, obs, info: "a\ud800"))
     assert {action for episode in episodes for action in episode.actions} == {"a?"}
     assert storable("ü\U0001f600") == "ü\U0001f600"
     assert Episode.model_validate_json(episodes[0].model_dump_json()) == episodes[0]
@@ -143,7 +143,7 @@ def test_what_utf8_cannot_hold_is_replaced_before_it_is_played(suite: Suite) -> 
 
 def test_progress_is_told(suite: Suite) -> None:
     told: list[tuple[int, int]] = []
-    list(play_suite(suite, expert, tell=lambda done, total: told.append((done, total))))
+    list(play_suite(suite, expert, on_progress=lambda done, total: told.append((done, total))))
     assert told == [(n, 12) for n in range(1, 13)]
 
 
@@ -162,10 +162,10 @@ def test_descriptions_are_checked_before_anything_is_played(
     suite: Suite, change: dict, field: str
 ) -> None:
     with pytest.raises(BadValueError, match=field):
-        manifest_for(suite, **fields(**change))
+        make_manifest(suite, **fields(**change))
 
 
 def test_an_entry_goes_into_a_new_folder_only(suite: Suite, tmp_path: Path) -> None:
     (tmp_path / "something").touch()
     with pytest.raises(BadValueError, match="not empty"):
-        write_entry(tmp_path, manifest_for(suite, **fields()), [])
+        write_entry(tmp_path, make_manifest(suite, **fields()), [])

@@ -10,7 +10,7 @@ import pytest
 from helpers.board_helpers import edit_episodes, edit_manifest, make_entry, refusal_of, verdict_of
 
 from turngym.envs.core.errors import DataError
-from turngym.leaderboard.ranking.board import boards
+from turngym.leaderboard.ranking.board import make_boards
 from turngym.leaderboard.ranking.index import Indexed, read_index, rebuild
 from turngym.leaderboard.schema.board import Board
 from turngym.leaderboard.schema.entry import Budget, Run, Track
@@ -56,11 +56,11 @@ def index(entries: Path, suite: Suite, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def agents(index: list[Indexed]) -> Board:
-    return boards(index)[0]
+    return make_boards(index)[0]
 
 
 def test_there_is_a_board_for_agents_and_one_per_track(index: list[Indexed]) -> None:
-    assert [(b.board, b.suite, b.track) for b in boards(index)] == [
+    assert [(b.board, b.suite, b.track) for b in make_boards(index)] == [
         ("agents", "tiny-v1", None),
         ("algorithms", "tiny-v1", TRACK),
     ]
@@ -98,7 +98,7 @@ def test_neighbours_are_compared_over_the_tasks(agents: Board) -> None:
 
 
 def test_algorithms_have_an_interval_over_runs_and_the_references(index: list[Indexed]) -> None:
-    board = boards(index)[1]
+    board = make_boards(index)[1]
     rows = {row.entry_id.split("/")[1]: row for row in board.rows}
     assert set(rows) == {"algo", "expert", "random", "null"}
     algo = rows["algo"]
@@ -115,7 +115,7 @@ def test_algorithms_have_an_interval_over_runs_and_the_references(index: list[In
 
 def test_a_board_says_which_references_it_misses(index: list[Indexed]) -> None:
     some = [one for one in index if not one.entry_id.endswith(("/null", "/random"))]
-    assert boards(some)[0].missing_references == ("random", "null")
+    assert make_boards(some)[0].missing_references == ("random", "null")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_only_what_changed_is_verified_again(entries: Path, suite: Suite, tmp_pa
     home = Path(shutil.copytree(entries / "tiny-v1", tmp_path / "entries" / "tiny-v1"))
     database = tmp_path / "index.sqlite"
     told: list[str] = []
-    rebuild(home.parent, database, check, tell=lambda name, place, count: told.append(name))
+    rebuild(home.parent, database, check, on_progress=lambda name, place, count: told.append(name))
     assert sorted(seen) == sorted(name.split("/")[1] for name in told)
     assert len(seen) == 8
     seen.clear()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from turngym.leaderboard.schema.limits import ReadLimits
 from turngym.leaderboard.schema.result import Refused
 from turngym.leaderboard.schema.suite import Suite
-from turngym.leaderboard.schema.untrusted_json import STATED, strict_json
+from turngym.leaderboard.schema.untrusted_json import STATED, parse_untrusted_json
 from turngym.leaderboard.verification.verify import verify_folder
 
 LIMITS = ReadLimits(line_bytes=20_000, json_depth=6)
@@ -46,9 +46,9 @@ def test_reads_what_json_reads_up_to_its_depth(value: object) -> None:
     data = json.dumps(value).encode()
     if depth(value) > LIMITS.json_depth:
         with pytest.raises(Refused, match="deeper"):
-            strict_json(data, "x", LIMITS)
+            parse_untrusted_json(data, "x", LIMITS)
     else:
-        assert strict_json(data, "x", LIMITS) == value
+        assert parse_untrusted_json(data, "x", LIMITS) == value
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_reads_what_json_reads_up_to_its_depth(value: object) -> None:
 )
 def test_refuses(data: bytes, what: str) -> None:
     with pytest.raises(Refused, match=what):
-        strict_json(data, "entry.json", LIMITS)
+        parse_untrusted_json(data, "entry.json", LIMITS)
 
 
 def test_brackets_in_texts_are_no_depth() -> None:
     text = '[[[[[[[[[[{{{{{{{{{{ \\" '
-    assert strict_json(json.dumps([text]).encode(), "x", LIMITS) == [text]
+    assert parse_untrusted_json(json.dumps([text]).encode(), "x", LIMITS) == [text]
 
 
 def test_a_line_that_never_ends(entry: Path, suite: Suite) -> None:

@@ -30,7 +30,7 @@ def base_suite() -> Suite:
 def season_files(base_suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("seasons")
     open_season(root, "spring", base_suite, SeasonTerms())
-    open_season(root, "open", base_suite, SeasonTerms(tell_rewards=True))
+    open_season(root, "open", base_suite, SeasonTerms(show_rewards=True))
     return root
 
 

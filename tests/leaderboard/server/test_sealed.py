@@ -1,4 +1,4 @@
-"""Sealed seasons over a real socket: remote worlds, one pass, expiry, restarts, the reveal."""
+"""Sealed seasons over a real socket: remote environments, expiry, restarts, the reveal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from turngym.leaderboard.ranking.index import read_index
 from turngym.leaderboard.schema.suite import Slot, Suite
 from turngym.leaderboard.server import ServerSettings, new_token, reveal_and_replay
 from turngym.leaderboard.server.app import make_app
-from turngym.leaderboard.suites.digests import make_world
+from turngym.leaderboard.suites.digests import make_cell_env
 from turngym.leaderboard.suites.files import load_suite
 from turngym.leaderboard.suites.sealed import (
     SEALED,
@@ -64,7 +64,7 @@ def test_a_whole_season(place: Place) -> None:
         for cell in suite.cells:
             env = remote(address, place, cell.env_id, size="micro")
             assert isinstance(env, RemoteEnv)
-            twin = make_world(cell)
+            twin = make_cell_env(cell)
             assert (env.instructions, env.stop) == (twin.instructions, twin.stop)
             for index, task in [(i, t) for t in range(cell.trials) for i in range(len(cell.tasks))]:
                 observation, info = env.reset()
@@ -137,7 +137,7 @@ def test_secrets_are_readable_by_the_server_alone(place: Place, season_files: Pa
 
 
 def test_a_restart_and_a_full_memory_replay_what_ran(place: Place) -> None:
-    small = place.changed(live_worlds=1)
+    small = place.changed(live_envs=1)
     with served(small.settings) as address:
         first, second = (remote(address, place) for _ in range(2))
         first.reset()
@@ -149,7 +149,7 @@ def test_a_restart_and_a_full_memory_replay_what_ran(place: Place) -> None:
         first.client.server = address
         info = first.step("four")[4]
         assert info["turn"] == 3
-    twin = make_world(secret_suite(place).by_key()["Password-v0"])
+    twin = make_cell_env(secret_suite(place).by_key()["Password-v0"])
     slot = Slot("Password-v0", secret_suite(place).by_key()["Password-v0"].tasks[0], 0)
     options = {"split": "test", "task": slot.task}
     twin.reset(seed=secret_suite(place).seed_of(slot), options=options)
@@ -165,9 +165,9 @@ def test_a_step_sent_twice_is_taken_once(address: str, place: Place) -> None:
     assert client.start("Password-v0", None, None, "0" * 32)["session"] == begun["session"]
     said = client.step(begun["session"], 1, "a")
     assert client.step(begun["session"], 1, "a") == said
-    with pytest.raises(EpisodeError, match="turn 2 is due"):
+    with pytest.raises(EpisodeError, match="expected turn 2"):
         client.step(begun["session"], 1, "b")
-    with pytest.raises(EpisodeError, match="turn 2 is due"):
+    with pytest.raises(EpisodeError, match="expected turn 2"):
         client.step(begun["session"], 5, "b")
 
 
@@ -179,7 +179,7 @@ def test_who_may_play_what(address: str, place: Place) -> None:
     mallory = SeasonClient(address, new_token(place.settings, "mallory"))
     with pytest.raises(BadValueError, match="no such episode"):
         mallory.step(env._session, 1, "a")
-    with pytest.raises(BadValueError, match="no valid token"):
+    with pytest.raises(BadValueError, match="token is missing or invalid"):
         SeasonClient(address, "tg_wrong").start("Password-v0", None, None, "0" * 32)
     with pytest.raises(BadValueError, match="holds no environment"):
         remote(address, place, size="full")
@@ -188,7 +188,7 @@ def test_who_may_play_what(address: str, place: Place) -> None:
     with pytest.raises(UnknownNameError, match="setting 'hops'"):
         remote(address, place, hops=3)
     for options, match in (
-        ({"task": 9}, "none of the tasks"),
+        ({"task": 9}, "there is no task 9"),
         ({"trial": 9}, "there are 2"),
         ({"task": "x"}, "task is 'x'; expected an integer"),
         ({"split": "train"}, "the season plays"),
@@ -228,10 +228,10 @@ def test_expired_and_unplayed_episodes_count_as_errors(
         with pytest.raises(EpisodeError, match="no step came in time"):
             env.step("b")
         client = SeasonClient(address, place.token)
-        with pytest.raises(EpisodeError, match="say first"):
+        with pytest.raises(EpisodeError, match="describe the entry first"):
             client.finish(give_up=True)
         client.describe_entry(name="late", organisation="us", licence="MIT")
-        with pytest.raises(EpisodeError, match="5 episodes are not played"):
+        with pytest.raises(EpisodeError, match="5 episodes are unplayed"):
             client.finish()
         submission = client.finish(give_up=True)
         assert submission["errors"] == 6
@@ -261,7 +261,7 @@ def test_rewards_are_told_when_the_season_says_so(place: Place, season_files: Pa
         env = remote(address, place, render_mode="ansi")
         observation, info = env.reset(seed=3)
         cell = secret_suite(place, "open").by_key()["Password-v0"]
-        twin = make_world(cell)
+        twin = make_cell_env(cell)
         slot = Slot(cell.key, cell.tasks[0], 0)
         seed = secret_suite(place, "open").seed_of(slot)
         first = twin.reset(seed=seed, options={"split": "test", "task": slot.task})

@@ -40,10 +40,12 @@ def send(client: Any, place: Place, data: bytes, **headers: str) -> Any:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verify in this process and write no pages: for tests that are about the queue alone."""
 
-    def verify_here(archive: Path, *, suites: Any, read: Any, replay: Any, tell: Any) -> Verdict:
+    def verify_here(
+        archive: Path, *, suites: Any, read: Any, replay: Any, on_progress: Any
+    ) -> Verdict:
         with tempfile.TemporaryDirectory() as room:
             folder = unpack(archive, Path(room), read)
-            return verify_folder(folder, known_suites(suites), read, tell)
+            return verify_folder(folder, known_suites(suites), read, on_progress)
 
     monkeypatch.setattr("turngym.leaderboard.server.verifier.verify", verify_here)
     monkeypatch.setattr("turngym.leaderboard.server.verifier.write_site", lambda settings: None)
@@ -65,8 +67,8 @@ def test_a_good_a_forged_and_a_poisoned_entry(place: Place, entry: Path, tmp_pat
         assert [one["reason"] for one in told] == ["archive", "observation", ""]
         assert told[2]["score"] == 1.0
         assert told[2]["done"] == told[2]["total"] == 12
-        assert "answers otherwise" in told[1]["message"]
-        assert "answers otherwise" in client.get(f"/submissions/{sent[1]['id']}").text
+        assert "differs from the recorded one" in told[1]["message"]
+        assert "differs from the recorded one" in client.get(f"/submissions/{sent[1]['id']}").text
         page = f"/entries/{told[2]['entry_id']}/index.html"
         for _ in range(2400):
             if page.removeprefix("/") in client.get("/").text:  # the page that is written last
@@ -206,5 +208,5 @@ def test_another_database_is_refused(place: Place) -> None:
     with sqlite3.connect(place.settings.database) as base:
         base.execute("CREATE TABLE other (x)")
     base.close()
-    with pytest.raises(ValueError, match="no database of this server"):
+    with pytest.raises(ValueError, match="not a database of this server"):
         new_token(place.settings, "bob")

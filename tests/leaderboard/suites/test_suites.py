@@ -1,4 +1,4 @@
-"""Suites are frozen: their digests are pinned, and hold for the installed worlds."""
+"""Suites are frozen: their digests are pinned, and hold for the installed environments."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_plugin_s_environment_is_in_no_suite(monkeypatch: pytest.MonkeyPatch) 
     assert row.id not in {cell.env_id for cell in draft("micro-v2").cells}
 
 
-def test_micro_is_still_that_of_the_installed_worlds() -> None:
+def test_micro_is_still_that_of_the_installed_environments() -> None:
     assert list(find_drifts(load_suite("micro-v2"))) == []
 
 
@@ -108,7 +108,7 @@ def test_a_suite_on_disk_is_never_overwritten(suite: Suite, tmp_path: Path) -> N
     with pytest.raises(DataError, match="another version"):
         write_suite(tiny_suite(seed=1), tmp_path)
     renamed = path.rename(tmp_path / "other-v1.json")
-    with pytest.raises(DataError, match="holds the suite tiny-v1"):
+    with pytest.raises(DataError, match="contains the suite tiny-v1"):
         load_suite(renamed)
     with pytest.raises(UnknownNameError, match="Did you mean 'micro-v"):
         load_suite("mikro-v2")

@@ -92,7 +92,7 @@ def test_a_missing_task(entry: Path, suite: Suite) -> None:
     assert refusal.episode == "Fork-v0 task 2 trial 1 run 0"
 
 
-def test_a_missing_world(entry: Path, suite: Suite) -> None:
+def test_a_missing_environment(entry: Path, suite: Suite) -> None:
     (entry / "episodes" / "Fork-v0.jsonl").unlink()
     assert refusal_of(entry, suite).reason == "missing_episode"
     edit_manifest(entry, lambda data: data["environments"].pop())
