@@ -16,7 +16,7 @@ from ..tools.action_parsing import Tagged, TagGrammar
 from ..utils.response_stats import response_measures
 from .arithmetic import equations
 from .data import Data, GivenProblems, load_problems
-from .generator import (
+from .generated.generator import (
     MOST_STEPS,
     SCALES,
     TOPICS,

@@ -16,7 +16,7 @@ from ..tools.retrieval.base import Retriever
 from .questions import KINDS, MAX_HOPS, Question, possible_kinds
 from .source import GivenQuestions, generated_questions
 from .text import BOTH_GRAMMAR, BOTH_INVALID, GRAMMAR, INVALID, PROMPTS
-from .world import SIZES, World, load_world
+from .world.world import SIZES, World, load_world
 
 if TYPE_CHECKING:
     from .data import Data

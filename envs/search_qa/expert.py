@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 
 from ..core.noisy_expert import Erring
-from .queries import Probe
 from .questions import Question
 from .text import GRAMMAR
+from .world.queries import Probe
 
 if TYPE_CHECKING:
     from .env import SearchQA

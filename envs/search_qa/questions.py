@@ -10,8 +10,8 @@ import numpy as np
 
 from ..core.errors import BadValueError
 from .answer_metrics import normalise_answer
-from .graph import NONE
-from .queries import (
+from .world.graph import NONE
+from .world.queries import (
     Count,
     Extreme,
     Follow,
@@ -25,8 +25,8 @@ from .queries import (
     hops,
     plan,
 )
-from .schema import Listing, Relation
-from .world import World
+from .world.schema import Listing, Relation
+from .world.world import World
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from ..core.tasks import TaskSource
 from ..search_qa.build import generated
 from ..search_qa.questions import Question
 from ..search_qa.source import GivenQuestions
-from .generated import SNIPPETS, GeneratedSite, generated_site
-from .pages import Site
+from .sites.generated import SNIPPETS, GeneratedSite, generated_site
+from .sites.pages import Site
 
 if TYPE_CHECKING:
     from ..search_qa.data import Data
@@ -96,7 +96,7 @@ def find_web(
     if search_url is not None:
         pages: Site = _endpoint(search_url, net, snippet_chars)
     elif isinstance(site, (str, Path)):
-        from .folder import folder_site
+        from .sites.folder import folder_site
 
         pages = folder_site(site, snippet_chars)
     else:
@@ -118,9 +118,9 @@ def _made(made: Mapping[str, Any], snippet_chars: int) -> Web:
 
 
 def _endpoint(search_url: str, net: Net, snippet_chars: int) -> Site:
-    from .endpoint import EndpointSite
-    from .fetch import Fetcher
-    from .rules import Rules
+    from .sites.endpoint import EndpointSite
+    from .sites.fetch import Fetcher
+    from .sites.rules import Rules
 
     hosts = (net.allow,) if isinstance(net.allow, str) else net.allow
     if not isinstance(hosts, (list, tuple)):

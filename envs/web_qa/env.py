@@ -27,7 +27,7 @@ from ..search_qa.text import first_observation
 from ..tools.action_parsing import Tagged
 from ..tools.retrieval.base import Hit, Query
 from .build import Net, Web, find_web
-from .pages import NoPage, Page, Served, Site, Visit, overlapping
+from .sites.pages import NoPage, Page, Served, Site, Visit, overlapping
 from .state import WebState
 from .text import (
     GRAMMAR,
@@ -89,7 +89,7 @@ class WebQA(TextEnv[WebState, Question]):
         retrieval_score: The same.
         data: Question file, or ``{split: file}``; see :mod:`turngym.envs.search_qa.data`.
         site: Folder of ``.html``, ``.md`` and ``.txt`` files that goes with ``data``, or a
-            :class:`turngym.envs.web_qa.pages.Site` of your own.
+            :class:`turngym.envs.web_qa.sites.pages.Site` of your own.
         search_url: In place of ``site`` an endpoint that answers ``?q=…&format=json`` as SearXNG
             does. Such a world is as repeatable as the web is.
         allow: Hosts whose pages may be opened: ``"example.org"``, ``"*.example.org"``, ``"*"``,

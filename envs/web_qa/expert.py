@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 
 from ..search_qa.expert import ANSWER_SHARE, Expert
-from ..search_qa.queries import Probe
 from ..search_qa.questions import Question
-from .pages import Page, overlapping, plain, sentences
+from ..search_qa.world.queries import Probe
+from .sites.pages import Page, overlapping, plain, sentences
 from .state import WebState
 from .text import GRAMMAR
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..tools.action_parsing import TagGrammar
 from ..tools.retrieval.base import Hit
-from .pages import NoPage, Page, cut
+from .sites.pages import NoPage, Page, cut
 
 GRAMMAR = TagGrammar({"search": "query", "open": "address or number [page N]", "answer": "answer"})
 STOP = ("</search>", "</open>", "</answer>")
@@ -33,10 +33,8 @@ INVALID = (
     "<answer> and </answer>. Let me try again.\n"
 )
 NOTHING_FOUND = "Nothing found."
-MOST_TITLE = 200
 _TARGET = re.compile(r"(\S+)(?:\s+page\s+([0-9]{1,6}))?", re.IGNORECASE)
 _NUMBER = re.compile(r"\[?([0-9]{1,6})[\].]?")
-_OWN_TAGS = re.compile(r"<(/?(?:information|search|open|answer|think))>", re.IGNORECASE)
 
 
 class Target(NamedTuple):
@@ -59,11 +57,6 @@ def read_target(content: str) -> Target | None:
 def block(body: str) -> str:
     """``body`` as what the world says."""
     return f"\n\n<information>{body}</information>\n\n"
-
-
-def harmless(text: str) -> str:
-    """``text`` from outside without what would look like the game's own tags."""
-    return _OWN_TAGS.sub(r"(\1)", text)
 
 
 def results_text(hits: Sequence[Hit], most: int) -> str:

@@ -15,7 +15,7 @@ from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.tasks import Task
 from turngym.envs.math_word.arithmetic import value_of
 from turngym.envs.math_word.env import GO_ON, MathWord
-from turngym.envs.math_word.generator import TOPICS, TRAPS
+from turngym.envs.math_word.generated.generator import TOPICS, TRAPS
 from turngym.envs.math_word.problem import Problem, SolvingStep
 
 

@@ -7,7 +7,7 @@ import ipaddress
 import pytest
 
 from turngym.envs.core.errors import BadValueError
-from turngym.envs.web_qa.rules import Rules, Unread, is_public, read_address
+from turngym.envs.web_qa.sites.rules import Rules, Unread, is_public, read_address
 
 OPEN = Rules(allow=("*",))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .schema import Relation
+from ..schema import Relation
 
 _SETTLED = ("town", "city", "village")
 

@@ -14,11 +14,11 @@ import pytest
 from helpers.web_server import Web, move, say, served
 
 from turngym.envs.core.errors import BadValueError, EnvFault
-from turngym.envs.web_qa.endpoint import EndpointSite
 from turngym.envs.web_qa.env import WebQA
-from turngym.envs.web_qa.fetch import Fetcher
-from turngym.envs.web_qa.pages import NoPage, Page
-from turngym.envs.web_qa.rules import Rules
+from turngym.envs.web_qa.sites.endpoint import EndpointSite
+from turngym.envs.web_qa.sites.fetch import Fetcher
+from turngym.envs.web_qa.sites.pages import NoPage, Page
+from turngym.envs.web_qa.sites.rules import Rules
 
 
 @pytest.fixture

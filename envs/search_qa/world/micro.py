@@ -4,34 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.errors import BadValueError
+from ...core.errors import BadValueError
 from .schema import Kind, Relation, Schema, Style
-
-# A name is one word of the left list and one of the right list of its category, so 176 words name
-# everything, and held-out names are made of words that training has seen.
-_WORDS: dict[str, tuple[str, str]] = {
-    "person": (
-        "Ada Bea Cal Dan Eli Fay Gus Hal Ida Jon Kai Leo Mia Ned Ola Pia Quin Rob Sol Tia Una Vic "
-        "Wes Yan Zoe Abe Bud Cleo Dora Emil Finn Gwen Hugo Iris Jude Kurt",
-        "Ash Brook Croft Dale East Frost Grove Hill Inn Jay Knoll Lake Moss North Oak Pond Quill "
-        "Reed Stone Thorn Vale West Yew Birch Clay Dove Elm Fern Glen Heath Iron Kite Lark Mill "
-        "Nest Pike",
-    ),
-    "work": (
-        "Red Blue Dim Gold Cold Warm Lost Old New Last First Wild Calm Dark Pale Deep High Low "
-        "Long Thin Wide Fast Slow Loud Still Sharp",
-        "Lamp Fox Hall Door Rose Tide Wolf Road Moon Crown Hand Song Field Gate Storm Mask Boat "
-        "Tower Bell Mirror Garden Winter Harbor Letter Orchard Signal",
-    ),
-    "place": (
-        "Lum Kar Dro Fel Gan Hob Jor Mel Nar Oss Pel Rud Sen Tol Ur Vos",
-        "Tor Bay Ford Wick Mere Den Holt Combe Firth Gill Haven Isle Ness Port Rath Stead",
-    ),
-    "org": (
-        "Tin Silk Salt Coal Wool Amber Copper Glass Linen Paper Steel Sugar Timber Velvet",
-        "Guild Press Bank Club Works Union League Trust House Lodge Order Circle Company School",
-    ),
-}
+from .vocabulary import NAME_PARTS
 
 
 def _relation(key: str, sides: str, says: str, noun: str, ask: str) -> Relation:
@@ -81,7 +56,7 @@ class TwoWords:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._free: dict[str, dict[str, None]] = {}
-        for category, (left, right) in _WORDS.items():
+        for category, (left, right) in NAME_PARTS.items():
             grid = [f"{a} {b}" for a in left.split() for b in right.split()]
             self._free[category] = dict.fromkeys(grid[i] for i in rng.permutation(len(grid)))
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from ..core.errors import EnvFault
-from ..tools.retrieval.base import Hit, Query, words
+from ...core.errors import EnvFault
+from ...tools.retrieval.base import Hit, Query, words
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\s]*\)")
+_OWN_TAGS = re.compile(r"<(/?(?:information|search|open|answer|think))>", re.IGNORECASE)
+MAX_TITLE = 200
 _LEAST_FILL = 2
 """A part is at least one over this full before its cut is looked for."""
 
@@ -158,3 +160,8 @@ def clipped(text: str, most: int) -> str:
     """``text`` on one line, cut after ``most`` characters with "…" as the last."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def escape_tags(text: str) -> str:
+    """Return text from outside with what looks like the environment's own tags in parentheses."""
+    return _OWN_TAGS.sub(r"(\1)", text)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import SplitResult, quote, urlsplit
 
-from ..core.errors import BadValueError
+from ...core.errors import BadValueError
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 PORTS = {"http": 80, "https": 443}

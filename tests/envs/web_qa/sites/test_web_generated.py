@@ -8,9 +8,9 @@ import re
 
 import pytest
 
-from turngym.envs.search_qa.world import load_world
-from turngym.envs.web_qa.generated import GeneratedSite, generated_site, slugged
-from turngym.envs.web_qa.pages import NoPage, Page, plain
+from turngym.envs.search_qa.world.world import load_world
+from turngym.envs.web_qa.sites.generated import GeneratedSite, generated_site, slugged
+from turngym.envs.web_qa.sites.pages import NoPage, Page, plain
 
 FULL = ("full", 0, 0.2)
 MICRO = ("micro", 0, 0.0)

@@ -4,62 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from .full_people import PEOPLE
-from .full_places import ORGS, PLACES
-from .full_works import EVENTS, WORKS
+from .relations.people import PEOPLE
+from .relations.places import ORGS, PLACES
+from .relations.works import EVENTS, WORKS
 from .schema import Kind, Listing, Schema, Style
-
-
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
-_ONSETS = _words("b br c ch d dr f fl g gr h j k kr l m n p pr qu r s sh st t th tr v w z")
-_VOWELS = _words("a e i o u ai au ea ie ou")
-_CODAS = _words("l m n r s t nd rk rn ss th ld")
-_PLACE_ENDS = _words("ford wick mere den holt combe gill haven stead burg dorf vik minster bury")
-_NEAR_PLACES = _words("New Old Upper Lower North South East West Great Little")
-_ORG_WORDS = {
-    "university": "University Academy College",
-    "publisher": "Press Editions Books",
-    "company": "Works Industries Lines Mills Mining",
-    "museum": "Museum Gallery Collection",
-    "newspaper": "Courier Herald Gazette Observer",
-    "orchestra": "Philharmonic Orchestra Ensemble",
-}
-_EVENT_WORDS = {
-    "battle": "Siege Landing Uprising",
-    "festival": "Festival Fair Carnival",
-    "expedition": "Expedition Voyage Survey",
-    "conference": "Congress Conference Assembly",
-}
-_ADJECTIVES = _words(
-    "Amber Ashen Bitter Black Blind Borrowed Broken Burning Careless Crooked Crimson Distant "
-    "Drowned Eastern Empty Endless Faithful Fallen Final Flooded Forgotten Frozen Gentle "
-    "Gilded Glass Golden Grey Hidden Hollow Hungry Idle Inner Iron Ivory Leaden Lonely Lost "
-    "Midnight Moonlit Narrow Northern Painted Patient Quiet Restless Sacred Salt Scarlet "
-    "Second Secret Seventh Silent Silver Sleeping Stolen Sunken Thirsty Velvet Wandering "
-    "Western White Wicked Winter Wooden Yellow"
-)
-_NOUNS = _words(
-    "Acrobat Almanac Anchor Apprentice Archer Atlas Avenue Balcony Bargain Beacon Beggar "
-    "Bridge Candle Captain Caravan Carousel Cathedral Cellar Clock Comet Compass Corridor "
-    "Courtyard Cradle Daughter Diary Diver Doorway Dream Echo Ember Emperor Falcon Ferry "
-    "Fiddler Fountain Garden Gardener Ghost Glacier Guest Hangman Harbour Harvest Heron "
-    "Horizon Hour Island Juggler Keeper Kingdom Labyrinth Ladder Lantern Lagoon Letter "
-    "Library Lighthouse Locksmith Lullaby Machine Magpie Market Mask Meadow Merchant "
-    "Messenger Mirror Monastery Mountain Nightingale Oath Orchard Organ Palace Parade "
-    "Passenger Pharmacy Pilgrim Portrait Prophet Puppet Quarry Raven Reservoir Ribbon Riddle "
-    "Ruin Sailor Sculptor Season Shepherd Shore Shipwreck Sparrow Spiral Staircase Station "
-    "Stranger Summer Swan Tavern Telegraph Tide Tower Traveller Treasure Tunnel Umbrella "
-    "Valley Vineyard Violin Voyage Waltz Watchman Weaver Whale Widow Window Wolf Workshop"
-)
-_WORK_FORMS = (
-    "The {a} {n}",
-    "{a} {n}",
-    "The {n} and the {m}",
-    "A {n} for the {m}",
-    "The {m} of the {a} {n}",
+from .vocabulary import (
+    ADJECTIVES,
+    CODAS,
+    EVENT_WORDS,
+    NEAR_PLACES,
+    NOUNS,
+    ONSETS,
+    ORG_WORDS,
+    PLACE_ENDS,
+    VOWELS,
+    WORK_FORMS,
 )
 
 
@@ -103,14 +62,14 @@ class Invented:
             case "person":
                 return f"{self._pick(self._given)} {self._pick(self._family)}"
             case "place":
-                return self._word(1) + self._pick(_PLACE_ENDS)
+                return self._word(1) + self._pick(PLACE_ENDS)
             case "org":
-                return f"{self._word(2)} {self._pick(_ORG_WORDS[kind.name].split())}"
+                return f"{self._word(2)} {self._pick(ORG_WORDS[kind.name].split())}"
             case "event":
-                return f"{self._word(2)} {self._pick(_EVENT_WORDS[kind.name].split())}"
+                return f"{self._word(2)} {self._pick(EVENT_WORDS[kind.name].split())}"
             case _:
-                form = self._pick(_WORK_FORMS)
-                a, n, m = self._pick(_ADJECTIVES), self._pick(_NOUNS), self._pick(_NOUNS)
+                form = self._pick(WORK_FORMS)
+                a, n, m = self._pick(ADJECTIVES), self._pick(NOUNS), self._pick(NOUNS)
                 return form.format(a=a, n=n, m=m)
 
     def _like(self, name: str, kind: Kind) -> str:
@@ -121,13 +80,13 @@ class Invented:
                     return f"{first} {self._pick(self._family)}"
                 return f"{self._pick(self._given)} {rest}"
             case "place":
-                return f"{self._pick(_NEAR_PLACES)} {name}"
+                return f"{self._pick(NEAR_PLACES)} {name}"
             case "org":
-                return f"{first} {self._pick(_ORG_WORDS[kind.name].split())}"
+                return f"{first} {self._pick(ORG_WORDS[kind.name].split())}"
             case "event":
-                return f"{first} {self._pick(_EVENT_WORDS[kind.name].split())}"
+                return f"{first} {self._pick(EVENT_WORDS[kind.name].split())}"
             case _:
-                return f"{name.rsplit(' ', 1)[0]} {self._pick(_NOUNS)}"
+                return f"{name.rsplit(' ', 1)[0]} {self._pick(NOUNS)}"
 
     def _many(self, count: int, syllables: int) -> list[str]:
         words: dict[str, None] = {}
@@ -136,8 +95,8 @@ class Invented:
         return list(words)
 
     def _word(self, syllables: int) -> str:
-        parts = [self._pick(_ONSETS) + self._pick(_VOWELS) for _ in range(syllables)]
-        return ("".join(parts) + self._pick(_CODAS)).capitalize()
+        parts = [self._pick(ONSETS) + self._pick(VOWELS) for _ in range(syllables)]
+        return ("".join(parts) + self._pick(CODAS)).capitalize()
 
     def _pick(self, options: list[str] | tuple[str, ...]) -> str:
         return options[int(self._roll() * len(options))]

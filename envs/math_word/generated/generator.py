@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import BadValueError
-from ..core.generated_tasks import DrawnTasks
+from ...core.errors import BadValueError
+from ...core.generated_tasks import DrawnTasks
+from ..problem import Problem, SolvingStep
+from ..quantities import show
 from .links import FULL, KINDS, MICRO, Dice, Draw, Link, Scale, Topic
-from .problem import Problem, SolvingStep
-from .quantities import show
 from .topics import AGES, COLLECTION, FACTORY, SHOP
 from .topics_rates import MIXTURE, PEOPLE, TRIP
 

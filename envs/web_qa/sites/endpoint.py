@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
-from ..core.errors import BadValueError, EnvFault
-from ..core.fork import Shared
-from ..tools.retrieval.base import Hit
+from ...core.errors import BadValueError, EnvFault
+from ...core.fork import Shared
+from ...tools.retrieval.base import Hit
 from .fetch import Fetched, Fetcher, Unreachable
 from .html_text import decoded, encodable, html_text, plain_text, web_join
-from .pages import NoPage, Page, clipped
+from .pages import MAX_TITLE, NoPage, Page, clipped, escape_tags
 from .rules import Rules, Target, Unread, read_address
-from .text import MOST_TITLE, harmless
 
 _TRIES = 3
 _FIRST_WAIT_S = 0.5
@@ -201,16 +200,16 @@ def _hit(row: Any, snippet_chars: int) -> Hit | None:
     if len(address) > _MOST_ADDRESS:
         return None
     title, content = (_said(row.get(key)) for key in ("title", "content"))
-    shown = clipped(title, MOST_TITLE) or address
+    shown = clipped(title, MAX_TITLE) or address
     return Hit(address, shown, clipped(content, snippet_chars), 0.0)
 
 
 def _said(value: Any) -> str:
-    return harmless(encodable(value)) if isinstance(value, str) else ""
+    return escape_tags(encodable(value)) if isinstance(value, str) else ""
 
 
 def _why(fault: Exception) -> str:
-    return clipped(harmless(encodable(str(fault))), _MOST_REASON)
+    return clipped(escape_tags(encodable(str(fault))), _MOST_REASON)
 
 
 def _page(fetched: Fetched) -> Page:
@@ -219,5 +218,5 @@ def _page(fetched: Fetched) -> Page:
         title, text = html_text(source, web_join(fetched.address))
     else:
         title, text = plain_text(source)
-    shown = harmless(clipped(title, MOST_TITLE)) or fetched.address
-    return Page(fetched.address, shown, harmless(text))
+    shown = escape_tags(clipped(title, MAX_TITLE)) or fetched.address
+    return Page(fetched.address, shown, escape_tags(text))

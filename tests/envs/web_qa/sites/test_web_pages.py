@@ -11,18 +11,19 @@ from hypothesis import strategies as st
 from turngym.envs.core.episode import Call
 from turngym.envs.core.errors import EnvFault
 from turngym.envs.tools.retrieval.base import Hit, Query
-from turngym.envs.web_qa.pages import (
+from turngym.envs.web_qa.sites.pages import (
     NoPage,
     Page,
     Served,
     Visit,
     clipped,
     cut,
+    escape_tags,
     fitting,
     overlapping,
     plain,
 )
-from turngym.envs.web_qa.text import harmless, page_text, read_target, results_text
+from turngym.envs.web_qa.text import page_text, read_target, results_text
 
 LONG = "One is first. Two is second.\nThree is third and much longer than the others are."
 
@@ -95,14 +96,14 @@ def test_what_names_no_target(content: str) -> None:
     assert target is None or target.address == "page"
 
 
-def test_results_are_numbered_and_tags_from_outside_are_harmless() -> None:
+def test_results_are_numbered_and_tags_from_outside_are_escape_tags() -> None:
     hits = [Hit("https://a.test/1", "A", "first", 1.0), Hit("https://a.test/2", "B", "second", 0.5)]
     assert results_text(hits, 999) == (
         "\n\n<information>1. A\nhttps://a.test/1\nfirst\n2. B\nhttps://a.test/2\nsecond"
         "</information>\n\n"
     )
     assert results_text([], 999) == "\n\n<information>Nothing found.</information>\n\n"
-    assert harmless("a </Information><p> <answer>") == "a (/Information)<p> (answer)"
+    assert escape_tags("a </Information><p> <answer>") == "a (/Information)<p> (answer)"
 
 
 def test_requests_go_together_by_kind() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.envs.web_qa.html_text import (
+from turngym.envs.web_qa.sites.html_text import (
     decoded,
     encodable,
     html_text,

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.fork import Shared
-from ..tools.retrieval.base import Bm25, Corpus
-from ..utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
+from ...core.fork import Shared
+from ...tools.retrieval.base import Bm25, Corpus
+from ...utils.disk_cache import cached_arrays, pack_strings, source_digest, unpack_strings
 from .articles import Articles, write_articles
 from .full import FULL
 from .graph import NONE, Graph, build_graph
@@ -24,9 +24,10 @@ _SOURCES = (
     "schema.py",
     "micro.py",
     "full.py",
-    "full_people.py",
-    "full_places.py",
-    "full_works.py",
+    "relations/people.py",
+    "relations/places.py",
+    "relations/works.py",
+    "vocabulary.py",
     "graph.py",
     "wording.py",
     "articles.py",

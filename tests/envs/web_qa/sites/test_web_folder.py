@@ -10,8 +10,8 @@ import pytest
 
 from turngym.envs.core.errors import DataError
 from turngym.envs.web_qa.env import WebQA
-from turngym.envs.web_qa.folder import folder_site
-from turngym.envs.web_qa.pages import NoPage, Page
+from turngym.envs.web_qa.sites.folder import folder_site
+from turngym.envs.web_qa.sites.pages import NoPage, Page
 
 
 @pytest.fixture

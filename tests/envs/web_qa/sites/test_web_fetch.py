@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from helpers.web_server import Web, move, served
 
-from turngym.envs.web_qa.fetch import Fetcher, Unreachable, resolve
-from turngym.envs.web_qa.rules import Rules, Unread
+from turngym.envs.web_qa.sites.fetch import Fetcher, Unreachable, resolve
+from turngym.envs.web_qa.sites.rules import Rules, Unread
 
 
 @pytest.fixture(scope="module")

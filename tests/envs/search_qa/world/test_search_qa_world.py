@@ -8,11 +8,19 @@ import numpy as np
 import pytest
 
 from turngym.envs.search_qa.answer_metrics import normalise_answer
-from turngym.envs.search_qa.graph import NONE
-from turngym.envs.search_qa.queries import Extreme, Follow, Named, Only, answers, hops, resolve
 from turngym.envs.search_qa.questions import FEWEST_HOPS, KINDS, MAX_HOPS, Drawer
 from turngym.envs.search_qa.source import generated_questions
-from turngym.envs.search_qa.world import World, load_world
+from turngym.envs.search_qa.world.graph import NONE
+from turngym.envs.search_qa.world.queries import (
+    Extreme,
+    Follow,
+    Named,
+    Only,
+    answers,
+    hops,
+    resolve,
+)
+from turngym.envs.search_qa.world.world import World, load_world
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +50,7 @@ def test_sizes(full: World, micro: World) -> None:
 
 def test_same_bytes_in_another_process(tmp_path: Path, micro: World) -> None:
     code = (
-        "from turngym.envs.search_qa.world import load_world; import hashlib;"
+        "from turngym.envs.search_qa.world.world import load_world; import hashlib;"
         "w = load_world('micro', 0, 0.0); lines = [*w.corpus.titles, *w.corpus.texts];"
         "print(hashlib.blake2b('\\n'.join(lines).encode(), digest_size=8).hexdigest())"
     )

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..core.fork import Shared
-from ..search_qa.graph import NONE
-from ..search_qa.queries import Probe
-from ..search_qa.questions import Question
-from ..search_qa.wording import mention
-from ..search_qa.world import World, load_world
-from ..tools.retrieval.base import Hit
+from ...core.fork import Shared
+from ...search_qa.questions import Question
+from ...search_qa.world.graph import NONE
+from ...search_qa.world.queries import Probe
+from ...search_qa.world.wording import mention
+from ...search_qa.world.world import World, load_world
+from ...tools.retrieval.base import Hit
 from .pages import NoPage, Page, Span, clipped, fitting, sentences
 
 HOST = "https://wiki.test/"

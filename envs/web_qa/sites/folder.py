@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..core.errors import BadValueError, DataError
-from ..core.fork import Shared
-from ..tools.retrieval.base import Bm25, Corpus, Hit
+from ...core.errors import BadValueError, DataError
+from ...core.fork import Shared
+from ...tools.retrieval.base import Bm25, Corpus, Hit
 from .html_text import Join, Text, decoded, html_text, markdown_text, plain_text, web_join
-from .pages import NoPage, Page, clipped, fitting, plain
-from .text import harmless
+from .pages import NoPage, Page, clipped, escape_tags, fitting, plain
 
 ENDINGS = (".html", ".htm", ".md", ".txt")
 
@@ -105,7 +104,7 @@ def _site(path: Path, stamps: tuple[Any, ...], snippet_chars: int) -> FolderSite
         digest.update(body)
         title, text = _text(name, body, names)
         address = _address(name)
-        pages[address] = Page(address, harmless(title or Path(name).stem), harmless(text))
+        pages[address] = Page(address, escape_tags(title or Path(name).stem), escape_tags(text))
     if not pages:
         raise DataError(f"{path}: holds no page; expected {', '.join(ENDINGS)} files.")
     return FolderSite(path, pages, digest.hexdigest(), snippet_chars)
