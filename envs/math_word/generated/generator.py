@@ -15,7 +15,7 @@ import numpy as np
 from ...core.errors import BadValueError
 from ...core.generated_tasks import DrawnTasks
 from ..problem import Problem, SolvingStep
-from ..quantities import show
+from ..quantities import write_number
 from .links import FULL, KINDS, MICRO, Dice, Draw, Link, Scale, Topic
 from .topics import AGES, COLLECTION, FACTORY, SHOP
 from .topics_rates import MIXTURE, PEOPLE, TRIP
@@ -25,7 +25,7 @@ TOPICS: Mapping[str, Topic] = {
 }
 SCALES: Mapping[str, Scale] = {"full": FULL, "micro": MICRO}
 TRAPS = ("extra", "fewer", "units", "remainder", "others")
-MOST_STEPS = 6
+MAX_STEPS = 6
 _SHARES = (6, 8, 10)
 """Of ten contents, the first six are train, the next two dev, the last test."""
 _TRIES = 2000
@@ -82,8 +82,8 @@ class Generator:
         dice = Dice(rng)
         for _ in range(_TRIES):
             story = self._draw(dice)
-            if story is not None and split_of(f"{story.topic.name} {story.key}") == pool:
-                problem = self._finished(story, dice)
+            if story is not None and find_split(f"{story.topic.name} {story.key}") == pool:
+                problem = self._finish(story, dice)
                 if problem is not None:
                     return problem
         return None
@@ -91,17 +91,17 @@ class Generator:
     def _draw(self, dice: Dice) -> _Story | None:
         scale = SCALES[self.size]
         topic = TOPICS[dice.pick(self.topics)]
-        names = dice.some(_NAMES[: scale.names], MOST_STEPS + 2)
+        names = dice.some(_NAMES[: scale.names], MAX_STEPS + 2)
         story = _Story(topic, names[0], names[1:], dice.pick(topic.things[: scale.things]))
         wanted = dice.pick(self.steps)
-        if not self._go_on(story, topic.starts, wanted, dice):
+        if not self._continue(story, topic.starts, wanted, dice):
             return None
         while len(story.steps) < wanted:
-            if not self._go_on(story, topic.links, wanted, dice):
+            if not self._continue(story, topic.links, wanted, dice):
                 return None
         return story
 
-    def _go_on(self, story: _Story, links: Sequence[Link], wanted: int, dice: Dice) -> bool:
+    def _continue(self, story: _Story, links: Sequence[Link], wanted: int, dice: Dice) -> bool:
         """Add one of the links whose numbers fit; False when there is none."""
         left = wanted - len(story.steps)
         used = story.used if links is story.topic.links else ()
@@ -153,18 +153,18 @@ class Generator:
         for form in link.does:
             form = form.format(x=story.x, y=last, **drawn)
             step = SolvingStep(form, "")
-            value = step.worked_out([s.value for s in steps])
-            if not _sensible(value, story.topic, cap):
+            value = step.evaluate([s.value for s in steps])
+            if not _is_sensible(value, story.topic, cap):
                 return False
             last = f"#{len(steps)}"
-            steps.append(SolvingStep(form, show(value)))
+            steps.append(SolvingStep(form, write_number(value)))
         if not link.does:  # the start's number is the quantity
             value = Fraction(drawn["n"])
             last = str(drawn["n"])
         story.steps, story.x, story.value = steps, last, value
         return True
 
-    def _finished(self, story: _Story, dice: Dice) -> Problem | None:
+    def _finish(self, story: _Story, dice: Dice) -> Problem | None:
         """The problem, None where its answer could be found by copying."""
         question = story.question or dice.pick(story.topic.asks).format(
             who=story.who, thing=story.thing
@@ -182,13 +182,13 @@ class Generator:
         return Problem(text, answer, tuple(story.steps), story.topic.name, tuple(traps))
 
 
-def split_of(key: str) -> int:
+def find_split(key: str) -> int:
     """0, 1 or 2 for train, dev and test: problems of equal links and numbers stay together."""
     place = zlib.crc32(key.encode()) % _SHARES[-1]
     return next(i for i, share in enumerate(_SHARES) if place < share)
 
 
-def _sensible(value: Fraction, topic: Topic, cap: int) -> bool:
+def _is_sensible(value: Fraction, topic: Topic, cap: int) -> bool:
     if not 0 < value <= cap:
         return False
     return value.denominator == 1 or (not topic.whole and 1000 % value.denominator == 0)
@@ -206,7 +206,7 @@ class GeneratedProblems(DrawnTasks[Problem]):
         self.generator = generator
 
     def __reduce__(self) -> Any:
-        return generated_problems, (self.generator, self.seed)
+        return load_generated_problems, (self.generator, self.seed)
 
     def draw(self, pool: int, random: np.random.Generator) -> Problem:
         """A problem of split number ``pool``.
@@ -225,6 +225,6 @@ class GeneratedProblems(DrawnTasks[Problem]):
 
 
 @lru_cache(maxsize=32)
-def generated_problems(generator: Generator, seed: int) -> GeneratedProblems:
+def load_generated_problems(generator: Generator, seed: int) -> GeneratedProblems:
     """The source of these settings, one per process."""
     return GeneratedProblems(generator, seed)

@@ -156,34 +156,34 @@ class Draw:
         return self.x.numerator if self.x is not None and self.x.denominator == 1 else 0
 
 
-def _part(draw: Draw) -> int | None:
+def _draw_part(draw: Draw) -> int | None:
     top = min(draw.scale.count[1], (int(draw.x) if draw.x is not None else 0) - 1)
     return draw.within((2, top)) if top >= 2 else None
 
 
-def _divisor(draw: Draw) -> int | None:
+def _draw_divisor(draw: Draw) -> int | None:
     low, high = draw.scale.few
     x = draw.whole
     return draw.one_of([n for n in range(low, min(high, x - 1) + 1) if x % n == 0])
 
 
-def _group(draw: Draw) -> int | None:
+def _draw_group_size(draw: Draw) -> int | None:
     low, high = draw.scale.few
     x = draw.whole
     return draw.one_of([n for n in range(low + 1, min(high, x - 1) + 1) if x % n])
 
 
-def _percent(draw: Draw) -> int | None:
+def _draw_percent(draw: Draw) -> int | None:
     x = draw.x
     fits = [p for p in PERCENTS if x is None or (x * p / 100).denominator == 1]
     return draw.one_of(fits)
 
 
-def _percent_of_n(draw: Draw) -> int | None:
+def _draw_percent_of_n(draw: Draw) -> int | None:
     return draw.one_of([p for p in PERCENTS if draw.drawn["n"] * p % 100 == 0])
 
 
-def _over(draw: Draw) -> int | None:
+def _draw_larger(draw: Draw) -> int | None:
     least = int(draw.x or 0) + 1
     step = 10 if least > draw.scale.cap // 4 or draw.scale.cap > 100 else 1
     first = -(-least // step) * step
@@ -194,14 +194,14 @@ KINDS: Mapping[str, Callable[[Draw], int | None]] = {
     "count": lambda d: d.within(d.scale.count),
     "few": lambda d: d.within(d.scale.few),
     "big": lambda d: d.within(d.scale.big, 10),
-    "part": _part,  # less than there is
-    "divisor": _divisor,  # divides what there is
-    "group": _group,  # does not
+    "part": _draw_part,  # less than there is
+    "divisor": _draw_divisor,  # divides what there is
+    "group": _draw_group_size,  # does not
     "rest": lambda d: d.whole % d.drawn["n"],
     "groups": lambda d: d.whole // d.drawn["n"],
-    "percent": _percent,  # of what there is, a whole number
-    "percent of n": _percent_of_n,
-    "over": _over,  # more than there is
+    "percent": _draw_percent,  # of what there is, a whole number
+    "percent of n": _draw_percent_of_n,
+    "over": _draw_larger,  # more than there is
     "minutes": lambda d: d.one_of(MINUTES),
     "cents": lambda d: d.within((1, 19), 25),
     "speed": lambda d: d.within((2, 24), 5),

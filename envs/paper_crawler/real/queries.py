@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ...core.errors import DataError, UnknownNameError
 from ...core.tasks import Task
-from ...search_qa.data import called
+from ...search_qa.data import dataset_name
 from ...utils.file_rows import checked, claim, json_rows, text_of, unreadable
 from ..crawl.rules import check_number
 from ..papers import Request, Shared, one_line, title_key
@@ -203,7 +203,7 @@ class RequestFiles(Shared):
     def task(self, split: str, index: int) -> Task[Request]:
         """The request at ``index``."""
         row = self._rows[split][index]
-        return Task(row.qid, split, index, row.request, called(self._files[split][0]))
+        return Task(row.qid, split, index, row.request, dataset_name(self._files[split][0]))
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """Place of the task with this id."""

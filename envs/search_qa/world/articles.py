@@ -8,7 +8,7 @@ import numpy as np
 
 from .graph import NONE, Graph
 from .schema import Schema
-from .wording import article, date_text, enumeration, literal_texts, mention
+from .wording import add_article, join_with_and, list_literal_texts, write_date, write_mention
 
 _ALIAS_SHARE = 0.2
 """Share of the mentions of a thing with a second name that use it."""
@@ -68,14 +68,14 @@ class _Writer:
                 if relation.literal is None:
                     said = self.object(value)
                 elif relation.literal == "date":
-                    said = date_text(value, american=dice() < 0.3)
+                    said = write_date(value, american=dice() < 0.3)
                 else:
-                    said = literal_texts(relation, value)[0]
+                    said = list_literal_texts(relation, value)[0]
                 told.append((relation.key, dice.pick(relation.says).replace("{o}", said)))
         for listing in self.schema.listings_of[kind]:
             members = self.graph.lists[listing.key].get(thing)
             if members:
-                said = enumeration([mention(self.schema, self.graph, m) for m in members])
+                said = join_with_and([write_mention(self.schema, self.graph, m) for m in members])
                 told.append((listing.key, dice.pick(listing.says).replace("{o}", said)))
         dice.shuffle(told)
         return told
@@ -84,7 +84,7 @@ class _Writer:
         alias = self.graph.aliases[thing]
         if alias and self.dice() < _ALIAS_SHARE:
             return alias
-        return mention(self.schema, self.graph, thing)
+        return write_mention(self.schema, self.graph, thing)
 
     def opening(self, thing: int) -> str:
         """The first sentence of an article: what its subject is, and its second name."""
@@ -92,7 +92,7 @@ class _Writer:
         kind = self.schema.kinds[self.kinds[thing]]
         tense = "was" if kind.category in ("person", "event") else "is"
         also = f", also known as {alias}," if alias else ""
-        said = f"{self.graph.names[thing]}{also} {tense} {article(kind.name)}."
+        said = f"{self.graph.names[thing]}{also} {tense} {add_article(kind.name)}."
         if self.graph.titles[thing] != self.graph.names[thing]:
             said += f" This page is not about another {self.graph.names[thing]}."
         return said

@@ -22,7 +22,7 @@ from .vocabulary import (
 )
 
 
-class Invented:
+class SyllableNamer:
     """Names that a generator draws; none comes twice, except as a wanted namesake.
 
     Args:
@@ -36,20 +36,20 @@ class Invented:
         self._given = self._many(360, 2)
         self._family = self._many(1600, 2)
 
-    def fresh(self, kind: Kind) -> str:
+    def draw_new(self, kind: Kind) -> str:
         """A name for one ``kind`` that nothing has yet."""
         while True:
             name = self._draw(kind)
             if self._take(name):
                 return name
 
-    def near(self, name: str, kind: Kind) -> str:
+    def draw_similar(self, name: str, kind: Kind) -> str:
         """A new name that shares a part with ``name``."""
         for _ in range(50):
             candidate = self._like(name, kind)
             if self._take(candidate):
                 return candidate
-        return self.fresh(kind)
+        return self.draw_new(kind)
 
     def _take(self, name: str) -> bool:
         if name in self._taken:
@@ -138,7 +138,7 @@ _AMOUNTS = {
 }
 
 
-def _works_of(relation: str, verb: str, plural: str) -> Listing:
+def _list_works(relation: str, verb: str, plural: str) -> Listing:
     return Listing(
         relation=relation,
         says=(
@@ -160,10 +160,10 @@ FULL = Schema(
     ),
     relations=(*PEOPLE, *PLACES, *ORGS, *WORKS, *EVENTS),
     listings=(
-        _works_of("novel_author", "wrote", "novels"),
-        _works_of("film_director", "directed", "films"),
-        _works_of("painter", "painted", "paintings"),
-        _works_of("composer", "composed", "operas"),
+        _list_works("novel_author", "wrote", "novels"),
+        _list_works("film_director", "directed", "films"),
+        _list_works("painter", "painted", "paintings"),
+        _list_works("composer", "composed", "operas"),
         Listing(
             relation="mentor",
             says=("{s} taught {o}.", "The pupils of {s} were {o}.", "{poss} pupils were {o}."),
@@ -183,7 +183,7 @@ FULL = Schema(
             keyword="organised events",
         ),
     ),
-    namer=Invented,
+    namer=SyllableNamer,
     style=Style(
         sentences=5,
         intro=True,

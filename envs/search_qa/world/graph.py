@@ -59,17 +59,19 @@ def build_graph(schema: Schema, rng: np.random.Generator, distractors: float) ->
     kinds = np.concatenate(
         [np.full(kind.amount, i, dtype=np.int32) for i, kind in enumerate(schema.kinds)]
     )
-    pools = _pools(schema, rng, kinds)
-    names = [namer.fresh(schema.kinds[k]) for k in kinds.tolist()]
+    pools = _draw_pools(schema, rng, kinds)
+    names = [namer.draw_new(schema.kinds[k]) for k in kinds.tolist()]
     models = rng.permutation(len(kinds))[: round(distractors * len(kinds))].tolist()
     more_names, more_kinds = [], []
     for model, same in zip(models, rng.random(len(models)), strict=True):
         kind = int(kinds[model])
         wanted = same < schema.style.namesake_share
         alike = wanted and schema.kinds[kind].category in schema.style.namesakes
-        twin = _other_kind(schema, kind, rng) if alike else kind
+        twin = _draw_other_kind(schema, kind, rng) if alike else kind
         # Namesakes are told apart by their kind, so a kind without siblings has none.
-        named = names[model] if twin != kind else namer.near(names[model], schema.kinds[kind])
+        named = (
+            names[model] if twin != kind else namer.draw_similar(names[model], schema.kinds[kind])
+        )
         more_names.append(named)
         more_kinds.append(twin)
     names += more_names
@@ -77,10 +79,10 @@ def build_graph(schema: Schema, rng: np.random.Generator, distractors: float) ->
     pools = np.concatenate([pools, pools[models]])
     with_alias = rng.random(len(kinds)) < schema.style.alias_share
     aliases = [
-        namer.fresh(schema.kinds[k]) if chosen else ""
+        namer.draw_new(schema.kinds[k]) if chosen else ""
         for k, chosen in zip(kinds.tolist(), with_alias.tolist(), strict=True)
     ]
-    facts = _facts(schema, rng, kinds, pools)
+    facts = _draw_facts(schema, rng, kinds, pools)
     uses = Counter(names)
     titles = [
         f"{name} ({schema.kinds[k].name})" if uses[name] > 1 else name
@@ -94,16 +96,16 @@ def build_graph(schema: Schema, rng: np.random.Generator, distractors: float) ->
         pools=pools,
         female=rng.random(len(kinds)) < 0.5,
         facts=facts,
-        lists={x.key: _listed(facts[x.relation]) for x in schema.listings},
+        lists={x.key: _group_subjects(facts[x.relation]) for x in schema.listings},
     )
 
 
-def year_of(day: int) -> int:
+def get_year(day: int) -> int:
     """Year of a proleptic Gregorian day number."""
     return date.fromordinal(day).year
 
 
-def _pools(schema: Schema, rng: np.random.Generator, kinds: np.ndarray) -> np.ndarray:
+def _draw_pools(schema: Schema, rng: np.random.Generator, kinds: np.ndarray) -> np.ndarray:
     """Pool of each thing; every kind is parted in the schema's shares."""
     pools = np.zeros(len(kinds), dtype=np.int8)
     for kind in range(len(schema.kinds)):
@@ -115,14 +117,14 @@ def _pools(schema: Schema, rng: np.random.Generator, kinds: np.ndarray) -> np.nd
     return pools
 
 
-def _other_kind(schema: Schema, kind: int, rng: np.random.Generator) -> int:
+def _draw_other_kind(schema: Schema, kind: int, rng: np.random.Generator) -> int:
     """Another kind of the same category, ``kind`` itself when there is none."""
     category = schema.kinds[kind].category
     others = [i for i in schema.members((category,)) if i != kind]
     return others[int(rng.integers(len(others)))] if others else kind
 
 
-def _facts(
+def _draw_facts(
     schema: Schema, rng: np.random.Generator, kinds: np.ndarray, pools: np.ndarray
 ) -> dict[str, np.ndarray]:
     facts: dict[str, np.ndarray] = {}
@@ -134,7 +136,7 @@ def _facts(
         able &= rng.random(len(kinds)) < relation.share
         if relation.literal is not None:
             subjects = np.flatnonzero(able)
-            row[subjects] = _literals(relation, rng, subjects, facts, schema)
+            row[subjects] = _draw_literals(relation, rng, subjects, facts, schema)
         else:
             targets = np.isin(kinds, schema.members(relation.target))
             for pool in range(3):
@@ -171,7 +173,7 @@ def _relate(
     row[subjects] = np.where(objects == subjects, NONE, objects)
 
 
-def _literals(
+def _draw_literals(
     relation: Relation,
     rng: np.random.Generator,
     subjects: np.ndarray,
@@ -187,7 +189,7 @@ def _literals(
     if not relation.after:
         base = np.zeros(len(subjects), dtype=np.int64)
     else:
-        base = _years_after(relation, rng, subjects, facts, schema)
+        base = _find_first_years(relation, rng, subjects, facts, schema)
     years = base + offsets
     if relation.literal == "year":
         return years.astype(np.int32)
@@ -195,7 +197,7 @@ def _literals(
     return (first_days + rng.integers(0, 365, size=len(subjects))).astype(np.int32)
 
 
-def _years_after(
+def _find_first_years(
     relation: Relation,
     rng: np.random.Generator,
     subjects: np.ndarray,
@@ -209,11 +211,11 @@ def _years_after(
     last = relation.after[-1]
     values = np.where(at == NONE, NONE, facts[last][at])
     if schema.by_key[last].literal == "date":
-        values = np.array([NONE if v == NONE else year_of(int(v)) for v in values])
+        values = np.array([NONE if v == NONE else get_year(int(v)) for v in values])
     return np.where(values == NONE, rng.integers(1700, 1940, size=len(values)), values)
 
 
-def _listed(row: np.ndarray) -> dict[int, list[int]]:
+def _group_subjects(row: np.ndarray) -> dict[int, list[int]]:
     """Subjects of each object, in ascending order."""
     lists: dict[int, list[int]] = {}
     for subject in np.flatnonzero(row != NONE).tolist():

@@ -9,7 +9,7 @@ from .schema import Kind, Relation, Schema, Style
 from .vocabulary import NAME_PARTS
 
 
-def _relation(key: str, sides: str, says: str, noun: str, ask: str) -> Relation:
+def _make_relation(key: str, sides: str, says: str, noun: str, ask: str) -> Relation:
     subject, target = sides.split()
     return Relation(
         key=key,
@@ -22,32 +22,34 @@ def _relation(key: str, sides: str, says: str, noun: str, ask: str) -> Relation:
     )
 
 
-def _role(key: str, sides: str, who: str = "Who") -> Relation:
+def _make_role(key: str, sides: str, who: str = "Who") -> Relation:
     """A relation whose name is a noun that question and passage share."""
     noun = f"the {key} of {{s}}"
-    return _relation(key, sides, f"The {key} of {{s}} is {{o}}.", noun, f"{who} is {noun}?")
+    return _make_relation(key, sides, f"The {key} of {{s}} is {{o}}.", noun, f"{who} is {noun}?")
 
 
 _SPOT = "the place where {s}"
 RELATIONS = (
-    _relation(
+    _make_relation(
         "born", "person place", "{s} was born in {o}.", f"{_SPOT} was born", "Where was {s} born?"
     ),
-    _role("home", "person place", "Where"),
-    _role("employer", "person org"),
-    _role("teacher", "person person"),
-    _role("partner", "person person"),
-    _role("rival", "person person"),
-    _role("author", "work person"),
-    _role("hero", "work person"),
-    _role("translator", "work person"),
-    _role("publisher", "work org"),
-    _role("sequel", "work work", "What"),
-    _relation("set", "work place", "{s} is set in {o}.", f"{_SPOT} is set", "Where is {s} set?"),
+    _make_role("home", "person place", "Where"),
+    _make_role("employer", "person org"),
+    _make_role("teacher", "person person"),
+    _make_role("partner", "person person"),
+    _make_role("rival", "person person"),
+    _make_role("author", "work person"),
+    _make_role("hero", "work person"),
+    _make_role("translator", "work person"),
+    _make_role("publisher", "work org"),
+    _make_role("sequel", "work work", "What"),
+    _make_relation(
+        "set", "work place", "{s} is set in {o}.", f"{_SPOT} is set", "Where is {s} set?"
+    ),
 )
 
 
-class TwoWords:
+class TwoWordNamer:
     """Names of two words, drawn without repetition from the grid of their category.
 
     Args:
@@ -60,7 +62,7 @@ class TwoWords:
             grid = [f"{a} {b}" for a in left.split() for b in right.split()]
             self._free[category] = dict.fromkeys(grid[i] for i in rng.permutation(len(grid)))
 
-    def fresh(self, kind: Kind) -> str:
+    def draw_new(self, kind: Kind) -> str:
         """The next name of the grid.
 
         Raises:
@@ -74,12 +76,12 @@ class TwoWords:
             )
         return self._take(free, next(iter(free)))
 
-    def near(self, name: str, kind: Kind) -> str:
+    def draw_similar(self, name: str, kind: Kind) -> str:
         """A free name with the same first word, any free one when there is none."""
         free = self._free[kind.category]
         first = name.split()[0] + " "
         near = next((other for other in free if other.startswith(first)), None)
-        return self.fresh(kind) if near is None else self._take(free, near)
+        return self.draw_new(kind) if near is None else self._take(free, near)
 
     @staticmethod
     def _take(free: dict[str, None], name: str) -> str:
@@ -97,6 +99,6 @@ MICRO = Schema(
     ),
     relations=RELATIONS,
     listings=(),
-    namer=TwoWords,
+    namer=TwoWordNamer,
     style=Style(sentences=1, intro=False, alias_share=0.0),
 )

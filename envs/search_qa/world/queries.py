@@ -9,7 +9,7 @@ import numpy as np
 
 from .graph import NONE
 from .schema import Listing, Relation
-from .wording import literal_texts, thing_texts
+from .wording import list_literal_texts, list_names
 from .world import World
 
 
@@ -85,7 +85,7 @@ def resolve(world: World, query: Thing) -> int | None:
         case Named(thing):
             return thing
         case Follow(relation, of):
-            return _object(world, relation, resolve(world, of))
+            return _find_object(world, relation, resolve(world, of))
         case Only(kind, (first, a), (second, b)):
             one, two = resolve(world, a), resolve(world, b)
             if one is None or two is None:
@@ -95,13 +95,13 @@ def resolve(world: World, query: Thing) -> int | None:
             return int(found[0]) if len(found) == 1 else None
         case Extreme(relation, a, b, highest):
             one, two = resolve(world, a), resolve(world, b)
-            left, right = _object(world, relation, one), _object(world, relation, two)
+            left, right = _find_object(world, relation, one), _find_object(world, relation, two)
             if left is None or right is None or left == right:
                 return None
             return one if (left > right) == highest else two
 
 
-def answers(world: World, query: Query) -> tuple[str, ...]:
+def find_answers(world: World, query: Query) -> tuple[str, ...]:
     """Accepted answers of ``query``; none when it means nothing."""
     if isinstance(query, Count):
         head = resolve(world, query.of)
@@ -111,90 +111,90 @@ def answers(world: World, query: Query) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(query, Follow) and query.relation.literal is not None:
-        return literal_texts(query.relation, value)
-    return thing_texts(world.graph, value)
+        return list_literal_texts(query.relation, value)
+    return list_names(world.graph, value)
 
 
-def phrase(world: World, query: Thing) -> str:
+def write_phrase(world: World, query: Thing) -> str:
     """``query`` as a noun phrase."""
     match query:
         case Named(thing):
             return world.graph.titles[thing]
         case Follow(relation, of):
-            return relation.noun.format(s=phrase(world, of))
+            return relation.noun.format(s=write_phrase(world, of))
         case Only(kind, _, _):
             pronoun = "who" if world.schema.kinds[kind].category == "person" else "that"
-            return f"the {world.schema.kinds[kind].name} {pronoun} {_clauses(world, query)}"
+            return f"the {world.schema.kinds[kind].name} {pronoun} {_write_clauses(world, query)}"
         case Extreme(relation, a, b, highest):
             words = (relation.order or ("", ""))[highest]
-            return f"{words} {phrase(world, a)} and {phrase(world, b)}"
+            return f"{words} {write_phrase(world, a)} and {write_phrase(world, b)}"
 
 
-def ask(world: World, query: Query) -> str:
+def write_question(world: World, query: Query) -> str:
     """``query`` as a question."""
     match query:
         case Count(listing, of):
-            return listing.ask.format(s=phrase(world, of))
+            return listing.ask.format(s=write_phrase(world, of))
         case Follow(relation, of):
-            return relation.ask.format(s=phrase(world, of))
+            return relation.ask.format(s=write_phrase(world, of))
         case Only(kind, _, _):
-            return f"Which {world.schema.kinds[kind].name} {_clauses(world, query)}?"
+            return f"Which {world.schema.kinds[kind].name} {_write_clauses(world, query)}?"
         case _:
-            return f"What is {phrase(world, query)}?"
+            return f"What is {write_phrase(world, query)}?"
 
 
-def plan(world: World, query: Query) -> list[Probe]:
+def make_plan(world: World, query: Query) -> list[Probe]:
     """The searches that lead to the answer, in an order in which each can be made."""
     match query:
         case Named():
             return []
         case Count(listing, of):
-            return [*plan(world, of), _probe(world, of, listing.key, listing.keyword)]
+            return [*make_plan(world, of), _make_probe(world, of, listing.key, listing.keyword)]
         case Follow(relation, of):
-            return [*plan(world, of), _probe(world, of, relation.key, relation.keyword)]
+            return [*make_plan(world, of), _make_probe(world, of, relation.key, relation.keyword)]
         case Only(_, (first, a), (second, b)):
             thing = resolve(world, query)
-            both = f"{_title(world, a)} {_title(world, b)}"
+            both = f"{_find_title(world, a)} {_find_title(world, b)}"
             keyword = f"{first.keyword} {second.keyword}"
-            place = _passage(world, first.key, thing)
-            return [*plan(world, a), *plan(world, b), Probe(both, keyword, (place,))]
+            place = _find_passage(world, first.key, thing)
+            return [*make_plan(world, a), *make_plan(world, b), Probe(both, keyword, (place,))]
         case Extreme(relation, a, b, _):
-            left = _probe(world, a, relation.key, relation.keyword)
-            right = _probe(world, b, relation.key, relation.keyword)
-            return [*plan(world, a), left, *plan(world, b), right]
+            left = _make_probe(world, a, relation.key, relation.keyword)
+            right = _make_probe(world, b, relation.key, relation.keyword)
+            return [*make_plan(world, a), left, *make_plan(world, b), right]
 
 
-def hops(query: Query) -> int:
+def count_hops(query: Query) -> int:
     """Number of facts that must be read."""
     match query:
         case Named():
             return 0
         case Follow(relation, Extreme(compared)) if relation is compared:
-            return hops(query.of)  # the value was read when the two were compared
+            return count_hops(query.of)  # the value was read when the two were compared
         case Count(_, of) | Follow(_, of):
-            return hops(of) + 1
+            return count_hops(of) + 1
         case Only(_, (_, a), (_, b)) | Extreme(_, a, b, _):
-            return hops(a) + hops(b) + 2
+            return count_hops(a) + count_hops(b) + 2
 
 
-def _object(world: World, relation: Relation, thing: int | None) -> int | None:
+def _find_object(world: World, relation: Relation, thing: int | None) -> int | None:
     value = NONE if thing is None else int(world.graph.facts[relation.key][thing])
     return None if value == NONE else value
 
 
-def _clauses(world: World, only: Only) -> str:
-    said = [r.clause.format(o=phrase(world, of)) for r, of in (only.first, only.second)]
+def _write_clauses(world: World, only: Only) -> str:
+    said = [r.clause.format(o=write_phrase(world, of)) for r, of in (only.first, only.second)]
     return " and ".join(said)
 
 
-def _title(world: World, query: Thing) -> str:
+def _find_title(world: World, query: Thing) -> str:
     thing = resolve(world, query)
     return "" if thing is None else world.graph.titles[thing]
 
 
-def _passage(world: World, key: str, thing: int | None) -> str:
+def _find_passage(world: World, key: str, thing: int | None) -> str:
     return str(NONE if thing is None else int(world.places[key][thing]))
 
 
-def _probe(world: World, of: Thing, key: str, keyword: str) -> Probe:
-    return Probe(_title(world, of), keyword, (_passage(world, key, resolve(world, of)),))
+def _make_probe(world: World, of: Thing, key: str, keyword: str) -> Probe:
+    return Probe(_find_title(world, of), keyword, (_find_passage(world, key, resolve(world, of)),))

@@ -103,11 +103,11 @@ class Listing:
 class Namer(Protocol):
     """Gives names; never the same one twice unless asked for a namesake."""
 
-    def fresh(self, kind: Kind) -> str:
+    def draw_new(self, kind: Kind) -> str:
         """A name that nothing has yet."""
         ...
 
-    def near(self, name: str, kind: Kind) -> str:
+    def draw_similar(self, name: str, kind: Kind) -> str:
         """A new name that shares a part with ``name``."""
         ...
 

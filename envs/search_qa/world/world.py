@@ -67,7 +67,7 @@ class World(Shared):
             titles=[f'"{title}"' for title in articles.titles],
             texts=articles.texts,
         )
-        self.index = Bm25(self.corpus, name=self.name, reload=(_index_of, self.key))
+        self.index = Bm25(self.corpus, name=self.name, reload=(_load_index, self.key))
 
     @cached_property
     def pointing(self) -> Pointing:
@@ -95,7 +95,7 @@ def load_world(size: str, seed: int, distractors: float) -> World:
     return World(size, seed, distractors)
 
 
-def _index_of(size: str, seed: int, distractors: float) -> Bm25:
+def _load_index(size: str, seed: int, distractors: float) -> Bm25:
     return load_world(size, seed, distractors).index
 
 

@@ -17,25 +17,25 @@ from ...core.errors import BadValueError, EnvFault
 from ...core.fork import Shared
 from ...tools.retrieval.base import Hit
 from .fetch import Fetched, Fetcher, Unreachable
-from .html_text import decoded, encodable, html_text, plain_text, web_join
-from .pages import MAX_TITLE, NoPage, Page, clipped, escape_tags
-from .rules import Rules, Target, Unread, read_address
+from .html_text import decode, make_encodable, make_web_join, read_html, read_plain
+from .pages import MAX_TITLE, NoPage, Page, clip, escape_tags
+from .rules import BadAddress, Rules, Target, read_address
 
 _TRIES = 3
 _FIRST_WAIT_S = 0.5
 _PARALLEL = 8
-_KEPT = 512
+_CACHE_SIZE = 512
 """Searches and pages that are remembered: a further part of a page comes from the same page."""
-_MOST_ADDRESS = 1000
-_MOST_ENDPOINT = 500
-_MOST_QUERY = 256
-_MOST_REASON = 500
+_MAX_ADDRESS = 1000
+_MAX_ENDPOINT = 500
+_MAX_QUERY = 256
+_MAX_REASON = 500
 _COMMANDS = re.compile(r"(?<!\S)[!:]+")
 """Signs before a word that SearXNG takes for orders, such as leaving for another engine."""
 T = TypeVar("T")
 
 
-class _Memory(Generic[T]):
+class _Cache(Generic[T]):
     """The last answers, by question; safe to share between threads."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class _Memory(Generic[T]):
     def keep(self, key: object, value: T) -> None:
         with self._lock:
             self._kept[key] = value
-            while len(self._kept) > _KEPT:
+            while len(self._kept) > _CACHE_SIZE:
                 self._kept.popitem(last=False)
 
 
@@ -81,39 +81,39 @@ class EndpointSite(Shared):
     pages: Fetcher
     snippet_chars: int
     wait_s: float = _FIRST_WAIT_S
-    _found: _Memory[list[Hit]] = field(default_factory=_Memory, repr=False, compare=False)
-    _opened: _Memory[Page | NoPage] = field(default_factory=_Memory, repr=False, compare=False)
+    _found: _Cache[list[Hit]] = field(default_factory=_Cache, repr=False, compare=False)
+    _opened: _Cache[Page | NoPage] = field(default_factory=_Cache, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _ = self._endpoint
 
     def __reduce__(self) -> Any:
-        return _endpoint_site, (self.search_url, self.pages, self.snippet_chars, self.wait_s)
+        return _make_endpoint_site, (self.search_url, self.pages, self.snippet_chars, self.wait_s)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit] | EnvFault]:
         """What the endpoint finds, in its order."""
-        return _together(lambda query: self._search(query, k), queries)
+        return _ask_in_parallel(lambda query: self._search(query, k), queries)
 
     def open(self, addresses: Sequence[str]) -> list[Page | NoPage | EnvFault]:
         """The pages, fetched side by side."""
-        return _together(self._open, addresses)
+        return _ask_in_parallel(self._open, addresses)
 
     @property
     def _endpoint(self) -> Target:
         try:
             if not isinstance(self.search_url, str):
-                raise Unread("It is no text.")
-            if len(self.search_url) > _MOST_ENDPOINT:
-                raise Unread(f"It has more than {_MOST_ENDPOINT} characters.")
+                raise BadAddress("It is no text.")
+            if len(self.search_url) > _MAX_ENDPOINT:
+                raise BadAddress(f"It has more than {_MAX_ENDPOINT} characters.")
             return read_address(self.search_url)
-        except Unread as fault:
+        except BadAddress as fault:
             raise BadValueError(
                 f"WebQA: search_url is {self.search_url!r}; expected an address such as "
                 f"'http://localhost:8888/search'. {fault}"
             ) from None
 
     def _search(self, query: str, k: int) -> list[Hit] | EnvFault:
-        query = _COMMANDS.sub("", query)[:_MOST_QUERY].strip()
+        query = _COMMANDS.sub("", query)[:_MAX_QUERY].strip()
         if not query:
             return []
         if (known := self._found.get((query, k))) is not None:
@@ -125,10 +125,10 @@ class EndpointSite(Shared):
         mark = "&" if "?" in target.address else "?"
         address = f"{target.address}{mark}{urlencode({'q': query, 'format': 'json'})}"
         try:
-            rows = _rows(self._patiently(lambda: ask(address)))
-        except (Unread, Unreachable) as fault:
+            rows = _parse_rows(self._retry(lambda: ask(address)))
+        except (BadAddress, Unreachable) as fault:
             return EnvFault(f"the search endpoint {self.search_url} failed: {fault}")
-        hits = [hit for row in rows if (hit := _hit(row, self.snippet_chars)) is not None]
+        hits = [hit for row in rows if (hit := _parse_hit(row, self.snippet_chars)) is not None]
         self._found.keep((query, k), hits[:k])
         return hits[:k]
 
@@ -136,18 +136,18 @@ class EndpointSite(Shared):
         if (known := self._opened.get(address)) is not None:
             return known
         try:
-            page: Page | NoPage = _page(self._patiently(lambda: self.pages(address)))
-        except Unread as fault:
-            page = NoPage(_why(fault))
+            page: Page | NoPage = _make_page(self._retry(lambda: self.pages(address)))
+        except BadAddress as fault:
+            page = NoPage(_describe_fault(fault))
         except Unreachable as fault:
             target, home = read_address(address), self._endpoint
             if (target.host, target.port) == (home.host, home.port):
                 return EnvFault(f"the site {self.search_url} failed: {fault}")
-            return NoPage(f"The page cannot be reached now ({_why(fault)}).")
+            return NoPage(f"The page cannot be reached now ({_describe_fault(fault)}).")
         self._opened.keep(address, page)
         return page
 
-    def _patiently(self, ask: Callable[[], Fetched]) -> Fetched:
+    def _retry(self, ask: Callable[[], Fetched]) -> Fetched:
         for tried in range(1, _TRIES):
             try:
                 return ask()
@@ -156,7 +156,7 @@ class EndpointSite(Shared):
         return ask()
 
 
-def _endpoint_site(
+def _make_endpoint_site(
     search_url: str, pages: Fetcher, snippet_chars: int, wait_s: float
 ) -> EndpointSite:
     return EndpointSite(
@@ -164,14 +164,14 @@ def _endpoint_site(
     )
 
 
-def _together(ask: Callable[[str], T], requests: Sequence[str]) -> list[T]:
+def _ask_in_parallel(ask: Callable[[str], T], requests: Sequence[str]) -> list[T]:
     if len(requests) < 2:
         return [ask(request) for request in requests]
     with ThreadPoolExecutor(min(_PARALLEL, len(requests))) as pool:
         return list(pool.map(ask, requests))
 
 
-def _rows(fetched: Fetched) -> list[Any]:
+def _parse_rows(fetched: Fetched) -> list[Any]:
     """The result rows of an answer.
 
     Raises:
@@ -180,43 +180,43 @@ def _rows(fetched: Fetched) -> list[Any]:
     try:
         answer = json.loads(fetched.body)
     except (ValueError, RecursionError):
-        raise Unread(
+        raise BadAddress(
             f"it answered {fetched.kind} that is no JSON; is its format json switched on?"
         ) from None
     rows = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(rows, list):
-        raise Unread('it answered JSON without "results"; expected a list of results.')
+        raise BadAddress('it answered JSON without "results"; expected a list of results.')
     return rows
 
 
-def _hit(row: Any, snippet_chars: int) -> Hit | None:
+def _parse_hit(row: Any, snippet_chars: int) -> Hit | None:
     """One result; None for a row without an address that could be opened."""
     if not isinstance(row, dict) or not isinstance(row.get("url"), str):
         return None
     try:
         address = read_address(row["url"].strip()).address
-    except Unread:
+    except BadAddress:
         return None
-    if len(address) > _MOST_ADDRESS:
+    if len(address) > _MAX_ADDRESS:
         return None
-    title, content = (_said(row.get(key)) for key in ("title", "content"))
-    shown = clipped(title, MAX_TITLE) or address
-    return Hit(address, shown, clipped(content, snippet_chars), 0.0)
+    title, content = (_clean_text(row.get(key)) for key in ("title", "content"))
+    shown = clip(title, MAX_TITLE) or address
+    return Hit(address, shown, clip(content, snippet_chars), 0.0)
 
 
-def _said(value: Any) -> str:
-    return escape_tags(encodable(value)) if isinstance(value, str) else ""
+def _clean_text(value: Any) -> str:
+    return escape_tags(make_encodable(value)) if isinstance(value, str) else ""
 
 
-def _why(fault: Exception) -> str:
-    return clipped(escape_tags(encodable(str(fault))), _MOST_REASON)
+def _describe_fault(fault: Exception) -> str:
+    return clip(escape_tags(make_encodable(str(fault))), _MAX_REASON)
 
 
-def _page(fetched: Fetched) -> Page:
-    source = decoded(fetched.body, fetched.charset)
+def _make_page(fetched: Fetched) -> Page:
+    source = decode(fetched.body, fetched.charset)
     if fetched.kind == "text/html":
-        title, text = html_text(source, web_join(fetched.address))
+        title, text = read_html(source, make_web_join(fetched.address))
     else:
-        title, text = plain_text(source)
-    shown = escape_tags(clipped(title, MAX_TITLE)) or fetched.address
+        title, text = read_plain(source)
+    shown = escape_tags(clip(title, MAX_TITLE)) or fetched.address
     return Page(fetched.address, shown, escape_tags(text))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
-from .rules import Rules, Target, Unread
+from .rules import BadAddress, Rules, Target
 
 TYPES = ("text/html", "text/plain", "application/json")
 REDIRECTS = 5
@@ -57,10 +57,10 @@ def resolve(host: str, port: int) -> list[str]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except socket.gaierror as fault:
         if fault.errno in _UNKNOWN_NAME:
-            raise Unread(f"There is no host {host}.") from None
+            raise BadAddress(f"There is no host {host}.") from None
         raise Unreachable(f"{host}: its name cannot be looked up now ({fault.strerror})") from fault
     except UnicodeError:
-        raise Unread(f"There is no host {host}.") from None
+        raise BadAddress(f"There is no host {host}.") from None
     return list(dict.fromkeys(str(row[4][0]) for row in found))
 
 
@@ -95,10 +95,10 @@ class Fetcher:
         for _ in range(REDIRECTS + 1):
             target = self.rules.target(address)
             try:
-                found = self._asked(target, deadline)
+                found = self._request(target, deadline)
             except ssl.SSLCertVerificationError as fault:
                 why = fault.verify_message.rstrip(".")
-                raise Unread(f"{target.host} may not be trusted: {why}.") from None
+                raise BadAddress(f"{target.host} may not be trusted: {why}.") from None
             except TimeoutError:
                 raise Unreachable(
                     f"{target.authority}: no answer within {self.timeout_s:g} seconds"
@@ -111,14 +111,14 @@ class Fetcher:
             if isinstance(found, Fetched):
                 return found
             address = found
-        raise Unread(f"{address}: more than {REDIRECTS} redirects.")
+        raise BadAddress(f"{address}: more than {REDIRECTS} redirects.")
 
-    def _asked(self, target: Target, deadline: float) -> Fetched | str:
+    def _request(self, target: Target, deadline: float) -> Fetched | str:
         """The content, or the address that the server sends on to."""
         ips = self.resolve(target.host, target.port)
         for ip in ips:
             self.rules.check_ip(target.host, ip)
-        link = _connected(target, ips, deadline)
+        link = _connect(target, ips, deadline)
         try:
             connection = http.client.HTTPConnection(target.host, target.port)
             connection.auto_open = 0
@@ -143,26 +143,30 @@ class Fetcher:
         if status in _MOVED:
             place = response.headers.get("Location", "")
             if not place:
-                raise Unread(f"{address} has moved (status {status}) and does not say where.")
+                raise BadAddress(f"{address} has moved (status {status}) and does not say where.")
             try:
                 return urljoin(address, place)
             except ValueError:
-                raise Unread(f"{address} leads to {place[:100]!r}, which is no address.") from None
+                raise BadAddress(
+                    f"{address} leads to {place[:100]!r}, which is no address."
+                ) from None
         if status in _AGAIN:
             raise Unreachable(f"{target.authority}: status {status} {response.reason}")
         if status != http.client.OK:
-            raise Unread(f"{address} cannot be shown: status {status} {response.reason}.")
+            raise BadAddress(f"{address} cannot be shown: status {status} {response.reason}.")
         kind = response.headers.get_content_type()
         if kind not in TYPES:
-            raise Unread(f"{address} cannot be shown: it is {kind}, not a page of text.")
+            raise BadAddress(f"{address} cannot be shown: it is {kind}, not a page of text.")
         coding = response.headers.get("Content-Encoding", "identity")
         if coding.strip().lower() not in ("", "identity"):
-            raise Unread(f"{address} cannot be shown: it came compressed ({coding}).")
+            raise BadAddress(f"{address} cannot be shown: it came compressed ({coding}).")
         charset = response.headers.get_content_charset() or ""
         return Fetched(address, kind, charset, self._body(address, response, deadline))
 
     def _body(self, address: str, response: http.client.HTTPResponse, deadline: float) -> bytes:
-        large = Unread(f"{address} cannot be shown: it is larger than {self.max_bytes:,} bytes.")
+        large = BadAddress(
+            f"{address} cannot be shown: it is larger than {self.max_bytes:,} bytes."
+        )
         if (response.length or 0) > self.max_bytes:
             raise large
         body = bytearray()
@@ -170,26 +174,26 @@ class Fetcher:
             body += block
             if len(body) > self.max_bytes:
                 raise large
-            _left(deadline)
+            _seconds_left(deadline)
         if response.length:  # the connection ended before the announced end
             raise Unreachable(f"{address}: the answer broke off after {len(body):,} bytes")
         return bytes(body)
 
 
-def _connected(target: Target, ips: Sequence[str], deadline: float) -> _Timed:
+def _connect(target: Target, ips: Sequence[str], deadline: float) -> _Timed:
     """A connection to the first of ``ips`` that takes one."""
     fault: OSError = Unreachable(f"{target.host} has no address")
     for untried, ip in zip(range(len(ips), 0, -1), ips, strict=True):
         try:
-            wait = _left(deadline) / untried
+            wait = _seconds_left(deadline) / untried
             link = socket.create_connection((ip, target.port), timeout=wait)
         except OSError as broken:
             fault = broken
             continue
         try:
-            link.settimeout(_left(deadline))
+            link.settimeout(_seconds_left(deadline))
             if target.scheme == "https":
-                link = _tls().wrap_socket(link, server_hostname=target.host)
+                link = _make_tls_context().wrap_socket(link, server_hostname=target.host)
         except BaseException:
             link.close()
             raise
@@ -198,11 +202,11 @@ def _connected(target: Target, ips: Sequence[str], deadline: float) -> _Timed:
 
 
 @lru_cache(maxsize=1)
-def _tls() -> ssl.SSLContext:
+def _make_tls_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     """Seconds until the deadline.
 
     Raises:
@@ -221,7 +225,7 @@ class _Timed:
         self._link, self._deadline = link, deadline
 
     def sendall(self, data: Any) -> None:
-        self._link.settimeout(_left(self._deadline))
+        self._link.settimeout(_seconds_left(self._deadline))
         self._link.sendall(data)
 
     def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - always "rb"
@@ -242,5 +246,5 @@ class _TimedStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self._link.settimeout(_left(self._deadline))
+        self._link.settimeout(_seconds_left(self._deadline))
         return self._link.recv_into(buffer)

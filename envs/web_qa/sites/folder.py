@@ -14,8 +14,8 @@ from urllib.parse import unquote, urlsplit
 from ...core.errors import BadValueError, DataError
 from ...core.fork import Shared
 from ...tools.retrieval.base import Bm25, Corpus, Hit
-from .html_text import Join, Text, decoded, html_text, markdown_text, plain_text, web_join
-from .pages import NoPage, Page, clipped, escape_tags, fitting, plain
+from .html_text import Join, Text, decode, make_web_join, read_html, read_markdown, read_plain
+from .pages import NoPage, Page, clip, escape_tags, pick_sentence, strip_links
 
 ENDINGS = (".html", ".htm", ".md", ".txt")
 
@@ -39,7 +39,7 @@ class FolderSite(Shared):
     ) -> None:
         self.folder, self.pages, self.digest = folder, pages, digest
         self.snippet_chars = snippet_chars
-        self._plain = {page.address: plain(page.text) for page in pages.values()}
+        self._plain = {page.address: strip_links(page.text) for page in pages.values()}
         titles = [page.title for page in pages.values()]
         corpus = Corpus(ids=list(pages), titles=titles, texts=list(self._plain.values()))
         try:
@@ -48,7 +48,7 @@ class FolderSite(Shared):
             raise DataError(f"{folder}: no page holds a word; expected pages of text.") from None
 
     def __reduce__(self) -> Any:
-        return _same_folder, (self.folder, self.snippet_chars, self.digest)
+        return _build_site, (self.folder, self.snippet_chars, self.digest)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The best pages, with the sentence that fits the query best."""
@@ -63,20 +63,20 @@ class FolderSite(Shared):
         return [self._open(address) for address in addresses]
 
     def _open(self, address: str) -> Page | NoPage:
-        known = _normal(address)
-        for name in (known, _address(unquote(known))):
+        known = _normalise_address(address)
+        for name in (known, _make_address(unquote(known))):
             if name in self.pages:
                 return self.pages[name]
         if "://" in address:
-            return NoPage(f"{clipped(address, 200)} is not on this site and cannot be opened.")
-        return NoPage(f"There is no page {clipped(address, 200)}.")
+            return NoPage(f"{clip(address, 200)} is not on this site and cannot be opened.")
+        return NoPage(f"There is no page {clip(address, 200)}.")
 
     def _hit(self, query: str, hit: Hit) -> Hit:
-        snippet = fitting(self._plain[hit.id], query, but=hit.title)
-        return hit._replace(text=clipped(snippet, self.snippet_chars))
+        snippet = pick_sentence(self._plain[hit.id], query, but=hit.title)
+        return hit._replace(text=clip(snippet, self.snippet_chars))
 
 
-def folder_site(folder: str | Path, snippet_chars: int) -> FolderSite:
+def load_folder_site(folder: str | Path, snippet_chars: int) -> FolderSite:
     """The site of a folder; the same object for a folder that has not changed.
 
     Raises:
@@ -85,12 +85,12 @@ def folder_site(folder: str | Path, snippet_chars: int) -> FolderSite:
     path = Path(folder).resolve()
     if not path.is_dir():
         raise DataError(f"{folder}: no such folder; expected one with {', '.join(ENDINGS)} files.")
-    stamps = tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in _files(path))
-    return _site(path, stamps, snippet_chars)
+    stamps = tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in _list_files(path))
+    return _load_site(path, stamps, snippet_chars)
 
 
 @lru_cache(maxsize=4)
-def _site(path: Path, stamps: tuple[Any, ...], snippet_chars: int) -> FolderSite:
+def _load_site(path: Path, stamps: tuple[Any, ...], snippet_chars: int) -> FolderSite:
     names = {stamp[0] for stamp in stamps}
     digest = hashlib.blake2b(digest_size=16)
     pages: dict[str, Page] = {}
@@ -102,27 +102,27 @@ def _site(path: Path, stamps: tuple[Any, ...], snippet_chars: int) -> FolderSite
             raise DataError(f"{path / name}: cannot be read ({reason}).") from None
         digest.update(f"{len(name)} {len(body)} {name}".encode("utf-8", "surrogateescape"))
         digest.update(body)
-        title, text = _text(name, body, names)
-        address = _address(name)
+        title, text = _read_text(name, body, names)
+        address = _make_address(name)
         pages[address] = Page(address, escape_tags(title or Path(name).stem), escape_tags(text))
     if not pages:
         raise DataError(f"{path}: holds no page; expected {', '.join(ENDINGS)} files.")
     return FolderSite(path, pages, digest.hexdigest(), snippet_chars)
 
 
-def _same_folder(path: Path, snippet_chars: int, digest: str) -> FolderSite:
+def _build_site(path: Path, snippet_chars: int, digest: str) -> FolderSite:
     """The site of a pickled environment.
 
     Raises:
         DataError: A file has changed since.
     """
-    site = folder_site(path, snippet_chars)
+    site = load_folder_site(path, snippet_chars)
     if site.digest != digest:
         raise DataError(f"{path}: the pages have changed since this environment was pickled.")
     return site
 
 
-def _files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
+def _list_files(path: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Addresses of the pages in order; links that lead out of the folder are left out."""
     found: list[tuple[str, os.stat_result]] = []
     for folder, _, names in os.walk(path):
@@ -144,38 +144,38 @@ def _is_address(name: str) -> bool:
     return name.isprintable()
 
 
-def _text(name: str, body: bytes, names: set[str]) -> Text:
-    source, ending = decoded(body), posixpath.splitext(name)[1].lower()
+def _read_text(name: str, body: bytes, names: set[str]) -> Text:
+    source, ending = decode(body), posixpath.splitext(name)[1].lower()
     if ending == ".md":
-        return markdown_text(source, _join(name, names))
+        return read_markdown(source, _make_join(name, names))
     if ending == ".txt":
-        return plain_text(source)
-    return html_text(source, _join(name, names))
+        return read_plain(source)
+    return read_html(source, _make_join(name, names))
 
 
-def _join(page: str, names: set[str]) -> Join:
+def _make_join(page: str, names: set[str]) -> Join:
     def join(href: str) -> str | None:
         try:
             parts = urlsplit(href.strip())
         except ValueError:
             return None
         if parts.scheme in ("http", "https"):
-            return web_join(href)(href)
+            return make_web_join(href)(href)
         if parts.scheme or parts.netloc or not parts.path:
             return None
         place = unquote(parts.path)
         if not place.startswith("/"):
             place = posixpath.join(posixpath.dirname(page), place)
-        place = _normal(place)
-        return _address(place) if place in names else None
+        place = _normalise_address(place)
+        return _make_address(place) if place in names else None
 
     return join
 
 
-def _address(name: str) -> str:
+def _make_address(name: str) -> str:
     """A file's place as an address: without signs that would end it or a link to it."""
     return "".join(f"%{ord(c):02X}" if c in " %#?()" else c for c in name)
 
 
-def _normal(address: str) -> str:
+def _normalise_address(address: str) -> str:
     return posixpath.normpath(address.partition("#")[0].lstrip("/") or ".")

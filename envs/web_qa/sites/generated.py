@@ -12,10 +12,10 @@ from ...core.fork import Shared
 from ...search_qa.questions import Question
 from ...search_qa.world.graph import NONE
 from ...search_qa.world.queries import Probe
-from ...search_qa.world.wording import mention
+from ...search_qa.world.wording import write_mention
 from ...search_qa.world.world import World, load_world
 from ...tools.retrieval.base import Hit
-from .pages import NoPage, Page, Span, clipped, fitting, sentences
+from .pages import NoPage, Page, Span, clip, pick_sentence, split_sentences
 
 HOST = "https://wiki.test/"
 SNIPPETS = ("fitting", "first")
@@ -50,7 +50,7 @@ class GeneratedSite(Shared):
         self._things = {title: thing for thing, title in enumerate(world.graph.titles)}
 
     def __reduce__(self) -> Any:
-        return generated_site, (self.world.key, self.snippets, self.snippet_chars)
+        return load_generated_site, (self.world.key, self.snippets, self.snippet_chars)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The pages of the best passages, best first."""
@@ -63,9 +63,9 @@ class GeneratedSite(Shared):
 
     def page(self, address: str) -> Page | NoPage:
         """The page at one address."""
-        known = f"{HOST}{_bare(address)}"
+        known = f"{HOST}{_strip_address(address)}"
         if known not in self._passages:
-            return NoPage(f"There is no page {clipped(address, 200)}. Addresses start with {HOST}")
+            return NoPage(f"There is no page {clip(address, 200)}. Addresses start with {HOST}")
         text, spans = "", []
         for passage in self._in_order(known):
             said = self._linked(known, passage)
@@ -83,7 +83,7 @@ class GeneratedSite(Shared):
         found: list[str] = []
         for probe in question.plan:
             here = [p for p in probe.passages if self.address_of(p) == hit.id]
-            if here and any(name in hit.text for name in _telling(probe, question)):
+            if here and any(name in hit.text for name in _list_telling_texts(probe, question)):
                 found += here
         return found
 
@@ -96,10 +96,10 @@ class GeneratedSite(Shared):
             title = self._titles[address]
             if self.snippets == "first":
                 text = self.world.corpus.texts[self._in_order(address)[0]]
-                snippet = next(sentences(text), "")
+                snippet = next(split_sentences(text), "")
             else:
-                snippet = fitting(passage.text, query, but=title)
-            hits[address] = Hit(address, title, clipped(snippet, self.snippet_chars), passage.score)
+                snippet = pick_sentence(passage.text, query, but=title)
+            hits[address] = Hit(address, title, clip(snippet, self.snippet_chars), passage.score)
             if len(hits) == k:
                 break
         return list(hits.values())
@@ -139,12 +139,12 @@ class GeneratedSite(Shared):
         links: dict[str, str] = {}
         for other in others:
             if (address := self._addresses.get(graph.titles[other])) is not None:
-                names = (mention(schema, graph, other), graph.aliases[other])
+                names = (write_mention(schema, graph, other), graph.aliases[other])
                 links.update((name, address) for name in names if name)
         return links
 
     def _fresh(self, title: str) -> str:
-        slug = slugged(title) or "page"
+        slug = make_slug(title) or "page"
         taken = f"{HOST}{slug}"
         number = 2
         while taken in self._passages:
@@ -154,25 +154,27 @@ class GeneratedSite(Shared):
 
 
 @lru_cache(maxsize=8)
-def generated_site(key: tuple[str, int, float], snippets: str, snippet_chars: int) -> GeneratedSite:
+def load_generated_site(
+    key: tuple[str, int, float], snippets: str, snippet_chars: int
+) -> GeneratedSite:
     """The site of these settings, one per process."""
     return GeneratedSite(load_world(*key), snippets, snippet_chars)
 
 
-def slugged(title: str) -> str:
+def make_slug(title: str) -> str:
     """A title as the last part of an address: "Ada Brook (chemist)" is "ada-brook-chemist"."""
     parts = unicodedata.normalize("NFKD", title.lower()).encode("ascii", "ignore").decode()
     return "-".join(re.findall(r"[a-z0-9]+", parts.replace("'", "")))
 
 
-def _bare(address: str) -> str:
+def _strip_address(address: str) -> str:
     """The part of an address after scheme and host, as it is filed."""
     bare = address.strip().lower().removeprefix("http://").removeprefix("https://")
     bare = bare.partition("#")[0].partition("?")[0]
     return bare.removeprefix(HOST.removeprefix("https://")).strip("/")
 
 
-def _telling(probe: Probe, question: Question) -> list[str]:
+def _list_telling_texts(probe: Probe, question: Question) -> list[str]:
     """What a text that states the probe's fact names: an answer, or what is asked about next."""
     later = question.plan[question.plan.index(probe) + 1 :]
     return [*question.answers, *(_BRACKETS.sub("", p.subject) for p in later)]

@@ -18,12 +18,12 @@ _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,40})"
 # no whole tag becomes text before it sees it; each look stops at the next "<", so time is linear.
 _STRAY = re.compile(r"<(?!/?[a-zA-Z](?>[^<>\"']+|\"[^\"<]*\"|'[^'<]*')*+>)")
 _DECLARATION = re.compile(r"<[!?][^<>]*+>?")
-_MOST_DEEP = 100
+_MAX_DEPTH = 100
 _BLANKS = re.compile(r"[^\S\n]+")
 _EMPTY_LINES = re.compile(r"\s*\n\s*")
 _MD_LINK = re.compile(r"(!?)\[([^\[\]\n]*)\]\(\s*<?([^()\s<>]*)>?(?:\s+\"[^\"\n]*\")?\s*\)")
 _MD_TITLE = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
-_MOST_TITLE = 200
+_MAX_TITLE = 200
 
 Join = Callable[[str], str | None]
 
@@ -35,7 +35,7 @@ class Text(NamedTuple):
     text: str
 
 
-def html_text(html: str, join: Join) -> Text:
+def read_html(html: str, join: Join) -> Text:
     """Title and visible text of an HTML page.
 
     Args:
@@ -43,13 +43,13 @@ def html_text(html: str, join: Join) -> Text:
         join: The address that a link's ``href`` leads to, None for what is no page.
     """
     reader = _Reader(join)
-    reader.feed(_STRAY.sub("&lt;", _DECLARATION.sub("", _without_comments(html))))
+    reader.feed(_STRAY.sub("&lt;", _DECLARATION.sub("", _drop_comments(html))))
     reader.close()
     reader.end_link()
-    return Text(_one_line("".join(reader.title)), _tidy("".join(reader.parts)))
+    return Text(_join_lines("".join(reader.title)), _tidy("".join(reader.parts)))
 
 
-def markdown_text(source: str, join: Join) -> Text:
+def read_markdown(source: str, join: Join) -> Text:
     """Title (the first heading) and text of a Markdown page."""
 
     def linked(match: re.Match[str]) -> str:
@@ -58,18 +58,18 @@ def markdown_text(source: str, join: Join) -> Text:
 
     title = _MD_TITLE.search(source)
     return Text(
-        _one_line(title[1].rstrip("# \t\r")) if title else "", _tidy(_MD_LINK.sub(linked, source))
+        _join_lines(title[1].rstrip("# \t\r")) if title else "", _tidy(_MD_LINK.sub(linked, source))
     )
 
 
-def plain_text(source: str) -> Text:
+def read_plain(source: str) -> Text:
     """Title (the first line, when it is short) and text of a plain page."""
     text = _tidy(source)
     first = text.partition("\n")[0]
-    return Text(first if len(first) <= _MOST_TITLE else "", text)
+    return Text(first if len(first) <= _MAX_TITLE else "", text)
 
 
-def decoded(body: bytes, charset: str = "") -> str:
+def decode(body: bytes, charset: str = "") -> str:
     """Bytes of a page as text: by the given name, the page's own, else UTF-8."""
     if not charset and (found := _CHARSET.search(body[:2048])):
         charset = found[1].decode("ascii")
@@ -77,15 +77,15 @@ def decoded(body: bytes, charset: str = "") -> str:
         text = body.decode(charset or "utf-8", "replace")
     except (LookupError, UnicodeError):  # a name that Python does not know, or no charset
         text = body.decode("utf-8", "replace")
-    return encodable(text.removeprefix("\ufeff"))
+    return make_encodable(text.removeprefix("\ufeff"))
 
 
-def encodable(text: str) -> str:
+def make_encodable(text: str) -> str:
     """``text`` without lone surrogates, which UTF-8 cannot hold, and without zero bytes."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
 
-def web_join(base: str) -> Join:
+def make_web_join(base: str) -> Join:
     """Links of the page at the web address ``base``."""
 
     def join(href: str) -> str | None:
@@ -102,7 +102,7 @@ def web_join(base: str) -> Join:
     return join
 
 
-def _without_comments(html: str) -> str:
+def _drop_comments(html: str) -> str:
     """``html`` without comments; the text after one that never ends stays."""
     kept, at = [], 0
     while (start := html.find("<!--", at)) >= 0:
@@ -119,8 +119,8 @@ def _tidy(text: str) -> str:
     return _EMPTY_LINES.sub("\n", _BLANKS.sub(" ", text.replace("\r", "\n"))).strip()
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:_MOST_TITLE]
+def _join_lines(text: str) -> str:
+    return " ".join(text.split())[:_MAX_TITLE]
 
 
 class _Reader(HTMLParser):
@@ -136,7 +136,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "title":
             self._in_title = True
-        elif _SILENT.fullmatch(tag) and len(self._silent) < _MOST_DEEP:
+        elif _SILENT.fullmatch(tag) and len(self._silent) < _MAX_DEPTH:
             self._silent.append(tag)
         if self._silent:
             return

@@ -78,21 +78,21 @@ class Served:
         visits = [i for i, r in enumerate(requests) if isinstance(r, Visit)]
         for k in sorted({r.k for r in requests if isinstance(r, Query)}):
             places = [i for i, r in enumerate(requests) if isinstance(r, Query) and r.k == k]
-            found = self.site.search([_text(requests[i]) for i in places], k)
+            found = self.site.search([_get_text(requests[i]) for i in places], k)
             for i, hits in zip(places, found, strict=True):
                 replies[i] = hits
         if visits:
-            opened = self.site.open([_text(requests[i]) for i in visits])
+            opened = self.site.open([_get_text(requests[i]) for i in visits])
             for i, page in zip(visits, opened, strict=True):
                 replies[i] = page
         return replies
 
 
-def _text(request: Query | Visit) -> str:
+def _get_text(request: Query | Visit) -> str:
     return request[0]
 
 
-def cut(text: str, most: int) -> list[tuple[int, int]]:
+def split_into_parts(text: str, most: int) -> list[tuple[int, int]]:
     """Start and end of the parts of ``text``, each of at most ``most`` characters.
 
     A part ends after a line break where the second half of its room has one, else after a
@@ -101,7 +101,7 @@ def cut(text: str, most: int) -> list[tuple[int, int]]:
     parts: list[tuple[int, int]] = []
     at, end = 0, len(text)
     while at < end:
-        stop = end if end - at <= most else _stop(text, at, at + most)
+        stop = end if end - at <= most else _find_stop(text, at, at + most)
         last = stop
         while last > at and text[last - 1].isspace():
             last -= 1
@@ -111,14 +111,14 @@ def cut(text: str, most: int) -> list[tuple[int, int]]:
     return parts or [(0, 0)]
 
 
-def overlapping(text: str, most: int, start: int, end: int) -> range:
+def find_parts(text: str, most: int, start: int, end: int) -> range:
     """Numbers (from 1) of the parts of ``text`` that hold some of it from ``start`` to ``end``."""
-    parts = cut(text, most)
+    parts = split_into_parts(text, most)
     inside = [n for n, (a, b) in enumerate(parts, start=1) if a < end and start < b]
     return range(inside[0], inside[-1] + 1) if inside else range(0)
 
 
-def _stop(text: str, start: int, limit: int) -> int:
+def _find_stop(text: str, start: int, limit: int) -> int:
     low = start + (limit - start) // _LEAST_FILL
     for mark in ("\n", ". ", " "):
         found = text.rfind(mark, low, limit)
@@ -127,19 +127,19 @@ def _stop(text: str, start: int, limit: int) -> int:
     return limit
 
 
-def plain(text: str) -> str:
+def strip_links(text: str) -> str:
     """``text`` with its links replaced by their words."""
     return _LINK.sub(r"\1", text)
 
 
-def sentences(text: str) -> Iterator[str]:
+def split_sentences(text: str) -> Iterator[str]:
     """The sentences of ``text``, in order."""
     for sentence in _SENTENCE_END.split(text):
         if said := sentence.strip():
             yield said
 
 
-def fitting(text: str, query: str, but: str = "") -> str:
+def pick_sentence(text: str, query: str, but: str = "") -> str:
     """The sentence of ``text`` that shares most words with ``query``, the first among equals.
 
     Args:
@@ -149,14 +149,14 @@ def fitting(text: str, query: str, but: str = "") -> str:
     """
     wanted = set(words(query)) - set(words(but))
     best, most = "", -1
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         shared = len(wanted.intersection(words(sentence)))
         if shared > most:
             best, most = sentence, shared
     return best
 
 
-def clipped(text: str, most: int) -> str:
+def clip(text: str, most: int) -> str:
     """``text`` on one line, cut after ``most`` characters with "…" as the last."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

@@ -18,12 +18,12 @@ _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _ENTRY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[^:/\[\]\s]+)(:(?P<port>[0-9]{1,5}))?")
 _SAFE = "/:=&?%~+!$,;'@()*[]-._"
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_MOST_CHARS = 4000
+_MAX_CHARS = 4000
 _SHOWN = 10
 """Allowed hosts that a refusal names."""
 
 
-class Unread(Exception):
+class BadAddress(Exception):
     """A page that cannot be shown; the message is what the model is told."""
 
 
@@ -87,7 +87,7 @@ class Rules:
     @cached_property
     def entries(self) -> tuple[_Entry, ...]:
         """The allow list, read."""
-        return tuple(_entry(text) for text in self.allow)
+        return tuple(_parse_entry(text) for text in self.allow)
 
     def target(self, address: str) -> Target:
         """``address`` taken apart, when its host and port are allowed.
@@ -96,12 +96,12 @@ class Rules:
             Unread: It is no such address; the message says what is wrong.
         """
         target = read_address(address)
-        if any(_fits(entry, target) for entry in self.entries):
+        if any(_matches(entry, target) for entry in self.entries):
             return target
         allowed = ", ".join(self.allow[:_SHOWN]) or "none"
         if len(self.allow) > _SHOWN:
             allowed += f" and {len(self.allow) - _SHOWN} more"
-        raise Unread(
+        raise BadAddress(
             f"{target.authority} may not be visited. Hosts that may be visited: {allowed}."
         )
 
@@ -112,7 +112,9 @@ class Rules:
             Unread: It is not.
         """
         if not self.allow_private and not is_public(ipaddress.ip_address(ip)):
-            raise Unread(f"{host} may not be visited: its address is not on the public internet.")
+            raise BadAddress(
+                f"{host} may not be visited: its address is not on the public internet."
+            )
 
 
 def read_address(address: str) -> Target:
@@ -122,21 +124,23 @@ def read_address(address: str) -> Target:
         Unread: It is not a plain http or https address of a host.
     """
     shown = address if len(address) <= 100 else f"{address[:99]}…"
-    if len(address) > _MOST_CHARS:
-        raise Unread(f"{shown} is no address: it has more than {_MOST_CHARS} characters.")
+    if len(address) > _MAX_CHARS:
+        raise BadAddress(f"{shown} is no address: it has more than {_MAX_CHARS} characters.")
     if any(c.isspace() or c == "\\" or not c.isprintable() for c in address):
-        raise Unread(f"{shown!r} is no address: it holds a blank, a backslash or a control sign.")
+        raise BadAddress(
+            f"{shown!r} is no address: it holds a blank, a backslash or a control sign."
+        )
     try:
         parts = urlsplit(address)
         port = parts.port
     except ValueError as fault:
-        raise Unread(f"{shown} is no address: {fault}.") from None
+        raise BadAddress(f"{shown} is no address: {fault}.") from None
     scheme = parts.scheme.lower()
     if scheme not in PORTS:
-        raise Unread(f"{shown} is no web address; it must start with http:// or https://.")
+        raise BadAddress(f"{shown} is no web address; it must start with http:// or https://.")
     if "@" in parts.netloc:
-        raise Unread(f"{shown} names a user; expected an address without user and password.")
-    host = _host(parts, shown)
+        raise BadAddress(f"{shown} names a user; expected an address without user and password.")
+    host = _parse_host(parts, shown)
     path = quote(parts.path or "/", safe=_SAFE)
     if parts.query:
         path += f"?{quote(parts.query, safe=_SAFE)}"
@@ -149,7 +153,7 @@ def is_public(ip: IpAddress) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.scope_id is not None:
             return False
-        if any(not is_public(inner) for inner in _inside(ip)):
+        if any(not is_public(inner) for inner in _list_embedded_ipv4(ip)):
             return False
         if ip.ipv4_mapped is not None:
             return True
@@ -165,46 +169,46 @@ def is_public(ip: IpAddress) -> bool:
     return ip.is_global and not closed
 
 
-def _inside(ip: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
+def _list_embedded_ipv4(ip: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
     found = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
     if ip in _NAT64:
         found.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
     return [inner for inner in found if inner is not None]
 
 
-def _host(parts: SplitResult, shown: str) -> str:
+def _parse_host(parts: SplitResult, shown: str) -> str:
     host = (parts.hostname or "").removesuffix(".")
     if not host:
-        raise Unread(f"{shown} is no address: it names no host.")
+        raise BadAddress(f"{shown} is no address: it names no host.")
     if ":" in host:
-        return _ipv6(host, shown)
+        return _parse_ipv6(host, shown)
     try:
         name = host.encode("idna").decode("ascii").lower()
     except UnicodeError:
         name = ""
     if not _NAME.fullmatch(name) or len(name) > 253:
-        raise Unread(f"{shown} is no address: {host!r} is no name of a host.")
+        raise BadAddress(f"{shown} is no address: {host!r} is no name of a host.")
     if _NUMERIC.fullmatch(name.rpartition(".")[2]):  # what resolvers read as a number
         try:
             return str(ipaddress.IPv4Address(name))
         except ValueError:
-            raise Unread(
+            raise BadAddress(
                 f"{shown} hides an IP address; expected four numbers from 0 to 255."
             ) from None
     return name
 
 
-def _ipv6(host: str, shown: str) -> str:
+def _parse_ipv6(host: str, shown: str) -> str:
     try:
         ip = ipaddress.IPv6Address(host)
     except ValueError:
-        raise Unread(f"{shown} is no address: {host!r} is no IPv6 address.") from None
+        raise BadAddress(f"{shown} is no address: {host!r} is no IPv6 address.") from None
     if ip.scope_id is not None:
-        raise Unread(f"{shown} names a network interface; expected a plain IPv6 address.")
+        raise BadAddress(f"{shown} names a network interface; expected a plain IPv6 address.")
     return str(ip.ipv4_mapped or ip)
 
 
-def _fits(entry: _Entry, target: Target) -> bool:
+def _matches(entry: _Entry, target: Target) -> bool:
     if target.port not in (PORTS.values() if entry.port is None else (entry.port,)):
         return False
     if entry.host == target.host:
@@ -222,28 +226,28 @@ def _is_ip(host: str) -> bool:
     return True
 
 
-def _entry(text: object) -> _Entry:
+def _parse_entry(text: object) -> _Entry:
     match = _ENTRY.fullmatch(text.lower()) if isinstance(text, str) else None
     if match is None:
-        raise _no_entry(text)
+        raise _make_entry_error(text)
     host, port = match["host"], match["port"]
     if port is not None and not 1 <= int(port) <= 65535:
-        raise _no_entry(text)
+        raise _make_entry_error(text)
     number = None if port is None else int(port)
     if host == "*":
         return _Entry(host, number)
     below = "*." if host.startswith("*.") else ""
     try:
         target = read_address(f"http://{host.removeprefix('*.')}/")
-    except Unread:
-        raise _no_entry(text) from None
+    except BadAddress:
+        raise _make_entry_error(text) from None
     name = target.host
     if below and _is_ip(name):
-        raise _no_entry(text)
+        raise _make_entry_error(text)
     return _Entry(f"{below}{name}", number)
 
 
-def _no_entry(text: object) -> BadValueError:
+def _make_entry_error(text: object) -> BadValueError:
     return BadValueError(
         f"WebQA: allow holds {text!r}; expected a host such as 'example.org', '*.example.org', "
         "'*' or 'localhost:8080'."

@@ -7,7 +7,7 @@ from ..schema import Relation
 _SETTLED = ("town", "city", "village")
 
 
-def _made(key: str, work: str, maker: str, verb: str, role: str) -> Relation:
+def _make_creator_relation(key: str, work: str, maker: str, verb: str, role: str) -> Relation:
     """Who made a kind of work."""
     return Relation(
         key=key,
@@ -25,7 +25,7 @@ def _made(key: str, work: str, maker: str, verb: str, role: str) -> Relation:
     )
 
 
-def _dated(work: str, maker: str, verb: str) -> Relation:
+def _make_year_relation(work: str, maker: str, verb: str) -> Relation:
     """The year of a kind of work."""
     return Relation(
         key=f"{work}_year",
@@ -46,14 +46,14 @@ def _dated(work: str, maker: str, verb: str) -> Relation:
 
 
 WORKS = (
-    _made("novel_author", "novel", "novelist", "written", "author"),
-    _made("film_director", "film", "film director", "directed", "director"),
-    _made("painter", "painting", "painter", "painted", "painter"),
-    _made("composer", "opera", "composer", "composed", "composer"),
-    _dated("novel", "novel_author", "published"),
-    _dated("film", "film_director", "released"),
-    _dated("painting", "painter", "finished"),
-    _dated("opera", "composer", "first performed"),
+    _make_creator_relation("novel_author", "novel", "novelist", "written", "author"),
+    _make_creator_relation("film_director", "film", "film director", "directed", "director"),
+    _make_creator_relation("painter", "painting", "painter", "painted", "painter"),
+    _make_creator_relation("composer", "opera", "composer", "composed", "composer"),
+    _make_year_relation("novel", "novel_author", "published"),
+    _make_year_relation("film", "film_director", "released"),
+    _make_year_relation("painting", "painter", "finished"),
+    _make_year_relation("opera", "composer", "first performed"),
     Relation(
         key="setting",
         subjects=("novel", "film", "opera"),

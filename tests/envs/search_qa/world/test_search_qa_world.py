@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from turngym.envs.search_qa.answer_metrics import normalise_answer
-from turngym.envs.search_qa.questions import FEWEST_HOPS, KINDS, MAX_HOPS, Drawer
+from turngym.envs.search_qa.questions import KINDS, MAX_HOPS, MIN_HOPS, Drawer
 from turngym.envs.search_qa.source import generated_questions
 from turngym.envs.search_qa.world.graph import NONE
 from turngym.envs.search_qa.world.queries import (
@@ -16,8 +16,8 @@ from turngym.envs.search_qa.world.queries import (
     Follow,
     Named,
     Only,
-    answers,
-    hops,
+    count_hops,
+    find_answers,
     resolve,
 )
 from turngym.envs.search_qa.world.world import World, load_world
@@ -106,7 +106,7 @@ def test_every_fact_is_told_in_an_article_of_its_subject(full: World) -> None:
         for subject in rng.choice(np.flatnonzero(row != NONE), 5):
             query = Follow(relation, Named(int(subject)))
             text = full.corpus.texts[places[subject]]
-            assert any(a in text for a in answers(full, query)), (text, query)
+            assert any(a in text for a in find_answers(full, query)), (text, query)
             assert full.corpus.titles[places[subject]] == f'"{full.graph.titles[subject]}"'
 
 
@@ -127,7 +127,7 @@ def test_wordings_vary(full: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "count"), [(k, n) for k in KINDS for n in range(FEWEST_HOPS[k], MAX_HOPS + 1)]
+    ("kind", "count"), [(k, n) for k in KINDS for n in range(MIN_HOPS[k], MAX_HOPS + 1)]
 )
 def test_questions(full: World, kind: str, count: int) -> None:
     source = generated_questions(full.key, (kind,), (count,))
@@ -183,9 +183,9 @@ def test_hop_arithmetic(full: World) -> None:
     birth, place = schema.by_key["birth_date"], schema.by_key["birth_place"]
     one, two = np.flatnonzero(facts["birth_date"] != NONE)[:2].tolist()
     elder = Extreme(birth, Named(one), Named(two), highest=False)
-    assert hops(Follow(birth, elder)) == 2
-    assert hops(Follow(place, elder)) == 3
-    assert hops(Follow(place, Follow(schema.by_key["mentor"], Named(one)))) == 2
+    assert count_hops(Follow(birth, elder)) == 2
+    assert count_hops(Follow(place, elder)) == 3
+    assert count_hops(Follow(place, Follow(schema.by_key["mentor"], Named(one)))) == 2
     first = facts["birth_date"][one] < facts["birth_date"][two]
     assert resolve(full, elder) == (one if first else two)
     person = int(np.flatnonzero((facts["birth_place"] != NONE) & (facts["mentor"] != NONE))[0])
@@ -193,13 +193,13 @@ def test_hop_arithmetic(full: World) -> None:
     kind = int(full.graph.kinds[person])
     only = Only(kind, (place, objects[0]), (schema.by_key["mentor"], objects[1]))
     assert resolve(full, only) in (person, None)
-    assert hops(only) == 2
+    assert count_hops(only) == 2
 
 
 def test_unresolvable_queries_mean_nothing(full: World) -> None:
     spouse = full.schema.by_key["spouse"]
     single = int(np.flatnonzero(full.graph.facts["spouse"] == NONE)[0])
     assert resolve(full, Follow(spouse, Named(single))) is None
-    assert answers(full, Follow(spouse, Follow(spouse, Named(single)))) == ()
+    assert find_answers(full, Follow(spouse, Follow(spouse, Named(single)))) == ()
     born = full.schema.by_key["birth_date"]
     assert resolve(full, Extreme(born, Named(single), Named(single), highest=True)) is None

@@ -11,7 +11,7 @@ import pytest
 from helpers.web_server import Web, move, served
 
 from turngym.envs.web_qa.sites.fetch import Fetcher, Unreachable, resolve
-from turngym.envs.web_qa.sites.rules import Rules, Unread
+from turngym.envs.web_qa.sites.rules import BadAddress, Rules
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_page_comes_back(web: Web) -> None:
 )
 def test_what_cannot_be_shown_says_why(web: Web, path: str, reason: str) -> None:
     before = len(web.asked)
-    with pytest.raises(Unread, match=reason):
+    with pytest.raises(BadAddress, match=reason):
         fetcher(web, max_bytes=2000)(f"{web.url}{path}")
     assert len(web.asked) - before == (6 if path == "/circle" else 1)
 
@@ -90,7 +90,7 @@ def test_this_machine_is_refused_unless_the_caller_says_so(web: Web) -> None:
     before = len(web.asked)
     shut = Fetcher(rules=Rules(allow=(web.host, f"localhost:{web.port}")))
     for host in (web.host, f"localhost:{web.port}", f"[::ffff:127.0.0.1]:{web.port}"):
-        with pytest.raises(Unread, match="not on the public internet"):
+        with pytest.raises(BadAddress, match="not on the public internet"):
             shut(f"http://{host}/ada")
     assert len(web.asked) == before
 
@@ -98,7 +98,7 @@ def test_this_machine_is_refused_unless_the_caller_says_so(web: Web) -> None:
 def test_a_name_that_means_this_machine_is_refused(web: Web) -> None:
     before = len(web.asked)
     for ips in (["127.0.0.1"], ["::1"], ["93.184.216.34", "127.0.0.1"], ["169.254.169.254"]):
-        with pytest.raises(Unread, match=r"good\.test may not be visited"):
+        with pytest.raises(BadAddress, match=r"good\.test may not be visited"):
             named(web, ips)(f"http://good.test:{web.port}/ada")
     assert len(web.asked) == before
 
@@ -124,7 +124,7 @@ def test_a_name_is_looked_up_once_and_that_machine_is_asked(
     assert ask(f"http://good.test:{web.port}/lum").kind == "text/plain"
     assert asked == [("93.184.216.34", web.port)]
     assert looked == ["good.test"]
-    with pytest.raises(Unread, match="not on the public internet"):
+    with pytest.raises(BadAddress, match="not on the public internet"):
         ask(f"http://good.test:{web.port}/lum")
     assert len(asked) == 1
 
@@ -162,7 +162,7 @@ def test_redirects_are_checked_one_by_one(web: Web, place: str) -> None:
 
     ask = Fetcher(rules=Local(allow=rules.allow), resolve=lambda *_: ["127.0.0.1"])
     before = len(web.asked)
-    with pytest.raises(Unread):
+    with pytest.raises(BadAddress):
         ask(f"http://good.test:{web.port}/leave")
     assert len(web.asked) == before + 1
     assert asked[0] == "good.test"
@@ -182,7 +182,7 @@ def test_the_second_address_of_a_host_is_tried(web: Web, monkeypatch: pytest.Mon
 
 
 def test_names_that_there_are_none_of() -> None:
-    with pytest.raises((Unread, Unreachable)):
+    with pytest.raises((BadAddress, Unreachable)):
         resolve("no-such-host.invalid", 80)
     with pytest.raises(Unreachable, match="has no address"):
         Fetcher(rules=Rules(allow=("x.test",)), resolve=lambda *_: [])("http://x.test/")

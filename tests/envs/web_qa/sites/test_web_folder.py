@@ -10,7 +10,7 @@ import pytest
 
 from turngym.envs.core.errors import DataError
 from turngym.envs.web_qa.env import WebQA
-from turngym.envs.web_qa.sites.folder import folder_site
+from turngym.envs.web_qa.sites.folder import load_folder_site
 from turngym.envs.web_qa.sites.pages import NoPage, Page
 
 
@@ -80,7 +80,7 @@ def test_the_expert_searches_once_and_answers(tmp_path: Path, folder: Path) -> N
 
 
 def test_pages_are_the_text_files_inside(folder: Path) -> None:
-    site = folder_site(folder, 200)
+    site = load_folder_site(folder, 200)
     assert site.pages["long.txt"].title == "A story (/information)"
     assert list(site.pages) == ["long.txt", "my%20places.md", "people/ada.html"]
     for address in ("my%20places.md", "./my%20places.md#x", "/my%20places.md"):
@@ -93,22 +93,22 @@ def test_pages_are_the_text_files_inside(folder: Path) -> None:
 
 
 def test_the_same_folder_is_the_same_site_until_it_changes(folder: Path) -> None:
-    site = folder_site(folder, 200)
-    assert folder_site(f"{folder}/.", 200) is site
+    site = load_folder_site(folder, 200)
+    assert load_folder_site(f"{folder}/.", 200) is site
     stored = pickle.dumps(site)
     (folder / "more.txt").write_text("More about it.")
-    assert folder_site(folder, 200) is not site
+    assert load_folder_site(folder, 200) is not site
     with pytest.raises(DataError, match="have changed"):
         pickle.loads(stored)
 
 
 def test_refusals(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(DataError, match="no such folder"):
-        folder_site(tmp_path / "nothing", 200)
+        load_folder_site(tmp_path / "nothing", 200)
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(DataError, match="holds no page"):
-        folder_site(empty, 200)
+        load_folder_site(empty, 200)
     (empty / "x.txt").write_text("...")
     with pytest.raises(DataError, match="no page holds a word"):
-        folder_site(empty, 200)
+        load_folder_site(empty, 200)

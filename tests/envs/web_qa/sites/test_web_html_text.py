@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.envs.web_qa.sites.html_text import (
-    decoded,
-    encodable,
-    html_text,
-    markdown_text,
-    plain_text,
-    web_join,
+    decode,
+    make_encodable,
+    make_web_join,
+    read_html,
+    read_markdown,
+    read_plain,
 )
 
-JOIN = web_join("https://a.test/dir/page.html?q=1")
+JOIN = make_web_join("https://a.test/dir/page.html?q=1")
 
 PAGE = """<!doctype html><html><head><title> A &amp; B
 </title><style>p {color: red}</style></head>
@@ -31,7 +31,7 @@ and <a href='other.html#part'>an <i>other</i></a>.</p>
 
 
 def test_a_page_as_text() -> None:
-    title, text = html_text(PAGE, JOIN)
+    title, text = read_html(PAGE, JOIN)
     assert title == "A & B"
     assert text.splitlines() == [
         "[Top](https://a.test/top)skip",
@@ -60,12 +60,12 @@ def test_a_page_as_text() -> None:
     ],
 )
 def test_odd_pages(html: str, title: str, text: str) -> None:
-    assert html_text(html, JOIN) == (title, text)
+    assert read_html(html, JOIN) == (title, text)
 
 
 @given(st.text(alphabet="<>/aptilescr&;![]?-\"'= \n") | st.text())
 def test_no_page_breaks_the_reader(source: str) -> None:
-    for text in (html_text(source, JOIN), markdown_text(source, JOIN), plain_text(source)):
+    for text in (read_html(source, JOIN), read_markdown(source, JOIN), read_plain(source)):
         assert "\n\n" not in text.text
 
 
@@ -75,30 +75,30 @@ def test_no_page_breaks_the_reader(source: str) -> None:
 )
 def test_hostile_pages_take_linear_time(piece: str) -> None:
     start = time.process_time()
-    html_text(piece * (200_000 // len(piece)), JOIN)
+    read_html(piece * (200_000 // len(piece)), JOIN)
     assert time.process_time() - start < 5
 
 
 def test_comments_and_what_is_no_tag() -> None:
     source = "a<!-- <p>no</p> -->b<!doctype x><?php y?>c 1 < 2 <3 <!--d <![CDATA[e]]>"
-    assert html_text(source, JOIN).text == "abc 1 < 2 <3"
-    assert html_text('<p title="a > b">x</p><script>if (a<b) "</p>"</script>y', JOIN).text == "x\ny"
+    assert read_html(source, JOIN).text == "abc 1 < 2 <3"
+    assert read_html('<p title="a > b">x</p><script>if (a<b) "</p>"</script>y', JOIN).text == "x\ny"
 
 
 def test_markdown_and_plain_pages() -> None:
-    title, text = markdown_text(
+    title, text = read_markdown(
         'intro\n\n## The *Title* ##\nSee [x](y.md "t") and ![pic](z.png), [w](#in).\n', JOIN
     )
     assert title == "The *Title*"
     assert text.endswith("See [x](https://a.test/dir/y.md) and pic, w.")
-    assert plain_text("\n First \n\nrest") == ("First", "First\nrest")
-    assert plain_text("w " * 300).title == ""
+    assert read_plain("\n First \n\nrest") == ("First", "First\nrest")
+    assert read_plain("w " * 300).title == ""
 
 
 def test_bytes_become_text() -> None:
-    assert decoded("Zoë".encode("latin-1"), "latin-1") == "Zoë"
-    assert decoded(b'<meta charset="latin-1">Zo\xeb').endswith("Zoë")
+    assert decode("Zoë".encode("latin-1"), "latin-1") == "Zoë"
+    assert decode(b'<meta charset="latin-1">Zo\xeb').endswith("Zoë")
     for odd in ("no-such-charset", "hex", "undefined", "idna"):
-        assert decoded(b"Zo\xeb", odd) == "Zo\ufffd"
-    assert decoded("\ufeffä".encode()) == "ä"
-    assert encodable("a\ud800b\x00") == "a?b"
+        assert decode(b"Zo\xeb", odd) == "Zo\ufffd"
+    assert decode("\ufeffä".encode()) == "ä"
+    assert make_encodable("a\ud800b\x00") == "a?b"

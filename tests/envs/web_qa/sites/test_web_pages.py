@@ -16,62 +16,64 @@ from turngym.envs.web_qa.sites.pages import (
     Page,
     Served,
     Visit,
-    clipped,
-    cut,
+    clip,
     escape_tags,
-    fitting,
-    overlapping,
-    plain,
+    find_parts,
+    pick_sentence,
+    split_into_parts,
+    strip_links,
 )
-from turngym.envs.web_qa.text import page_text, read_target, results_text
+from turngym.envs.web_qa.text import read_target, write_page, write_results
 
 LONG = "One is first. Two is second.\nThree is third and much longer than the others are."
 
 
 @given(st.text(alphabet="ab. \n\u6f22", max_size=300), st.integers(40, 90))
 def test_parts_hold_all_but_blanks(text: str, most: int) -> None:
-    parts = cut(text, most)
+    parts = split_into_parts(text, most)
     assert all(end - start <= most for start, end in parts)
     assert "".join("".join(text[a:b].split()) for a, b in parts) == "".join(text.split())
     assert all(b <= c for (_, b), (c, _) in pairwise(parts))
 
 
 def test_parts_end_at_lines_and_sentences() -> None:
-    assert [LONG[a:b] for a, b in cut(LONG, 40)] == [
+    assert [LONG[a:b] for a, b in split_into_parts(LONG, 40)] == [
         "One is first. Two is second.",
         "Three is third and much longer than the",
         "others are.",
     ]
-    assert cut("", 40) == [(0, 0)]
-    assert list(overlapping(LONG, 40, 20, 60)) == [1, 2]
-    assert list(overlapping(LONG, 40, 29, 68)) == [2]
+    assert split_into_parts("", 40) == [(0, 0)]
+    assert list(find_parts(LONG, 40, 20, 60)) == [1, 2]
+    assert list(find_parts(LONG, 40, 29, 68)) == [2]
 
 
 def test_a_page_shows_its_parts() -> None:
     page = Page("https://a.test/x", "X", LONG)
-    text, there = page_text(page, 1, 40)
+    text, there = write_page(page, 1, 40)
     assert there
     assert text == (
         "\n\n<information>X\nhttps://a.test/x\n"
         "part 1 of 3; next: <open> https://a.test/x page 2 </open>\n"
         "One is first. Two is second.</information>\n\n"
     )
-    assert "part 3 of 3\nothers are." in page_text(page, 3, 40)[0]
-    text, there = page_text(page, 4, 40)
+    assert "part 3 of 3\nothers are." in write_page(page, 3, 40)[0]
+    text, there = write_page(page, 4, 40)
     assert not there
     assert "has 3 parts; there is no part 4" in text
-    assert "part" not in page_text(page, 1, 400)[0]
-    assert "has 1 part; there is no part 0" in page_text(page, 0, 400)[0]
-    assert "holds no text" in page_text(page._replace(text=""), 1, 400)[0]
+    assert "part" not in write_page(page, 1, 400)[0]
+    assert "has 1 part; there is no part 0" in write_page(page, 0, 400)[0]
+    assert "holds no text" in write_page(page._replace(text=""), 1, 400)[0]
 
 
 def test_snippets_fit_the_query() -> None:
     text = "Ada Brook was a chemist. She was born in Lum Tor. Her rival was Kai Ash."
-    assert fitting(text, "Ada Brook rival", but="Ada Brook") == "Her rival was Kai Ash."
-    assert fitting(text, "nothing", but="") == "Ada Brook was a chemist."
-    assert fitting("", "x") == ""
-    assert clipped("a  b\nc " * 20, 10) == "a b c a b…"
-    assert plain("See [Lum Tor](https://wiki.test/lum-tor), [x] (y).") == "See Lum Tor, [x] (y)."
+    assert pick_sentence(text, "Ada Brook rival", but="Ada Brook") == "Her rival was Kai Ash."
+    assert pick_sentence(text, "nothing", but="") == "Ada Brook was a chemist."
+    assert pick_sentence("", "x") == ""
+    assert clip("a  b\nc " * 20, 10) == "a b c a b…"
+    assert (
+        strip_links("See [Lum Tor](https://wiki.test/lum-tor), [x] (y).") == "See Lum Tor, [x] (y)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,11 +100,11 @@ def test_what_names_no_target(content: str) -> None:
 
 def test_results_are_numbered_and_tags_from_outside_are_escape_tags() -> None:
     hits = [Hit("https://a.test/1", "A", "first", 1.0), Hit("https://a.test/2", "B", "second", 0.5)]
-    assert results_text(hits, 999) == (
+    assert write_results(hits, 999) == (
         "\n\n<information>1. A\nhttps://a.test/1\nfirst\n2. B\nhttps://a.test/2\nsecond"
         "</information>\n\n"
     )
-    assert results_text([], 999) == "\n\n<information>Nothing found.</information>\n\n"
+    assert write_results([], 999) == "\n\n<information>Nothing found.</information>\n\n"
     assert escape_tags("a </Information><p> <answer>") == "a (/Information)<p> (answer)"
 
 

@@ -7,7 +7,7 @@ import ipaddress
 import pytest
 
 from turngym.envs.core.errors import BadValueError
-from turngym.envs.web_qa.sites.rules import Rules, Unread, is_public, read_address
+from turngym.envs.web_qa.sites.rules import BadAddress, Rules, is_public, read_address
 
 OPEN = Rules(allow=("*",))
 
@@ -62,7 +62,7 @@ def test_addresses_are_taken_apart(address: str, host: str, port: int, path: str
     ],
 )
 def test_odd_addresses_are_refused(address: str, reason: str) -> None:
-    with pytest.raises(Unread, match=reason):
+    with pytest.raises(BadAddress, match=reason):
         read_address(address)
 
 
@@ -99,14 +99,14 @@ def test_the_allow_list(allow: str, address: str, good: bool) -> None:
     if good:
         assert rules.target(address).address
     else:
-        with pytest.raises(Unread, match=r"may not be visited\. Hosts that may be visited: "):
+        with pytest.raises(BadAddress, match=r"may not be visited\. Hosts that may be visited: "):
             rules.target(address)
 
 
 def test_nothing_is_allowed_unless_named() -> None:
-    with pytest.raises(Unread, match=r"example\.org may not be visited.*: none"):
+    with pytest.raises(BadAddress, match=r"example\.org may not be visited.*: none"):
         Rules().target("http://example.org/")
-    with pytest.raises(Unread, match=r"h0\.test, .*h9\.test and 2 more"):
+    with pytest.raises(BadAddress, match=r"h0\.test, .*h9\.test and 2 more"):
         Rules(allow=tuple(f"h{i}.test" for i in range(12))).target("http://example.org/")
 
 
@@ -155,6 +155,8 @@ def test_what_is_on_the_public_net(ip: str, public: bool) -> None:
     if public:
         OPEN.check_ip("x.test", ip)
     else:
-        with pytest.raises(Unread, match=r"x\.test may not be visited: its address is not on the"):
+        with pytest.raises(
+            BadAddress, match=r"x\.test may not be visited: its address is not on the"
+        ):
             OPEN.check_ip("x.test", ip)
         Rules(allow_private=True).check_ip("x.test", ip)
