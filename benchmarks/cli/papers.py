@@ -14,7 +14,7 @@ from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError
 from ...envs.paper_crawler.real.check import FoundPapers, FoundRows, PapersReport, check_papers
 from ...envs.paper_crawler.real.database import PaperDatabase, write_passages
-from ...envs.paper_crawler.real.layout import database_files
+from ...envs.paper_crawler.real.layout import find_database_files
 from .index import Stages
 from .papers_crawls import curve, draw
 from .papers_imitation import imitation
@@ -66,7 +66,7 @@ def passages(action: PapersPassages) -> None:
     Raises:
         DataError: Files are missing, or the passage file is there.
     """
-    files = database_files(action.folder)
+    files = find_database_files(action.folder)
     with ExitStack() as stack:
         stages = Stages(reporter(), stack)
         written, damaged = write_passages(

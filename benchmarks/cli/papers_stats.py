@@ -12,7 +12,7 @@ from ...algos.runs.progress import reporter
 from ...envs.core.errors import BadValueError
 from ...envs.paper_crawler.world.expected_ranges import Measured, check_orderings, compare
 from ...envs.paper_crawler.world.parameters import world_parameters
-from ...envs.paper_crawler.world.statistics import mean_statistics, world_statistics
+from ...envs.paper_crawler.world.statistics import average_statistics, compute_world_statistics
 from ...envs.paper_crawler.world.world import load_world
 from .papers_options import PapersStats
 from .tables import table_console
@@ -35,8 +35,8 @@ def stats(action: PapersStats) -> None:
     with reporter().bar("measuring worlds") as bar:
         for number, seed in enumerate(action.world_seed):
             bar.update(number / len(action.world_seed), f"seed {seed}")
-            measured.append(world_statistics(load_world(parameters, seed), action.n))
-    values = mean_statistics(measured)
+            measured.append(compute_world_statistics(load_world(parameters, seed), action.n))
+    values = average_statistics(measured)
     rows = compare(values, action.size, action.preset)
     console = table_console()
     console.print(_table(rows))

@@ -26,8 +26,8 @@ class Expert(Erring):
     """A policy for :class:`Game24`: steps that lead to 24, or an answer where steps no longer do.
 
     Args:
-        mistakes: Probability per action of a mistake, of a random one of :data:`MISTAKE_KINDS`; an answer
-            that leaves a number out ends the episode.
+        mistakes: Probability per action of a mistake of a random kind (:data:`MISTAKE_KINDS`); an
+            answer that leaves a number out ends the episode.
         seed: Seed of the mistakes.
     """
 

@@ -44,25 +44,25 @@ class Expert(Erring):
         info: Mapping[str, Any],
     ) -> str:
         """Return the next action of the episode in ``env``."""
-        world = cast("MathWord", env.unwrapped)
-        problem: Problem = world.episode.task.payload
+        task_env = cast("MathWord", env.unwrapped)
+        problem: Problem = task_env.episode.task.payload
         if not problem.plan:
-            return self._answer_given_problem(world, problem)
-        if not world.in_turns:
+            return self._answer_given_problem(task_env, problem)
+        if not task_env.in_turns:
             self._results = []
             steps = [f"{self._write_step(problem)}." for _ in problem.plan]
-            return " ".join([*steps, world.grammar.write("answer", self._results[-1])])
+            return " ".join([*steps, task_env.grammar.write("answer", self._results[-1])])
         if info["turn"] == 0:
             self._results = []
-        if len(self._results) < len(problem.plan) and info["turn"] + 1 < world.max_turns:
-            return world.grammar.write("step", self._write_step(problem))
+        if len(self._results) < len(problem.plan) and info["turn"] + 1 < task_env.max_turns:
+            return task_env.grammar.write("step", self._write_step(problem))
         said = self._results[-1] if self._results else problem.answer
-        return world.grammar.write("answer", said)
+        return task_env.grammar.write("answer", said)
 
-    def _answer_given_problem(self, world: MathWord, problem: Problem) -> str:
+    def _answer_given_problem(self, task_env: MathWord, problem: Problem) -> str:
         """A problem without a plan: its answer, or a number beside it by mistake."""
         wrong = self._rng.random() < self.mistakes
-        return world.grammar.write("answer", "0" if wrong else problem.answer)
+        return task_env.grammar.write("answer", "0" if wrong else problem.answer)
 
     def _write_step(self, problem: Problem) -> str:
         """The next sum with its result, which is noted; wrong results are carried on."""

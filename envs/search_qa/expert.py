@@ -43,18 +43,18 @@ class Expert(Erring):
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
         """Return the next action of the episode in ``env``."""
-        world = cast("SearchQA", env.unwrapped)
-        episode = world.episode
+        task_env = cast("SearchQA", env.unwrapped)
+        episode = task_env.episode
         question, state = episode.task.payload, episode.state
         probes = question.plan or (Probe(question.text, "", ()),)
         missed = state.searches > 0 and self._lacks_evidence(probes[: state.searches], state.found)
-        if not missed and state.searches < len(probes) and episode.turn + 1 < world.max_turns:
+        if not missed and state.searches < len(probes) and episode.turn + 1 < task_env.max_turns:
             probe = probes[state.searches]
             thought = "I still need a fact." if state.searches else "I need to look this up."
-            return self._act(world.prompt, thought, "search", self._query(probe))
+            return self._act(task_env.prompt, thought, "search", self._query(probe))
         wrong = missed or self._rng.random() < self.mistakes * ANSWER_SHARE
         said = self._copy_answer(state.shown, question) if wrong else question.answers[0]
-        return self._act(world.prompt, "I know enough to answer.", "answer", said)
+        return self._act(task_env.prompt, "I know enough to answer.", "answer", said)
 
     def _act(self, prompt: str, thought: str, tag: str, content: str) -> str:
         action = self.grammar.write(tag, content)

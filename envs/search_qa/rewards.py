@@ -44,7 +44,7 @@ class Rewards:
         format_score: f: what a wrong answer in a malformed trajectory gains.
         retrieval_score: q: gained by a wrong answer in a well-formed trajectory whose passages
             hold an accepted answer.
-        where: The world that has them, for errors.
+        where: The environment that has them, for errors.
 
     Raises:
         UnknownNameError: Another outcome.

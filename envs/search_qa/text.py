@@ -27,7 +27,7 @@ PROMPTS: Mapping[str, str] = {
         "no further external knowledge needed, you can directly provide the answer inside <answer> "
         "and </answer>, without detailed illustrations. For example, <answer> Beijing </answer>. "
     ),
-    # Ours: ARPO's tags in the words of the prompt above; the tool blocks are the world's.
+    # Ours: ARPO's tags in the words of the prompt above; the tool blocks are the environment's.
     "search-python": (
         "Answer the given question. "
         "Reason inside <think> and </think> first, and again whenever you get new information. "

@@ -106,8 +106,8 @@ def find_web(
 
 
 def _generate_web(made: Mapping[str, Any], snippet_chars: int) -> Web:
-    world = {name: value for name, value in made.items() if name != "snippets"}
-    knowledge = generate_knowledge(retriever=None, where="WebQA", **world)
+    settings = {name: value for name, value in made.items() if name != "snippets"}
+    knowledge = generate_knowledge(retriever=None, where="WebQA", **settings)
     assert knowledge.world is not None
     assert knowledge.size is not None
     wanted = made["snippets"] or _SNIPPETS[knowledge.size]

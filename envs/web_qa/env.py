@@ -91,7 +91,7 @@ class WebQA(TextEnv[WebState, Question]):
         site: Folder of ``.html``, ``.md`` and ``.txt`` files that goes with ``data``, or a
             :class:`turngym.envs.web_qa.sites.pages.Site` of your own.
         search_url: In place of ``site`` an endpoint that answers ``?q=…&format=json`` as SearXNG
-            does. Such a world is as repeatable as the web is.
+            does. Such an environment is as repeatable as the web is.
         allow: Hosts whose pages may be opened: ``"example.org"``, ``"*.example.org"``, ``"*"``,
             ``"localhost:8080"``; every other is refused in an observation. Only for ``search_url``.
         allow_private: Open private, loopback, link-local and reserved addresses too, if allowed.

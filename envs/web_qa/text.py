@@ -55,7 +55,7 @@ def read_target(content: str) -> Target | None:
 
 
 def write_block(body: str) -> str:
-    """``body`` as what the world says."""
+    """Return ``body`` as an information block of the environment."""
     return f"\n\n<information>{body}</information>\n\n"
 
 

@@ -114,7 +114,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Matter",
             "Changes of State (Boiling)",
             variations.list_state_changes,
-            texts.state_text("boil"),
+            texts.describe_state_change("boil"),
         ),
         (
             "1-2",
@@ -122,7 +122,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Matter",
             "Changes of State (Melting)",
             variations.list_state_changes,
-            texts.state_text("melt"),
+            texts.describe_state_change("melt"),
         ),
         (
             "1-3",
@@ -130,7 +130,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Matter",
             "Changes of State (Freezing)",
             variations.list_state_changes,
-            texts.state_text("freeze"),
+            texts.describe_state_change("freeze"),
         ),
         (
             "1-4",
@@ -138,7 +138,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Matter",
             "Changes of State (Any)",
             variations.list_state_changes,
-            texts.state_text("change the state of matter of"),
+            texts.describe_state_change("change the state of matter of"),
         ),
         (
             "2-1",
@@ -146,7 +146,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Measurement",
             "Use Thermometer",
             variations.list_temperatures,
-            texts.thermometer_text,
+            texts.describe_thermometer,
         ),
         (
             "2-2",
@@ -154,7 +154,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Measurement",
             "Measuring Boiling Point (known)",
             variations.list_known_meltings,
-            texts.melting_text,
+            texts.describe_melting,
         ),
         (
             "2-3",
@@ -162,7 +162,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Measurement",
             "Measuring Boiling Point (unknown)",
             variations.list_unknown_meltings,
-            texts.melting_text,
+            texts.describe_melting,
         ),
         (
             "3-1",
@@ -170,7 +170,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Electricity",
             "Create a circuit",
             variations.list_powered_parts,
-            texts.power_text,
+            texts.describe_power,
         ),
         (
             "3-2",
@@ -178,7 +178,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Electricity",
             "Renewable vs Non-renewable Energy",
             variations.list_powered_parts_by_source,
-            texts.power_text,
+            texts.describe_power,
         ),
         (
             "3-3",
@@ -186,7 +186,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Electricity",
             "Test Conductivity (known)",
             variations.list_known_conductors,
-            texts.conductivity_text,
+            texts.describe_conductivity,
         ),
         (
             "3-4",
@@ -194,7 +194,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Electricity",
             "Test Conductivity (unknown)",
             variations.list_unknown_conductors,
-            texts.conductivity_text,
+            texts.describe_conductivity,
         ),
         (
             "4-1",
@@ -202,7 +202,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Classification",
             "Find a living thing",
             variations.list_finds,
-            texts.find_text("living thing"),
+            texts.describe_find("living thing"),
         ),
         (
             "4-2",
@@ -210,7 +210,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Classification",
             "Find a non-living thing",
             variations.list_finds,
-            texts.find_text("non-living thing"),
+            texts.describe_find("non-living thing"),
         ),
         (
             "4-3",
@@ -218,7 +218,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Classification",
             "Find a plant",
             variations.list_finds,
-            texts.find_text("plant"),
+            texts.describe_find("plant"),
         ),
         (
             "4-4",
@@ -226,17 +226,31 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Classification",
             "Find an animal",
             variations.list_finds,
-            texts.find_text("animal"),
+            texts.describe_find("animal"),
         ),
-        ("5-1", "grow-plant", "Biology", "Grow a plant", variations.list_growths, texts.plant_text),
-        ("5-2", "grow-fruit", "Biology", "Grow a fruit", variations.list_growths, texts.fruit_text),
+        (
+            "5-1",
+            "grow-plant",
+            "Biology",
+            "Grow a plant",
+            variations.list_growths,
+            texts.describe_plant,
+        ),
+        (
+            "5-2",
+            "grow-fruit",
+            "Biology",
+            "Grow a fruit",
+            variations.list_growths,
+            texts.describe_fruit,
+        ),
         (
             "6-1",
             "chemistry-mix",
             "Chemistry",
             "Mixing (generic)",
             variations.list_mixtures,
-            texts.mix_text,
+            texts.describe_mix,
         ),
         (
             "6-2",
@@ -244,7 +258,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Chemistry",
             "Mixing paints (secondary colours)",
             variations.list_paints,
-            texts.secondary_text,
+            texts.describe_secondary_paint,
         ),
         (
             "6-3",
@@ -252,7 +266,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Chemistry",
             "Mixing paints (tertiary colours)",
             variations.list_paints,
-            texts.tertiary_text,
+            texts.describe_tertiary_paint,
         ),
         (
             "7-1",
@@ -260,7 +274,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify longest-lived animal",
             variations.list_lifespans,
-            texts.lifespan_text("longest"),
+            texts.describe_lifespan("longest"),
         ),
         (
             "7-2",
@@ -268,7 +282,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify shortest-lived animal",
             variations.list_lifespans,
-            texts.lifespan_text("shortest"),
+            texts.describe_lifespan("shortest"),
         ),
         (
             "7-3",
@@ -276,7 +290,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify longest-then-shortest-lived animal",
             variations.list_lifespans,
-            texts.both_lifespans_text,
+            texts.describe_both_lifespans,
         ),
         (
             "8-1",
@@ -284,7 +298,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify life stages (plant)",
             variations.list_animal_stages,
-            texts.animal_stages_text,
+            texts.describe_animal_stages,
         ),
         (
             "8-2",
@@ -292,7 +306,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify life stages (animal)",
             variations.list_plant_stages,
-            texts.plant_stages_text,
+            texts.describe_plant_stages,
         ),
         (
             "9-1",
@@ -300,7 +314,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Forces",
             "Inclined Planes (determine angle)",
             variations.list_angles,
-            texts.planes_text,
+            texts.describe_planes,
         ),
         (
             "9-2",
@@ -308,7 +322,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Forces",
             "Friction (known surfaces)",
             variations.list_named_surfaces,
-            texts.planes_text,
+            texts.describe_planes,
         ),
         (
             "9-3",
@@ -316,7 +330,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Forces",
             "Friction (unknown surfaces)",
             variations.list_unnamed_surfaces,
-            texts.planes_text,
+            texts.describe_planes,
         ),
         (
             "10-1",
@@ -324,7 +338,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Mendelian Genetics (known plants)",
             variations.list_pea_traits,
-            texts.genetics_text,
+            texts.describe_genetics,
         ),
         (
             "10-2",
@@ -332,7 +346,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Mendelian Genetics (unknown plants)",
             variations.list_unknown_traits,
-            texts.genetics_text,
+            texts.describe_genetics,
         ),
     )
 )
