@@ -95,7 +95,7 @@ def without_confirmation(env: Retail, observation: str) -> str:
     state = env.episode.state
     scenario = env.episode.task.payload.scenario
     assert scenario is not None
-    goal = get_active_goal(scenario, state.mind)
+    goal = get_active_goal(scenario, state.customer)
     known = bool(state.user_id) and goal.tool in env.knowledge.tools.tools
     done = any(event.tool == goal.tool for event in state.events)
     if known and not done and not state.errors and goal.expect != "transferred":
@@ -113,7 +113,7 @@ def wrong_twin(env: Retail, observation: str) -> str:
     state = env.episode.state
     scenario = env.episode.task.payload.scenario
     assert scenario is not None
-    goal = get_active_goal(scenario, state.mind)
+    goal = get_active_goal(scenario, state.customer)
     if goal.expect == "denied" and "<tool_call>" not in action and state.user_id:
         return _spoiled(env, goal) if not state.calls else "Done. Anything else?"
     if '"name": "find' in action or '"name": "get' in action or "<tool_call>" not in action:

@@ -65,7 +65,7 @@ _FIRE = ("fire pit",)
 _COOLERS = ("fridge", "freezer")
 
 
-def _make_fire_goals() -> tuple[Goal, ...]:
+def _make_fire() -> tuple[Goal, ...]:
     """Return the goals about heaters, the lighter and a wood fire."""
     return (
         *(Running(heater, text=f"activate heater ({heater})") for heater in _HEATERS),
@@ -75,47 +75,42 @@ def _make_fire_goals() -> tuple[Goal, ...]:
     )
 
 
-def _make_see_alone_goals(substance: str) -> tuple[Goal, ...]:
+def _make_see_alone(substance: str) -> tuple[Goal, ...]:
     return (
         See(substance, text=f"be in same location as {substance}"),
         Alone((substance,), text="have substance alone in a single container"),
     )
 
 
-def _make_heater_goals(what: str, needs: tuple[str, ...] = ()) -> tuple[Goal, ...]:
+def _make_heater(what: str, needs: tuple[str, ...] = ()) -> tuple[Goal, ...]:
     return tuple(
         Inside(heater, text=f"have {what} on heater ({heater})", needs=needs)
         for heater in _HEATERS + _FIRE
     )
 
 
-def _make_cooler_goals() -> tuple[Goal, ...]:
+def _make_cooler() -> tuple[Goal, ...]:
     return tuple(Inside(cooler, text=f"have object in cooler ({cooler})") for cooler in _COOLERS)
 
 
-def _make_warmer_goal(by: float) -> Goal:
+def _make_warmer(by: float) -> Goal:
     return Changed(by, text=f"heat object by at least {by:.0f}C")
 
 
-def _make_colder_goal(by: float) -> Goal:
+def _make_colder(by: float) -> Goal:
     return Changed(-by, text=f"cool object by at least {by:.0f}C")
 
 
-def _make_focus_goals(substance: str, *then: OrderedGoal) -> tuple[OrderedGoal, ...]:
+def _make_focus(substance: str, *then: OrderedGoal) -> tuple[OrderedGoal, ...]:
     return (Find(substance, text="focus on substance"), *then)
 
 
-def _make_state_goal(state: str) -> OrderedGoal:
+def _make_state(state: str) -> OrderedGoal:
     return InState(state, text=f"substance is in a {state} state")
 
 
-def _make_heating_goals(substance: str) -> tuple[Goal, ...]:
-    return (
-        *_make_see_alone_goals(substance),
-        *_make_fire_goals(),
-        *_make_heater_goals("object"),
-        _make_warmer_goal(20),
-    )
+def _make_heating(substance: str) -> tuple[Goal, ...]:
+    return (*_make_see_alone(substance), *_make_fire(), *_make_heater("object"), _make_warmer(20))
 
 
 def make_boil_goals(params: StateChange) -> Goals:
@@ -123,24 +118,23 @@ def make_boil_goals(params: StateChange) -> Goals:
     text = "substance is in a gaseous state (or combusting)"
     gas = InState("gas", burning_counts=True, text=text)
     return Goals(
-        _make_focus_goals(params.substance, _make_state_goal("liquid"), gas),
-        _make_heating_goals(params.substance),
+        _make_focus(params.substance, _make_state("liquid"), gas), _make_heating(params.substance)
     )
 
 
 def make_melt_goals(params: StateChange) -> Goals:
     """Return the goals of 1-2."""
     return Goals(
-        _make_focus_goals(params.substance, _make_state_goal("solid"), _make_state_goal("liquid")),
-        _make_heating_goals(params.substance),
+        _make_focus(params.substance, _make_state("solid"), _make_state("liquid")),
+        _make_heating(params.substance),
     )
 
 
 def make_freeze_goals(params: StateChange) -> Goals:
     """Return the goals of 1-3."""
     return Goals(
-        _make_focus_goals(params.substance, _make_state_goal("liquid"), _make_state_goal("solid")),
-        (*_make_see_alone_goals(params.substance), *_make_cooler_goals(), _make_colder_goal(5)),
+        _make_focus(params.substance, _make_state("liquid"), _make_state("solid")),
+        (*_make_see_alone(params.substance), *_make_cooler(), _make_colder(5)),
     )
 
 
@@ -148,19 +142,19 @@ def make_change_state_goals(params: StateChange) -> Goals:
     """Return the goals of 1-4."""
     name = params.substance
     return Goals(
-        _make_focus_goals(name, AnyState(), OtherState()),
+        _make_focus(name, AnyState(), OtherState()),
         (
-            *_make_see_alone_goals(name),
-            *_make_fire_goals(),
-            *_make_heater_goals("object"),
-            *_make_cooler_goals(),
-            _make_warmer_goal(10),
-            _make_colder_goal(10),
+            *_make_see_alone(name),
+            *_make_fire(),
+            *_make_heater("object"),
+            *_make_cooler(),
+            _make_warmer(10),
+            _make_colder(10),
         ),
     )
 
 
-def _make_get_thermometer_goals() -> tuple[Goal, ...]:
+def _make_get_thermometer() -> tuple[Goal, ...]:
     return (
         See("thermometer", text="be in same location as thermometer"),
         Holds("inventory", "thermometer", text="have thermometer in inventory"),
@@ -168,7 +162,7 @@ def _make_get_thermometer_goals() -> tuple[Goal, ...]:
     )
 
 
-def _make_measure_goal(name: str, text: str, *needs: str) -> Goal:
+def _make_measure(name: str, text: str, *needs: str) -> Goal:
     return Done("use", "thermometer", name.lower(), needs=needs, text=text)
 
 
@@ -191,7 +185,7 @@ def make_thermometer_goals(params: Thermometer) -> Goals:
             ),
         ),
         (
-            *_make_get_thermometer_goals(),
+            *_make_get_thermometer(),
             InRoom(params.place, key="move1", text=_ASKED.format("object location")),
             InRoom(
                 params.box_place,
@@ -200,8 +194,8 @@ def make_thermometer_goals(params: Thermometer) -> Goals:
                 text=_ASKED.format("answer box location"),
             ),
             Holds("inventory", name, text="have task object in inventory"),
-            _make_measure_goal(name, measure),
-            _make_measure_goal(name, f"{measure} (in answer box location)", "move2"),
+            _make_measure(name, measure),
+            _make_measure(name, f"{measure} (in answer box location)", "move2"),
         ),
     )
 
@@ -220,7 +214,7 @@ def make_melting_point_goals(params: Melting) -> Goals:
             FindBox(answer, text="focus on correct answer box"),
         ),
         (
-            *_make_get_thermometer_goals(),
+            *_make_get_thermometer(),
             InRoom("kitchen", key="move1", text=_ASKED.format("substance location")),
             InRoom("kitchen", key="move1", text=_ASKED.format("answer box location")),
             *(
@@ -228,17 +222,17 @@ def make_melting_point_goals(params: Melting) -> Goals:
                 for place in ("kitchen", "outside", "foundry")
             ),
             Holds("inventory", name, text="have task object in inventory"),
-            _make_measure_goal(name, measure),
-            _make_measure_goal(name, f"{measure} (after it has been heated)", "heatObject"),
+            _make_measure(name, measure),
+            _make_measure(name, f"{measure} (after it has been heated)", "heatObject"),
             Alone((name,), text="have substance alone in a single container"),
-            *_make_fire_goals(),
-            *_make_heater_goals("substance", focused),
+            *_make_fire(),
+            *_make_heater("substance", focused),
             Changed(20, key="heatObject", needs=focused, text="heat substance by at least 20C"),
         ),
     )
 
 
-def _make_wiring_goals(thing: str, source: str) -> tuple[Goal, ...]:
+def _make_wiring(thing: str, source: str) -> tuple[Goal, ...]:
     connect = "connect the task object's ({}) to a wire"
     return (
         NewRoom(text="move to a new location"),
@@ -261,7 +255,7 @@ def make_power_goals(params: Power) -> Goals:
     )
     if params.use:
         ordered = (*ordered, PoweredBy(params.use, text="use correct power source"))
-    return Goals(ordered, _make_wiring_goals(params.part, params.use or ANY_SOURCE))
+    return Goals(ordered, _make_wiring(params.part, params.use or ANY_SOURCE))
 
 
 def make_conductivity_goals(params: Conductivity, *, conducts: bool) -> Goals:
@@ -276,7 +270,7 @@ def make_conductivity_goals(params: Conductivity, *, conducts: bool) -> Goals:
             PutInto(right, wrong, text="put object in correct container"),
         ),
         (
-            *_make_wiring_goals(params.substance, ANY_SOURCE),
+            *_make_wiring(params.substance, ANY_SOURCE),
             Joins(params.substance, ANY_BULB, text=f"task object {bulb} light bulb through wire"),
             Joins(ANY_SOURCE, ANY_BULB, text=f"light bulb {bulb} power source through wire"),
         ),
@@ -308,7 +302,7 @@ def make_find_goals(kind: str, shown: str) -> Callable[[FindParams], Goals]:
     return goals
 
 
-def _make_greenhouse_goals() -> tuple[Goal, ...]:
+def _make_greenhouse() -> tuple[Goal, ...]:
     text = "move to the greenhouse"
     return (
         NewRoom(text="move to a new location"),
@@ -322,14 +316,14 @@ def _make_greenhouse_goals() -> tuple[Goal, ...]:
     )
 
 
-def _make_jar_goals() -> tuple[Goal, ...]:
+def _make_jar() -> tuple[Goal, ...]:
     return (
         See("seed jar", text="be in same location as seed jar"),
         Holds("inventory", "seed jar", key="haveSeedJar", text="have seed jar in inventory"),
     )
 
 
-def _make_potted_goals(pots: Sequence[str], seed: str) -> tuple[Goal, ...]:
+def _make_potted(pots: Sequence[str], seed: str) -> tuple[Goal, ...]:
     return tuple(
         Holds(pot, name, text=f"have {word} in flower pot ({number})")
         for word, name in (("soil", "soil"), ("water", "water"), ("seed", f"{seed} seed"))
@@ -337,18 +331,18 @@ def _make_potted_goals(pots: Sequence[str], seed: str) -> tuple[Goal, ...]:
     )
 
 
-def _make_planting_goals(seed: str) -> tuple[Goal, ...]:
+def _make_planting(seed: str) -> tuple[Goal, ...]:
     return (
-        *_make_jar_goals(),
+        *_make_jar(),
         Holds("inventory", "shovel", text="have shovel in inventory"),
         Holds("inventory", "soil", text="have soil in inventory"),
         See("soil", text="be in same location as soil"),
-        *_make_greenhouse_goals(),
-        *_make_potted_goals(GROW_POTS, seed),
+        *_make_greenhouse(),
+        *_make_potted(GROW_POTS, seed),
     )
 
 
-def _make_plants_goals(species: str, most: int) -> tuple[Goal, ...]:
+def _make_plants(species: str, most: int) -> tuple[Goal, ...]:
     words = ("seeds", "seedlings", "adult plants", "reproducing plants")
     return tuple(
         Plants(
@@ -363,7 +357,7 @@ def _make_plants_goals(species: str, most: int) -> tuple[Goal, ...]:
     )
 
 
-def _make_pollination_goals(product: str, word: str, needs: tuple[str, ...]) -> tuple[Goal, ...]:
+def _make_pollination(product: str, word: str, needs: tuple[str, ...]) -> tuple[Goal, ...]:
     pollinator = "be in same location as pollinator (after reprod. life stage)"
     return (
         Opened("bee hive", needs=needs, text="bee hive open (after reprod. life stage)"),
@@ -379,7 +373,7 @@ def make_grow_plant_goals(params: Grow) -> Goals:
             Grown(params.seed, stage, text=f"focus plant is in {stage} stage")
             for stage in PLANT_STAGES
         ),
-        _make_planting_goals(params.seed),
+        _make_planting(params.seed),
     )
 
 
@@ -388,9 +382,9 @@ def make_grow_fruit_goals(params: Grow) -> Goals:
     return Goals(
         (Find(params.seed, text="focus on the grown fruit"),),
         (
-            *_make_planting_goals(params.seed),
-            *_make_plants_goals(params.seed, 2),
-            *_make_pollination_goals(params.seed, "fruit", ()),
+            *_make_planting(params.seed),
+            *_make_plants(params.seed, 2),
+            *_make_pollination(params.seed, "fruit", ()),
         ),
     )
 
@@ -402,16 +396,16 @@ def make_genetics_goals(params: Genetics, pots: Sequence[int]) -> Goals:
     return Goals(
         (Find(box, defocus=True, text="focus on the correct answer box"),),
         (
-            *_make_jar_goals(),
-            *_make_greenhouse_goals(),
-            *_make_potted_goals(names, params.plant),
-            *_make_plants_goals(params.plant, 6),
-            *_make_pollination_goals(params.plant, "grown seed", ("2 reproducing",)),
+            *_make_jar(),
+            *_make_greenhouse(),
+            *_make_potted(names, params.plant),
+            *_make_plants(params.plant, 6),
+            *_make_pollination(params.plant, "grown seed", ("2 reproducing",)),
         ),
     )
 
 
-def _make_move_outside_goals(unless: str = OUTSIDE) -> tuple[Goal, ...]:
+def _make_move_outside(unless: str = OUTSIDE) -> tuple[Goal, ...]:
     return (
         NewRoom(unless, text="Move to a new location (unless starting in task location)"),
         InRoom(OUTSIDE, text="Move to the location asked by the task"),
@@ -432,7 +426,7 @@ def make_lifespan_goals(*which: str) -> Callable[[Lifespan], Goals]:
                 )
                 for length in which
             ),
-            _make_move_outside_goals(),
+            _make_move_outside(),
         )
 
     return goals
@@ -443,14 +437,14 @@ def list_animal_stages(animal: str) -> tuple[str, ...]:
     return tuple(stage for stage, _, _ in CYCLES[get_kind(animal).cycle][:-1])
 
 
-def _make_stages_goals(species: str, stages: Sequence[str], kind: str, unless: str) -> Goals:
+def _make_stages(species: str, stages: Sequence[str], kind: str, unless: str) -> Goals:
     return Goals(
         tuple(
             FindStage(species, stage, defocus=True, text=f"focus on {kind} in life stage {number}")
             for number, stage in enumerate(stages, 1)
         ),
         (
-            *_make_move_outside_goals(unless),
+            *_make_move_outside(unless),
             *(
                 Stay(OUTSIDE, least, text=f"Stay in goal location for {least} steps")
                 for least in (10, 20, 30)
@@ -461,18 +455,18 @@ def _make_stages_goals(species: str, stages: Sequence[str], kind: str, unless: s
 
 def make_animal_stages_goals(params: AnimalStages) -> Goals:
     """Return the goals of 8-1."""
-    return _make_stages_goals(params.animal, list_animal_stages(params.animal), "animal", OUTSIDE)
+    return _make_stages(params.animal, list_animal_stages(params.animal), "animal", OUTSIDE)
 
 
 def make_plant_stages_goals(params: PlantStages) -> Goals:
     """Return the goals of 8-2; as in the original the species takes the place of the room."""
-    return _make_stages_goals(params.plant, PLANT_STAGES, "plant", params.plant)
+    return _make_stages(params.plant, PLANT_STAGES, "plant", params.plant)
 
 
 _ELSEWHERE = "move to a new location (unless starting in task location)"
 
 
-def _make_see_goal(name: str, kind: str = "", needs: tuple[str, ...] = (), key: str = "") -> Goal:
+def _make_see(name: str, kind: str = "", needs: tuple[str, ...] = (), key: str = "") -> Goal:
     text = f"be in same location as {kind}{name}"
     return See(name, needs=needs, key=key, text=text)
 
@@ -483,9 +477,9 @@ def make_mix_goals(params: Mix) -> Goals:
         (Find(params.result, text=f"focus on result chemical ({params.result})"),),
         (
             NewRoom(text="move to a new location"),
-            *(_make_see_goal(name) for name in params.ingredients),
+            *(_make_see(name) for name in params.ingredients),
             Alone(params.ingredients, text="have all ingredients alone in a single container"),
-            _make_see_goal(params.result),
+            _make_see(params.result),
             Done("read", "recipe", text="read recipe"),
         ),
     )
@@ -498,9 +492,9 @@ def make_secondary_paint_goals(params: Paint) -> Goals:
         (Find(result, text=f"focus on the mixing result ({result})"),),
         (
             NewRoom(text="move to a new location"),
-            *(_make_see_goal(name) for name in params.secondary_of),
+            *(_make_see(name) for name in params.secondary_of),
             Alone(params.secondary_of, text="have all ingredients alone in a single container"),
-            _make_see_goal(result),
+            _make_see(result),
         ),
     )
 
@@ -518,12 +512,12 @@ def make_tertiary_paint_goals(params: Paint) -> Goals:
         (
             NewRoom(params.place, text=_ELSEWHERE),
             InRoom(params.place, text="move to the location of the paint"),
-            *(_make_see_goal(name) for name in params.secondary_of),
+            *(_make_see(name) for name in params.secondary_of),
             Alone(params.secondary_of, text=alone.format("secondary")),
-            _make_see_goal(middle, "(secondary) ", key=made[0]),
-            *(_make_see_goal(name, "(tertiary) ", made) for name in params.tertiary_of),
+            _make_see(middle, "(secondary) ", key=made[0]),
+            *(_make_see(name, "(tertiary) ", made) for name in params.tertiary_of),
             Alone(params.tertiary_of, text=alone.format("tertiary")),
-            _make_see_goal(last),
+            _make_see(last),
         ),
     )
 
@@ -543,11 +537,7 @@ def make_plane_goals(params: Planes) -> Goals:
             Holds(plane, params.block, key=block, text=f"move block to plane {number}"),
             Running("stopwatch", key=on, needs=(block,), text="activate time keeping device"),
             Running(
-                "stopwatch",
-                on=False,
-                key=off,
-                needs=(on,),
-                text="deactivate time keeping device",
+                "stopwatch", on=False, key=off, needs=(on,), text="deactivate time keeping device"
             ),
             Done("look at", "stopwatch", needs=(off,), text="read time keeping device"),
         ]

@@ -284,7 +284,7 @@ def test_tables_come_from_the_cache_the_second_time(
     folder = write_database(tmp_path)
     before = opened(folder)
     assert len(list((tmp_path / "cache").glob("*.arrays"))) == 2
-    monkeypatch.setattr(members_module, "zip_table", load_zip_table)
+    monkeypatch.setattr(members_module, "load_zip_table", load_zip_table)
     monkeypatch.setattr(
         "turngym.envs.paper_crawler.real.zip_members._read_entries",
         lambda *_: pytest.fail("the directory was read again"),
