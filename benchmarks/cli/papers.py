@@ -25,10 +25,10 @@ from ...envs.core.errors import BadValueError, DataError
 from ...envs.core.tasks import find_task, get_split_size
 from ...envs.paper_crawler.real.check import FoundPapers, FoundRows, PapersReport, check_papers
 from ...envs.paper_crawler.real.database import PaperDatabase, write_passages
-from ...envs.paper_crawler.real.layout import database_files
+from ...envs.paper_crawler.real.layout import find_database_files
 from ...envs.paper_crawler.world.expected_ranges import Measured, check_orderings, compare
 from ...envs.paper_crawler.world.parameters import world_parameters
-from ...envs.paper_crawler.world.statistics import mean_statistics, world_statistics
+from ...envs.paper_crawler.world.statistics import average_statistics, compute_world_statistics
 from ...envs.paper_crawler.world.world import load_world
 from ..papers.crawl_figures import crawl_tree, draw_crawl, draw_recall
 from ..papers.crawl_trace import Trace, crawler_in, trace
@@ -222,7 +222,7 @@ def write_passage_file(action: Passages) -> None:
     Raises:
         DataError: Files are missing, or the passage file is there.
     """
-    files = database_files(action.folder)
+    files = find_database_files(action.folder)
     with ExitStack() as stack:
         stages = Stages(reporter(), stack)
         written, damaged = write_passages(
@@ -313,8 +313,8 @@ def measure_worlds(action: Stats) -> None:
     with reporter().bar("measuring worlds") as bar:
         for number, seed in enumerate(action.world_seed):
             bar.update(number / len(action.world_seed), f"seed {seed}")
-            measured.append(world_statistics(load_world(parameters, seed), action.n))
-    values = mean_statistics(measured)
+            measured.append(compute_world_statistics(load_world(parameters, seed), action.n))
+    values = average_statistics(measured)
     rows = compare(values, action.size, action.preset)
     console = table_console()
     console.print(_table(rows))

@@ -347,7 +347,7 @@ def scripted_episodes(name: str, suite: Suite, run: int, bar: Bar) -> Iterator[E
         return scripted(name, seed, env)
 
     yield from play_suite(
-        suite, make, run=run, tell=lambda n, count: bar.update(n / count, f"{n} of {count}")
+        suite, make, run=run, on_progress=lambda n, count: bar.update(n / count, f"{n} of {count}")
     )
 
 

@@ -100,7 +100,7 @@ def test_read_an_order(benchmark: BenchmarkFixture) -> None:
 def test_customer_turn(benchmark: BenchmarkFixture, env: Retail) -> None:
     """An answer to a message that was never seen before; target 150 microseconds."""
     env.reset(seed=0, options={"task": 3})
-    scenario, mind = env.episode.task.payload.scenario, env.episode.state.mind
+    scenario, state = env.episode.task.payload.scenario, env.episode.state.state
     assert scenario is not None
     customer, numbers = RuleCustomer(), itertools.count()
 
@@ -109,7 +109,7 @@ def test_customer_turn(benchmark: BenchmarkFixture, env: Retail) -> None:
             f"I will cancel order #W{next(numbers):07d} because it is no longer needed. The money "
             "goes back to your gift card. Do you confirm? Which items do you mean?"
         )
-        customer.reply(scenario, mind.fork(), text, ())
+        customer.reply(scenario, state.fork(), text, ())
 
     benchmark(turn)
     assert benchmark.stats.stats.median < 150e-6

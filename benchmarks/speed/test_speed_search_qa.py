@@ -11,7 +11,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from turngym.envs import TextVectorEnv, fork
 from turngym.envs.search_qa.env import SearchQA
-from turngym.envs.search_qa.world import World
+from turngym.envs.search_qa.world.world import World
 
 COPIES = 64
 

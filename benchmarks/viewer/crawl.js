@@ -24,7 +24,7 @@ function drawCrawl() {
   const read = new Map();
   for (const { turn, at } of steps) {
     if (turn.crawl.paper && !read.has(turn.crawl.paper)) read.set(turn.crawl.paper, at);
-    for (const deed of turn.crawl.deeds) for (const paper of deed.found) if (!queue.has(paper.id)) queue.set(paper.id, { ...paper, at });
+    for (const deed of turn.crawl.actions) for (const paper of deed.found) if (!queue.has(paper.id)) queue.set(paper.id, { ...paper, at });
   }
   const papers = [...queue.values()];
   const first = steps[0].turn.crawl;
@@ -52,7 +52,7 @@ function sessionCard(list, read) {
   const { paper, title, session } = list[0].turn.crawl;
   return el("section", { class: "session" },
     el("h3", {}, paper ? el("span", {}, "Reads ", el("cite", {}, visible(title))) : "Searches", el("span", { class: "muted" }, ` session ${session}`)),
-    ...list.flatMap(({ turn, at }) => turn.crawl.deeds.map((deed) => deedRow(deed, at, read))));
+    ...list.flatMap(({ turn, at }) => turn.crawl.actions.map((deed) => deedRow(deed, at, read))));
 }
 
 function deedRow(deed, at, read) {

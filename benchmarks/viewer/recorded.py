@@ -79,7 +79,7 @@ def _tree(episode: Transcript, infos: list[dict[str, Any]]) -> tuple[Tree, list[
             )
         )
         newest[step.session] = i
-        for deed in crawl.get("deeds", ()):
+        for deed in crawl.get("actions", ()):
             for paper in deed["found"]:
                 found.setdefault(paper["id"], i)
         seen = episode.instructions + step.observation if i == 0 else step.observation

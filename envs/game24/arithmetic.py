@@ -11,7 +11,7 @@ TARGET = Fraction(24)
 OPERATORS = "+-*/"
 Numbers = tuple[Fraction, ...]
 """Numbers in ascending order."""
-_SHARED = 1 << 17
+_CACHE_SIZE = 1 << 17
 """Sets of numbers that the solver remembers; all puzzles together lead to fewer."""
 
 
@@ -27,17 +27,17 @@ class Move(NamedTuple):
         return f"{self.left} {self.operator} {self.right} = {self.result}"
 
 
-def numbers_of(values: Iterable[int | Fraction]) -> Numbers:
+def make_numbers(values: Iterable[int | Fraction]) -> Numbers:
     """The values as exact numbers in ascending order."""
     return tuple(sorted(Fraction(value) for value in values))
 
 
-def listed(numbers: Iterable[Fraction]) -> str:
+def write_numbers(numbers: Iterable[Fraction]) -> str:
     """Numbers as text: ``4 8/3 12``."""
     return " ".join(map(str, numbers))
 
 
-def applied(left: Fraction, operator: str, right: Fraction) -> Fraction | None:
+def apply(left: Fraction, operator: str, right: Fraction) -> Fraction | None:
     """The result of an operation; None for a division by zero."""
     if operator == "+":
         return left + right
@@ -48,7 +48,7 @@ def applied(left: Fraction, operator: str, right: Fraction) -> Fraction | None:
     return left / right if right else None
 
 
-def without(numbers: Numbers, *taken: Fraction) -> Numbers | None:
+def remove_numbers(numbers: Numbers, *taken: Fraction) -> Numbers | None:
     """What is left when ``taken`` are taken away; None when one of them is not there."""
     left = list(numbers)
     for number in taken:
@@ -58,14 +58,14 @@ def without(numbers: Numbers, *taken: Fraction) -> Numbers | None:
     return tuple(left)
 
 
-def after(numbers: Numbers, move: Move) -> Numbers:
+def apply_move(numbers: Numbers, move: Move) -> Numbers:
     """The numbers after a move on two of them."""
-    rest = without(numbers, move.left, move.right)
+    rest = remove_numbers(numbers, move.left, move.right)
     assert rest is not None  # a move is made of two of the numbers
     return tuple(sorted((*rest, move.result)))
 
 
-def moves(numbers: Numbers) -> Iterator[Move]:
+def list_moves(numbers: Numbers) -> Iterator[Move]:
     """Every operation on two of the numbers, each once, in a fixed order.
 
     The larger number stands first in sums and products.
@@ -75,10 +75,10 @@ def moves(numbers: Numbers) -> Iterator[Move]:
         for high in numbers[i + 1 :]:
             if (low, high) not in seen:
                 seen.add((low, high))
-                yield from _of_pair(low, high)
+                yield from _list_pair_moves(low, high)
 
 
-def _of_pair(low: Fraction, high: Fraction) -> Iterator[Move]:
+def _list_pair_moves(low: Fraction, high: Fraction) -> Iterator[Move]:
     yield Move(high, "+", low, high + low)
     yield Move(high, "-", low, high - low)
     if high != low:
@@ -90,22 +90,25 @@ def _of_pair(low: Fraction, high: Fraction) -> Iterator[Move]:
         yield Move(low, "/", high, low / high)
 
 
-@lru_cache(maxsize=_SHARED)
-def reachable(numbers: Numbers) -> bool:
+@lru_cache(maxsize=_CACHE_SIZE)
+def is_reachable(numbers: Numbers) -> bool:
     """Whether operations on all the numbers can end in 24."""
     if len(numbers) == 1:
         return numbers[0] == TARGET
     if len(numbers) == 2:
-        return any(move.result == TARGET for move in moves(numbers))
-    return any(reachable(after(numbers, move)) for move in moves(numbers))
+        return any(move.result == TARGET for move in list_moves(numbers))
+    return any(is_reachable(apply_move(numbers, move)) for move in list_moves(numbers))
 
 
-@lru_cache(maxsize=_SHARED)
-def plainly(numbers: Numbers, most: int = 99) -> bool:
+@lru_cache(maxsize=_CACHE_SIZE)
+def is_plainly_reachable(numbers: Numbers, most: int = 99) -> bool:
     """Whether 24 is reached by +, - and * over whole numbers from 0 to ``most``."""
     if len(numbers) == 1:
         return numbers[0] == TARGET
-    return any(is_plain(m, most) and plainly(after(numbers, m), most) for m in moves(numbers))
+    return any(
+        is_plain(m, most) and is_plainly_reachable(apply_move(numbers, m), most)
+        for m in list_moves(numbers)
+    )
 
 
 def is_plain(move: Move, most: int = 99) -> bool:
@@ -113,24 +116,24 @@ def is_plain(move: Move, most: int = 99) -> bool:
     return move.operator != "/" and 0 <= move.result <= most
 
 
-def solution(numbers: Numbers) -> list[Move]:
+def find_solution(numbers: Numbers) -> list[Move]:
     """Moves that lead to 24, plain ones where they do; empty when there are none."""
-    if len(numbers) == 1 or not reachable(numbers):
+    if len(numbers) == 1 or not is_reachable(numbers):
         return []
-    plain = plainly(numbers)
-    for move in moves(numbers):
-        rest = after(numbers, move)
-        if (is_plain(move) and plainly(rest)) if plain else reachable(rest):
-            return [move, *solution(rest)]
+    plain = is_plainly_reachable(numbers)
+    for move in list_moves(numbers):
+        rest = apply_move(numbers, move)
+        if (is_plain(move) and is_plainly_reachable(rest)) if plain else is_reachable(rest):
+            return [move, *find_solution(rest)]
     raise AssertionError("a reachable set of numbers has a move that keeps it so")
 
 
-def expression_of(numbers: Numbers, steps: Iterable[Move]) -> str:
+def write_expression(numbers: Numbers, steps: Iterable[Move]) -> str:
     """The last of the steps, with all that led to it, as an expression of ``numbers``.
 
     With all steps of a solution that is the whole of it: ``(6 - 4) * (8 + 4)``.
     """
-    terms = [(number, _written(number)) for number in numbers]
+    terms = [(number, _write_number(number)) for number in numbers]
     for move in steps:
         texts = []
         for value in (move.left, move.right):
@@ -141,5 +144,5 @@ def expression_of(numbers: Numbers, steps: Iterable[Move]) -> str:
     return whole[1:-1]
 
 
-def _written(number: Fraction) -> str:
+def _write_number(number: Fraction) -> str:
     return str(number) if number.denominator == 1 else f"({number})"

@@ -14,19 +14,19 @@ from .arithmetic import (
     TARGET,
     Move,
     Numbers,
-    after,
-    applied,
-    expression_of,
-    listed,
-    moves,
-    numbers_of,
-    reachable,
-    solution,
-    without,
+    apply,
+    apply_move,
+    find_solution,
+    is_reachable,
+    list_moves,
+    make_numbers,
+    remove_numbers,
+    write_expression,
+    write_numbers,
 )
-from .puzzles import Puzzle, check_size, generated, read_puzzles
-from .reading import Answer, Step, Unread, read_action
-from .state import Desk
+from .puzzles import Puzzle, check_size, load_generated_puzzles, read_puzzles
+from .reading import Answer, Step, UnreadableAction, read_action
+from .state import Game24State
 
 RULES = """\
 Make 24 out of the four numbers with +, -, * and /. Use each number exactly once.
@@ -41,7 +41,7 @@ HOW = "Write a step like 3 + 5 = 8, or answer: and an expression of all four num
 HOW_SHORT = "Write a step like 3 + 5 = 8."
 
 
-class Game24(TextEnv[Desk, Puzzle]):
+class Game24(TextEnv[Game24State, Puzzle]):
     """Make 24 out of four numbers.
 
     Description:
@@ -88,7 +88,7 @@ class Game24(TextEnv[Desk, Puzzle]):
         render_mode: str | None = None,
     ) -> None:
         check_size(size)
-        source = generated(size) if puzzles is None else read_puzzles(puzzles)
+        source = load_generated_puzzles(size) if puzzles is None else read_puzzles(puzzles)
         super().__init__(source=source, max_turns=max_turns, render_mode=render_mode)
         if max_turns < 3:
             raise BadValueError(f"Game24: max_turns is {max_turns}; expected at least 3.")
@@ -96,36 +96,36 @@ class Game24(TextEnv[Desk, Puzzle]):
         self.instructions = "" if self.micro else RULES
         self.stop = ("\n",) if self.micro else ()
 
-    def begin(self, task: Task[Puzzle], random: EpisodeRandom) -> tuple[Desk, str]:  # noqa: ARG002
+    def begin(self, task: Task[Puzzle], random: EpisodeRandom) -> tuple[Game24State, str]:  # noqa: ARG002
         """The four numbers."""
-        desk = Desk(numbers_of(task.payload.numbers))
-        return desk, self._shown(desk) if self.micro else f"Numbers: {task.payload}\n"
+        desk = Game24State(make_numbers(task.payload.numbers))
+        return desk, self._show(desk) if self.micro else f"Numbers: {task.payload}\n"
 
-    def play(self, episode: Episode[Desk], action: str) -> Outcome:
+    def play(self, episode: Episode[Game24State], action: str) -> Outcome:
         """Take a step, grade an answer, or say what is wrong."""
-        desk: Desk = episode.state
+        desk: Game24State = episode.state
         try:
             read = read_action(action)
-        except Unread as fault:
+        except UnreadableAction as fault:
             how = HOW_SHORT if self.micro else HOW
-            return Outcome.unreadable(f"{fault} {how} {self._shown(desk)}", verdict=-1)
+            return Outcome.unreadable(f"{fault} {how} {self._show(desk)}", verdict=-1)
         if isinstance(read, Answer):
-            return self._graded(desk, numbers_of(episode.task.payload.numbers), read)
-        if fault := wrong_with(desk.left, read):
+            return self._grade(desk, make_numbers(episode.task.payload.numbers), read)
+        if fault := find_step_fault(desk.left, read):
             desk.refused += 1
-            return Outcome.move(f"{fault} {self._shown(desk)}", verdict=-1)
-        return self._stepped(desk, Move(read.left, read.operator, read.right, read.result))
+            return Outcome.move(f"{fault} {self._show(desk)}", verdict=-1)
+        return self._take_step(desk, Move(read.left, read.operator, read.right, read.result))
 
-    def fork_state(self, state: Desk) -> Desk:
+    def fork_state(self, state: Game24State) -> Game24State:
         """A copy; its fields are immutable."""
-        return Desk(state.left, state.steps, state.refused, state.answered)
+        return Game24State(state.left, state.steps, state.refused, state.answered)
 
-    def hidden_answers(self, episode: Episode[Desk]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[Game24State]) -> Sequence[str]:
         """The expert's answer."""
-        numbers = numbers_of(episode.task.payload.numbers)
-        return (expression_of(numbers, solution(numbers)),)
+        numbers = make_numbers(episode.task.payload.numbers)
+        return (write_expression(numbers, find_solution(numbers)),)
 
-    def metrics(self, episode: Episode[Desk]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[Game24State]) -> Mapping[str, float]:
         """Steps taken, steps refused, and whether it ended with an answer."""
         desk = episode.state
         return {
@@ -136,50 +136,52 @@ class Game24(TextEnv[Desk, Puzzle]):
 
     def legal_actions(self) -> list[str]:
         """Every operation on two of the numbers that are left."""
-        return [str(move) for move in moves(self.episode.state.left)]
+        return [str(move) for move in list_moves(self.episode.state.left)]
 
-    def _shown(self, desk: Desk) -> str:
-        return f"{listed(desk.left)}\n" if self.micro else f"Left: {listed(desk.left)}\n"
+    def _show(self, desk: Game24State) -> str:
+        return (
+            f"{write_numbers(desk.left)}\n" if self.micro else f"Left: {write_numbers(desk.left)}\n"
+        )
 
-    def _stepped(self, desk: Desk, move: Move) -> Outcome:
-        before = desk.steps == 0 or reachable(desk.left)  # every puzzle has a solution
-        desk.left = after(desk.left, move)
+    def _take_step(self, desk: Game24State, move: Move) -> Outcome:
+        before = desk.steps == 0 or is_reachable(desk.left)  # every puzzle has a solution
+        desk.left = apply_move(desk.left, move)
         desk.steps += 1
-        still = reachable(desk.left)
+        still = is_reachable(desk.left)
         if len(desk.left) > 1:
-            return Outcome.move(self._shown(desk), verdict=1 if still else -1 if before else 0)
+            return Outcome.move(self._show(desk), verdict=1 if still else -1 if before else 0)
         if still:
             return Outcome.solved("24 is made.\n", {"outcome": 1.0}, verdict=1)
-        said = f"{listed(desk.left)} is left and not 24.\n"
+        said = f"{write_numbers(desk.left)} is left and not 24.\n"
         return Outcome.failed(said, NO_TERMS, verdict=-1 if before else 0)
 
-    def _graded(self, desk: Desk, given: Numbers, answer: Answer) -> Outcome:
+    def _grade(self, desk: Game24State, given: Numbers, answer: Answer) -> Outcome:
         desk.answered = True
-        if fault := fault_of(given, answer):
+        if fault := find_answer_fault(given, answer):
             return Outcome.failed(f"{fault}\n", NO_TERMS, verdict=-1)
         return Outcome.solved("24 is made.\n", {"outcome": 1.0}, verdict=1)
 
 
-def wrong_with(left: Numbers, step: Step) -> str:
+def find_step_fault(left: Numbers, step: Step) -> str:
     """What is wrong with a step when ``left`` are left; empty when nothing is."""
-    rest = without(left, step.left, step.right)
+    rest = remove_numbers(left, step.left, step.right)
     if rest is None:
         for number in (step.left, step.right):
             if number not in left:
                 return f"{number} is not among the numbers left."
         return f"{step.left} is left only once."
-    result = applied(step.left, step.operator, step.right)
+    result = apply(step.left, step.operator, step.right)
     if result is None:
         return f"{step.left} / {step.right} divides by zero."
     if result != step.result:
         return f"{step.left} {step.operator} {step.right} is {result}, not {step.result}."
     now = tuple(sorted((*rest, result)))
     if step.rest is not None and step.rest != now:
-        return f"After that {listed(now)} would be left, not {listed(step.rest)}."
+        return f"After that {write_numbers(now)} would be left, not {write_numbers(step.rest)}."
     return ""
 
 
-def fault_of(given: Numbers, answer: Answer) -> str:
+def find_answer_fault(given: Numbers, answer: Answer) -> str:
     """What is wrong with an answer to the puzzle ``given``; empty when it makes 24."""
     for number in answer.numbers:
         if number not in given:
@@ -187,13 +189,13 @@ def fault_of(given: Numbers, answer: Answer) -> str:
     for number in given:
         used, there = answer.numbers.count(number), given.count(number)
         if used < there:
-            return f"{number} is given {_times(there)} and used {_times(used)}."
+            return f"{number} is given {_write_times(there)} and used {_write_times(used)}."
         if used > there:
-            return f"{number} is used {_times(used)} and given {_times(there)}."
+            return f"{number} is used {_write_times(used)} and given {_write_times(there)}."
     if answer.value is None:
         return "The answer divides by zero."
     return "" if answer.value == TARGET else f"The answer is {answer.value}, not 24."
 
 
-def _times(count: int) -> str:
+def _write_times(count: int) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

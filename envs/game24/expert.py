@@ -11,12 +11,12 @@ import numpy as np
 
 from ..core.errors import UnknownNameError
 from ..core.noisy_expert import NoisyExpert
-from .arithmetic import Move, Numbers, expression_of, moves, numbers_of, solution
+from .arithmetic import Move, Numbers, find_solution, list_moves, make_numbers, write_expression
 
 if TYPE_CHECKING:
     from .env import Game24
 
-KINDS = ("invented", "absent", "format", "unused")
+MISTAKE_KINDS = ("invented", "absent", "format", "unused")
 """A result that is made up; a number that is not there; a step in no readable form; an answer that
 leaves a number out."""
 _SIGNS = {"+": "plus", "-": "minus", "*": "times", "/": "by"}
@@ -26,8 +26,8 @@ class Expert(NoisyExpert):
     """A policy for :class:`Game24`: steps that lead to 24, or an answer where steps no longer do.
 
     Args:
-        mistakes: Probability per action of a mistake, of one of :data:`KINDS` at random; an answer
-            that leaves a number out ends the episode.
+        mistakes: Probability per action of a mistake of a random kind (:data:`MISTAKE_KINDS`); an
+            answer that leaves a number out ends the episode.
         seed: Seed of the mistakes.
     """
 
@@ -39,19 +39,19 @@ class Expert(NoisyExpert):
     ) -> str:
         """Return the next action of the episode in ``env``."""
         episode = cast("Game24", env.unwrapped).episode
-        given, left = numbers_of(episode.task.payload.numbers), episode.state.left
+        given, left = make_numbers(episode.task.payload.numbers), episode.state.left
         if self.draw_mistake():
-            kind = KINDS[int(self._rng.integers(len(KINDS)))]
-            return mistake(kind, given, left, self._rng)
-        plan = solution(left)
-        return str(plan[0]) if plan else f"answer: {expression_of(given, solution(given))}"
+            kind = MISTAKE_KINDS[int(self._rng.integers(len(MISTAKE_KINDS)))]
+            return write_mistake(kind, given, left, self._rng)
+        plan = find_solution(left)
+        return str(plan[0]) if plan else f"answer: {write_expression(given, find_solution(given))}"
 
 
-def mistake(kind: str, given: Numbers, left: Numbers, rng: np.random.Generator) -> str:
+def write_mistake(kind: str, given: Numbers, left: Numbers, rng: np.random.Generator) -> str:
     """An action that is wrong in one way, otherwise as close to a right one as can be.
 
     Args:
-        kind: One of :data:`KINDS`.
+        kind: One of :data:`MISTAKE_KINDS`.
         given: The numbers of the puzzle.
         left: Those that are left, two at least.
         rng: Chooses among the wrong actions.
@@ -59,11 +59,11 @@ def mistake(kind: str, given: Numbers, left: Numbers, rng: np.random.Generator) 
     Raises:
         UnknownNameError: No such kind.
     """
-    if kind not in KINDS:
-        raise UnknownNameError("kind of mistake", kind, KINDS, "Game24 expert")
+    if kind not in MISTAKE_KINDS:
+        raise UnknownNameError("kind of mistake", kind, MISTAKE_KINDS, "Game24 expert")
     if kind == "unused":
-        return f"answer: {expression_of(given, solution(given)[:-1])}"
-    move = (solution(left) or list(moves(left)))[0]
+        return f"answer: {write_expression(given, find_solution(given)[:-1])}"
+    move = (find_solution(left) or list(list_moves(left)))[0]
     if kind == "format":
         return f"{move.left} {_SIGNS[move.operator]} {move.right}"
     if kind == "invented":

@@ -16,7 +16,7 @@ from ..core.errors import BadValueError, DataError, UnknownNameError
 from ..core.fork import Shared
 from ..core.tasks import SPLITS, Task
 from ..utils.disk_cache import cache_arrays, source_digest
-from .arithmetic import numbers_of, plainly, reachable
+from .arithmetic import is_plainly_reachable, is_reachable, make_numbers
 
 SIZES = ("full", "micro")
 HIGHEST = {"full": 13, "micro": 9}
@@ -65,7 +65,7 @@ class Puzzles(Shared):
 
 
 @lru_cache(maxsize=len(SIZES))
-def generated(size: str) -> Puzzles:
+def load_generated_puzzles(size: str) -> Puzzles:
     """All puzzles of a size in a fixed random order, cut into the splits.
 
     Full are the 1,362 sets of four numbers from 1 to 13 that can make 24. Micro are those up to 9
@@ -76,7 +76,7 @@ def generated(size: str) -> Puzzles:
     """
     check_size(size)
     made_by = source_digest(Path(__file__).parent, "arithmetic.py", "puzzles.py")
-    stored = cache_arrays(f"game24-{size}-{made_by}", lambda: {"numbers": _all(size)})
+    stored = cache_arrays(f"game24-{size}-{made_by}", lambda: {"numbers": _list_all(size)})
     rows = [Puzzle(tuple(row)) for row in stored["numbers"].tolist()]
     order = np.random.default_rng(0).permutation(len(rows))
     cuts = [0, *(int(share * len(rows)) for share in _SHARES), len(rows)]
@@ -99,25 +99,25 @@ def check_size(size: str) -> None:
 
 
 @lru_cache(maxsize=1)
-def _known() -> frozenset[tuple[int, ...]]:
+def _load_common_puzzles() -> frozenset[tuple[int, ...]]:
     """The full puzzles, to look a file's up among them: solving all of them takes seconds."""
-    source = generated("full")
+    source = load_generated_puzzles("full")
     splits = source.sizes().items()
     return frozenset(
         source.task(name, i).payload.numbers for name, n in splits for i in range(n or 0)
     )
 
 
-def _solvable(numbers: tuple[int, ...]) -> bool:
+def _is_solvable(numbers: tuple[int, ...]) -> bool:
     if numbers[0] >= 1 and numbers[-1] <= HIGHEST["full"]:
-        return numbers in _known()
-    return reachable(numbers_of(numbers))
+        return numbers in _load_common_puzzles()
+    return is_reachable(make_numbers(numbers))
 
 
-def _all(size: str) -> np.ndarray:
-    solved = plainly if size == "micro" else reachable
+def _list_all(size: str) -> np.ndarray:
+    solved = is_plainly_reachable if size == "micro" else is_reachable
     sets = combinations_with_replacement(range(1, HIGHEST[size] + 1), 4)
-    return np.array([four for four in sets if solved(numbers_of(four))], dtype=np.int8)
+    return np.array([four for four in sets if solved(make_numbers(four))], dtype=np.int8)
 
 
 def read_puzzles(path: str | os.PathLike[str]) -> Puzzles:
@@ -138,7 +138,7 @@ def read_puzzles(path: str | os.PathLike[str]) -> Puzzles:
     if not file.is_file():
         raise BadValueError(f"Game24: there is no file {str(file)!r}; expected a CSV of puzzles.")
     lines: dict[Puzzle, int] = {}
-    for line, puzzle in _rows(file):
+    for line, puzzle in _read_rows(file):
         if puzzle in lines:
             raise DataError(
                 f"{file}, line {line}: {puzzle} stands in line {lines[puzzle]} already; expected "
@@ -152,7 +152,7 @@ def read_puzzles(path: str | os.PathLike[str]) -> Puzzles:
     return Puzzles(dict(zip(SPLITS, parts, strict=True)))
 
 
-def _rows(file: Path) -> Iterator[tuple[int, Puzzle]]:
+def _read_rows(file: Path) -> Iterator[tuple[int, Puzzle]]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as handle:
             reader = csv.reader(handle)
@@ -166,12 +166,12 @@ def _rows(file: Path) -> Iterator[tuple[int, Puzzle]]:
             for row in reader:
                 if row:
                     cell = row[column] if column < len(row) else ""
-                    yield reader.line_num, _puzzle(cell, f"{file}, line {reader.line_num}")
+                    yield reader.line_num, _parse_puzzle(cell, f"{file}, line {reader.line_num}")
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{file}: is no CSV file in UTF-8: {error}") from error
 
 
-def _puzzle(cell: str, where: str) -> Puzzle:
+def _parse_puzzle(cell: str, where: str) -> Puzzle:
     parts = cell.split()
     if len(parts) != 4 or not all(p.isascii() and p.isdigit() and len(p) < 4 for p in parts):
         raise DataError(
@@ -179,6 +179,6 @@ def _puzzle(cell: str, where: str) -> Puzzle:
             "as in '1 1 4 6'."
         )
     numbers = tuple(sorted(map(int, parts)))
-    if not _solvable(numbers):
+    if not _is_solvable(numbers):
         raise DataError(f"{where}: {cell!r} cannot make 24; expected puzzles with a solution.")
     return Puzzle(numbers)

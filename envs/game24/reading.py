@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .arithmetic import Numbers, applied
+from .arithmetic import Numbers, apply
 
-MOST_CHARS = 200
+MAX_CHARS = 200
 """Characters that the line of an action may have."""
-_MOST_DIGITS = 9
-_MOST_DEPTH = 20
+_MAX_DIGITS = 9
+_MAX_DEPTH = 20
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:/[0-9]+)?"
 _STEP = re.compile(
     rf"(?P<left>[^=]+)=\s*(?P<result>{_NUMBER})\s*(?:\(\s*left\s*:(?P<rest>[^()]*)\))?"
@@ -24,11 +24,11 @@ _GOAL = re.compile(r"=\s*24(?:\.0+)?$")
 _SIGNS = str.maketrans({"\u00d7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-", "\u00b7": "*"})
 
 
-class Unread(Exception):
+class UnreadableAction(Exception):
     """A line that cannot be read; the message says why."""
 
 
-class ByZero(Exception):
+class DivisionByZero(Exception):
     """An expression that divides by zero."""
 
 
@@ -60,45 +60,45 @@ def read_action(text: str) -> Step | Answer:
     """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     if not lines:
-        raise Unread("The action is empty.")
+        raise UnreadableAction("The action is empty.")
     line = lines[-1].translate(_SIGNS)
-    if len(line) > MOST_CHARS:
-        raise Unread(f"The last line has more than {MOST_CHARS} characters.")
+    if len(line) > MAX_CHARS:
+        raise UnreadableAction(f"The last line has more than {MAX_CHARS} characters.")
     if named := _ANSWER.match(line):
-        return _answer(line[named.end() :])
+        return _parse_answer(line[named.end() :])
     if found := _STEP.fullmatch(line):
-        operands = _operands(found["left"].strip())
+        operands = _parse_operands(found["left"].strip())
         if operands is not None:
-            result, rest = _number(found["result"]), _rest(found["rest"])
+            result, rest = _parse_number(found["result"]), _parse_rest(found["rest"])
             return Step(*operands, result, rest)
-    answer = _answer(line)
+    answer = _parse_answer(line)
     if len(answer.numbers) < 3:
-        raise Unread("A step needs its result, and an answer all four numbers.")
+        raise UnreadableAction("A step needs its result, and an answer all four numbers.")
     return answer
 
 
-def expression(text: str) -> Answer:
+def parse_expression(text: str) -> Answer:
     """The value of an arithmetic expression of + - * / and brackets, exactly.
 
     Raises:
         Unread: It is none.
     """
-    tokens = list(_tokens(text))
+    tokens = list(_tokenize(text))
     parser = _Parser(tokens)
     try:
-        value = parser.whole()
-    except ByZero:
+        value = parser.parse_all()
+    except DivisionByZero:
         value = None
         parser.check_form()
-    found = tuple(sorted(_number(t) for t in tokens if t[0] not in "-+*/()"))
+    found = tuple(sorted(_parse_number(t) for t in tokens if t[0] not in "-+*/()"))
     return Answer(text.strip(), found, value)
 
 
-def _answer(text: str) -> Answer:
-    return expression(_GOAL.sub("", text.strip()))
+def _parse_answer(text: str) -> Answer:
+    return parse_expression(_GOAL.sub("", text.strip()))
 
 
-def _operands(text: str) -> tuple[Fraction, str, Fraction] | None:
+def _parse_operands(text: str) -> tuple[Fraction, str, Fraction] | None:
     """Two numbers around an operator; blanks tell ``8/3 / 2`` from ``8 / 3/2``."""
     for spaced in (True, False):
         for at in range(1, len(text) - 1):
@@ -106,34 +106,34 @@ def _operands(text: str) -> tuple[Fraction, str, Fraction] | None:
             if sign not in "+-*/" or spaced != (left[-1] == " "):
                 continue
             if _ONE.fullmatch(left.strip()) and _ONE.fullmatch(right.strip()):
-                return _number(left.strip()), sign, _number(right.strip())
+                return _parse_number(left.strip()), sign, _parse_number(right.strip())
     return None
 
 
-def _number(text: str) -> Fraction:
-    if sum(c.isdigit() for c in text) > _MOST_DIGITS:
-        raise Unread(f"A number has more than {_MOST_DIGITS} digits.")
+def _parse_number(text: str) -> Fraction:
+    if sum(c.isdigit() for c in text) > _MAX_DIGITS:
+        raise UnreadableAction(f"A number has more than {_MAX_DIGITS} digits.")
     top, _, bottom = text.partition("/")
     if bottom and not int(bottom):
-        raise Unread(f"{text} divides by zero, so it is no number.")
+        raise UnreadableAction(f"{text} divides by zero, so it is no number.")
     return Fraction(top) / int(bottom or 1)
 
 
-def _rest(text: str | None) -> Numbers | None:
+def _parse_rest(text: str | None) -> Numbers | None:
     if text is None:
         return None
     parts = text.replace(",", " ").split()
     if not all(_ONE.fullmatch(part) for part in parts):
-        raise Unread("(left: ...) holds something that is no number.")
-    return tuple(sorted(map(_number, parts)))
+        raise UnreadableAction("(left: ...) holds something that is no number.")
+    return tuple(sorted(map(_parse_number, parts)))
 
 
-def _tokens(text: str) -> Iterator[str]:
+def _tokenize(text: str) -> Iterator[str]:
     at, text = 0, text.rstrip()
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
-            raise Unread(f"{text[at:].strip()[:20]!r} is no number, operator or bracket.")
+            raise UnreadableAction(f"{text[at:].strip()[:20]!r} is no number, operator or bracket.")
         yield found[1] or found[2]
         at = found.end()
 
@@ -147,16 +147,16 @@ class _Parser:
         self._depth = 0
         self._lenient = False
 
-    def whole(self) -> Fraction:
-        value = self._sum()
+    def parse_all(self) -> Fraction:
+        value = self._parse_sum()
         if self._at < len(self._tokens):
-            raise Unread(f"{self._tokens[self._at]!r} stands where an operator should.")
+            raise UnreadableAction(f"{self._tokens[self._at]!r} stands where an operator should.")
         return value
 
     def check_form(self) -> None:
         """Read everything again, with 1 for each quotient by zero, to find faults of form."""
         self._at, self._depth, self._lenient = 0, 0, True
-        self.whole()
+        self.parse_all()
 
     def _take(self, kinds: str) -> str | None:
         token = self._tokens[self._at] if self._at < len(self._tokens) else ""
@@ -165,43 +165,43 @@ class _Parser:
             return token
         return None
 
-    def _sum(self) -> Fraction:
-        value = self._product()
+    def _parse_sum(self) -> Fraction:
+        value = self._parse_product()
         while sign := self._take("+-"):
-            right = self._product()
+            right = self._parse_product()
             value = value + right if sign == "+" else value - right
         return value
 
-    def _product(self) -> Fraction:
-        value = self._signed()
+    def _parse_product(self) -> Fraction:
+        value = self._parse_signed()
         while sign := self._take("*/"):
-            result = applied(value, sign, self._signed())
+            result = apply(value, sign, self._parse_signed())
             if result is None and not self._lenient:
-                raise ByZero
+                raise DivisionByZero
             value = Fraction(1) if result is None else result
         return value
 
-    def _signed(self) -> Fraction:
+    def _parse_signed(self) -> Fraction:
         minus = 0
         while self._take("-"):
             minus += 1
-        value = self._atom()
+        value = self._parse_atom()
         return -value if minus % 2 else value
 
-    def _atom(self) -> Fraction:
+    def _parse_atom(self) -> Fraction:
         if self._take("("):
             self._depth += 1
-            if self._depth > _MOST_DEPTH:
-                raise Unread(f"There are more than {_MOST_DEPTH} brackets in one another.")
-            value = self._sum()
+            if self._depth > _MAX_DEPTH:
+                raise UnreadableAction(f"There are more than {_MAX_DEPTH} brackets in one another.")
+            value = self._parse_sum()
             if not self._take(")"):
-                raise Unread("A bracket is not closed.")
+                raise UnreadableAction("A bracket is not closed.")
             self._depth -= 1
             return value
         if self._at >= len(self._tokens):
-            raise Unread("The expression ends where a number should stand.")
+            raise UnreadableAction("The expression ends where a number should stand.")
         token = self._tokens[self._at]
         if not token[0].isdigit():
-            raise Unread(f"{token!r} stands where a number should.")
+            raise UnreadableAction(f"{token!r} stands where a number should.")
         self._at += 1
-        return _number(token)
+        return _parse_number(token)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .arithmetic import listed
+from .arithmetic import write_numbers
 
 
 @dataclass(slots=True)
-class Desk:
+class Game24State:
     """The episode's state: the numbers that are left, and counts of what was tried."""
 
     left: tuple[Fraction, ...]
@@ -19,4 +19,4 @@ class Desk:
 
     def digest(self) -> str:
         """Text that names the state."""
-        return f"{listed(self.left)}|{self.steps}|{self.refused}|{self.answered}"
+        return f"{write_numbers(self.left)}|{self.steps}|{self.refused}|{self.answered}"

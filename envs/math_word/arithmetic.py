@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-MOST_CHARS = 120
+MAX_CHARS = 120
 """Of a sum; a longer one is not read."""
 _TOKEN = re.compile(r"\s*(\d[\d,]*(?:\.\d+)?|\.\d+|[-+*/()])")
 _RESULT = re.compile(r"\s*\$?\s*(-?\d[\d,]*(?:\.\d+)?(?:/\d+)?)")
@@ -72,10 +72,10 @@ class _Reader:
         return inner
 
 
-def value_of(text: str) -> Fraction | None:
+def evaluate(text: str) -> Fraction | None:
     """What a sum comes to; None when it cannot be read (or divides by 0)."""
     text = text.translate(_SIGNS).strip()
-    if not text or len(text) > MOST_CHARS:
+    if not text or len(text) > MAX_CHARS:
         return None
     tokens: list[str] = []
     at = 0
@@ -88,26 +88,26 @@ def value_of(text: str) -> Fraction | None:
     return _Reader(tokens).all()
 
 
-def equations(text: str) -> list[tuple[bool, Fraction]]:
+def find_equations(text: str) -> list[tuple[bool, Fraction]]:
     """(whether it holds, what was written as its result) of every ``sum = number`` in ``text``."""
     found = []
     done = 0
     while (equals := text.find("=", done)) >= 0:
-        left = value_of(_sum_before(text, equals, done))
+        left = evaluate(_find_sum_before(text, equals, done))
         done = equals + 1
         result = _RESULT.match(text, done)
         if left is None or result is None:
             continue
-        stated = value_of(result[1])
+        stated = evaluate(result[1])
         if stated is not None:
             done = result.end()
             found.append((stated == left, stated))
     return found
 
 
-def _sum_before(text: str, stop: int, least: int) -> str:
+def _find_sum_before(text: str, stop: int, least: int) -> str:
     """The sum that ends at ``stop``: what follows the last word or end of a sentence."""
     start = stop
-    while start > max(least, stop - MOST_CHARS) and text[start - 1] in _OF_SUMS:
+    while start > max(least, stop - MAX_CHARS) and text[start - 1] in _OF_SUMS:
         start -= 1
     return text[start:stop].rpartition(". ")[2].lstrip(" .,")

@@ -83,13 +83,13 @@ def load_problems(data: Data, grader: Grader, skip_unreadable: bool = False) -> 
     ids: dict[str, str] = {}
     splits: dict[str, list[tuple[str, Problem]]] = {}
     left_out = 0
-    for split, path in _files(data).items():
+    for split, path in _check_files(data).items():
         splits[split] = []
-        for number, (where, row) in enumerate(_rows(path)):
+        for number, (where, row) in enumerate(_read_rows(path)):
             named = row_id(row, where) if row.get("id") is not None else f"{path.stem}/{number}"
             claim_id(ids, named, where)
-            problem = _problem(row, where)
-            if grader.grades(problem.answer):
+            problem = _parse_problem(row, where)
+            if grader.can_grade(problem.answer):
                 splits[split].append((named, problem))
             elif skip_unreadable:
                 left_out += 1
@@ -104,7 +104,7 @@ def load_problems(data: Data, grader: Grader, skip_unreadable: bool = False) -> 
     return GivenProblems(splits, left_out)
 
 
-def _files(data: Data) -> dict[str, Path]:
+def _check_files(data: Data) -> dict[str, Path]:
     if isinstance(data, (str, Path)):
         return {SPLITS[0]: Path(data)}
     if not isinstance(data, Mapping) or not data:
@@ -119,7 +119,7 @@ def _files(data: Data) -> dict[str, Path]:
     return {split: Path(data[split]) for split in SPLITS if split in data}
 
 
-def _rows(path: Path) -> Rows:
+def _read_rows(path: Path) -> Rows:
     if path.suffix == ".jsonl":
         yield from read_rows(path)
         return
@@ -135,7 +135,7 @@ def _rows(path: Path) -> Rows:
         yield where, as_object(row, where)
 
 
-def _problem(row: Mapping[str, Any], where: str) -> Problem:
+def _parse_problem(row: Mapping[str, Any], where: str) -> Problem:
     column = "problem" if row.get("problem") is not None else "question"
     if row.get(column) is None:
         raise DataError(
@@ -145,12 +145,12 @@ def _problem(row: Mapping[str, Any], where: str) -> Problem:
     solution = row.get("solution")
     return Problem(
         text=get_text(row, column, where).strip(),
-        answer=_answer(row, where),
-        solution="" if solution is None else _solution(solution, where),
+        answer=_parse_answer(row, where),
+        solution="" if solution is None else _parse_solution(solution, where),
     )
 
 
-def _answer(row: Mapping[str, Any], where: str) -> str:
+def _parse_answer(row: Mapping[str, Any], where: str) -> str:
     given = row.get("answer")
     if given is None:
         raise DataError(
@@ -161,7 +161,7 @@ def _answer(row: Mapping[str, Any], where: str) -> str:
     return check_text(given, "answer", where).strip()
 
 
-def _solution(given: object, where: str) -> str:
+def _parse_solution(given: object, where: str) -> str:
     if not isinstance(given, str):
         raise DataError(f"{where}: solution is {given!r}; expected text.")
     return clean(given)

@@ -14,16 +14,16 @@ from ..core.settings import check_integer
 from ..core.tasks import Task
 from ..tools.action_parsing import Tagged, TagGrammar
 from ..utils.response_stats import compute_response_metrics
-from .arithmetic import equations
+from .arithmetic import find_equations
 from .data import Data, GivenProblems, load_problems
-from .generator import (
-    MOST_STEPS,
+from .generated.generator import (
+    MAX_STEPS,
     SCALES,
     TOPICS,
     TRAPS,
     GeneratedProblems,
     Generator,
-    generated_problems,
+    load_generated_problems,
 )
 from .grading import make_grader
 from .problem import Problem
@@ -31,7 +31,7 @@ from .state import MathState
 
 ONE_TURN = TagGrammar({"answer": "number"})
 TURNS = TagGrammar({"step": "one sum", "answer": "number"})
-GO_ON = "\n"
+STEP_REPLY = "\n"
 """What is shown after a step."""
 _RULES = (
     "Solve the problem. Read it to the end first: some numbers may not matter, units may change, "
@@ -129,7 +129,7 @@ class MathWord(TextEnv[MathState, Problem]):
                 raise BadValueError(
                     "MathWord: skip_unreadable=True is about rows of data; give data with it."
                 )
-            source: GeneratedProblems | GivenProblems = _generated(**made)
+            source: GeneratedProblems | GivenProblems = _generate_problems(**made)
         else:
             if used := sorted(name for name, value in made.items() if value is not None):
                 raise BadValueError(
@@ -163,9 +163,9 @@ class MathWord(TextEnv[MathState, Problem]):
             return Outcome.unreadable(reminder, verdict=-1)
         state, problem = episode.state, episode.task.payload
         if read.tag == "step":
-            return Outcome.move(GO_ON, verdict=_judged(state, problem, read.content))
+            return Outcome.move(STEP_REPLY, verdict=_judge_step(state, problem, read.content))
         state.answer = read.content
-        if self.grader.right(read.content, problem.answer):
+        if self.grader.is_right(read.content, problem.answer):
             return Outcome.solved("", {"outcome": 1.0}, verdict=1)
         return Outcome.failed("", {"outcome": 0.0}, verdict=-1)
 
@@ -183,7 +183,7 @@ class MathWord(TextEnv[MathState, Problem]):
         ``false_sums`` is the share of the written sums that do not hold, 0 where there is none.
         """
         said = [step.action for step in episode.steps]
-        sums = [holds for text in said for holds, _ in equations(text)]
+        sums = [holds for text in said for holds, _ in find_equations(text)]
         metrics = compute_response_metrics(said)
         metrics["answered"] = float(episode.state.answer is not None)
         metrics["sums"] = float(len(sums))
@@ -193,9 +193,9 @@ class MathWord(TextEnv[MathState, Problem]):
         return metrics
 
 
-def _judged(state: MathState, problem: Problem, said: str) -> Verdict:
+def _judge_step(state: MathState, problem: Problem, said: str) -> Verdict:
     """The verdict on a step; notes which results of the plan it reached."""
-    found = equations(said)
+    found = find_equations(said)
     if found and not found[-1][0]:
         return -1
     results: list[Fraction] = [result for _, result in found]
@@ -208,7 +208,7 @@ def _judged(state: MathState, problem: Problem, said: str) -> Verdict:
     return 1 if fresh and all(holds for holds, _ in found) else 0
 
 
-def _generated(
+def _generate_problems(
     *, size: Any, steps: Any, topics: Any, traps: Any, world_seed: Any
 ) -> GeneratedProblems:
     size = "full" if size is None else size
@@ -219,25 +219,25 @@ def _generated(
     seed = 0 if world_seed is None else check_integer("world_seed", world_seed, "MathWord", min=0)
     generator = Generator(
         size=size,
-        steps=_steps(steps, micro),
-        topics=_names("topic", topics, known) or known,
-        traps=TRAPS if traps is None else _names("trap", traps, TRAPS),
+        steps=_check_steps(steps, micro),
+        topics=_check_names("topic", topics, known) or known,
+        traps=TRAPS if traps is None else _check_names("trap", traps, TRAPS),
     )
-    return generated_problems(generator, seed)
+    return load_generated_problems(generator, seed)
 
 
-def _steps(steps: int | Sequence[int] | None, micro: bool) -> tuple[int, ...]:
+def _check_steps(steps: int | Sequence[int] | None, micro: bool) -> tuple[int, ...]:
     if steps is None:
-        return _MICRO_STEPS if micro else tuple(range(1, MOST_STEPS + 1))
+        return _MICRO_STEPS if micro else tuple(range(1, MAX_STEPS + 1))
     given = steps if isinstance(steps, Sequence) else [steps]
     for n in given:
-        check_integer("steps", n, "MathWord", min=1, max=MOST_STEPS)
+        check_integer("steps", n, "MathWord", min=1, max=MAX_STEPS)
     if not given:
         raise BadValueError("MathWord: steps is empty; expected at least one number.")
     return tuple(sorted(set(given)))
 
 
-def _names(kind: str, given: object, known: Collection[str]) -> tuple[str, ...]:
+def _check_names(kind: str, given: object, known: Collection[str]) -> tuple[str, ...]:
     """The given names, one or several, in the order of the known ones."""
     names = () if given is None else (given,) if isinstance(given, str) else given
     if not isinstance(names, Sequence):

@@ -10,7 +10,7 @@ import gymnasium as gym
 
 from ..core.noisy_expert import NoisyExpert
 from .problem import Problem
-from .quantities import show
+from .quantities import write_number
 
 if TYPE_CHECKING:
     from .env import MathWord
@@ -44,41 +44,41 @@ class Expert(NoisyExpert):
         info: Mapping[str, Any],
     ) -> str:
         """Return the next action of the episode in ``env``."""
-        world = cast("MathWord", env.unwrapped)
-        problem: Problem = world.episode.task.payload
+        task_env = cast("MathWord", env.unwrapped)
+        problem: Problem = task_env.episode.task.payload
         if not problem.plan:
-            return self._given(world, problem)
-        if not world.in_turns:
+            return self._answer_given_problem(task_env, problem)
+        if not task_env.in_turns:
             self._results = []
-            steps = [f"{self._step(problem)}." for _ in problem.plan]
-            return " ".join([*steps, world.grammar.write("answer", self._results[-1])])
+            steps = [f"{self._write_step(problem)}." for _ in problem.plan]
+            return " ".join([*steps, task_env.grammar.write("answer", self._results[-1])])
         if info["turn"] == 0:
             self._results = []
-        if len(self._results) < len(problem.plan) and info["turn"] + 1 < world.max_turns:
-            return world.grammar.write("step", self._step(problem))
+        if len(self._results) < len(problem.plan) and info["turn"] + 1 < task_env.max_turns:
+            return task_env.grammar.write("step", self._write_step(problem))
         said = self._results[-1] if self._results else problem.answer
-        return world.grammar.write("answer", said)
+        return task_env.grammar.write("answer", said)
 
-    def _given(self, world: MathWord, problem: Problem) -> str:
+    def _answer_given_problem(self, task_env: MathWord, problem: Problem) -> str:
         """A problem without a plan: its answer, or a number beside it by mistake."""
         wrong = self._rng.random() < self.mistakes
-        return world.grammar.write("answer", "0" if wrong else problem.answer)
+        return task_env.grammar.write("answer", "0" if wrong else problem.answer)
 
-    def _step(self, problem: Problem) -> str:
+    def _write_step(self, problem: Problem) -> str:
         """The next sum with its result, which is noted; wrong results are carried on."""
         step = problem.plan[len(self._results)]
-        sum_, right = step.written(self._results), step.worked_out(self._results)
+        sum_, right = step.fill_in(self._results), step.evaluate(self._results)
         if self._rng.random() >= self.mistakes:
-            self._results.append(show(right))
-            return f"{sum_} = {show(right)}"
-        wrong_sum, wrong = self._wrong(sum_, right)
+            self._results.append(write_number(right))
+            return f"{sum_} = {write_number(right)}"
+        wrong_sum, wrong = self._spoil(sum_, right)
         if self._rng.random() < _NOTICED:
-            self._results.append(show(right))
-            return f"{wrong_sum} = {show(wrong)}. Wait, {sum_} = {show(right)}"
-        self._results.append(show(wrong))
-        return f"{wrong_sum} = {show(wrong)}"
+            self._results.append(write_number(right))
+            return f"{wrong_sum} = {write_number(wrong)}. Wait, {sum_} = {write_number(right)}"
+        self._results.append(write_number(wrong))
+        return f"{wrong_sum} = {write_number(wrong)}"
 
-    def _wrong(self, sum_: str, right: Fraction) -> tuple[str, Fraction]:
+    def _spoil(self, sum_: str, right: Fraction) -> tuple[str, Fraction]:
         """A plausible wrong sum: another sign worked out well, or a result that is a little off."""
         parts = sum_.split(" ")
         if self._rng.random() < _SIGN_SHARE and len(parts) == 3:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from ..core.errors import MissingExtraError, UnknownNameError
-from .quantities import MOST_CHARS, read_quantity
+from .quantities import MAX_CHARS, read_quantity
 
 GRADERS = ("numbers", "math-verify")
 _SECONDS = 5
@@ -16,29 +16,29 @@ _SECONDS = 5
 class Grader(Protocol):
     """Says whether answers are right."""
 
-    def grades(self, answer: str) -> bool:
+    def can_grade(self, answer: str) -> bool:
         """Whether this can be the right answer of a problem: it can be read."""
         ...
 
-    def right(self, given: str, answer: str) -> bool:
+    def is_right(self, given: str, answer: str) -> bool:
         """Whether ``given`` says the same number as ``answer``, the right one."""
         ...
 
 
-class Numbers:
+class NumberGrader:
     """Exact comparison of what :func:`read_quantity` reads; the same on every machine."""
 
-    def grades(self, answer: str) -> bool:
+    def can_grade(self, answer: str) -> bool:
         """Whether the answer is a plain number."""
         return read_quantity(answer) is not None
 
-    def right(self, given: str, answer: str) -> bool:
+    def is_right(self, given: str, answer: str) -> bool:
         """Whether both are the same plain number."""
         said, meant = read_quantity(given), read_quantity(answer)
-        return said is not None and meant is not None and said.same_as(meant)
+        return said is not None and meant is not None and said.equals(meant)
 
 
-class MathVerify:
+class MathVerifyGrader:
     """Plain numbers exactly; any other expression as the package math-verify compares it.
 
     Raises:
@@ -51,26 +51,26 @@ class MathVerify:
         except ImportError as fault:
             raise MissingExtraError("MathWord's LaTeX grader", "math-verify", "math") from fault
         self._package: Any = math_verify
-        self._numbers = Numbers()
+        self._numbers = NumberGrader()
 
     def __reduce__(self) -> Any:
         return make_grader, ("math-verify",)
 
-    def grades(self, answer: str) -> bool:
+    def can_grade(self, answer: str) -> bool:
         """Whether the answer can be read in either way."""
-        return self._numbers.grades(answer) or bool(self._read(answer))
+        return self._numbers.can_grade(answer) or bool(self._read(answer))
 
-    def right(self, given: str, answer: str) -> bool:
+    def is_right(self, given: str, answer: str) -> bool:
         """Whether both are the same: as plain numbers if they are, else symbolically."""
-        if self._numbers.grades(given) and self._numbers.grades(answer):
-            return self._numbers.right(given, answer)
+        if self._numbers.can_grade(given) and self._numbers.can_grade(answer):
+            return self._numbers.is_right(given, answer)
         said, meant = self._read(given), self._read(answer)
         seconds = _SECONDS if _may_interrupt() else None
         return bool(said and meant and self._package.verify(meant, said, timeout_seconds=seconds))
 
     def _read(self, text: str) -> list[Any]:
         text = text.strip()
-        if not text or len(text) > MOST_CHARS:
+        if not text or len(text) > MAX_CHARS:
             return []
         wrapped = text if "$" in text or "\\boxed" in text else f"${text}$"
         seconds = _SECONDS if _may_interrupt() else None
@@ -92,4 +92,4 @@ def make_grader(name: str) -> Grader:
     """
     if name not in GRADERS:
         raise UnknownNameError("grader", name, GRADERS, "MathWord")
-    return Numbers() if name == "numbers" else MathVerify()
+    return NumberGrader() if name == "numbers" else MathVerifyGrader()

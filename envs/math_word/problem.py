@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .arithmetic import value_of
+from .arithmetic import evaluate
 
 _REFERENCE = re.compile(r"#(\d+)")
 
@@ -18,13 +18,13 @@ class SolvingStep:
 
     Attributes:
         form: The sum, in which ``#k`` stands for the result of step k (from 0): ``#0 * 3``.
-        value: What it comes to, as :func:`~turngym.envs.math_word.quantities.show` writes it.
+        value: What it comes to, as :func:`.write_number` writes it.
     """
 
     form: str
     value: str
 
-    def written(self, results: Sequence[str]) -> str:
+    def fill_in(self, results: Sequence[str]) -> str:
         """The sum with the results of earlier steps put in: ``7 * 3``; fractions in brackets."""
 
         def result(found: re.Match[str]) -> str:
@@ -33,9 +33,9 @@ class SolvingStep:
 
         return _REFERENCE.sub(result, self.form)
 
-    def worked_out(self, results: Sequence[str]) -> Fraction:
+    def evaluate(self, results: Sequence[str]) -> Fraction:
         """What the sum comes to with these results of earlier steps."""
-        value = value_of(self.written(results))
+        value = evaluate(self.fill_in(results))
         assert value is not None, self.form  # forms are made by the generator, which worked it out
         return value
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-MOST_CHARS = 200
+MAX_CHARS = 200
 """A longer text is no number that anybody would write."""
 _DIGITS = r"\d{1,3}(?:,\d{3})+|\d+"
 _PLAIN = rf"(?:{_DIGITS})(?:\.\d+)?|\.\d+"
@@ -40,7 +40,7 @@ class Quantity:
     value: Fraction
     percent: bool = False
 
-    def same_as(self, other: Quantity) -> bool:
+    def equals(self, other: Quantity) -> bool:
         """Equal in value; where one alone has the percent sign, 50% is both 50 and 1/2."""
         if self.value == other.value:
             return True
@@ -58,9 +58,9 @@ def read_quantity(text: str) -> Quantity | None:
     an ``x =`` in front, a full stop at the end; of LaTeX the dollar signs, ``\boxed``, ``\text``,
     ``\%``, ``\$`` and fractions of integers.
     """
-    if len(text) > MOST_CHARS:
+    if len(text) > MAX_CHARS:
         return None
-    text = _without_latex(text.translate(_LATEX)).strip().rstrip(".").strip()
+    text = _drop_latex(text.translate(_LATEX)).strip().rstrip(".").strip()
     before = _BEFORE.match(text)
     start = before.end() if before else 0
     found = _NUMBER.match(text, start)
@@ -69,14 +69,14 @@ def read_quantity(text: str) -> Quantity | None:
     rest = text[found.end() :].strip()
     if rest and not _UNIT.fullmatch(rest):
         return None
-    value = _value(found)
+    value = _make_value(found)
     if value is None:
         return None
     negative = "-" in (found["sign"], before["sign"] if before else "")
     return Quantity(-value if negative else value, found["percent"] is not None)
 
 
-def show(value: Fraction) -> str:
+def write_number(value: Fraction) -> str:
     """The number as it is written here: an integer, a decimal if it ends soon, else a fraction."""
     if value.denominator == 1:
         return str(value.numerator)
@@ -88,24 +88,24 @@ def show(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
 
 
-def _value(found: re.Match[str]) -> Fraction | None:
+def _make_value(found: re.Match[str]) -> Fraction | None:
     if found["whole"] is not None:
-        return _divided(found["part"], found["of"], plus=found["whole"])
+        return _divide(found["part"], found["of"], plus=found["whole"])
     if found["over"] is not None:
-        return _divided(found["over"], found["under"])
-    return _plain(found["plain"]) * Fraction(10) ** int(found["power"] or 0)
+        return _divide(found["over"], found["under"])
+    return _read_plain(found["plain"]) * Fraction(10) ** int(found["power"] or 0)
 
 
-def _divided(over: str, under: str, plus: str = "0") -> Fraction | None:
-    divisor = _plain(under)
-    return None if divisor == 0 else _plain(plus) + _plain(over) / divisor
+def _divide(over: str, under: str, plus: str = "0") -> Fraction | None:
+    divisor = _read_plain(under)
+    return None if divisor == 0 else _read_plain(plus) + _read_plain(over) / divisor
 
 
-def _plain(digits: str) -> Fraction:
+def _read_plain(digits: str) -> Fraction:
     return Fraction(digits.replace(",", ""))
 
 
-def _without_latex(text: str) -> str:
+def _drop_latex(text: str) -> str:
     text = text.strip()
     for left, right in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
         if text.startswith(left) and text.endswith(right) and len(text) > len(left + right):

@@ -13,9 +13,9 @@ from ..core.tasks import TaskSource
 from .papers import Judged, Library, Request, Selector
 from .prompts import PROMPTS
 from .world.parameters import world_parameters
-from .world.requests import generated_requests
+from .world.requests import load_generated_requests
 from .world.selector import RuleSelector
-from .world.world import generated_library
+from .world.world import load_generated_library
 
 _LEAST_WORD = 4
 _REAL_SETTINGS = ("search_settings", "data_settings", "papers_settings")
@@ -46,7 +46,7 @@ class SharedWords:
 
     def names_concept(self, request: Request, heading: str) -> bool:
         """Return whether they share a word of four letters or more."""
-        return bool(_long_words(request.text) & _long_words(heading))
+        return bool(_list_long_words(request.text) & _list_long_words(heading))
 
 
 class LabelSelector:
@@ -115,14 +115,14 @@ def build_parts(
     if isinstance(selector, str):
         selector = open_named_selector(selector)
     if all(value is None for value in real.values()):
-        return _generated(made, selector, 1.0 if noise is None else noise)
+        return _build_generated(made, selector, 1.0 if noise is None else noise)
     for name, value in made.items():
         if value is not None:
             raise BadValueError(
                 f"PaperCrawler: {name}={value!r} describes the generated world, but data or papers "
                 f"were given; leave {name} out, or leave data and papers out."
             )
-    return _real(real, selector, noise, label)
+    return _build_real(real, selector, noise, label)
 
 
 def choose_prompt(prompt: str | None, size: str | None) -> str:
@@ -138,7 +138,7 @@ def choose_prompt(prompt: str | None, size: str | None) -> str:
     return prompt
 
 
-def _real(
+def _build_real(
     real: Mapping[str, Any], selector: Selector | None, noise: float | None, label: str
 ) -> CrawlParts:
     data, papers = real["data"], real["papers"]
@@ -175,22 +175,24 @@ def _real(
     )
 
 
-def _generated(made: Mapping[str, Any], selector: Selector | None, noise: float) -> CrawlParts:
+def _build_generated(
+    made: Mapping[str, Any], selector: Selector | None, noise: float
+) -> CrawlParts:
     seed = 0 if made["world_seed"] is None else made["world_seed"]
     check_integer("world_seed", seed, "PaperCrawler", min=0)
     size = made["size"] or "full"
     parameters = world_parameters(size, made["preset"] or "default")
-    library = generated_library(parameters, seed)
+    library = load_generated_library(parameters, seed)
     return CrawlParts(
         size=size,
-        source=generated_requests(parameters, seed, made["answers"] or "annotated"),
+        source=load_generated_requests(parameters, seed, made["answers"] or "annotated"),
         library=library,
         selector=selector or RuleSelector(library, noise=noise),
         names=library.world.names,
     )
 
 
-def _long_words(text: str) -> set[str]:
+def _list_long_words(text: str) -> set[str]:
     words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
     return {word for word in words if len(word) >= _LEAST_WORD}
 

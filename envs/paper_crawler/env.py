@@ -19,7 +19,13 @@ from .crawl.rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap
 from .crawl.state import Crawl, Record
 from .papers import Request, Selector
 from .prompts import PROMPTS, Outlines
-from .report import CrawlInfo, crawl_account, crawl_info, crawl_metrics, list_sections
+from .report import (
+    CrawlInfo,
+    compute_crawl_metrics,
+    list_sections,
+    make_crawl_account,
+    make_crawl_info,
+)
 
 DONE = "DONE"
 """The observation after the end."""
@@ -183,7 +189,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         self.outlines = Outlines(self.prompts.outline, self.library.find)
         self.executor = ActionExecutor(self.rules, self.library, self.parts.selector)
         self.agenda = Agenda(self.rules, self.library.find)
-        turns, low, high = _bounds(self.rules)
+        turns, low, high = _find_bounds(self.rules)
         super().__init__(
             source=self.parts.source,
             max_turns=turns,
@@ -208,13 +214,13 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         records: list[Record] = []
         for move in plan.moves:
             records.append((yield from self.executor.execute(crawl, request, move)))
-        records += [self._charged(crawl, move) for move in plan.beyond]
+        records += [self._charge(crawl, move) for move in plan.beyond]
         if plan.stop is not None:
             records.append((yield from self.executor.execute(crawl, request, plan.stop)))
         crawl.last, crawl.ended = tuple(records), plan.ended
         return self._after(episode, crawl.actions >= (self.rules.max_actions or UNBOUNDED))
 
-    def _charged(self, crawl: Crawl, move: Move) -> Record:
+    def _charge(self, crawl: Crawl, move: Move) -> Record:
         cost = self.rules.cost(move.kind, crawl.kind)
         return Record(move, "beyond the session's cap: not carried out", cost, 0, (), 0, -cost)
 
@@ -318,7 +324,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
 
     def details(self, episode: Episode[Crawl]) -> Mapping[str, CrawlInfo]:
         """Return ``crawl``: what the last step did, see :class:`CrawlInfo`."""
-        info = crawl_info(
+        info = make_crawl_info(
             episode.state,
             episode.task.payload,
             self.library,
@@ -330,11 +336,11 @@ class PaperCrawler(TextEnv[Crawl, Request]):
 
     def debug_info(self, episode: Episode[Crawl]) -> Mapping[str, Any]:
         """Return ``crawl``: papers and scores by title, see :class:`CrawlAccount`."""
-        return {"crawl": crawl_account(episode.state, episode.task.payload, self.library)}
+        return {"crawl": make_crawl_account(episode.state, episode.task.payload, self.library)}
 
     def metrics(self, episode: Episode[Crawl]) -> Mapping[str, float]:
-        """Return PaSa's metrics, see :func:`~turngym.envs.paper_crawler.report.crawl_metrics`."""
-        return crawl_metrics(episode.state, episode.task.payload, self.library.find)
+        """Return PaSa's metrics, see :func:`.compute_crawl_metrics`."""
+        return compute_crawl_metrics(episode.state, episode.task.payload, self.library.find)
 
     def hidden_answers(self, episode: Episode[Crawl]) -> Sequence[str]:
         """Titles of the answers; none for real requests, some of which name one."""
@@ -361,7 +367,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         return BASELINES
 
 
-def _bounds(rules: Rules) -> tuple[int, float, float]:
+def _find_bounds(rules: Rules) -> tuple[int, float, float]:
     """Most turns of an episode, and bounds of its return."""
     sessions = rules.max_sessions
     if sessions is None:

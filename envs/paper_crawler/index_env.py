@@ -113,19 +113,19 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
 
     def args(self) -> list[str]:
         """Arguments that can be chosen, those that were taken included."""
-        world = self.inner
-        crawl = world.episode.state
-        if world.episode.status != "running":
+        inner = self.inner
+        crawl = inner.episode.state
+        if inner.episode.status != "running":
             return []
         if not crawl.here:
-            return world.parts.names.queries(world.episode.task.payload)[: self.n_max]
-        paper = world.library.find(crawl.here)
+            return inner.parts.names.queries(inner.episode.task.payload)[: self.n_max]
+        paper = inner.library.find(crawl.here)
         return list(paper.sections)[: self.n_max] if paper else []
 
     def observe(self) -> Choices:
         """The present state as arrays."""
-        world, crawl, args = self.inner, self.inner.episode.state, self.args()
-        request = world.episode.task.payload.text
+        inner, crawl, args = self.inner, self.inner.episode.state, self.args()
+        request = inner.episode.task.payload.text
         choices = np.zeros((self.n_max, len(CHOICE_FEATURES)), dtype=np.float32)
         mask = np.zeros(self.n_max + 1, dtype=np.int8)
         mask[STOP] = 1
@@ -136,8 +136,8 @@ class PaperCrawlerIndex(gym.Env[Choices, int]):
         state = [
             float(bool(crawl.here)),
             score,
-            max(crawl.depth, 0) / max(1, world.rules.layers),
-            len(crawl.args_taken) / world.rules.cap(crawl.kind),
+            max(crawl.depth, 0) / max(1, inner.rules.layers),
+            len(crawl.args_taken) / inner.rules.cap(crawl.kind),
             len(args) / self.n_max,
         ]
         return {"choices": choices, "state": np.asarray(state, dtype=np.float32), "mask": mask}

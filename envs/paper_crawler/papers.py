@@ -117,7 +117,7 @@ class Selector(Protocol):
         ...
 
 
-def title_key(title: str) -> str:
+def make_title_key(title: str) -> str:
     """The letters of a title, lower-cased; empty for one without letters.
 
     PaSa compares papers by this key. Digits count for nothing in it, so "GPT-2" and "GPT-3" have
@@ -126,6 +126,6 @@ def title_key(title: str) -> str:
     return "".join(filter(str.isalpha, title)).lower()
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Text whose line breaks and runs of blanks are single blanks."""
     return " ".join(text.split())

@@ -34,7 +34,7 @@ class Prompts(NamedTuple):
     select: Callable[[Request, Paper], str]
 
 
-def _search(request: Request, most: int) -> str:
+def _write_search(request: Request, most: int) -> str:
     return (
         "Task: find every paper that answers the request below. Write up to "
         f"{most} different search queries, including one aimed at surveys.\n"
@@ -42,7 +42,7 @@ def _search(request: Request, most: int) -> str:
     )
 
 
-def _expand(request: Request, outline: str) -> str:
+def _write_expand(request: Request, outline: str) -> str:
     return (
         "Task: find every paper that answers the request below. Decide which sections of the "
         "current paper are worth following for their references.\n"
@@ -50,12 +50,12 @@ def _expand(request: Request, outline: str) -> str:
     )
 
 
-def _outline(paper: Paper) -> str:
+def _write_outline(paper: Paper) -> str:
     sections = json.dumps(list(paper.sections), ensure_ascii=False)
     return f"Title: {paper.title}\nAbstract: {paper.abstract}\nSections: {sections}\n"
 
 
-def _select(request: Request, paper: Paper) -> str:
+def _write_select(request: Request, paper: Paper) -> str:
     return (
         f"Request: {request.text}\nPaper title: {paper.title}\nPaper abstract: {paper.abstract}\n"
         "Does this paper satisfy every requirement of the request? Answer True or False, then a "
@@ -63,27 +63,29 @@ def _select(request: Request, paper: Paper) -> str:
     )
 
 
-def _short_search(request: Request, most: int) -> str:  # noqa: ARG001 - one signature for all
+def _write_short_search(request: Request, most: int) -> str:  # noqa: ARG001 - one signature for all
     return f"request: {request.text}\n"
 
 
-def _short_expand(request: Request, outline: str) -> str:
+def _write_short_expand(request: Request, outline: str) -> str:
     return f"request: {request.text}\n{outline}"
 
 
-def _short_outline(paper: Paper) -> str:
+def _write_short_outline(paper: Paper) -> str:
     sections = "".join(f"- {heading}\n" for heading in paper.sections)
     return f"paper: {paper.title}\n{paper.abstract}\n{sections}"
 
 
-def _short_select(request: Request, paper: Paper) -> str:
+def _write_short_select(request: Request, paper: Paper) -> str:
     return f"request: {request.text}\npaper: {paper.title}\n{paper.abstract}\nDecision:"
 
 
 PROMPTS: Mapping[str, Prompts] = {
-    "rules": Prompts(RULES, _search, _expand, _outline, _select),
-    "pasa": Prompts("", _search, _expand, _outline, _select),
-    "short": Prompts("", _short_search, _short_expand, _short_outline, _short_select),
+    "rules": Prompts(RULES, _write_search, _write_expand, _write_outline, _write_select),
+    "pasa": Prompts("", _write_search, _write_expand, _write_outline, _write_select),
+    "short": Prompts(
+        "", _write_short_search, _write_short_expand, _write_short_outline, _write_short_select
+    ),
 }
 """``rules`` says how to write, ``pasa`` leaves that to imitation as PaSa does, ``short`` has few
 words for small models."""

@@ -10,7 +10,7 @@ from ..core.errors import EnvFault
 from .crawl.agenda import Agenda
 from .crawl.grammar import SessionKind
 from .crawl.state import Crawl, Record
-from .papers import Library, Paper, Request, title_key
+from .papers import Library, Paper, Request, make_title_key
 from .scores import SELECTED_ABOVE, recall_and_precision
 
 
@@ -62,7 +62,7 @@ class CrawlInfo(TypedDict):
     layer: int
 
 
-def crawl_info(
+def make_crawl_info(
     crawl: Crawl,
     request: Request,
     library: Library,
@@ -148,7 +148,7 @@ class FoundAccount(TypedDict):
     depth: int
 
 
-class DeedAccount(TypedDict):
+class ActionAccount(TypedDict):
     """One action, with what it found."""
 
     kind: str  # search, expand, stop or invalid
@@ -168,13 +168,13 @@ class CrawlAccount(TypedDict):
     session: int
     paper: str  # empty in the search session
     title: str
-    deeds: list[DeedAccount]
+    actions: list[ActionAccount]
     queue: int  # papers found so far
     waiting: int  # papers that wait for a session
     ended: str  # how the session ended; empty while it goes on
 
 
-def crawl_account(crawl: Crawl, request: Request, library: Library) -> CrawlAccount:
+def make_crawl_account(crawl: Crawl, request: Request, library: Library) -> CrawlAccount:
     """Return the last step for a reader: titles, and which papers are answers."""
     answers = frozenset(request.answers)
 
@@ -201,7 +201,7 @@ def crawl_account(crawl: Crawl, request: Request, library: Library) -> CrawlAcco
         "session": crawl.numbers[crawl.acting],
         "paper": crawl.acting,
         "title": title(crawl.acting),
-        "deeds": [
+        "actions": [
             {
                 "kind": record.move.kind,
                 "arg": record.move.arg,
@@ -222,7 +222,7 @@ def crawl_account(crawl: Crawl, request: Request, library: Library) -> CrawlAcco
 Find = Callable[[str], Paper | None]
 
 
-def crawl_metrics(crawl: Crawl, request: Request, find: Find) -> Mapping[str, float]:
+def compute_crawl_metrics(crawl: Crawl, request: Request, find: Find) -> Mapping[str, float]:
     """Return the metrics of a crawl against the annotated answers.
 
     ``crawler_recall``, ``precision``, ``recall``, ``f1``, ``recall_at_20``, ``_50`` and ``_100``;
@@ -232,11 +232,11 @@ def crawl_metrics(crawl: Crawl, request: Request, find: Find) -> Mapping[str, fl
     every one; ``sessions`` and ``papers`` (in the queue) say how large the crawl was.
     """
     scores = {paper: found.score for paper, found in crawl.queue.items()}
-    metrics = _with_f1(scores, request.answers)
+    metrics = _compute_metrics(scores, request.answers)
     if request.oracle:
-        metrics |= _named("oracle_", _with_f1(scores, request.oracle))
+        metrics |= _add_prefix("oracle_", _compute_metrics(scores, request.oracle))
     if request.titles:
-        metrics |= _named("title_", _by_title(scores, request.titles, find))
+        metrics |= _add_prefix("title_", _compute_title_metrics(scores, request.titles, find))
     metrics["actions"] = float(crawl.useful)
     metrics["all_actions"] = float(crawl.actions)
     metrics["sessions"] = float(len(crawl.numbers))
@@ -244,7 +244,7 @@ def crawl_metrics(crawl: Crawl, request: Request, find: Find) -> Mapping[str, fl
     return metrics
 
 
-def union(first: Crawl, second: Crawl) -> dict[str, float]:
+def merge_scores(first: Crawl, second: Crawl) -> dict[str, float]:
     """Return an ensemble's scores: the first run's where both found a paper (PaSa, section 5)."""
     merged = {paper: found.score for paper, found in first.queue.items()}
     for paper, found in second.queue.items():
@@ -252,20 +252,22 @@ def union(first: Crawl, second: Crawl) -> dict[str, float]:
     return merged
 
 
-def _with_f1(scores: Mapping[str, float], wanted: tuple[str, ...]) -> dict[str, float]:
+def _compute_metrics(scores: Mapping[str, float], wanted: tuple[str, ...]) -> dict[str, float]:
     metrics = recall_and_precision(scores, frozenset(wanted))
     both = metrics["precision"] + metrics["recall"]
     metrics["f1"] = 2 * metrics["precision"] * metrics["recall"] / both if both else 0.0
     return metrics
 
 
-def _by_title(scores: Mapping[str, float], titles: tuple[str, ...], find: Find) -> dict[str, float]:
+def _compute_title_metrics(
+    scores: Mapping[str, float], titles: tuple[str, ...], find: Find
+) -> dict[str, float]:
     keyed: dict[str, float] = {}
     for paper_id, score in scores.items():
         paper = find(paper_id)
-        keyed.setdefault(title_key(paper.title) if paper else paper_id, score)
-    return _with_f1(keyed, tuple(dict.fromkeys(map(title_key, titles))))
+        keyed.setdefault(make_title_key(paper.title) if paper else paper_id, score)
+    return _compute_metrics(keyed, tuple(dict.fromkeys(map(make_title_key, titles))))
 
 
-def _named(prefix: str, metrics: Mapping[str, float]) -> dict[str, float]:
+def _add_prefix(prefix: str, metrics: Mapping[str, float]) -> dict[str, float]:
     return {f"{prefix}{name}": value for name, value in metrics.items()}

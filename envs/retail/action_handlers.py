@@ -11,7 +11,7 @@ from ..tools.action_parsing import ToolCall
 from .customer.interface import Event
 from .customer.parser import parse_message, strip_thoughts
 from .customer.scenario import build_call
-from .customer.scripted import active_goal
+from .customer.scripted import get_active_goal
 from .knowledge import Knowledge
 from .rewards import is_same_call, judge_call, judge_message
 from .shop.policy import AgentStep, find_broken_rules
@@ -125,7 +125,7 @@ def _is_confirmed(
     """Tell whether the customer said yes to this write."""
     if not tracks or task.scenario is None:
         return _YES.search(state.words) is not None
-    for at, stage in state.mind.granted:
+    for at, stage in state.customer.granted:
         goal = task.scenario.goals[at].stages()[stage]
         method = given.get("payment_method_id", "")
         wanted = build_call(goal, task.scenario.identity.user_id, method)
@@ -140,7 +140,7 @@ def _needs_human(task: RetailTask, state: RetailState, tracks: bool) -> bool:
         return any(name == TRANSFER for name, _ in task.gold)
     if not tracks:
         return any(goal.last().expect == "transferred" for goal in task.scenario.goals)
-    return active_goal(task.scenario, state.mind).expect == "transferred"
+    return get_active_goal(task.scenario, state.customer).expect == "transferred"
 
 
 def _has_more_than_call(action: str) -> bool:
@@ -154,7 +154,7 @@ def _has_more_than_call(action: str) -> bool:
 
 def check_message(episode: Episode[RetailState], message: str, *, tracks: bool) -> Verdict | None:
     """Check a message that the customer has answered; return its verdict where one is known."""
-    state, mind = episode.state, episode.state.mind
+    state, customer = episode.state, episode.state.customer
     it = parse_message(message)
     ids = it.orders | it.methods | {item for item in it.items if len(item) == 10}
     step = AgentStep(
@@ -166,8 +166,8 @@ def check_message(episode: Episode[RetailState], message: str, *, tracks: bool) 
     _note_violations(episode, step)
     if not tracks and not step.invented:
         return None
-    moved = mind.end in ("stop", "transfer") or mind.idle == 0
-    gave_in = tracks and mind.phase[mind.at] == "wrongly_denied"
+    moved = customer.end in ("stop", "transfer") or customer.idle == 0
+    gave_in = tracks and customer.phase[customer.at] == "wrongly_denied"
     return judge_message(state, step, moved=moved, gave_in=gave_in)
 
 

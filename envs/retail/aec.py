@@ -11,7 +11,7 @@ import numpy as np
 from ..core.errors import EpisodeError, MissingExtraError
 from ..core.spaces import Utf8Text
 from ..core.tasks import draw_task
-from .customer.interface import END_OF_TOKEN, Event, Mind, UserTurn
+from .customer.interface import END_OF_TOKEN, CustomerState, Event, UserTurn
 from .customer.parser import strip_thoughts
 from .customer.scenario import Scenario
 from .env import Retail
@@ -25,7 +25,7 @@ except ImportError as error:
 ASSISTANT, CUSTOMER = "assistant", "customer"
 
 
-class Words(str):
+class RetailUtterance(str):
     """Text with the dtype that PettingZoo compares with the space's."""
 
     __slots__ = ()
@@ -42,22 +42,22 @@ class ExternalCustomer:
     def __init__(self) -> None:
         self.words = ""
 
-    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:  # noqa: ARG002
+    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[CustomerState, UserTurn]:  # noqa: ARG002
         """Return the words that were given."""
-        return Mind(key, 1), UserTurn(self.words)
+        return CustomerState(key, 1), UserTurn(self.words)
 
     def reply(
         self,
         scenario: Scenario,  # noqa: ARG002 - the words come from outside
-        mind: Mind,
+        state: CustomerState,
         message: str,  # noqa: ARG002
         events: Sequence[Event],  # noqa: ARG002
     ) -> UserTurn:
         """Return the words that were given."""
-        mind.turn += 1
+        state.turn += 1
         for token, end in END_OF_TOKEN.items():
             if token in self.words:
-                mind.end = end
+                state.end = end
                 return UserTurn(token, end)
         return UserTurn(self.words)
 
@@ -96,9 +96,9 @@ class RetailAEC(AECEnv):
         """Return the space of texts."""
         return self._actions[agent]
 
-    def observe(self, agent: str) -> Words:
+    def observe(self, agent: str) -> RetailUtterance:
         """Return an agent's last observation; the customer's first one is their brief."""
-        return Words(self._seen[agent])
+        return RetailUtterance(self._seen[agent])
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
         """Draw a task; the customer begins.

@@ -11,7 +11,7 @@ from ..core.errors import BadValueError, UnknownNameError
 from ..core.settings import check_integer
 from .customer.interface import Customer
 from .customer.proposals import STRICTNESS
-from .customer.scripted import Listener, RuleCustomer
+from .customer.scripted import RuleCustomer, SilentCustomer
 from .knowledge import Knowledge
 from .shop.generate import SIZES
 from .shop.semantics import get_semantics
@@ -91,7 +91,7 @@ def build_customer(customer: Any, strictness: str, patience_turns: int, *, prose
     if isinstance(customer, str):
         if customer != "rules":
             raise UnknownNameError("customer", customer, ("rules",), "Retail")
-        return Listener() if prose else RuleCustomer(strictness, patience_turns)
+        return SilentCustomer() if prose else RuleCustomer(strictness, patience_turns)
     if not all(callable(getattr(customer, name, None)) for name in ("begin", "reply")):
         raise BadValueError(
             f"Retail: customer is {customer!r}; expected 'rules', {{'url': ..., 'model': ...}}, or "

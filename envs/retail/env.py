@@ -18,7 +18,7 @@ from .customer.channels import Channel, Waveform, build_channel
 from .customer.interface import ReplyRequest, UserTurn, serve_replies
 from .customer.parser import strip_thoughts
 from .customer.scenario import NOBODY
-from .customer.wording import wording_key
+from .customer.wording import make_wording_key
 from .expert import list_sensible_actions
 from .knowledge import Knowledge
 from .rewards import Score, score_visit
@@ -129,10 +129,10 @@ class Retail(TextEnv[RetailState, RetailTask]):
     def begin(self, task: Task[RetailTask], random: EpisodeRandom) -> tuple[RetailState, str]:
         """Return the state and the customer's first words."""
         payload = task.payload
-        key = wording_key(random.seed, task.id)
-        mind, turn = self.customer.begin(payload.scenario or NOBODY, key, payload.brief)
+        key = make_wording_key(random.seed, task.id)
+        customer, turn = self.customer.begin(payload.scenario or NOBODY, key, payload.brief)
         overlay = Overlay(self.knowledge.source.shop(payload.shop))
-        state = RetailState(overlay, mind, words=turn.text)
+        state = RetailState(overlay, customer, words=turn.text)
         return state, f"Customer: {self.channel.deliver(turn.text, key, 0)}\n"
 
     def play(self, episode: Episode[RetailState], action: str) -> Play:
@@ -145,7 +145,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         if self.customer.blocking:
             return self._wait_for_customer(episode, message)
         state, scenario = episode.state, episode.task.payload.scenario or NOBODY
-        turn = self.customer.reply(scenario, state.mind, message, state.events)
+        turn = self.customer.reply(scenario, state.customer, message, state.events)
         return self._finish_turn(episode, message, turn)
 
     def _call_tool(self, episode: Episode[RetailState], action: str) -> Outcome:
@@ -155,7 +155,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         text, verdict = handle_call(episode, self.knowledge, call, action, tracks=self.tracks)
         state = episode.state
         if state.transferred and self.mode == "tau1":
-            state.mind.end = "transfer"
+            state.customer.end = "transfer"
             return self._end(episode, action, f"Tool: {text}\n", verdict)
         return Outcome.move(f"Tool: {text}\n", verdict=verdict)
 
@@ -163,8 +163,10 @@ class Retail(TextEnv[RetailState, RetailTask]):
         self, episode: Episode[RetailState], message: str
     ) -> Generator[Call, Any, Outcome]:
         state, scenario = episode.state, episode.task.payload.scenario or NOBODY
-        request = ReplyRequest(self.customer, scenario, state.mind.fork(), message, state.events)
-        turn, state.mind = yield Call(serve_replies, request)
+        request = ReplyRequest(
+            self.customer, scenario, state.customer.fork(), message, state.events
+        )
+        turn, state.customer = yield Call(serve_replies, request)
         return self._finish_turn(episode, message, turn)
 
     def _finish_turn(self, episode: Episode[RetailState], message: str, turn: UserTurn) -> Outcome:
@@ -174,7 +176,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         if turn.end:
             return self._end(episode, message, f"Customer: {turn.text}\n", verdict)
         state.words = turn.text
-        words = self.channel.deliver(turn.text, state.mind.key, state.mind.turn)
+        words = self.channel.deliver(turn.text, state.customer.key, state.customer.turn)
         return Outcome.move(f"Customer: {words}\n", verdict=verdict)
 
     def _end(
@@ -212,7 +214,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         if speak is None:
             raise BadValueError("Retail: there is no sound; expected channel='speech'.")
         state = self.episode.state
-        return speak(state.words, state.mind.key, state.mind.turn)
+        return speak(state.words, state.customer.key, state.customer.turn)
 
     def fork_state(self, state: RetailState) -> RetailState:
         """Return a copy of the state; records, scenario and words are shared."""
@@ -230,7 +232,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
     def metrics(self, episode: Episode[RetailState]) -> Mapping[str, float]:
         """Return the parts of the success, the tier, and counts of what was done."""
         state, task = episode.state, episode.task.payload
-        over = bool(state.mind.end)
+        over = bool(state.customer.end)
         score = self.score(episode) if over else Score(*([False] * 5))
         found = {
             "data": float(score.data),
@@ -240,8 +242,8 @@ class Retail(TextEnv[RetailState, RetailTask]):
             "policy": float(score.policy),
             "writes": float(len(state.calls)),
             "tool_errors": float(state.errors),
-            "customer_turns": float(state.mind.turn),
-            "gave_up": float(state.mind.end == "gave_up"),
+            "customer_turns": float(state.customer.turn),
+            "gave_up": float(state.customer.end == "gave_up"),
             "violations": float(len(state.violations)),
         }
         if task.tier:

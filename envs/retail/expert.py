@@ -13,9 +13,9 @@ from ..core.episode import Episode
 from ..core.noisy_expert import NoisyExpert
 from . import expert_utterances as utterances
 from .customer.scenario import Goal, Identity, build_call
-from .customer.scripted import active_goal
+from .customer.scripted import get_active_goal
 from .knowledge import Knowledge
-from .shop.payments import original_method
+from .shop.payments import find_original_method
 from .shop.toolset import TRANSFER
 from .shop.write_tools import CANCEL_REASONS
 from .state import RetailState
@@ -83,9 +83,9 @@ class _Decision:
         self.state = episode.state
         assert self.task.scenario is not None
         self.scenario = self.task.scenario
-        self.mind = self.state.mind
-        self.goal = active_goal(self.scenario, self.mind)
-        self.phrases = utterances.choose_phrases(self.micro, self.mind.key)
+        self.customer = self.state.customer
+        self.goal = get_active_goal(self.scenario, self.customer)
+        self.phrases = utterances.choose_phrases(self.micro, self.customer.key)
 
     def act(self) -> str:
         """Return the right next action."""
@@ -104,7 +104,7 @@ class _Decision:
             return self.deny(utterances.explain_denial(goal))
         if goal.ask:
             return self.phrases["tell"].format(answer=utterances.word_answer(goal))
-        if (self.mind.at, self.mind.stage[self.mind.at]) in self.mind.granted:
+        if (self.customer.at, self.customer.stage[self.customer.at]) in self.customer.granted:
             return self.fulfil(goal)
         return self.propose(goal)
 
@@ -113,7 +113,7 @@ class _Decision:
 
     def identify(self, who: Identity) -> str:
         """Ask who the customer is, or search for them."""
-        given, searches = self.mind.given, self.state.searches
+        given, searches = self.customer.given, self.state.searches
         if not who.valid:
             return self.identify_unknown(who)
         if "email" in given and who.knows_email and searches == 0:
@@ -129,7 +129,7 @@ class _Decision:
 
     def identify_unknown(self, who: Identity) -> str:
         """Try both ways for somebody who cannot be found, then deny."""
-        given, searches = self.mind.given, self.state.searches
+        given, searches = self.customer.given, self.state.searches
         if "email" in given and searches == 0:
             return self.call("find_user_id_by_email", email=who.email)
         if "name" in given and searches <= 1 and "email" in given:
@@ -141,7 +141,7 @@ class _Decision:
         return self.deny("I could not find your account")
 
     def deny(self, reason: str) -> str:
-        return utterances.word_denial(self.phrases, reason, self.mind.pressed[self.mind.at])
+        return utterances.word_denial(self.phrases, reason, self.customer.pressed[self.customer.at])
 
     def inquire(self, goal: Goal) -> str | None:
         """Return the question or the read that the goal still needs; None when all is known."""
@@ -163,10 +163,10 @@ class _Decision:
 
     def is_given(self, slot: str) -> bool:
         """Tell whether the customer has told a slot, of this goal or of one that it replaces."""
-        at, stage = self.mind.at, self.mind.stage[self.mind.at]
+        at, stage = self.customer.at, self.customer.stage[self.customer.at]
         same = self.scenario.goals[at].order_id == self.goal.order_id
         first = 0 if slot == "order" and same else stage
-        return any(f"{at}.{n}.{slot}" in self.mind.given for n in range(first, stage + 1))
+        return any(f"{at}.{n}.{slot}" in self.customer.given for n in range(first, stage + 1))
 
     def read_product(self, goal: Goal) -> str | None:
         """Return the next read of a product that the goal is about."""
@@ -201,7 +201,7 @@ class _Decision:
                 if name == goal.tool and given.get("order_id") == goal.order_id:
                     return given["payment_method_id"]
         order = self.state.overlay.order(goal.order_id)
-        return original_method(order) if order else ""
+        return find_original_method(order) if order else ""
 
     def fulfil(self, goal: Goal) -> str:
         """Return the write that fulfils a goal."""
@@ -245,7 +245,7 @@ def list_sensible_actions(episode: Episode[RetailState], knowledge: Knowledge) -
     texts = [phrases[key] for key in ("ask_email", "ask_order", "wait", "handed")]
     texts.append(phrases["deny"].format(why="that is not possible"))
     scenario = episode.task.payload.scenario
-    if scenario is not None and "email" in state.mind.given:
+    if scenario is not None and "email" in state.customer.given:
         texts.append(call("find_user_id_by_email", {"email": scenario.identity.email}))
     user = state.overlay.user(state.user_id)
     for order_id in [] if user is None else user["orders"]:

@@ -66,10 +66,10 @@ def score_visit(
     """
     scenario = task.scenario
     told = all(_is_told(messages, output) for output in task.outputs)
-    ended = state.mind.end in ("stop", "transfer") or not tracks
+    ended = state.customer.end in ("stop", "transfer") or not tracks
     evidence = True
     if scenario is not None:
-        told = told and _answers_given(scenario, state, messages, tracks)
+        told = told and _has_answers(scenario, state, messages, tracks)
         ended = _ended_rightly(scenario, state, tracks)
         evidence = _has_evidence(scenario, state)
     broken = policy and any(key in _SCORED for _, key in state.violations)
@@ -82,12 +82,12 @@ def _is_told(messages: Sequence[str], output: str) -> bool:
     return any(output.lower() in message.lower().replace(",", "") for message in messages)
 
 
-def _answers_given(
+def _has_answers(
     scenario: Scenario, state: RetailState, messages: Sequence[str], tracks: bool
 ) -> bool:
     asked = [(at, goal.last()) for at, goal in enumerate(scenario.goals) if goal.last().ask]
     if tracks:
-        return all(state.mind.phase[at] == "done" for at, _ in asked)
+        return all(state.customer.phase[at] == "done" for at, _ in asked)
     return all(any(_gives_answer(message, goal) for message in messages) for _, goal in asked)
 
 
@@ -100,7 +100,7 @@ def _gives_answer(message: str, goal: Goal) -> bool:
 
 def _ended_rightly(scenario: Scenario, state: RetailState, tracks: bool) -> bool:
     handed = any(goal.last().expect == "transferred" for goal in scenario.goals)
-    if state.mind.end != ("transfer" if handed else "stop"):
+    if state.customer.end != ("transfer" if handed else "stop"):
         return False
     if not tracks:
         return True
@@ -109,7 +109,7 @@ def _ended_rightly(scenario: Scenario, state: RetailState, tracks: bool) -> bool
         last = stages[-1]
         dropped = last.limit is not None and last.value > last.limit
         wanted = "dropped" if dropped else last.expect
-        if state.mind.stage[at] != len(stages) - 1 or state.mind.phase[at] != wanted:
+        if state.customer.stage[at] != len(stages) - 1 or state.customer.phase[at] != wanted:
             return False
     return True
 

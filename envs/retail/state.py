@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .customer.interface import Event, Mind
+from .customer.interface import CustomerState, Event
 from .shop.overlay import Overlay
 
 
 @dataclass(slots=True)
 class RetailState:
-    """The shop as the episode left it, the customer's mind, and what was done.
+    """The shop as the episode left it, the customer's state, and what was done.
 
     Attributes:
         overlay: What was changed in the shop.
-        mind: The customer's mind.
+        customer: The customer's state.
         user_id: Id of the customer who was found; empty where nobody was.
         searches: Number of searches that found nobody.
         seen: Ids of records that were read.
@@ -30,7 +30,7 @@ class RetailState:
     """
 
     overlay: Overlay
-    mind: Mind
+    customer: CustomerState
     user_id: str = ""
     searches: int = 0
     seen: frozenset[str] = frozenset()
@@ -46,7 +46,7 @@ class RetailState:
         """Return an independent copy."""
         return RetailState(
             self.overlay.fork(),
-            self.mind.fork(),
+            self.customer.fork(),
             self.user_id,
             self.searches,
             self.seen,

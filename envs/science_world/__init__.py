@@ -20,7 +20,7 @@ Making and placing::
     house.note[recipe] = Text(title, contents)           # for documents
     house.note[plane] = Slope(45.0, "cloth", "")         # angle, surface material, letter
     house.note[plant] = (("plant height", 0, 1), ...)    # genes: trait, two alleles, 0 dominant
-    house.set_stage(plant_or_animal, "adult"); house.stage(o)
+    house.set_stage(plant_or_animal, "adult"); house.get_stage(o)
     house.set_material(o, make_unknown_substance("B"), rename=True)  # objects/materials.py
     house.set_material(o, replace(house.material[o], conducts=True))
 
@@ -30,11 +30,12 @@ Names of kinds stand in ``objects/kinds.py`` (for instance ``"wood table"``, ``"
 ``"animal"``, ``"living"``, ``"food"``, ``"substance"``, ``"paint"``, ``"answer"``, ``"source"`` (of
 voltage), ``"bulb"``, ``"wire"``, ``"document"``.
 
-Looking: ``house.inside(o)`` (all depths), ``house.named(name, within)``, ``house.holders(o)``
-(containers upwards), ``house.place_of(o)``, ``house.here()``, ``house.agent``,
+Looking: ``house.walk_inside(o)`` (all depths), ``house.find_named(name, within)``,
+``house.walk_holders(o)`` (containers upwards), ``house.find_place(o)``,
+``house.get_agent_place()``, ``house.agent``,
 ``house.inventory``, ``house.places``, ``list_all_inside(house, room)`` (with hidden terminals, the
 list that the original draws containers from). Terminals are handles of their own:
-``terminal(o, 0)`` is terminal 1 or the anode; ``house.wires`` maps a terminal handle to the
+``get_terminal(o, 0)`` is terminal 1 or the anode; ``house.wires`` maps a terminal handle to the
 connected one. What an object is called in texts stands in ``text/names.py``, all names that it
 answers to in ``text/references.py``, and what is seen of it in ``text/descriptions.py``.
 

@@ -72,7 +72,7 @@ def start_engine() -> Any:
     os.environ[OPTIONS_NAME] = SAME_ORDER if before is None else f"{before} {SAME_ORDER}"
     try:
         return made(envStepLimit=NO_LIMIT)
-    except engine_faults() as error:
+    except catch_engine_faults() as error:
         raise EnvFault(f"{WHERE}: the Java engine does not start: {error}") from error
     finally:
         if before is None:
@@ -92,7 +92,7 @@ def give_back(engine: Any) -> None:
         _IDLE.append(engine)
 
 
-def engine_faults() -> tuple[type[Exception], ...]:
+def catch_engine_faults() -> tuple[type[Exception], ...]:
     """Return what a broken engine raises."""
     try:
         return OSError, RuntimeError, import_module("py4j.protocol").Py4JError
@@ -160,7 +160,7 @@ class JvmHouse:
         engine = self._engine or borrow_engine()
         try:
             engine.load(self.task, self.variation, self.simple)
-        except engine_faults() as error:
+        except catch_engine_faults() as error:
             raise EnvFault(f"{WHERE}: the Java engine broke at a start: {error}") from error
         self._engine = engine
         return self._take("look around")
@@ -208,7 +208,7 @@ class JvmHouse:
     def _ask(self, method: str) -> Any:
         try:
             return getattr(self._engine, method)()
-        except engine_faults() as error:
+        except catch_engine_faults() as error:
             self._engine = None
             raise EnvFault(f"{WHERE}: the Java engine broke at {method}: {error}") from error
 
@@ -220,7 +220,7 @@ class JvmHouse:
             self.points = round(_FULL * server.getScore())
             self.completed = bool(server.getCompleted()) and self.points >= 0
             self.ticks = int(self._engine.get_num_moves())
-        except engine_faults() as error:
+        except catch_engine_faults() as error:
             self._engine = None
             raise EnvFault(f"{WHERE}: the Java engine broke at {text!r}: {error}") from error
         return said

@@ -13,17 +13,17 @@ from ..core.tasks import TaskSource
 from ..tools.action_parsing import TagGrammar
 from ..tools.python.tool import PythonTool
 from ..tools.retrieval.base import Retriever
-from .questions import KINDS, MAX_HOPS, Question, possible_kinds
+from .questions import KINDS, MAX_HOPS, Question, list_possible_kinds
 from .source import GivenQuestions, generated_questions
 from .text import BOTH_GRAMMAR, BOTH_INVALID, GRAMMAR, INVALID, PROMPTS
-from .world import SIZES, World, load_world
+from .world.world import SIZES, World, load_world
 
 if TYPE_CHECKING:
     from .data import Data
 
 _HOPS = {"full": (1, 2, 3, 4), "micro": (1,)}
 _DISTRACTORS = {"full": 0.2, "micro": 0.0}
-_MOST_DISTRACTORS = 3.0
+_MAX_DISTRACTORS = 3.0
 TOOLS = ("search", "python")
 BOTH_PROMPT = "search-python"
 
@@ -45,7 +45,7 @@ class Knowledge:
     world: World | None
 
 
-def chosen(
+def make_retriever(
     retriever: Retriever | str | None, settings: Mapping[str, Any] | None
 ) -> Retriever | None:
     """The retriever that was given; an address becomes the client of its server.
@@ -64,7 +64,7 @@ def chosen(
         raise BadValueError(f"SearchQA: {fault}") from None
 
 
-def generated(  # noqa: PLR0913 - the settings of the world
+def generate_knowledge(  # noqa: PLR0913 - the settings of the world
     *,
     size: str | None,
     hops: int | Sequence[int] | None,
@@ -87,11 +87,11 @@ def generated(  # noqa: PLR0913 - the settings of the world
         raise UnknownNameError("size", size, SIZES, where)
     seed = 0 if world_seed is None else check_integer("world_seed", world_seed, where, min=0)
     near = _DISTRACTORS[size] if distractors is None else distractors
-    near = check_number("distractors", near, where, min=0, max=_MOST_DISTRACTORS)
-    counts = _hop_counts(_HOPS[size] if hops is None else hops, where)
+    near = check_number("distractors", near, where, min=0, max=_MAX_DISTRACTORS)
+    counts = _check_hops(_HOPS[size] if hops is None else hops, where)
     try:
         world = load_world(size, seed, near)
-        wanted = _kinds(kinds, world, where)
+        wanted = _check_kinds(kinds, world, where)
         source = generated_questions(world.key, wanted, counts)
     except BadValueError as fault:
         raise BadValueError(f"{where}: {fault}") from None
@@ -103,7 +103,7 @@ def generated(  # noqa: PLR0913 - the settings of the world
     )
 
 
-def given(
+def load_knowledge(
     *,
     data: Data | None,
     corpus: str | Path | Sequence[str | Path] | None,
@@ -142,13 +142,13 @@ def given(
         raise BadValueError("SearchQA: corpus and retriever were both given; expected one.")
     from .data import load_questions
 
-    found = _over(corpus) if corpus is not None else retriever
+    found = _open_corpus(corpus) if corpus is not None else retriever
     assert found is not None
     source = GivenQuestions(load_questions(data, weights))
     return Knowledge(size=None, source=source, retriever=found, world=None)
 
 
-def _over(corpus: str | Path | Sequence[str | Path]) -> Retriever:
+def _open_corpus(corpus: str | Path | Sequence[str | Path]) -> Retriever:
     """BM25 over a passage file, an index on the disk, or several as a hybrid."""
     several = not isinstance(corpus, (str, Path))
     folders = list(corpus) if several else [corpus]
@@ -161,7 +161,7 @@ def _over(corpus: str | Path | Sequence[str | Path]) -> Retriever:
     return load_corpus_index(folders[0])
 
 
-def _hop_counts(hops: int | Sequence[int], where: str) -> tuple[int, ...]:
+def _check_hops(hops: int | Sequence[int], where: str) -> tuple[int, ...]:
     given: Sequence[object] = hops if isinstance(hops, (list, tuple, range)) else (hops,)
     counts = {check_integer("hops", count, where, min=1, max=MAX_HOPS) for count in given}
     if not counts:
@@ -169,8 +169,8 @@ def _hop_counts(hops: int | Sequence[int], where: str) -> tuple[int, ...]:
     return tuple(sorted(counts))
 
 
-def _kinds(kinds: str | Sequence[str] | None, world: World, where: str) -> tuple[str, ...]:
-    possible = possible_kinds(world)
+def _check_kinds(kinds: str | Sequence[str] | None, world: World, where: str) -> tuple[str, ...]:
+    possible = list_possible_kinds(world)
     if kinds is None:
         return possible
     wanted = tuple(kinds) if isinstance(kinds, (list, tuple)) else (kinds,)
@@ -245,7 +245,7 @@ def make_toolbox(
     if "python" in wanted:
         return Toolbox(
             names=TOOLS,
-            python=_python(python_tool),
+            python=_make_python_tool(python_tool),
             grammar=BOTH_GRAMMAR,
             invalid=BOTH_INVALID,
         )
@@ -257,7 +257,7 @@ def make_toolbox(
     return Toolbox(names=("search",), python=None, grammar=GRAMMAR, invalid=INVALID)
 
 
-def _python(given: PythonTool | Mapping[str, Any] | None) -> PythonTool:
+def _make_python_tool(given: PythonTool | Mapping[str, Any] | None) -> PythonTool:
     if isinstance(given, PythonTool):
         return given
     if given is not None and not isinstance(given, Mapping):

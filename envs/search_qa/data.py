@@ -60,7 +60,7 @@ from ..utils.file_rows import (
 )
 from .questions import Question
 from .source import QuestionSets
-from .text import as_question
+from .text import end_with_question_mark
 
 _BLOCK_BYTES = 1 << 22
 _TRAIN = SPLITS[0]
@@ -77,7 +77,7 @@ _BATCH = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class QuestionRow:
     """One row.
 
     Attributes:
@@ -109,7 +109,7 @@ def load_questions(
         DataError: A file that does not hold what it should; says file and line or row.
         MissingExtraError: A parquet file without pyarrow.
     """
-    splits = _splits(data, where)
+    splits = _find_splits(data, where)
     if weights is not None and _TRAIN not in splits:
         raise BadValueError(
             f"{where}: weights={weights!r} mixes the train split, and data has none; expected "
@@ -118,7 +118,7 @@ def load_questions(
     found = {}
     for split in SPLITS:
         if split in splits:
-            sets = _sets(splits[split], split, where)
+            sets = _load_sets(splits[split], split, where)
             shares = check_weights(weights, list(sets), where) if split == _TRAIN else None
             found[split] = QuestionSets(sets, shares)
     return found
@@ -135,27 +135,27 @@ def load_corpus_index(path: str | Path) -> Bm25:
         stat = path.stat()
     except OSError as error:
         raise make_read_error(path, error) from None
-    return _index(path, stat.st_mtime_ns, stat.st_size)
+    return _load_index(path, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=4)
-def _index(path: Path, changed_ns: int, size: int) -> Bm25:  # noqa: ARG001 - part of the key
-    digest = _digest(path)
-    return Bm25(_corpus(path), name=f"corpus-{digest}", reload=(_same_index, (path, digest)))
+def _load_index(path: Path, changed_ns: int, size: int) -> Bm25:  # noqa: ARG001 - part of the key
+    digest = _hash_file(path)
+    return Bm25(_read_corpus(path), name=f"corpus-{digest}", reload=(_build_index, (path, digest)))
 
 
-def _same_index(path: Path, digest: str) -> Bm25:
+def _build_index(path: Path, digest: str) -> Bm25:
     """The index of a pickled environment.
 
     Raises:
         DataError: The file has changed since.
     """
-    if _digest(path) != digest:
+    if _hash_file(path) != digest:
         raise DataError(f"{path}: the passages have changed since this environment was pickled.")
     return load_corpus_index(path)
 
 
-def _corpus(path: Path) -> Corpus:
+def _read_corpus(path: Path) -> Corpus:
     ids: dict[str, str] = {}
     titles: list[str] = []
     texts: list[str] = []
@@ -172,7 +172,7 @@ def _corpus(path: Path) -> Corpus:
     return Corpus(ids=list(ids), titles=titles, texts=texts)
 
 
-def _splits(data: Data, where: str) -> dict[str, Any]:
+def _find_splits(data: Data, where: str) -> dict[str, Any]:
     """What each split is made of."""
     if isinstance(data, Mapping):
         if not data:
@@ -184,7 +184,7 @@ def _splits(data: Data, where: str) -> dict[str, Any]:
     if not isinstance(data, (str, Path)) or not Path(data).expanduser().is_dir():
         return {_TRAIN: data}
     folder = Path(data).expanduser().absolute()
-    found = {split: files[0] for split in SPLITS if (files := _files_of(folder, split))}
+    found = {split: files[0] for split in SPLITS if (files := _find_split_files(folder, split))}
     if not found:
         raise DataError(
             f"{folder}: holds no {'.jsonl, '.join(SPLITS)}.jsonl; expected a file per split (it "
@@ -193,14 +193,14 @@ def _splits(data: Data, where: str) -> dict[str, Any]:
     return found
 
 
-def _sets(places: Places, split: str, where: str) -> dict[str, list[tuple[str, Question]]]:
+def _load_sets(places: Places, split: str, where: str) -> dict[str, list[tuple[str, Question]]]:
     """(id, question) rows of every data set of a split."""
     sets: dict[str, list[tuple[str, Question]]] = {}
     ids: dict[str, str] = {}
     single = isinstance(places, (str, Path))
-    for given, file in _named_files(places, split, where):
-        for number, row in enumerate(_file_rows(file, where)):
-            name = given or row.source or called(file)
+    for given, file in _list_named_files(places, split, where):
+        for number, row in enumerate(_load_rows(file, where)):
+            name = given or row.source or dataset_name(file)
             rows = sets.setdefault(name, [])
             if single and not row.source:
                 named = row.id or f"{file.stem}/{number}"
@@ -211,10 +211,10 @@ def _sets(places: Places, split: str, where: str) -> dict[str, list[tuple[str, Q
     return sets
 
 
-def _named_files(places: Any, split: str, where: str) -> Iterator[tuple[str, Path]]:
+def _list_named_files(places: Any, split: str, where: str) -> Iterator[tuple[str, Path]]:
     """(name that the user gave or "", file) of what a split is made of."""
     if isinstance(places, (str, Path)):
-        yield "", _file(places, split, where)
+        yield "", _check_file(places, split, where)
     elif isinstance(places, Mapping) and places:
         for name, place in places.items():
             if not isinstance(name, str) or not name or "/" in name:
@@ -222,10 +222,10 @@ def _named_files(places: Any, split: str, where: str) -> Iterator[tuple[str, Pat
                     f"{where} data: a data set of {split} is called {name!r}; expected a word "
                     "without '/'."
                 )
-            yield name, _file(place, split, where)
+            yield name, _check_file(place, split, where)
     elif isinstance(places, (list, tuple)) and places:
-        files = [_file(place, split, where) for place in places]
-        names = [called(file) for file in files]
+        files = [_check_file(place, split, where) for place in places]
+        names = [dataset_name(file) for file in files]
         for file, name in zip(files, names, strict=True):
             if names.count(name) > 1:
                 raise BadValueError(
@@ -240,7 +240,7 @@ def _named_files(places: Any, split: str, where: str) -> Iterator[tuple[str, Pat
         )
 
 
-def _file(place: Any, split: str, where: str) -> Path:
+def _check_file(place: Any, split: str, where: str) -> Path:
     """The file of a place: itself, or that of the split in a folder."""
     if not isinstance(place, (str, Path)):
         raise BadValueError(
@@ -249,13 +249,13 @@ def _file(place: Any, split: str, where: str) -> Path:
     path = Path(place).expanduser().absolute()
     if not path.is_dir():
         return path
-    files = _files_of(path, split)
+    files = _find_split_files(path, split)
     if not files:
         raise DataError(f"{path}: holds no {split}.jsonl; expected a file of that split.")
     return files[0]
 
 
-def _files_of(folder: Path, split: str) -> list[Path]:
+def _find_split_files(folder: Path, split: str) -> list[Path]:
     """The file of a split in a folder, in a list; an empty one where there is none."""
     files = [file for ending in READERS if (file := folder / f"{split}{ending}").is_file()]
     if len(files) > 1:
@@ -266,28 +266,28 @@ def _files_of(folder: Path, split: str) -> list[Path]:
     return files
 
 
-def called(file: Path) -> str:
+def dataset_name(file: Path) -> str:
     """The name of a file's data set: its own, or its folder's if its own is that of a split."""
     folder = file.parent.name
     return folder if file.stem in SPLITS and folder else file.stem
 
 
-def _file_rows(path: Path, where: str) -> tuple[Written, ...]:
+def _load_rows(path: Path, where: str) -> tuple[QuestionRow, ...]:
     if path.suffix not in READERS:
         raise UnknownNameError("file ending", path.suffix, READERS, f"{where} data {path}")
     try:
         stat = path.stat()
     except OSError as error:
         raise make_read_error(path, error) from None
-    return _remembered(path, stat.st_mtime_ns, stat.st_size)
+    return _load_cached_rows(path, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=16)
-def _remembered(path: Path, changed_ns: int, size: int) -> tuple[Written, ...]:  # noqa: ARG001
+def _load_cached_rows(path: Path, changed_ns: int, size: int) -> tuple[QuestionRow, ...]:  # noqa: ARG001
     return tuple(read_questions(path))
 
 
-def _digest(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
@@ -295,7 +295,7 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_questions(path: Path) -> Iterator[Written]:
+def read_questions(path: Path) -> Iterator[QuestionRow]:
     """The questions of a file in its order.
 
     Raises:
@@ -304,19 +304,19 @@ def read_questions(path: Path) -> Iterator[Written]:
         MissingExtraError: A parquet file without pyarrow.
     """
     where = ""
-    for where, row in rows_of(path, "questions"):
-        text = as_question(_question_text(row, where))
-        yield Written(
+    for where, row in read_question_rows(path, "questions"):
+        text = end_with_question_mark(_read_question_text(row, where))
+        yield QuestionRow(
             id=row_id(row, where) if row.get("id") is not None else "",
-            source=_source(row, where),
-            question=Question(text=text, answers=_answers(row, where)),
+            source=_read_source(row, where),
+            question=Question(text=text, answers=_read_answers(row, where)),
             where=where,
         )
     if not where:
         raise DataError(f"{path}: holds no question; expected one row each.")
 
 
-def _source(row: Mapping[str, Any], where: str) -> str:
+def _read_source(row: Mapping[str, Any], where: str) -> str:
     """The row's data set; "/" separates parts of names elsewhere and becomes "_"."""
     given = row.get("data_source")
     if given is None or given == "":
@@ -324,7 +324,7 @@ def _source(row: Mapping[str, Any], where: str) -> str:
     return check_text(given, "data_source", where).strip().replace("/", "_")
 
 
-def _question_text(row: Mapping[str, Any], where: str) -> str:
+def _read_question_text(row: Mapping[str, Any], where: str) -> str:
     if row.get("question") is not None:
         return get_text(row, "question", where)
     extra = row.get("extra_info")
@@ -341,7 +341,7 @@ def _question_text(row: Mapping[str, Any], where: str) -> str:
     )
 
 
-def _answers(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+def _read_answers(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     given = next((row[c] for c in ANSWER_COLUMNS if row.get(c) is not None), None)
     if given is None:
         model = row.get("reward_model")
@@ -364,7 +364,7 @@ def _answers(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(answers))
 
 
-def rows_of(path: Path, where: str) -> Rows:
+def read_question_rows(path: Path, where: str) -> Rows:
     """(place, row) of a file, by its ending.
 
     Args:
@@ -381,7 +381,7 @@ def rows_of(path: Path, where: str) -> Rows:
     return READERS[path.suffix](path)
 
 
-def _list_rows(path: Path) -> Rows:
+def _read_list_rows(path: Path) -> Rows:
     with open_file(path) as file:
         text = strip_byte_order_mark(file.read())
     expected = "a list of objects. One object per line is a .jsonl file"
@@ -393,7 +393,7 @@ def _list_rows(path: Path) -> Rows:
         yield where, as_object(item, where)
 
 
-def _csv_rows(path: Path) -> Rows:
+def _read_csv_rows(path: Path) -> Rows:
     line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -404,7 +404,7 @@ def _csv_rows(path: Path) -> Rows:
                 raise DataError(f"{path}:1: columns {names}; expected names of their own.")
             for row in reader:
                 line = reader.line_num
-                yield f"{path}:{line}", _csv_row(row, f"{path}:{line}")
+                yield f"{path}:{line}", _parse_csv_row(row, f"{path}:{line}")
     except OSError as error:
         raise make_read_error(path, error) from None
     except UnicodeDecodeError as error:
@@ -416,7 +416,7 @@ def _csv_rows(path: Path) -> Rows:
         ) from None
 
 
-def _csv_row(row: Mapping[Any, Any], where: str) -> Mapping[str, Any]:
+def _parse_csv_row(row: Mapping[Any, Any], where: str) -> Mapping[str, Any]:
     if None in row or None in row.values():
         cells = sum(v is not None for k, v in row.items() if k is not None)
         cells += len(row.get(None, ()))
@@ -425,10 +425,10 @@ def _csv_row(row: Mapping[Any, Any], where: str) -> Mapping[str, Any]:
             f"{where}: {cells} cells; expected {named}, one per column. A cell that holds a comma "
             "stands within double quotes."
         )
-    return {k: _several(v, where) if k in ANSWER_COLUMNS else v for k, v in row.items()}
+    return {k: _parse_list_cell(v, where) if k in ANSWER_COLUMNS else v for k, v in row.items()}
 
 
-def _several(cell: str, where: str) -> list[Any]:
+def _parse_list_cell(cell: str, where: str) -> list[Any]:
     """The answers of a cell: a JSON list, or texts separated by ``|``."""
     if not cell.lstrip().startswith("["):
         return cell.split("|")
@@ -441,7 +441,7 @@ def _several(cell: str, where: str) -> list[Any]:
         ) from None
 
 
-def _parquet_rows(path: Path) -> Rows:
+def _read_parquet_rows(path: Path) -> Rows:
     try:
         import pyarrow
         import pyarrow.parquet as parquet
@@ -464,9 +464,9 @@ def _parquet_rows(path: Path) -> Rows:
 
 READERS = {
     ".jsonl": read_rows,
-    ".parquet": _parquet_rows,
-    ".csv": _csv_rows,
-    ".json": _list_rows,
+    ".parquet": _read_parquet_rows,
+    ".csv": _read_csv_rows,
+    ".json": _read_list_rows,
 }
 """How a file is read, by its ending."""
 

@@ -14,19 +14,27 @@ from ..core.tasks import Task
 from ..tools.action_parsing import Tagged
 from ..tools.python.tool import PythonResult, PythonTool
 from ..tools.retrieval.base import Batched, Hit, Query, Retriever
-from .build import Knowledge, chosen, generated, given, make_toolbox
+from .build import Knowledge, generate_knowledge, load_knowledge, make_retriever, make_toolbox
 from .questions import Question
-from .rewards import Piece, Rewards, evidence, graded, measures, pieces, well_formed
+from .rewards import (
+    Piece,
+    Rewards,
+    compute_metrics,
+    count_evidence,
+    grade_answer,
+    is_well_formed,
+    list_pieces,
+)
 from .state import SearchState
 from .text import (
-    FEWEST_CHARS,
+    MIN_CHARS,
     PROMPTS,
     RESULT_OPEN,
     STOP,
-    code_in,
-    first_observation,
-    information,
-    result,
+    find_code,
+    write_information,
+    write_question,
+    write_result,
 )
 
 if TYPE_CHECKING:
@@ -127,9 +135,7 @@ class SearchQA(TextEnv[SearchState, Question]):
     ) -> None:
         check_integer("top_k", top_k, "SearchQA", min=1)
         if max_observation_chars is not None:
-            check_integer(
-                "max_observation_chars", max_observation_chars, "SearchQA", min=FEWEST_CHARS
-            )
+            check_integer("max_observation_chars", max_observation_chars, "SearchQA", min=MIN_CHARS)
         self.rewards = Rewards(
             outcome=outcome,
             structure_score=structure_score,
@@ -138,11 +144,11 @@ class SearchQA(TextEnv[SearchState, Question]):
         )
         made = {"size": size, "hops": hops, "kinds": kinds, "distractors": distractors}
         made["world_seed"] = world_seed
-        search = chosen(retriever, retriever_settings)
+        search = make_retriever(retriever, retriever_settings)
         if data is None and corpus is None and weights is None:
-            self.knowledge: Knowledge = generated(retriever=search, **made)
+            self.knowledge: Knowledge = generate_knowledge(retriever=search, **made)
         else:
-            self.knowledge = given(
+            self.knowledge = load_knowledge(
                 data=data, corpus=corpus, retriever=search, made=made, weights=weights
             )
         self.toolbox = make_toolbox(tools, python_tool)
@@ -169,7 +175,7 @@ class SearchQA(TextEnv[SearchState, Question]):
 
     def begin(self, task: Task[Question], random: EpisodeRandom) -> tuple[SearchState, str]:  # noqa: ARG002
         """The question; nothing has been searched yet."""
-        return SearchState(), first_observation(task.payload.text)
+        return SearchState(), write_question(task.payload.text)
 
     def play(self, episode: Episode[SearchState], action: str) -> Play:
         """Search, compute, answer, or be reminded of how to."""
@@ -177,12 +183,12 @@ class SearchQA(TextEnv[SearchState, Question]):
         if not isinstance(read, Tagged):
             return Outcome.unreadable(self.toolbox.invalid, verdict=-1)
         if read.tag == "answer":
-            return self._graded(episode, action)
+            return self._grade(episode, action)
         if episode.turn >= self.max_turns:
             return Outcome.move("")
         if read.tag == "python":
-            return self._computed(action)
-        return self._searched(episode, read.content)
+            return self._run_python(action)
+        return self._search(episode, read.content)
 
     def fork_state(self, state: SearchState) -> SearchState:
         """A copy; its fields are immutable."""
@@ -199,36 +205,36 @@ class SearchQA(TextEnv[SearchState, Question]):
         have no plan, whether a shown passage holds an accepted answer).
         """
         state, question = episode.state, episode.task.payload
-        metrics = measures(state, question, lambda: self._is_formed(pieces(episode)))
+        metrics = compute_metrics(state, question, lambda: self._is_formed(list_pieces(episode)))
         metrics["searches"] = float(state.searches)
         if self.toolbox.python is not None:  # the call of a last turn was not executed
             seen = (step.observation for step in episode.steps)
             metrics["python_calls"] = float(sum(text.startswith(RESULT_OPEN) for text in seen))
         return metrics
 
-    def _searched(self, episode: Episode[SearchState], query: str) -> Generator[Call, Any, Outcome]:
+    def _search(self, episode: Episode[SearchState], query: str) -> Generator[Call, Any, Outcome]:
         state, question = episode.state, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(query, self.top_k))
-        text, whole = information(hits, self.max_observation_chars)
-        before = evidence(state, question)
+        text, whole = write_information(hits, self.max_observation_chars)
+        before = count_evidence(state, question)
         state.searches += 1
         state.found += tuple(hit.id for hit in hits[:whole])
         state.shown += (text,)
-        return Outcome.move(text, verdict=1 if evidence(state, question) > before else 0)
+        return Outcome.move(text, verdict=1 if count_evidence(state, question) > before else 0)
 
-    def _computed(self, action: str) -> Generator[Call, Any, Outcome]:
+    def _run_python(self, action: str) -> Generator[Call, Any, Outcome]:
         assert self.toolbox.python is not None  # the grammar reads no call of an absent tool
-        printed: PythonResult = yield Call(self.toolbox.python, code_in(action))
-        return Outcome.move(result(printed.text, self.max_observation_chars), verdict=0)
+        printed: PythonResult = yield Call(self.toolbox.python, find_code(action))
+        return Outcome.move(write_result(printed.text, self.max_observation_chars), verdict=0)
 
     def _is_formed(self, parts: Sequence[Piece]) -> bool:
-        return well_formed(parts, self.toolbox.names)
+        return is_well_formed(parts, self.toolbox.names)
 
-    def _graded(self, episode: Episode[SearchState], action: str) -> Outcome:
-        return graded(
+    def _grade(self, episode: Episode[SearchState], action: str) -> Outcome:
+        return grade_answer(
             self.rewards,
             episode.state,
             episode.task.payload,
             action,
-            lambda: self._is_formed(pieces(episode, action)),
+            lambda: self._is_formed(list_pieces(episode, action)),
         )

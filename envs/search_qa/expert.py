@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 
 from ..core.noisy_expert import NoisyExpert
-from .queries import Probe
 from .questions import Question
 from .text import GRAMMAR
+from .world.queries import Probe
 
 if TYPE_CHECKING:
     from .env import SearchQA
@@ -43,24 +43,24 @@ class Expert(NoisyExpert):
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
         """Return the next action of the episode in ``env``."""
-        world = cast("SearchQA", env.unwrapped)
-        episode = world.episode
+        task_env = cast("SearchQA", env.unwrapped)
+        episode = task_env.episode
         question, state = episode.task.payload, episode.state
         probes = question.plan or (Probe(question.text, "", ()),)
-        missed = state.searches > 0 and self._missed(probes[: state.searches], state.found)
-        if not missed and state.searches < len(probes) and episode.turn + 1 < world.max_turns:
+        missed = state.searches > 0 and self._lacks_evidence(probes[: state.searches], state.found)
+        if not missed and state.searches < len(probes) and episode.turn + 1 < task_env.max_turns:
             probe = probes[state.searches]
             thought = "I still need a fact." if state.searches else "I need to look this up."
-            return self._act(world.prompt, thought, "search", self._query(probe))
+            return self._act(task_env.prompt, thought, "search", self._query(probe))
         wrong = missed or self._rng.random() < self.mistakes * ANSWER_SHARE
-        said = self._copied(state.shown, question) if wrong else question.answers[0]
-        return self._act(world.prompt, "I know enough to answer.", "answer", said)
+        said = self._copy_answer(state.shown, question) if wrong else question.answers[0]
+        return self._act(task_env.prompt, "I know enough to answer.", "answer", said)
 
     def _act(self, prompt: str, thought: str, tag: str, content: str) -> str:
         action = self.grammar.write(tag, content)
         return action if prompt == "none" else f"<think> {thought} </think> {action}"
 
-    def _missed(self, probes: tuple[Probe, ...], found: tuple[str, ...]) -> bool:
+    def _lacks_evidence(self, probes: tuple[Probe, ...], found: tuple[str, ...]) -> bool:
         """Whether evidence of the searches so far is missing; a flawless player has no doubts."""
         if self.mistakes == 0:
             return False
@@ -76,12 +76,12 @@ class Expert(NoisyExpert):
         half = names[int(self._rng.integers(len(names)))]
         return f"{half} {probe.keyword}".strip()
 
-    def _copied(self, shown: tuple[str, ...], question: Question) -> str:
+    def _copy_answer(self, shown: tuple[str, ...], question: Question) -> str:
         """A name from a passage that was shown, other than an accepted answer."""
         texts = (text for _, text in _DOC.findall(shown[-1] if shown else ""))
-        return self._last_name(texts, question)
+        return self._find_last_name(texts, question)
 
-    def _last_name(self, texts: Iterable[str], question: Question) -> str:
+    def _find_last_name(self, texts: Iterable[str], question: Question) -> str:
         """The last name of one of the texts, none of those that are an accepted answer."""
         names = [name[-1] for text in texts if (name := _NAME.findall(text))]
         options = [name for name in names if name not in question.answers]

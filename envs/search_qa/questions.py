@@ -10,8 +10,8 @@ import numpy as np
 
 from ..core.errors import BadValueError
 from .answer_metrics import normalise_answer
-from .graph import NONE
-from .queries import (
+from .world.graph import NONE
+from .world.queries import (
     Count,
     Extreme,
     Follow,
@@ -20,19 +20,19 @@ from .queries import (
     Probe,
     Query,
     Thing,
-    answers,
-    ask,
-    hops,
-    plan,
+    count_hops,
+    find_answers,
+    make_plan,
+    write_question,
 )
-from .schema import Listing, Relation
-from .world import World
+from .world.schema import Listing, Relation
+from .world.world import World
 
 T = TypeVar("T")
 
 KINDS = ("bridge", "intersection", "comparison", "counting")
 _SHARES = {"bridge": 0.45, "intersection": 0.2, "comparison": 0.2, "counting": 0.15}
-FEWEST_HOPS = {"bridge": 1, "intersection": 2, "comparison": 2, "counting": 1}
+MIN_HOPS = {"bridge": 1, "intersection": 2, "comparison": 2, "counting": 1}
 MAX_HOPS = 4
 _TRIES = 2000
 _FOUND_WITHIN = 3
@@ -72,10 +72,10 @@ class Drawer:
 
     def __init__(self, world: World, kinds: Sequence[str], hop_counts: Sequence[int]) -> None:
         self.world = world
-        possible = possible_kinds(world)
+        possible = list_possible_kinds(world)
         self.choices: list[tuple[int, list[str], np.ndarray]] = []
         for count in hop_counts:
-            fitting = [k for k in kinds if k in possible and FEWEST_HOPS[k] <= count]
+            fitting = [k for k in kinds if k in possible and MIN_HOPS[k] <= count]
             if not fitting:
                 raise BadValueError(
                     f"no question of kind {' or '.join(kinds)} has {count} hops in the "
@@ -93,28 +93,31 @@ class Drawer:
         maker = _Maker(self, pool, rng)
         for _ in range(_TRIES):
             query = maker.make(kind, count)
-            if query is not None and (question := self._question(kind, count, query)) is not None:
+            if (
+                query is not None
+                and (question := self._finish_question(kind, count, query)) is not None
+            ):
                 return question
         raise BadValueError(
             f"found no {kind} question of {count} hops in {_TRIES} tries; "
             "expected a larger world or other kinds and hops."
         )
 
-    def _question(self, kind: str, count: int, query: Query) -> Question | None:
+    def _finish_question(self, kind: str, count: int, query: Query) -> Question | None:
         """The finished question; None when its answer is missing, ambiguous or given away."""
-        accepted = answers(self.world, query)
-        if not accepted or hops(query) != count:
+        accepted = find_answers(self.world, query)
+        if not accepted or count_hops(query) != count:
             return None
-        text = ask(self.world, query)
+        text = write_question(self.world, query)
         said = f" {normalise_answer(text)} "
         if any(f" {normalise_answer(answer)} " in said for answer in accepted):
             return None
-        searches = tuple(dict.fromkeys(plan(self.world, query)))
-        if not self._findable(searches):
+        searches = tuple(dict.fromkeys(make_plan(self.world, query)))
+        if not self._is_findable(searches):
             return None
         return Question(text[0].upper() + text[1:], accepted, kind, count, searches)
 
-    def _findable(self, searches: tuple[Probe, ...]) -> bool:
+    def _is_findable(self, searches: tuple[Probe, ...]) -> bool:
         """Whether a plain query per step brings its evidence among the first passages."""
         queries = [f"{probe.subject} {probe.keyword}" for probe in searches]
         found = self.world.index.search(queries, _FOUND_WITHIN)
@@ -143,11 +146,13 @@ class Drawer:
             ]
             for r in schema.relations
         }
-        self.counts = [_by_size(x, self.world, pool) for pool in range(3) for x in schema.listings]
+        self.counts = [
+            _group_by_size(x, self.world, pool) for pool in range(3) for x in schema.listings
+        ]
         self.per_pool = len(schema.listings)
 
 
-def possible_kinds(world: World) -> tuple[str, ...]:
+def list_possible_kinds(world: World) -> tuple[str, ...]:
     """The kinds of question that a world has."""
     schema = world.schema
     kinds = ["bridge"]
@@ -160,7 +165,7 @@ def possible_kinds(world: World) -> tuple[str, ...]:
     return tuple(kinds)
 
 
-def _by_size(listing: Listing, world: World, pool: int) -> tuple[Listing, list[list[int]]]:
+def _group_by_size(listing: Listing, world: World, pool: int) -> tuple[Listing, list[list[int]]]:
     """The heads of a listing in ``pool``, grouped by how many members they have."""
     groups: dict[int, list[int]] = {}
     for head, members in world.graph.lists[listing.key].items():

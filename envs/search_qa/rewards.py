@@ -20,7 +20,7 @@ from ..core.errors import UnknownNameError
 from ..core.settings import check_number
 from .answer_metrics import exact_match, f1, sub_em
 from .questions import Question
-from .text import last_answer
+from .text import find_last_answer
 
 OUTCOMES = {"em": exact_match, "f1": f1}
 _BLOCKS = {"search": "information", "python": "result"}  # what answers a tool's call
@@ -44,7 +44,7 @@ class Rewards:
         format_score: f: what a wrong answer in a malformed trajectory gains.
         retrieval_score: q: gained by a wrong answer in a well-formed trajectory whose passages
             hold an accepted answer.
-        where: The world that has them, for errors.
+        where: The environment that has them, for errors.
 
     Raises:
         UnknownNameError: Another outcome.
@@ -80,7 +80,7 @@ class Rewards:
 
         Args:
             score: EM or F1 of the answer, in [0, 1].
-            well_formed: See :func:`well_formed`.
+            well_formed: See :func:`is_well_formed`.
             retrieved: A passage that was shown holds an accepted answer.
         """
         terms = {"outcome": score, "format": 0.0, "retrieval": 0.0}
@@ -99,16 +99,16 @@ def holds_answer(text: str, golds: Sequence[str]) -> bool:
     return sub_em(text, golds) > 0
 
 
-def well_formed(pieces: Iterable[Piece], tools: tuple[str, ...] = ("search",)) -> bool:
+def is_well_formed(pieces: Iterable[Piece], tools: tuple[str, ...] = ("search",)) -> bool:
     """Whether a trajectory is think, search, information, think, …, think, answer, and no more.
 
     Outside its tags only blanks may stand. The model writes think, search and answer; information
     is the environment's, as one whole block. With the python tool, a python block and the
     environment's result may stand in the place of search and information.
     """
-    state, tags = "start", _tags(tools)
+    state, tags = "start", _compile_tags(tools)
     for text, by_model in pieces:
-        state = _after_model(state, text, tags) if by_model else _after_world(state, text)
+        state = _advance_by_model(state, text, tags) if by_model else _advance_by_env(state, text)
         if state is None:
             return False
     return state == "end"
@@ -124,13 +124,13 @@ _NEXT = {
 
 
 @cache
-def _tags(tools: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_tags(tools: tuple[str, ...]) -> re.Pattern[str]:
     """The tags that count; those of an absent tool are plain text."""
     names = ["think", *tools, *(_BLOCKS[tool] for tool in tools), "answer"]
     return re.compile(rf"<(/?)({'|'.join(names)})>")
 
 
-def _after_model(state: str, text: str, tags: re.Pattern[str]) -> str | None:
+def _advance_by_model(state: str, text: str, tags: re.Pattern[str]) -> str | None:
     opened: str | None = None
     done = 0
     for match in tags.finditer(text):
@@ -146,7 +146,7 @@ def _after_model(state: str, text: str, tags: re.Pattern[str]) -> str | None:
     return None if opened or text[done:].strip() else state
 
 
-def _after_world(state: str, text: str) -> str | None:
+def _advance_by_env(state: str, text: str) -> str | None:
     if not text.strip():
         return state
     inner = text.strip()
@@ -169,19 +169,19 @@ class Searched(Protocol):
     answer: str | None
 
 
-def answer_shown(state: Searched, question: Question) -> bool:
+def is_answer_shown(state: Searched, question: Question) -> bool:
     """Whether an information block holds an accepted answer."""
     return any(holds_answer(block, question.answers) for block in state.shown)
 
 
-def evidence(state: Searched, question: Question) -> int:
+def count_evidence(state: Searched, question: Question) -> int:
     """How many facts of the plan were shown; without a plan, whether an answer was."""
     if not question.plan:
-        return int(answer_shown(state, question))
+        return int(is_answer_shown(state, question))
     return sum(any(p in state.found for p in probe.passages) for probe in question.plan)
 
 
-def pieces(episode: Episode[Any], action: str | None = None) -> list[Piece]:
+def list_pieces(episode: Episode[Any], action: str | None = None) -> list[Piece]:
     """The trajectory after the prompt; ``action`` is one that ``episode.steps`` lacks."""
     texts = [text for step in episode.steps for text in (step.observation, step.action)]
     if action is not None:
@@ -189,7 +189,7 @@ def pieces(episode: Episode[Any], action: str | None = None) -> list[Piece]:
     return [Piece(text, by_model=i % 2 == 0) for i, text in enumerate(texts[1:])]
 
 
-def graded(
+def grade_answer(
     rewards: Rewards,
     state: Searched,
     question: Question,
@@ -205,16 +205,16 @@ def graded(
         action: Holds the answer.
         well_formed: Whether the whole trajectory is; only called where a reward depends on it.
     """
-    state.answer = last_answer(action) or ""
+    state.answer = find_last_answer(action) or ""
     score = OUTCOMES[rewards.outcome](state.answer, question.answers)
     form = rewards.needs_form and well_formed()
-    terms = rewards(score, form, form and answer_shown(state, question))
+    terms = rewards(score, form, form and is_answer_shown(state, question))
     if exact_match(state.answer, question.answers):
         return Outcome.solved("", terms, verdict=1)
     return Outcome.failed("", terms, verdict=-1)
 
 
-def measures(
+def compute_metrics(
     state: Searched, question: Question, well_formed: Callable[[], bool]
 ) -> dict[str, float]:
     """EM and F1 of the answer, and what was shown on the way to it.
@@ -226,8 +226,8 @@ def measures(
     found = {
         "em": 0.0 if said is None else exact_match(said, question.answers),
         "f1": 0.0 if said is None else f1(said, question.answers),
-        "recall": evidence(state, question) / max(len(question.plan), 1),
-        "answer_shown": float(answer_shown(state, question)),
+        "recall": count_evidence(state, question) / max(len(question.plan), 1),
+        "answer_shown": float(is_answer_shown(state, question)),
         "well_formed": float(said is not None and well_formed()),
     }
     if question.hops:

@@ -15,7 +15,7 @@ from ..core.generated_tasks import DrawnTasks
 from ..core.interleave import Mixture
 from ..core.tasks import Task
 from .questions import Drawer, Question
-from .world import World, load_world
+from .world.world import World, load_world
 
 EVAL_TASKS = 2000
 """Questions of the dev and of the test split."""

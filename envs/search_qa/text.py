@@ -27,7 +27,7 @@ PROMPTS: Mapping[str, str] = {
         "no further external knowledge needed, you can directly provide the answer inside <answer> "
         "and </answer>, without detailed illustrations. For example, <answer> Beijing </answer>. "
     ),
-    # Ours: ARPO's tags in the words of the prompt above; the tool blocks are the world's.
+    # Ours: ARPO's tags in the words of the prompt above; the tool blocks are the environment's.
     "search-python": (
         "Answer the given question. "
         "Reason inside <think> and </think> first, and again whenever you get new information. "
@@ -59,28 +59,28 @@ RESULT_OPEN = "\n\n<result>\n"
 """How the observation after a python call begins; no other does."""
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 _CODE = re.compile(r"<python>(.*?)</python>", re.DOTALL)
-FEWEST_CHARS = len(_OPEN) + len(_CLOSE) + 40
+MIN_CHARS = len(_OPEN) + len(_CLOSE) + 40
 """Smallest observation budget: both tags and a few words."""
 
 
-def first_observation(question: str) -> str:
+def write_question(question: str) -> str:
     """The question as the model first sees it."""
     return f"Question: {question}\n"
 
 
-def as_question(text: str) -> str:
+def end_with_question_mark(text: str) -> str:
     """``text`` stripped and ending with "?"."""
     text = text.strip()
     return text if text.endswith("?") else f"{text}?"
 
 
-def last_answer(action: str) -> str | None:
+def find_last_answer(action: str) -> str | None:
     """Content of the last answer block of ``action``, None when it holds none."""
     blocks = _ANSWER.findall(action)
     return blocks[-1].strip() if blocks else None
 
 
-def code_in(action: str) -> str:
+def find_code(action: str) -> str:
     """Code of the first python block of ``action``, without the indentation that all lines share.
 
     It stands apart from the grammar's reading, which drops the blanks before the first line alone.
@@ -89,7 +89,7 @@ def code_in(action: str) -> str:
     return textwrap.dedent(found[1].strip("\r\n")).strip() if found else ""
 
 
-def information(hits: Sequence[Hit], max_chars: int | None) -> tuple[str, int]:
+def write_information(hits: Sequence[Hit], max_chars: int | None) -> tuple[str, int]:
     """The observation after a search, and how many passages it shows whole.
 
     A longer text than ``max_chars`` loses its tail but never its closing tag.
@@ -106,7 +106,7 @@ def information(hits: Sequence[Hit], max_chars: int | None) -> tuple[str, int]:
     return f"{_OPEN}{body[:room]}{_CLOSE}", whole
 
 
-def result(text: str, max_chars: int) -> str:
+def write_result(text: str, max_chars: int) -> str:
     """The observation after a python call; a longer one loses its tail but not its closing tag."""
     room = max_chars - len(RESULT_OPEN) - len(_RESULT_CLOSE)
     return f"{RESULT_OPEN}{text[:room]}{_RESULT_CLOSE}"

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import BadValueError, UnknownNameError
 from ..core.settings import check_integer, check_number
 from ..core.tasks import TaskSource
-from ..search_qa.build import generated
+from ..search_qa.build import generate_knowledge
 from ..search_qa.questions import Question
 from ..search_qa.source import GivenQuestions
-from .generated import SNIPPETS, GeneratedSite, generated_site
-from .pages import Site
+from .sites.generated import SNIPPETS, GeneratedSite, load_generated_site
+from .sites.pages import Site
 
 if TYPE_CHECKING:
     from ..search_qa.data import Data
 
-MOST_BYTES = 1_000_000_000
+MAX_BYTES_LIMIT = 1_000_000_000
 _SNIPPETS = {"full": "fitting", "micro": "first"}
 
 
@@ -41,7 +41,7 @@ class Web:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Net:
+class EndpointSettings:
     """How pages of the web are visited; see :class:`turngym.envs.web_qa.env.WebQA`."""
 
     allow: str | Sequence[str]
@@ -51,7 +51,7 @@ class Net:
 
     def __post_init__(self) -> None:
         check_number("timeout_s", self.timeout_s, "WebQA", above=0)
-        check_integer("max_bytes", self.max_bytes, "WebQA", min=1, max=MOST_BYTES)
+        check_integer("max_bytes", self.max_bytes, "WebQA", min=1, max=MAX_BYTES_LIMIT)
 
 
 def find_web(
@@ -60,7 +60,7 @@ def find_web(
     data: Data | None,
     site: str | Path | Site | None,
     search_url: str | None,
-    net: Net,
+    net: EndpointSettings,
     snippet_chars: int,
 ) -> Web:
     """What the settings describe; ``made`` are those of the generated site.
@@ -76,7 +76,7 @@ def find_web(
             "of the web; expected search_url too."
         )
     if data is None and site is None and search_url is None:
-        return _made(made, snippet_chars)
+        return _generate_web(made, snippet_chars)
     for name, value in made.items():
         if value is not None:
             raise BadValueError(
@@ -94,33 +94,33 @@ def find_web(
 
     source = GivenQuestions(load_questions(data, where="WebQA"))
     if search_url is not None:
-        pages: Site = _endpoint(search_url, net, snippet_chars)
+        pages: Site = _make_endpoint(search_url, net, snippet_chars)
     elif isinstance(site, (str, Path)):
-        from .folder import folder_site
+        from .sites.folder import load_folder_site
 
-        pages = folder_site(site, snippet_chars)
+        pages = load_folder_site(site, snippet_chars)
     else:
         assert site is not None
         pages = site
     return Web(size=None, source=source, site=pages, generated=None)
 
 
-def _made(made: Mapping[str, Any], snippet_chars: int) -> Web:
-    world = {name: value for name, value in made.items() if name != "snippets"}
-    knowledge = generated(retriever=None, where="WebQA", **world)
+def _generate_web(made: Mapping[str, Any], snippet_chars: int) -> Web:
+    settings = {name: value for name, value in made.items() if name != "snippets"}
+    knowledge = generate_knowledge(retriever=None, where="WebQA", **settings)
     assert knowledge.world is not None
     assert knowledge.size is not None
     wanted = made["snippets"] or _SNIPPETS[knowledge.size]
     if wanted not in SNIPPETS:
         raise UnknownNameError("snippets", wanted, SNIPPETS, "WebQA")
-    site = generated_site(knowledge.world.key, wanted, snippet_chars)
+    site = load_generated_site(knowledge.world.key, wanted, snippet_chars)
     return Web(size=knowledge.size, source=knowledge.source, site=site, generated=site)
 
 
-def _endpoint(search_url: str, net: Net, snippet_chars: int) -> Site:
-    from .endpoint import EndpointSite
-    from .fetch import Fetcher
-    from .rules import Rules
+def _make_endpoint(search_url: str, net: EndpointSettings, snippet_chars: int) -> Site:
+    from .sites.endpoint import EndpointSite
+    from .sites.fetch import Fetcher
+    from .sites.rules import Rules
 
     hosts = (net.allow,) if isinstance(net.allow, str) else net.allow
     if not isinstance(hosts, (list, tuple)):

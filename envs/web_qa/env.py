@@ -17,28 +17,28 @@ from ..search_qa.questions import Question
 from ..search_qa.rewards import (
     Piece,
     Rewards,
-    evidence,
-    graded,
-    measures,
-    pieces,
-    well_formed,
+    compute_metrics,
+    count_evidence,
+    grade_answer,
+    is_well_formed,
+    list_pieces,
 )
-from ..search_qa.text import first_observation
+from ..search_qa.text import write_question
 from ..tools.action_parsing import Tagged
 from ..tools.retrieval.base import Hit, Query
-from .build import Net, Web, find_web
-from .pages import NoPage, Page, Served, Site, Visit, overlapping
+from .build import EndpointSettings, Web, find_web
+from .sites.pages import NoPage, Page, Served, Site, Visit, find_parts
 from .state import WebState
 from .text import (
     GRAMMAR,
     INVALID,
     PROMPTS,
     STOP,
-    no_page_text,
-    no_result_text,
-    page_text,
     read_target,
-    results_text,
+    write_missing_page,
+    write_missing_result,
+    write_page,
+    write_results,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _OPENED = re.compile(r"<(/?)open>")
 _TOP_K = {"micro": 3}
-MOST_RESULTS = 100
+MAX_RESULTS = 100
 _PAGE_CHARS = {"micro": 600}
 FEWEST_CHARS, MOST_CHARS = 40, 50_000
 
@@ -89,9 +89,9 @@ class WebQA(TextEnv[WebState, Question]):
         retrieval_score: The same.
         data: Question file, or ``{split: file}``; see :mod:`turngym.envs.search_qa.data`.
         site: Folder of ``.html``, ``.md`` and ``.txt`` files that goes with ``data``, or a
-            :class:`turngym.envs.web_qa.pages.Site` of your own.
+            :class:`turngym.envs.web_qa.sites.pages.Site` of your own.
         search_url: In place of ``site`` an endpoint that answers ``?q=…&format=json`` as SearXNG
-            does. Such a world is as repeatable as the web is.
+            does. Such an environment is as repeatable as the web is.
         allow: Hosts whose pages may be opened: ``"example.org"``, ``"*.example.org"``, ``"*"``,
             ``"localhost:8080"``; every other is refused in an observation. Only for ``search_url``.
         allow_private: Open private, loopback, link-local and reserved addresses too, if allowed.
@@ -150,7 +150,7 @@ class WebQA(TextEnv[WebState, Question]):
         )
         made = {"size": size, "hops": hops, "kinds": kinds, "distractors": distractors}
         made |= {"world_seed": world_seed, "snippets": snippets}
-        net = Net(
+        net = EndpointSettings(
             allow=allow, allow_private=allow_private, timeout_s=timeout_s, max_bytes=max_bytes
         )
         self.web: Web = find_web(
@@ -164,7 +164,7 @@ class WebQA(TextEnv[WebState, Question]):
         size = self.web.size or "full"
         self.top_k = _TOP_K.get(size, 10) if top_k is None else top_k
         self.page_chars = _PAGE_CHARS.get(size, 2000) if page_chars is None else page_chars
-        check_integer("top_k", self.top_k, "WebQA", min=1, max=MOST_RESULTS)
+        check_integer("top_k", self.top_k, "WebQA", min=1, max=MAX_RESULTS)
         check_integer("page_chars", self.page_chars, "WebQA", min=FEWEST_CHARS, max=MOST_CHARS)
         prompt = ("none" if size == "micro" else "web") if prompt is None else prompt
         if prompt not in PROMPTS:
@@ -182,7 +182,7 @@ class WebQA(TextEnv[WebState, Question]):
 
     def begin(self, task: Task[Question], random: EpisodeRandom) -> tuple[WebState, str]:  # noqa: ARG002
         """The question; nothing has been searched yet."""
-        return WebState(), first_observation(task.payload.text)
+        return WebState(), write_question(task.payload.text)
 
     def play(self, episode: Episode[WebState], action: str) -> Play:
         """Search, open, answer, or be reminded of how to."""
@@ -190,14 +190,14 @@ class WebQA(TextEnv[WebState, Question]):
         if not isinstance(read, Tagged):
             return Outcome.unreadable(INVALID, verdict=-1)
         if read.tag == "answer":
-            return self._graded(episode, action)
+            return self._grade(episode, action)
         if read.tag == "open" and read_target(read.content) is None:
             return Outcome.unreadable(INVALID, verdict=-1)
         if episode.turn >= self.max_turns:
             return Outcome.move("")
         if read.tag == "search":
-            return self._searched(episode, read.content)
-        return self._visited(episode, read.content)
+            return self._search(episode, read.content)
+        return self._visit(episode, read.content)
 
     def fork_state(self, state: WebState) -> WebState:
         """A copy; its fields are immutable."""
@@ -224,25 +224,25 @@ class WebQA(TextEnv[WebState, Question]):
         numbers that there are none of or that may not be visited.
         """
         state, question = episode.state, episode.task.payload
-        metrics = measures(state, question, lambda: _is_formed(pieces(episode)))
+        metrics = compute_metrics(state, question, lambda: _is_formed(list_pieces(episode)))
         metrics["searches"] = float(state.searches)
         metrics["opens"] = float(state.opens)
         metrics["failed_opens"] = float(state.failed_opens)
         metrics["pages"] = float(len({address for address, _ in state.opened}))
         return metrics
 
-    def _searched(self, episode: Episode[WebState], query: str) -> Generator[Call, Any, Outcome]:
+    def _search(self, episode: Episode[WebState], query: str) -> Generator[Call, Any, Outcome]:
         state, question = episode.state, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(query, self.top_k))
-        before = evidence(state, question)
+        before = count_evidence(state, question)
         state.searches += 1
         state.results = tuple(hit.id for hit in hits)
         if (site := self.web.generated) is not None:
             for hit in hits:
                 state.found += tuple(site.told(hit, question))
-        return self._showed(episode, results_text(hits, MOST_CHARS), before)
+        return self._show(episode, write_results(hits, MOST_CHARS), before)
 
-    def _visited(self, episode: Episode[WebState], content: str) -> Generator[Call, Any, Outcome]:
+    def _visit(self, episode: Episode[WebState], content: str) -> Generator[Call, Any, Outcome]:
         state, question = episode.state, episode.task.payload
         state.opens += 1
         target = read_target(content)
@@ -251,21 +251,21 @@ class WebQA(TextEnv[WebState, Question]):
         if target.number is not None:
             if not 1 <= target.number <= len(state.results):
                 state.failed_opens += 1
-                text = no_result_text(target.number, len(state.results))
+                text = write_missing_result(target.number, len(state.results))
                 return Outcome.move(text, verdict=0)
             address = state.results[target.number - 1]
         page: Page | NoPage = yield Call(self._serve, Visit(address))
         if isinstance(page, NoPage):
             state.failed_opens += 1
-            return Outcome.move(no_page_text(page), verdict=0)
-        text, there = page_text(page, target.part, self.page_chars)
+            return Outcome.move(write_missing_page(page), verdict=0)
+        text, there = write_page(page, target.part, self.page_chars)
         if not there:
             state.failed_opens += 1
             return Outcome.move(text, verdict=0)
-        before = evidence(state, question)
+        before = count_evidence(state, question)
         state.opened += ((page.address, target.part),)
         state.found += self._read(page, state)
-        return self._showed(episode, text, before)
+        return self._show(episode, text, before)
 
     def _read(self, page: Page, state: WebState) -> tuple[str, ...]:
         """Passages of a page of which every part was shown, in one part or several."""
@@ -273,28 +273,28 @@ class WebQA(TextEnv[WebState, Question]):
         return tuple(
             span.passage
             for span in page.spans
-            if seen.issuperset(overlapping(page.text, self.page_chars, span.start, span.end))
+            if seen.issuperset(find_parts(page.text, self.page_chars, span.start, span.end))
         )
 
-    def _showed(self, episode: Episode[WebState], text: str, before: int) -> Outcome:
+    def _show(self, episode: Episode[WebState], text: str, before: int) -> Outcome:
         state = episode.state
         state.shown += (text,)
-        more = evidence(state, episode.task.payload) > before
+        more = count_evidence(state, episode.task.payload) > before
         return Outcome.move(text, verdict=1 if more else 0)
 
-    def _graded(self, episode: Episode[WebState], action: str) -> Outcome:
-        return graded(
+    def _grade(self, episode: Episode[WebState], action: str) -> Outcome:
+        return grade_answer(
             self.rewards,
             episode.state,
             episode.task.payload,
             action,
-            lambda: _is_formed(pieces(episode, action)),
+            lambda: _is_formed(list_pieces(episode, action)),
         )
 
 
 def _is_formed(parts: Sequence[Piece]) -> bool:
     """Whether a trajectory is well formed, opening taken for searching."""
-    return well_formed(
+    return is_well_formed(
         Piece(_OPENED.sub(r"<\1search>", text), by_model) if by_model else Piece(text, by_model)
         for text, by_model in parts
     )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import gymnasium as gym
 
 from ..search_qa.expert import ANSWER_SHARE, Expert
-from ..search_qa.queries import Probe
 from ..search_qa.questions import Question
-from .pages import Page, overlapping, plain, sentences
+from ..search_qa.world.queries import Probe
+from .sites.pages import Page, find_parts, split_sentences, strip_links
 from .state import WebState
 from .text import GRAMMAR
 
@@ -41,24 +41,26 @@ class WebExpert(Expert):
         info: Mapping[str, Any],  # noqa: ARG002
     ) -> str:
         """Return the next action of the episode in ``env``."""
-        world = cast("WebQA", env.unwrapped)
-        episode = world.episode
+        task_env = cast("WebQA", env.unwrapped)
+        episode = task_env.episode
         question, state = episode.task.payload, episode.state
-        left = world.max_turns - 1 - episode.turn
+        left = task_env.max_turns - 1 - episode.turn
         if not question.plan and not state.searches and left > 0:
             probe = Probe(question.text, "", ())
-            return self._act(world.prompt, "I need to look this up.", "search", self._query(probe))
+            return self._act(
+                task_env.prompt, "I need to look this up.", "search", self._query(probe)
+            )
         missing = [p for p in question.plan if not any(x in state.found for x in p.passages)]
-        missed = self.mistakes > 0 and _missed(world, missing)
+        missed = self.mistakes > 0 and _missed(task_env, missing)
         if missing and left > 0 and not missed:
-            needed = {place for probe in missing for place in _places(world, probe)}
+            needed = {place for probe in missing for place in _find_places(task_env, probe)}
             spare = left > len(needed.difference(state.opened))
-            return self._next(world, missing[0], spare)
+            return self._act_next(task_env, missing[0], spare)
         wrong = missed or self._rng.random() < self.mistakes * ANSWER_SHARE
-        said = self._other(state, question) if wrong else question.answers[0]
-        return self._act(world.prompt, "I know enough to answer.", "answer", said)
+        said = self._find_other_link(state, question) if wrong else question.answers[0]
+        return self._act(task_env.prompt, "I know enough to answer.", "answer", said)
 
-    def _next(self, env: WebQA, probe: Probe, spare: bool) -> str:
+    def _act_next(self, env: WebQA, probe: Probe, spare: bool) -> str:
         """Search for the probe's page, or open the part of it that comes next."""
         state, site = env.episode.state, env.web.generated
         assert site is not None
@@ -67,7 +69,7 @@ class WebExpert(Expert):
         if address not in state.results and not linked and spare:
             thought = "I still need a fact." if state.searches else "I need to look this up."
             return self._act(env.prompt, thought, "search", self._query(probe))
-        needed = [part for _, part in _places(env, probe)]
+        needed = [part for _, part in _find_places(env, probe)]
         wanted = range(1, needed[-1] + 1) if spare else needed
         part = next(p for p in wanted if (address, p) not in state.opened)
         place = address
@@ -85,19 +87,21 @@ class WebExpert(Expert):
         others = [n for n in range(1, results + 1) if n != number]
         return others[int(self._rng.integers(len(others)))]
 
-    def _other(self, state: WebState, question: Question) -> str:
+    def _find_other_link(self, state: WebState, question: Question) -> str:
         """A name that was shown last, other than an accepted answer."""
-        return self._last_name(sentences(plain(state.shown[-1]) if state.shown else ""), question)
+        return self._find_last_name(
+            split_sentences(strip_links(state.shown[-1]) if state.shown else ""), question
+        )
 
 
-def _places(env: WebQA, probe: Probe) -> list[tuple[str, int]]:
+def _find_places(env: WebQA, probe: Probe) -> list[tuple[str, int]]:
     """Address and part of all that must be read for the passage of ``probe``."""
     site = env.web.generated
     assert site is not None
     page = site.page(site.address_of(probe.passages[0]))
     assert isinstance(page, Page)
     span = next(s for s in page.spans if s.passage in probe.passages)
-    parts = overlapping(page.text, env.page_chars, span.start, span.end)
+    parts = find_parts(page.text, env.page_chars, span.start, span.end)
     return [(page.address, part) for part in parts]
 
 

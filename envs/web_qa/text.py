@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..tools.action_parsing import TagGrammar
 from ..tools.retrieval.base import Hit
-from .pages import NoPage, Page, cut
+from .sites.pages import NoPage, Page, split_into_parts
 
 GRAMMAR = TagGrammar({"search": "query", "open": "address or number [page N]", "answer": "answer"})
 STOP = ("</search>", "</open>", "</answer>")
@@ -33,10 +33,8 @@ INVALID = (
     "<answer> and </answer>. Let me try again.\n"
 )
 NOTHING_FOUND = "Nothing found."
-MOST_TITLE = 200
 _TARGET = re.compile(r"(\S+)(?:\s+page\s+([0-9]{1,6}))?", re.IGNORECASE)
 _NUMBER = re.compile(r"\[?([0-9]{1,6})[\].]?")
-_OWN_TAGS = re.compile(r"<(/?(?:information|search|open|answer|think))>", re.IGNORECASE)
 
 
 class Target(NamedTuple):
@@ -56,31 +54,26 @@ def read_target(content: str) -> Target | None:
     return Target(match[1], int(number[1]) if number else None, int(match[2] or 1))
 
 
-def block(body: str) -> str:
-    """``body`` as what the world says."""
+def write_block(body: str) -> str:
+    """Return ``body`` as an information block of the environment."""
     return f"\n\n<information>{body}</information>\n\n"
 
 
-def harmless(text: str) -> str:
-    """``text`` from outside without what would look like the game's own tags."""
-    return _OWN_TAGS.sub(r"(\1)", text)
-
-
-def results_text(hits: Sequence[Hit], most: int) -> str:
+def write_results(hits: Sequence[Hit], most: int) -> str:
     """The observation after a search, its body cut after ``most`` characters."""
     found = [f"{i}. {hit.title}\n{hit.id}\n{hit.text}" for i, hit in enumerate(hits, start=1)]
-    return block("\n".join(found)[:most] or NOTHING_FOUND)
+    return write_block("\n".join(found)[:most] or NOTHING_FOUND)
 
 
-def page_text(page: Page, part: int, most: int) -> tuple[str, bool]:
+def write_page(page: Page, part: int, most: int) -> tuple[str, bool]:
     """The observation after opening ``part`` (from 1) of a page, and whether there is that part.
 
     A part that does not exist is named together with how many there are.
     """
-    parts = cut(page.text, most)
+    parts = split_into_parts(page.text, most)
     if not 1 <= part <= len(parts):
         have = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
-        return block(f"{page.address} has {have}; there is no part {part}."), False
+        return write_block(f"{page.address} has {have}; there is no part {part}."), False
     start, end = parts[part - 1]
     lines = [page.title, page.address]
     if len(parts) > 1:
@@ -88,16 +81,16 @@ def page_text(page: Page, part: int, most: int) -> tuple[str, bool]:
         if part < len(parts):
             lines[-1] += f"; next: <open> {page.address} page {part + 1} </open>"
     lines.append(page.text[start:end] or "The page holds no text.")
-    return block("\n".join(lines)), True
+    return write_block("\n".join(lines)), True
 
 
-def no_page_text(missing: NoPage) -> str:
+def write_missing_page(missing: NoPage) -> str:
     """The observation after opening what cannot be shown."""
-    return block(missing.reason)
+    return write_block(missing.reason)
 
 
-def no_result_text(number: int, results: int) -> str:
+def write_missing_result(number: int, results: int) -> str:
     """The observation after opening the number of no result."""
     have = {0: "no result was shown so far", 1: "the last search has one result"}
     said = have.get(results, f"the last search has {results} results")
-    return block(f"There is no result {number}: {said}. Open an address, or search.")
+    return write_block(f"There is no result {number}: {said}. Open an address, or search.")

@@ -13,7 +13,7 @@ from .items import Item, Options, Shop
 from .words import LANGUAGES, Department, Language
 
 ITEMS_PER_KIND = {"full": 64, "micro": 20}
-MOST_ATTRIBUTES = {"full": 6, "micro": 3}
+MAX_ATTRIBUTES = {"full": 6, "micro": 3}
 _LETTERS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _ID_LETTERS = {"full": 8, "micro": 2}
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Shelf(NamedTuple):
     price: int
 
 
-def shelves(language: Language) -> list[Shelf]:
+def list_shelves(language: Language) -> list[Shelf]:
     """Every kind and its place, in a fixed order."""
     return [
         Shelf(name, shelf, kind, price)
@@ -43,7 +43,7 @@ def load_shop(size: str, seed: int) -> Shop:
     """The shop of a size and a seed, one per process."""
     return Shop(
         make_items(size, seed),
-        name=f"webshop-{size}-{seed}-{_made_by()}",
+        name=f"webshop-{size}-{seed}-{_hash_code()}",
         reload=(load_shop, (size, seed)),
     )
 
@@ -51,69 +51,71 @@ def load_shop(size: str, seed: int) -> Shop:
 def make_items(size: str, seed: int) -> list[Item]:
     """The items, a function of size and seed alone."""
     language = LANGUAGES[size]
-    kinds = shelves(language)
+    kinds = list_shelves(language)
     rng = np.random.default_rng((seed, 0))
     count = len(kinds) * ITEMS_PER_KIND[size]
     length = _ID_LETTERS[size]
     numbers = rng.choice(len(_LETTERS) ** length, size=count, replace=False)
-    ids = [f"B{_letters(int(number), length)}" for number in numbers]
+    ids = [f"B{_write_id(int(number), length)}" for number in numbers]
     order = rng.permutation(count)
-    return [_item(size, ids[at], kinds[place % len(kinds)], rng) for at, place in enumerate(order)]
+    return [
+        _draw_item(size, ids[at], kinds[place % len(kinds)], rng) for at, place in enumerate(order)
+    ]
 
 
-def _item(size: str, item_id: str, shelf: Shelf, rng: np.random.Generator) -> Item:
+def _draw_item(size: str, item_id: str, shelf: Shelf, rng: np.random.Generator) -> Item:
     language = LANGUAGES[size]
     department = language.departments[shelf.department]
-    most = MOST_ATTRIBUTES[size]
-    attributes = _some(rng, department.attributes, int(rng.integers(most - 2, most + 1)))
+    most = MAX_ATTRIBUTES[size]
+    attributes = _draw_some(rng, department.attributes, int(rng.integers(most - 2, most + 1)))
     words = {
-        "brand": _one(rng, language.brands),
-        "series": _one(rng, language.series),
+        "brand": _draw_one(rng, language.brands),
+        "series": _draw_one(rng, language.series),
         "kind": shelf.kind,
-        "use": _one(rng, language.uses),
+        "use": _draw_one(rng, language.uses),
         "first": attributes[0],
         "second": attributes[1 % len(attributes)],
         "extra": attributes[-1],
     }
     features = tuple(
-        _one(rng, language.features).format(attribute=attribute, **words)
+        _draw_one(rng, language.features).format(attribute=attribute, **words)
         for attribute in attributes[1:]
     )
     return Item(
         id=item_id,
-        title=_one(rng, language.titles).format(**words),
+        title=_draw_one(rng, language.titles).format(**words),
         kind=shelf.kind,
         nouns=frozenset(shelf.kind.split()),
         path=(shelf.department, shelf.name, shelf.kind.title()),
         attributes=tuple(attributes),
-        options=_options(department, rng),
-        price=_price(size, shelf.price, rng),
-        description=_one(rng, language.descriptions).format(**words),
+        options=_draw_options(department, rng),
+        price=_draw_price(size, shelf.price, rng),
+        description=_draw_one(rng, language.descriptions).format(**words),
         features=features,
     )
 
 
-def _options(department: Department, rng: np.random.Generator) -> Options:
+def _draw_options(department: Department, rng: np.random.Generator) -> Options:
     """One or all of the things to choose, each with some of its values, in their order."""
     names = list(department.options)
     if rng.random() < 0.3:
-        names = [_one(rng, names)]
+        names = [_draw_one(rng, names)]
     chosen = []
     for name in names:
         values = department.options[name]
-        kept = _some(rng, values, int(rng.integers(2, len(values) + 1)))
+        kept = _draw_some(rng, values, int(rng.integers(2, len(values) + 1)))
         chosen.append((name, tuple(value for value in values if value in kept)))
     return tuple(chosen)
 
 
-def _price(size: str, usual: int, rng: np.random.Generator) -> float:
+def _draw_price(size: str, usual: int, rng: np.random.Generator) -> float:
     price = usual * float(np.exp(rng.normal(0.0, 0.45)))
     if size == "micro":
         return float(max(1, round(price)))
-    return round(max(1.0, price) // 1 + float(_one(rng, (0.49, 0.95, 0.99, 0.5))), 2)
+    return round(max(1.0, price) // 1 + float(_draw_one(rng, (0.49, 0.95, 0.99, 0.5))), 2)
 
 
-def _letters(number: int, length: int) -> str:
+def _write_id(number: int, length: int) -> str:
     text = ""
     for _ in range(length):
         number, digit = divmod(number, len(_LETTERS))
@@ -121,13 +123,13 @@ def _letters(number: int, length: int) -> str:
     return text
 
 
-def _one(rng: np.random.Generator, values: list[T] | tuple[T, ...]) -> T:
+def _draw_one(rng: np.random.Generator, values: list[T] | tuple[T, ...]) -> T:
     return values[int(rng.integers(len(values)))]
 
 
-def _some(rng: np.random.Generator, values: tuple[str, ...], count: int) -> list[str]:
+def _draw_some(rng: np.random.Generator, values: tuple[str, ...], count: int) -> list[str]:
     return [values[i] for i in rng.permutation(len(values))[:count]]
 
 
-def _made_by() -> str:
+def _hash_code() -> str:
     return source_digest(Path(__file__).parent, "catalogue.py", "items.py", "words.py")

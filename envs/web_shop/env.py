@@ -15,12 +15,12 @@ from ..core.tasks import Task
 from ..tools.retrieval.base import Batched, Hit, Query
 from .goals import load_goals
 from .items import Shop
-from .pages import BUY, NEXT, Pages, price_text, read_action
-from .reward import Goal, is_right, match, options_met
-from .state import Visit
+from .pages import BUY, NEXT, Pages, read_action, write_price
+from .reward import Goal, count_options_met, is_right, match_goal
+from .state import WebShopState
 
 SIZES = ("full", "micro")
-FOUND = {"full": 50, "micro": 12}
+RESULTS = {"full": 50, "micro": 12}
 PER_PAGE = {"full": 10, "micro": 4}
 RULES = """\
 You are in a web shop. Buy something that fits the instruction: the right kind of thing, with the
@@ -34,7 +34,7 @@ description and features, and end with click[buy now].
 HOW = "Write search[words] or click[label]."
 
 
-class WebShop(TextEnv[Visit, Goal]):
+class WebShop(TextEnv[WebShopState, Goal]):
     """Buy what an instruction describes (WebShop's game, AgentBench's limits).
 
     Description:
@@ -88,43 +88,43 @@ class WebShop(TextEnv[Visit, Goal]):
         max_turns: int = 10,
         render_mode: str | None = None,
     ) -> None:
-        source, size = _opened(size, world_seed, data)
+        source, size = _load_source(size, world_seed, data)
         super().__init__(source=source, max_turns=max_turns, render_mode=render_mode)
         self.shop: Shop = source.shop
         self.pages = Pages(self.shop, PER_PAGE[size])
-        self.most_found = FOUND[size]
+        self.most_found = RESULTS[size]
         self.micro = size == "micro"
         self.instructions = "" if self.micro else RULES
         self._serve = Batched(self.shop.retriever)
 
-    def begin(self, task: Task[Goal], random: EpisodeRandom) -> tuple[Visit, str]:  # noqa: ARG002
+    def begin(self, task: Task[Goal], random: EpisodeRandom) -> tuple[WebShopState, str]:  # noqa: ARG002
         """The instruction, on the search page."""
-        return Visit(), f"{'' if self.micro else 'Instruction: '}{task.payload.text}\n"
+        return WebShopState(), f"{'' if self.micro else 'Instruction: '}{task.payload.text}\n"
 
-    def play(self, episode: Episode[Visit], action: str) -> Play:
+    def play(self, episode: Episode[WebShopState], action: str) -> Play:
         """Search, click or buy, or be told how to."""
         read = read_action(action)
         if read is None:
             return Outcome.unreadable(f"That is no action. {HOW}\n", verdict=-1)
         if read.name == "search":
-            return self._searched(episode, read.argument)
-        visit: Visit = episode.state
-        labels = {label.lower(): label for label in reversed(self.pages.clickable(visit))}
+            return self._search(episode, read.argument)
+        visit: WebShopState = episode.state
+        labels = {label.lower(): label for label in reversed(self.pages.list_clickable(visit))}
         if read.argument not in labels:
-            return Outcome.move(self._absent(visit, read.argument), verdict=-1)
+            return Outcome.move(self._write_absent(visit, read.argument), verdict=-1)
         if read.argument == BUY:
-            return self._bought(episode)
-        return self._clicked(episode, labels[read.argument])
+            return self._buy(episode)
+        return self._click(episode, labels[read.argument])
 
-    def fork_state(self, state: Visit) -> Visit:
+    def fork_state(self, state: WebShopState) -> WebShopState:
         """A copy; its fields are immutable."""
         return state.copy()
 
-    def hidden_answers(self, episode: Episode[Visit]) -> Sequence[str]:
+    def hidden_answers(self, episode: Episode[WebShopState]) -> Sequence[str]:
         """The number of the item that the goal was made for."""
         return (episode.task.payload.item,)
 
-    def metrics(self, episode: Episode[Visit]) -> Mapping[str, float]:
+    def metrics(self, episode: Episode[WebShopState]) -> Mapping[str, float]:
         """The score and its parts, the price paid (0 without a purchase), searches, items opened.
 
         ``type``, ``attributes``, ``options`` and ``in_budget`` are the parts of the reward.
@@ -154,35 +154,35 @@ class WebShop(TextEnv[Visit, Goal]):
         if episode.state.page == "search":
             words = " ".join(episode.task.payload.text.replace("[", " ").replace("]", " ").split())
             return [f"search[{words}]"]
-        return [f"click[{label}]" for label in self.pages.clickable(episode.state)]
+        return [f"click[{label}]" for label in self.pages.list_clickable(episode.state)]
 
-    def places_of(self, hits: Sequence[Hit]) -> tuple[int, ...]:
+    def find_places(self, hits: Sequence[Hit]) -> tuple[int, ...]:
         """Places of the items that a search found."""
         return tuple(self.shop.places[hit.id] for hit in hits)
 
-    def fitting(self, goal: Goal, places: Sequence[int]) -> int:
+    def find_fitting(self, goal: Goal, places: Sequence[int]) -> int:
         """Rank of the first item among ``places`` that can earn all for ``goal``, or -1."""
         items = self.shop.items
         return next((i for i, place in enumerate(places) if is_right(items[place], goal)), -1)
 
-    def _searched(self, episode: Episode[Visit], words: str) -> Generator[Call, Any, Outcome]:
+    def _search(self, episode: Episode[WebShopState], words: str) -> Generator[Call, Any, Outcome]:
         visit, goal = episode.state, episode.task.payload
         hits: list[Hit] = yield Call(self._serve, Query(words, self.most_found))
         had = visit.rank >= 0
         visit.page, visit.number, visit.item, visit.chosen = "results", 1, -1, ()
-        visit.found = self.places_of(hits)
+        visit.found = self.find_places(hits)
         visit.searches += 1
-        visit.rank = self.fitting(goal, visit.found)
+        visit.rank = self.find_fitting(goal, visit.found)
         verdict: Verdict = 1 if visit.rank >= 0 and not had else 0
         return Outcome.move(self.pages.show(visit), verdict=verdict)
 
-    def _clicked(self, episode: Episode[Visit], label: str) -> Outcome:
+    def _click(self, episode: Episode[WebShopState], label: str) -> Outcome:
         visit, goal = episode.state, episode.task.payload
-        before, page = self._met(visit, goal), visit.page
+        before, page = self._judge_choices(visit, goal), visit.page
         self.pages.click(visit, label)
         verdict: Verdict = 0
         if page == "item" == visit.page:
-            change = self._met(visit, goal) - before
+            change = self._judge_choices(visit, goal) - before
             verdict = 1 if change > 0 else -1 if change < 0 else 0
         elif page == "results" and visit.page == "item":
             verdict = 1 if is_right(self.pages.item(visit), goal) else 0
@@ -190,26 +190,26 @@ class WebShop(TextEnv[Visit, Goal]):
             verdict = 1 if visit.rank >= (visit.number - 1) * self.pages.per_page else 0
         return Outcome.move(self.pages.show(visit), verdict=verdict)
 
-    def _bought(self, episode: Episode[Visit]) -> Outcome:
+    def _buy(self, episode: Episode[WebShopState]) -> Outcome:
         visit, goal = episode.state, episode.task.payload
         item = self.pages.item(visit)
-        visit.bought = match(item, visit.chosen, goal)
+        visit.bought = match_goal(item, visit.chosen, goal)
         terms = {"outcome": visit.bought.score}
         if visit.bought.score >= 1:
-            return Outcome.solved(f"bought for {price_text(item.price)}\n", terms, verdict=1)
-        return Outcome.failed(f"bought for {price_text(item.price)}\n", terms, verdict=-1)
+            return Outcome.solved(f"bought for {write_price(item.price)}\n", terms, verdict=1)
+        return Outcome.failed(f"bought for {write_price(item.price)}\n", terms, verdict=-1)
 
-    def _met(self, visit: Visit, goal: Goal) -> int:
+    def _judge_choices(self, visit: WebShopState, goal: Goal) -> int:
         if visit.item < 0:
             return 0
-        return options_met(self.pages.item(visit), visit.chosen, goal.options)
+        return count_options_met(self.pages.item(visit), visit.chosen, goal.options)
 
-    def _absent(self, visit: Visit, label: str) -> str:
+    def _write_absent(self, visit: WebShopState, label: str) -> str:
         how = "" if self.micro else f" {HOW}"
         return f"There is no [{label[:60]}] to click here.{how}\n{self.pages.show(visit)}"
 
 
-def _opened(size: str | None, world_seed: int | None, data: Any) -> tuple[Any, str]:
+def _load_source(size: str | None, world_seed: int | None, data: Any) -> tuple[Any, str]:
     """The tasks, with their shop, and the size of pages."""
     if data is not None:
         for name, value in (("size", size), ("world_seed", world_seed)):

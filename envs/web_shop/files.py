@@ -37,7 +37,7 @@ from ..core.digest import digest_of
 from ..core.errors import BadValueError, DataError
 from ..core.fork import Shared
 from ..core.tasks import Task, parse_index
-from .goals import price_limit
+from .goals import draw_price_limit
 from .items import Item, Options, Shop
 from .reward import NO_LIMIT, Goal
 
@@ -47,7 +47,7 @@ GOAL_FILES = ("items_human_ins.json",)
 SHUFFLE_SEED = 233
 TEST, DEV = 500, 1500
 """Where the test and the dev split end."""
-_LONGEST_ID = 10
+_MAX_ID_CHARS = 10
 _UNPRICED = 100.0
 _BRACKETS = str.maketrans("[]", "()")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -98,39 +98,39 @@ def load_files(folder: str | os.PathLike[str]) -> FileGoals:
     place = Path(folder).resolve()
     if not place.is_dir():
         raise BadValueError(f"WebShop: there is no folder {str(place)!r}; expected WebShop's data.")
-    return _loaded(str(place))
+    return _load(str(place))
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: str) -> FileGoals:
+def _load(folder: str) -> FileGoals:
     place = Path(folder)
     items_file, attributes_file, goals_file = (
-        _file(place, names) for names in (ITEM_FILES, ATTRIBUTE_FILES, GOAL_FILES)
+        _find_file(place, names) for names in (ITEM_FILES, ATTRIBUTE_FILES, GOAL_FILES)
     )
-    attributes = _json(attributes_file, dict)
-    items = list(_items(items_file, _json(items_file, list), attributes, attributes_file))
+    attributes = _read_json(attributes_file, dict)
+    items = list(_read_items(items_file, _read_json(items_file, list), attributes, attributes_file))
     if not items:
         raise DataError(f"{items_file}: holds no item that can be sold; expected at least one.")
-    goals = list(_goals(goals_file, _json(goals_file, dict), items))
+    goals = list(_read_goals(goals_file, _read_json(goals_file, dict), items))
     if not goals:
         raise DataError(f"{goals_file}: holds no instruction about an item of {items_file.name}.")
     random.Random(SHUFFLE_SEED).shuffle(goals)
-    shop = Shop(items, name=f"webshop-files-{digest_of(items)}", reload=(_shop_of, (folder,)))
+    shop = Shop(items, name=f"webshop-files-{digest_of(items)}", reload=(_load_shop, (folder,)))
     return FileGoals(shop, goals, folder)
 
 
-def _shop_of(folder: str) -> Shop:
+def _load_shop(folder: str) -> Shop:
     return load_files(folder).shop
 
 
-def _file(folder: Path, names: Sequence[str]) -> Path:
+def _find_file(folder: Path, names: Sequence[str]) -> Path:
     for name in names:
         if (folder / name).is_file():
             return folder / name
     raise DataError(f"{folder}: there is no {' or '.join(names)}; expected WebShop's data folder.")
 
 
-def _json(file: Path, kind: type) -> Any:
+def _read_json(file: Path, kind: type) -> Any:
     try:
         held = json.loads(file.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -141,7 +141,7 @@ def _json(file: Path, kind: type) -> Any:
     return held
 
 
-def _text(row: Any, key: str, where: str, default: str | None = None) -> str:
+def _read_text(row: Any, key: str, where: str, default: str | None = None) -> str:
     value = row.get(key, default) if isinstance(row, dict) else None
     if value is None and default is not None:
         return default
@@ -150,48 +150,48 @@ def _text(row: Any, key: str, where: str, default: str | None = None) -> str:
     return value
 
 
-def _texts(row: Any, key: str, where: str) -> tuple[str, ...]:
+def _read_texts(row: Any, key: str, where: str) -> tuple[str, ...]:
     value = row.get(key) if isinstance(row, dict) else None
     if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
         raise DataError(f"{where}: {key!r} is {value!r:.60}; expected a list of texts.")
     return tuple(value)
 
 
-def _items(
+def _read_items(
     file: Path, rows: Sequence[Any], attributes: Mapping[str, Any], attributes_file: Path
 ) -> Iterator[Item]:
     rng, seen = np.random.default_rng(0), set[str]()
     for number, row in enumerate(rows):
         where = f"{file}, item {number}"
-        asin = _text(row, "asin", where)
-        if asin == "nan" or len(asin) > _LONGEST_ID or asin in seen:
+        asin = _read_text(row, "asin", where)
+        if asin == "nan" or len(asin) > _MAX_ID_CHARS or asin in seen:
             continue
         seen.add(asin)
         told = attributes.get(asin)
         has = isinstance(told, dict) and "attributes" in told
-        like = _texts(told, "attributes", f"{attributes_file}, {asin}") if has else ()
-        name, short = _text(row, "name", where), row.get("small_description")
+        like = _read_texts(told, "attributes", f"{attributes_file}, {asin}") if has else ()
+        name, short = _read_text(row, "name", where), row.get("small_description")
         features = short if isinstance(short, list) else [short]
         yield Item(
             id=asin,
             title=name,
-            kind=_text(row, "query", where).lower().strip(),
-            nouns=content_words(name),
-            path=tuple(x.strip() for x in _text(row, "product_category", where).split("›")),
+            kind=_read_text(row, "query", where).lower().strip(),
+            nouns=list_content_words(name),
+            path=tuple(x.strip() for x in _read_text(row, "product_category", where).split("›")),
             attributes=like,
-            options=_options(row.get("customization_options"), where),
-            price=_price(row.get("pricing"), where, rng),
-            description=_text(row, "full_description", where, ""),
+            options=_parse_options(row.get("customization_options"), where),
+            price=_parse_price(row.get("pricing"), where, rng),
+            description=_read_text(row, "full_description", where, ""),
             features=tuple(str(feature) for feature in features if feature),
         )
 
 
-def content_words(title: str) -> frozenset[str]:
+def list_content_words(title: str) -> frozenset[str]:
     """Words of letters in a title, less the smallest: what stands in for its nouns."""
     return frozenset(_WORD.findall(title.lower())) - _SMALL_WORDS
 
 
-def _options(given: Any, where: str) -> Options:
+def _parse_options(given: Any, where: str) -> Options:
     if not given:
         return ()
     if not isinstance(given, dict):
@@ -205,18 +205,18 @@ def _options(given: Any, where: str) -> Options:
             continue
         if not isinstance(contents, list):
             raise DataError(f"{where}: option {name!r} is {contents!r:.60}; expected a list.")
-        values = (_text(content, "value", f"{where}, option {name!r}") for content in contents)
-        clean = (_label(value.replace("/", " | ").lower()) for value in values)
+        values = (_read_text(content, "value", f"{where}, option {name!r}") for content in contents)
+        clean = (_make_label(value.replace("/", " | ").lower()) for value in values)
         options.append((name.lower(), tuple(clean)))
     return tuple(options)
 
 
-def _label(value: str) -> str:
+def _make_label(value: str) -> str:
     """A value as it stands on a label: no square brackets, single blanks."""
     return " ".join(value.translate(_BRACKETS).split())
 
 
-def _price(given: Any, where: str, rng: np.random.Generator) -> float:
+def _parse_price(given: Any, where: str, rng: np.random.Generator) -> float:
     """One price, or one from the range between two."""
     if not given:
         return _UNPRICED
@@ -233,7 +233,7 @@ def _price(given: Any, where: str, rng: np.random.Generator) -> float:
     )
 
 
-def _goals(file: Path, written: Mapping[str, Any], items: Sequence[Item]) -> Iterator[Goal]:
+def _read_goals(file: Path, written: Mapping[str, Any], items: Sequence[Item]) -> Iterator[Goal]:
     rng = np.random.default_rng(1)
     for item in items:
         rows = written.get(item.id, [])
@@ -241,18 +241,18 @@ def _goals(file: Path, written: Mapping[str, Any], items: Sequence[Item]) -> Ite
             raise DataError(f"{file}, {item.id}: is a {type(rows).__name__}; expected a list.")
         for number, row in enumerate(rows):
             where = f"{file}, {item.id}, instruction {number}"
-            attributes = _texts(row, "instruction_attributes", where)
+            attributes = _read_texts(row, "instruction_attributes", where)
             if not attributes:
                 continue
-            limit = price_limit(item.price, rng)
+            limit = draw_price_limit(item.price, rng)
             told = "" if limit == NO_LIMIT else f", and price lower than {limit:.2f} dollars"
             yield Goal(
-                text=_text(row, "instruction", where).strip(".") + told,
+                text=_read_text(row, "instruction", where).strip(".") + told,
                 item=item.id,
                 kind=item.kind,
                 nouns=item.nouns,
                 path=item.path,
                 attributes=attributes,
-                options=tuple(map(_label, _texts(row, "instruction_options", where))),
+                options=tuple(map(_make_label, _read_texts(row, "instruction_options", where))),
                 price_limit=limit,
             )

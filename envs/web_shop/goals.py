@@ -113,7 +113,7 @@ def make_goal(
     options = []
     for name, values in (item.options[i] for i in kept):
         options.append((name, values[int(rng.integers(len(values)))]))
-    limit = price_limit(item.price, rng)
+    limit = draw_price_limit(item.price, rng)
     if plain:
         said = "".join(f" {value}" for _, value in options)
     else:
@@ -137,7 +137,7 @@ def make_goal(
     )
 
 
-def price_limit(price: float, rng: np.random.Generator) -> float:
+def draw_price_limit(price: float, rng: np.random.Generator) -> float:
     """The larger of two of the next four multiples of ten above a price, as WebShop draws it.
 
     :data:`NO_LIMIT` where fewer than two of them are at most 990.

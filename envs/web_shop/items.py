@@ -75,9 +75,9 @@ class Shop(Shared):
         corpus = Corpus(
             [item.id for item in self.items],
             [item.title for item in self.items],
-            [searched_text(item) for item in self.items],
+            [write_searched_text(item) for item in self.items],
         )
-        self.retriever = Bm25(corpus, name=name, reload=(_retriever_of, reload))
+        self.retriever = Bm25(corpus, name=name, reload=(_load_retriever, reload))
 
     def __reduce__(self) -> Any:
         return self._reload
@@ -86,11 +86,11 @@ class Shop(Shared):
         return self.items[self.places[item_id]]
 
 
-def _retriever_of(load: Callable[..., Shop], arguments: tuple[Any, ...]) -> Bm25:
+def _load_retriever(load: Callable[..., Shop], arguments: tuple[Any, ...]) -> Bm25:
     return load(*arguments).retriever
 
 
-def searched_text(item: Item) -> str:
+def write_searched_text(item: Item) -> str:
     """What a search finds an item by beside its title."""
     values = (value for _, values in item.options for value in values)
     return " ".join([item.kind, item.description, *item.features, *item.attributes, *values])

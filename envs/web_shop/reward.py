@@ -70,11 +70,11 @@ class Match:
     price: float
 
 
-def match(item: Item, chosen: Chosen, goal: Goal) -> Match:
+def match_goal(item: Item, chosen: Chosen, goal: Goal) -> Match:
     """What buying ``item`` with the options ``chosen`` earns."""
-    kind = type_match(item, goal)
+    kind = match_type(item, goal)
     attributes = sum(has_attribute(item, wanted) for wanted in goal.attributes)
-    options = options_met(item, chosen, goal.options)
+    options = count_options_met(item, chosen, goal.options)
     cheap = item.price <= goal.price_limit
     parts = len(goal.attributes) + len(goal.options) + 1
     return Match(
@@ -86,7 +86,7 @@ def match(item: Item, chosen: Chosen, goal: Goal) -> Match:
     )
 
 
-def type_match(item: Item, goal: Goal) -> float:
+def match_type(item: Item, goal: Goal) -> float:
     """Whether an item is of the goal's type, from 0 to 1."""
     share = len(item.nouns & goal.nouns) / len(goal.nouns) if goal.nouns else 0.2
     if share < 0.1:
@@ -97,21 +97,21 @@ def type_match(item: Item, goal: Goal) -> float:
 
 def has_attribute(item: Item, wanted: str) -> bool:
     """Whether an item has an attribute, by its list or in its texts."""
-    if any(alike(attribute, wanted) for attribute in item.attributes):
+    if any(are_alike(attribute, wanted) for attribute in item.attributes):
         return True
     return any(wanted in text for text in item.texts)
 
 
-def options_met(item: Item, chosen: Chosen, wanted: Sequence[str]) -> int:
+def count_options_met(item: Item, chosen: Chosen, wanted: Sequence[str]) -> int:
     """How many of the wanted options the chosen values meet, at most all of them."""
     met = 0
     for name, value in chosen:
-        found = value in wanted if name in EXACT else any(alike(want, value) for want in wanted)
+        found = value in wanted if name in EXACT else any(are_alike(want, value) for want in wanted)
         met += found or any(value in text for text in item.texts)
     return min(met, len(wanted))
 
 
-def best_choice(item: Item, goal: Goal) -> Chosen:
+def find_best_choice(item: Item, goal: Goal) -> Chosen:
     """Of each option of an item, the value that a goal asks for, where there is one."""
     chosen = []
     for name, values in item.options:
@@ -119,7 +119,7 @@ def best_choice(item: Item, goal: Goal) -> Chosen:
             if name in EXACT:
                 found = value in goal.options
             else:
-                found = any(alike(wanted, value) for wanted in goal.options)
+                found = any(are_alike(wanted, value) for wanted in goal.options)
             if found:
                 chosen.append((name, value))
                 break
@@ -128,18 +128,18 @@ def best_choice(item: Item, goal: Goal) -> Chosen:
 
 def is_right(item: Item, goal: Goal) -> bool:
     """Whether the item, with the best choice of options, earns all that a goal can pay."""
-    if item.price > goal.price_limit or type_match(item, goal) < 1:
+    if item.price > goal.price_limit or match_type(item, goal) < 1:
         return False
-    return match(item, best_choice(item, goal), goal).score >= 1
+    return match_goal(item, find_best_choice(item, goal), goal).score >= 1
 
 
 @lru_cache(maxsize=1 << 16)
-def alike(one: str, other: str) -> bool:
+def are_alike(one: str, other: str) -> bool:
     """Whether two short texts count as the same."""
-    return one == other or round(token_set_ratio(one, other)) > ALIKE
+    return one == other or round(compute_token_set_ratio(one, other)) > ALIKE
 
 
-def token_set_ratio(one: str, other: str) -> float:
+def compute_token_set_ratio(one: str, other: str) -> float:
     """The token set ratio of two texts.
 
     The common words, and these with the words of each text alone, are three texts of sorted words;
@@ -154,20 +154,20 @@ def token_set_ratio(one: str, other: str) -> float:
         return 100.0
     shared = " ".join(sorted(common))
     whole = [" ".join([*sorted(common), *sorted(only - common)]) for only in (left, right)]
-    best = similarity(*whole)
+    best = compute_similarity(*whole)
     if common:
-        best = max(best, *(similarity(shared, text) for text in whole))
+        best = max(best, *(compute_similarity(shared, text) for text in whole))
     return best
 
 
-def similarity(one: str, other: str) -> float:
+def compute_similarity(one: str, other: str) -> float:
     """Twice the longest common subsequence over the sum of the lengths, from 0 to 100."""
     if not one and not other:
         return 100.0
-    return 200.0 * _longest_common(one, other) / (len(one) + len(other))
+    return 200.0 * _find_longest_common(one, other) / (len(one) + len(other))
 
 
-def _longest_common(one: str, other: str) -> int:
+def _find_longest_common(one: str, other: str) -> int:
     row = [0] * (len(other) + 1)
     for a in one:
         before = 0

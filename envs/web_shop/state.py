@@ -9,7 +9,7 @@ from .reward import Match
 
 
 @dataclass(slots=True)
-class Visit:
+class WebShopState:
     """The episode's state: the open page, what was found and chosen, and the purchase.
 
     Attributes:
@@ -34,9 +34,9 @@ class Visit:
     opened: int = 0
     bought: Match | None = None
 
-    def copy(self) -> Visit:
+    def copy(self) -> WebShopState:
         """An equal state; its fields are immutable."""
-        return Visit(
+        return WebShopState(
             self.page,
             self.found,
             self.rank,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from turngym.envs.retail.customer.scenario import build_call
-from turngym.envs.retail.customer.scripted import active_goal
+from turngym.envs.retail.customer.scripted import get_active_goal
 from turngym.envs.retail.env import Retail
-from turngym.envs.retail.shop.payments import original_method
+from turngym.envs.retail.shop.payments import find_original_method
 from turngym.envs.retail.shop.toolset import TRANSFER
 
 Bad = Callable[[Retail, str], str]
@@ -95,12 +95,12 @@ def without_confirmation(env: Retail, observation: str) -> str:
     state = env.episode.state
     scenario = env.episode.task.payload.scenario
     assert scenario is not None
-    goal = active_goal(scenario, state.mind)
+    goal = get_active_goal(scenario, state.customer)
     known = bool(state.user_id) and goal.tool in env.knowledge.tools.tools
     done = any(event.tool == goal.tool for event in state.events)
     if known and not done and not state.errors and goal.expect != "transferred":
         order = state.overlay.order(goal.order_id)
-        method = "" if order is None else original_method(order)
+        method = "" if order is None else find_original_method(order)
         return env.knowledge.tools.write(*build_call(goal, state.user_id, method))
     if state.errors and goal.expect == "denied":
         return f"It has been done{'!' * (env.episode.turn % 3 + 1)}"
@@ -113,7 +113,7 @@ def wrong_twin(env: Retail, observation: str) -> str:
     state = env.episode.state
     scenario = env.episode.task.payload.scenario
     assert scenario is not None
-    goal = active_goal(scenario, state.mind)
+    goal = get_active_goal(scenario, state.customer)
     if goal.expect == "denied" and "<tool_call>" not in action and state.user_id:
         return _spoiled(env, goal) if not state.calls else "Done. Anything else?"
     if '"name": "find' in action or '"name": "get' in action or "<tool_call>" not in action:

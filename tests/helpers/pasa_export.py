@@ -9,7 +9,7 @@ from typing import Any
 
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.core.tasks import SPLITS
-from turngym.envs.paper_crawler.papers import Paper, Request, title_key
+from turngym.envs.paper_crawler.papers import Paper, Request, make_title_key
 from turngym.envs.paper_crawler.world.requests import GeneratedRequests
 from turngym.envs.paper_crawler.world.world import World
 
@@ -44,7 +44,7 @@ def export_pasa(source: GeneratedRequests, folder: str | Path) -> Path:
     with zipfile.ZipFile(database / ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
         for paper in papers:
             # a fixed time stamp: the same world gives the same bytes
-            member = zipfile.ZipInfo(title_key(paper.title), _STAMP)
+            member = zipfile.ZipInfo(make_title_key(paper.title), _STAMP)
             archive.writestr(member, _member(world, paper), zipfile.ZIP_DEFLATED)
     for split in SPLITS:
         write_requests(source, split, folder / QUERIES / f"{split}.jsonl")

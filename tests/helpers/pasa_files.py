@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from turngym.envs.paper_crawler.papers import title_key
+from turngym.envs.paper_crawler.papers import make_title_key
 
 PAPERS: dict[str, tuple[str, str, dict[str, list[str]]]] = {
     "2105.90001": (
@@ -44,7 +44,9 @@ def record(paper_id: str) -> dict[str, Any]:
 def members() -> dict[str, bytes]:
     """The content of each member of the zip."""
     return {
-        title_key(PAPERS[i][0]): json.dumps(record(i)).encode() for i in PAPERS if i != UNZIPPED
+        make_title_key(PAPERS[i][0]): json.dumps(record(i)).encode()
+        for i in PAPERS
+        if i != UNZIPPED
     }
 
 

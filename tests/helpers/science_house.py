@@ -41,4 +41,4 @@ def say(house: HouseState, *texts: str) -> str:
 def thing(house: HouseState, name: str, place: str = "") -> int:
     """The first object of a plain name, anywhere or in a place."""
     within = house.places[place] if place else house.universe
-    return next(house.named(name, within))
+    return next(house.find_named(name, within))

@@ -99,7 +99,7 @@ def deeds(session: int, name: str, kind: str, arg: str, found: list[Any]) -> dic
         "crawl": {
             **crawl,
             "title": f"The {name} paper" if name else "",
-            "deeds": [{**deed, "relevant": sum(p["answer"] for p in found), "found": found}],
+            "actions": [{**deed, "relevant": sum(p["answer"] for p in found), "found": found}],
             "queue": 3,
             "waiting": 1,
             "ended": "",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...core.episode import Call
-from ..papers import Judged, Library, Paper, Request, Search, Selector, title_key
+from ..papers import Judged, Library, Paper, Request, Search, Selector, make_title_key
 from ..scores import select_rewarded
 from .grammar import Move, SessionKind, read_action, read_session
 from .rules import Rules
@@ -166,8 +166,8 @@ def find_heading(sections: Iterable[str], name: str) -> str | None:
     headings = list(sections)
     if name in headings:
         return name
-    key = title_key(name)
-    return next((h for h in headings if key and title_key(h) == key), None)
+    key = make_title_key(name)
+    return next((h for h in headings if key and make_title_key(h) == key), None)
 
 
 class StepPlan(NamedTuple):

@@ -54,7 +54,7 @@ class Agenda:
         if self._rules.schedule in ("layered", "best_first"):
             later = sorted(later, key=crawl.rank)
         if self._rules.schedule == "layered":
-            later = self._capped(crawl, later)
+            later = self._apply_cap(crawl, later)
         waiting = [p for p in (*crawl.waiting, *later) if self.can_open(crawl, p)]
         return fresh + waiting
 
@@ -86,11 +86,11 @@ class Agenda:
             order = random.generator.permutation(len(crawl.later))[: self._rules.per_layer]
             crawl.waiting = [crawl.later[int(i)] for i in order]
         else:
-            crawl.waiting = self._capped(crawl, sorted(crawl.later, key=crawl.rank))
+            crawl.waiting = self._apply_cap(crawl, sorted(crawl.later, key=crawl.rank))
         crawl.later = []
         return True
 
-    def _capped(self, crawl: Crawl, ranked: list[str]) -> list[str]:
+    def _apply_cap(self, crawl: Crawl, ranked: list[str]) -> list[str]:
         """The best of a layer below the first; the first layer is opened whole."""
         searched = [p for p in ranked if crawl.queue[p].depth == 0]
         deeper = [p for p in ranked if crawl.queue[p].depth > 0]

@@ -64,9 +64,9 @@ def read_session(text: str, kind: SessionKind) -> Session:
             continue
         marked = True
         if (end := text.find("[", mark.end())) >= 0:
-            moves.append(_move(text, kind, mark.start(), mark.end(), end))
+            moves.append(_make_move(text, kind, mark.start(), mark.end(), end))
     if not marked:
-        moves.append(_unread(text, kind))
+        moves.append(_make_unread(text, kind))
     return Session(tuple(moves), None)
 
 
@@ -84,8 +84,8 @@ def read_action(text: str, kind: SessionKind) -> tuple[Move, bool]:
             return move, True
         if mark[0] == own and move is None:
             end = text.find("[", mark.end())
-            move = _move(text, kind, mark.start(), mark.end(), len(text) if end < 0 else end)
-    return move or _unread(text, kind), False
+            move = _make_move(text, kind, mark.start(), mark.end(), len(text) if end < 0 else end)
+    return move or _make_unread(text, kind), False
 
 
 def write_action(kind: SessionKind, arg: str) -> str:
@@ -93,7 +93,7 @@ def write_action(kind: SessionKind, arg: str) -> str:
     return f"{MARKERS[kind]} {arg}\n"
 
 
-def _move(text: str, kind: SessionKind, start: int, inner: int, end: int) -> Move:
+def _make_move(text: str, kind: SessionKind, start: int, inner: int, end: int) -> Move:
     arg = " ".join(text[inner:end].split())
     if not arg:
         what = "a query" if kind == "search" else "a section's name"
@@ -101,7 +101,7 @@ def _move(text: str, kind: SessionKind, start: int, inner: int, end: int) -> Mov
     return Move(kind, arg, (start, end))
 
 
-def _unread(text: str, kind: SessionKind) -> Move:
+def _make_unread(text: str, kind: SessionKind) -> Move:
     what = "query" if kind == "search" else "section's name"
     expected = f"expected {MARKERS[kind]} {what}, or {STOPS[kind]}"
     return Move("invalid", "", (0, len(text)), f"no action could be read; {expected}")

@@ -29,8 +29,8 @@ class TwoAgentCrawl:
     Args:
         batch: Whether one text of the selector decides about all papers of an action.
         reward_selector: Whose judgement pays the crawler beside the labels: ``"frozen"`` (the
-            world's own selector, which nobody trains), ``"ema"`` (``slow_selector``) or ``"live"``
-            (the selector agent's own decisions, which invites collusion).
+            environment's own selector, which nobody trains), ``"ema"`` (``slow_selector``) or
+            ``"live"`` (the selector agent's own decisions, which invites collusion).
         slow_selector: A copy of the selector agent that its trainer lets follow slowly: a callable
             from a list of (request, paper) to probabilities, or a Selector.
         selector_rewards: Weights of the selector's reward by name, see

@@ -43,13 +43,13 @@ def read_decision(text: str) -> Decision:
     """
     found = _DECISION.match(text)
     if found is None:
-        return _unreadable(f"{_short(text)} does not begin with True or False")
+        return _make_unreadable(f"{_shorten(text)} does not begin with True or False")
     accepted, rest = found[1] == "True", found[2].strip()
     if not re.fullmatch(_NUMBER, rest):
         return Decision(accepted, float(accepted))
     score = float(rest)
     if not 0.0 <= score <= 1.0:
-        return _unreadable(f"{rest} is no probability; expected a number from 0 to 1")
+        return _make_unreadable(f"{rest} is no probability; expected a number from 0 to 1")
     return Decision(accepted, score)
 
 
@@ -61,7 +61,7 @@ def read_decisions(text: str, count: int) -> list[Decision]:
     return [
         read_decision(lines[number])
         if number in lines
-        else _unreadable(f"there is no line '{number}: True' or '{number}: False'")
+        else _make_unreadable(f"there is no line '{number}: True' or '{number}: False'")
         for number in range(1, count + 1)
     ]
 
@@ -79,7 +79,7 @@ def write_decisions(probabilities: Iterable[float], *, batch: bool) -> str:
     return texts[0]
 
 
-def question(prompts: Prompts, asked: Sequence[Judged], *, batch: bool) -> str:
+def write_question(prompts: Prompts, asked: Sequence[Judged], *, batch: bool) -> str:
     """What the selector is shown; empty when nothing is asked."""
     texts = [prompts.select(request, paper) for request, paper in asked]
     if batch:
@@ -87,9 +87,9 @@ def question(prompts: Prompts, asked: Sequence[Judged], *, batch: bool) -> str:
     return texts[0] if texts else ""
 
 
-def _unreadable(error: str) -> Decision:
+def _make_unreadable(error: str) -> Decision:
     return Decision(False, 0.0, error)
 
 
-def _short(text: str, most: int = 40) -> str:
+def _shorten(text: str, most: int = 40) -> str:
     return repr(text if len(text) <= most else text[:most] + "…")

@@ -118,7 +118,7 @@ def make_guard(mode: RewardSelector, own: Selector, slow: Judge | None, label: L
 
     Args:
         mode: ``"frozen"``, ``"ema"`` or ``"live"``.
-        own: The world's own selector.
+        own: The environment's own selector.
         slow: The copy that follows the selector agent.
         label: What is relevant.
 

@@ -15,7 +15,7 @@ from ..crawl.grammar import Move
 from ..crawl.state import Crawl, Record
 from ..env import PaperCrawler
 from ..papers import Judged, Paper, Request
-from .decisions import Decision, question, read_decision, read_decisions
+from .decisions import Decision, read_decision, read_decisions, write_question
 from .rewards import Guard, Weights, is_relevant
 
 CRAWLER: str = "crawler"
@@ -177,7 +177,7 @@ class SharedCrawl:
         """What an agent sees: the session's text, or the question about the papers it is asked."""
         if self.over or agent == CRAWLER:
             return self.game.episode.observation
-        return question(self.game.prompts, self.asked, batch=self.batch)
+        return write_question(self.game.prompts, self.asked, batch=self.batch)
 
     def collect_rewards(self) -> dict[str, float]:
         """Return what both agents got since this was last called."""

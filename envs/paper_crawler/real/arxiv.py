@@ -12,9 +12,9 @@ from ...core.errors import UnknownNameError
 from ...tools.retrieval.base import words
 from ...utils.http import HttpClient, check_url
 from ..papers import Paper, Search
-from .arxiv_ids import date_of
+from .arxiv_ids import read_date
 from .atom import Entry, read_feed
-from .engines import Question, check_asked, remembered
+from .engines import Question, cache_results, check_asked
 
 _JOINS = ("OR", "AND")
 _FIRST_DAY = "19910101"
@@ -102,13 +102,13 @@ class ArxivSearch:
             some = ids[start : start + _BATCH]
             fields = {"id_list": ",".join(some), "max_results": len(some)}
             for entry in self._feed(fields):
-                found[entry.id] = Paper(entry.id, entry.title, entry.abstract, date_of(entry.id))
+                found[entry.id] = Paper(entry.id, entry.title, entry.abstract, read_date(entry.id))
         return {paper_id: found[paper_id] for paper_id in ids if paper_id in found}
 
     def _query(self, asked: Search) -> str:
         """The question in arXiv's language; empty where there is nothing to ask for."""
         told = list(dict.fromkeys(words(asked.text)))
-        last = _day_before(asked.before)
+        last = _subtract_day(asked.before)
         if not told or last < _FIRST_DAY:
             return ""
         joined = f" {self.join} ".join(f"all:{word}" for word in told)
@@ -116,7 +116,7 @@ class ArxivSearch:
 
     def _ids(self, asked: Search, query: str) -> list[str]:
         question = Question(self.identity, query, asked.k)
-        return remembered(self.cache, question, lambda: self._found(asked, query))
+        return cache_results(self.cache, question, lambda: self._found(asked, query))
 
     def _found(self, asked: Search, query: str) -> list[str]:
         fields = {
@@ -126,14 +126,14 @@ class ArxivSearch:
             "sortBy": "relevance",
             "sortOrder": "descending",
         }
-        early = (e.id for e in self._feed(fields) if max(e.day, date_of(e.id)) < asked.before)
+        early = (e.id for e in self._feed(fields) if max(e.day, read_date(e.id)) < asked.before)
         return list(dict.fromkeys(early))[: asked.k]
 
     def _feed(self, fields: dict[str, object]) -> list[Entry]:
         return read_feed(self._client.send(f"{self.url}?{urlencode(fields)}"), self.url)
 
 
-def _day_before(day: int) -> str:
+def _subtract_day(day: int) -> str:
     """``YYYYMMDD`` of the day before; for a number that is no day, the number before it."""
     try:
         return (datetime.strptime(f"{day:08d}", "%Y%m%d") - timedelta(days=1)).strftime("%Y%m%d")

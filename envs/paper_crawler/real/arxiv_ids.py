@@ -15,7 +15,7 @@ _PLACE = re.compile(rf"/(?:abs|pdf|html)/({_NEW}|{_OLD})(?:v[0-9]+)?(?:\.pdf)?/?
 _FIRST_YEAR = 91
 
 
-def plain_id(text: str) -> str:
+def strip_version(text: str) -> str:
     """An id without white space around it, ``arXiv:`` and version: ``"2104.00731"``."""
     text = text.strip()
     if text[:6].lower() == "arxiv:":
@@ -23,7 +23,7 @@ def plain_id(text: str) -> str:
     return _VERSION.sub("", text)
 
 
-def date_of(paper_id: str) -> int:
+def read_date(paper_id: str) -> int:
     """The first day of the month in an id, as ``YYYYMMDD``.
 
     ``2104.00731`` and ``cs/0309040`` were submitted in April 2021 and September 2003. The day is
@@ -42,7 +42,7 @@ def date_of(paper_id: str) -> int:
     return (century + year) * 10_000 + month * 100 + 1
 
 
-def id_in_link(link: str) -> str | None:
+def find_id_in_link(link: str) -> str | None:
     """The id that a link to arXiv's pages, PDF or HTML leads to; None for any other link."""
     try:
         split = urlsplit(link)

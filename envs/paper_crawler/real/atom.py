@@ -9,8 +9,8 @@ from xml.parsers import expat
 
 from ...core.errors import EnvFault
 from ...utils.http import excerpt
-from ..papers import one_line
-from .arxiv_ids import id_in_link
+from ..papers import join_lines
+from .arxiv_ids import find_id_in_link
 
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T")
@@ -50,15 +50,15 @@ def read_feed(data: bytes, url: str) -> list[Entry]:
         raise EnvFault(f"{url}: the reply is no Atom feed ({error}): {excerpt(data)}") from None
     if feed.tag != f"{_ATOM}feed":
         raise EnvFault(f"{url}: the reply is {feed.tag!r}, no Atom feed: {excerpt(data)}")
-    return [_entry(entry, url) for entry in feed.findall(f"{_ATOM}entry")]
+    return [_read_entry(entry, url) for entry in feed.findall(f"{_ATOM}entry")]
 
 
-def _entry(entry: ElementTree.Element, url: str) -> Entry:
-    place, title = _text(entry, "id"), _text(entry, "title")
-    summary, published = _text(entry, "summary"), _text(entry, "published")
+def _read_entry(entry: ElementTree.Element, url: str) -> Entry:
+    place, title = _read_text(entry, "id"), _read_text(entry, "title")
+    summary, published = _read_text(entry, "summary"), _read_text(entry, "published")
     if "/api/errors" in place:
         raise EnvFault(f"{url} refused the request: {summary or title}")
-    paper_id, day = id_in_link(place), _DAY.match(published)
+    paper_id, day = find_id_in_link(place), _DAY.match(published)
     if paper_id is None or not title or day is None:
         raise EnvFault(
             f"{url}: an entry has id {place!r}, title {title!r} and published {published!r}; "
@@ -67,8 +67,8 @@ def _entry(entry: ElementTree.Element, url: str) -> Entry:
     return Entry(paper_id, title, summary, int("".join(day.groups())))
 
 
-def _text(entry: ElementTree.Element, name: str) -> str:
-    return one_line(entry.findtext(f"{_ATOM}{name}") or "")
+def _read_text(entry: ElementTree.Element, name: str) -> str:
+    return join_lines(entry.findtext(f"{_ATOM}{name}") or "")
 
 
 def _check(data: bytes) -> None:

@@ -13,7 +13,7 @@ from ...core.errors import BadValueError, DataError, EnvFault
 from ...tools.retrieval.index.progress import Progress, ignore_progress
 from ...utils.file_rows import parse_row, read_lines
 from .database import PaperDatabase, read_record
-from .layout import AUTO, DATABASE, LAYOUT, Part, data_folder, zip_in
+from .layout import AUTO, DATABASE, LAYOUT, Part, find_data_folder, find_zip
 from .queries import QueryRow, RowRules, read_row
 
 SAMPLE = 1_000
@@ -166,8 +166,8 @@ def check_papers(
     outer = Path(folder).expanduser().absolute()
     if not outer.is_dir():
         raise DataError(f"{outer}: no such folder; expected one with PaSa's files.")
-    place = data_folder(outer)
-    files = tuple(_found(place, part) for part in LAYOUT)
+    place = find_data_folder(outer)
+    files = tuple(_find_file(place, part) for part in LAYOUT)
     present = [found for found in files if found.size is not None]
     there = {kind: [f for f in present if f.part.kind == kind] for kind in _KINDS}
     faults: list[str] = []
@@ -177,33 +177,35 @@ def check_papers(
             database = PaperDatabase(there["titles"][0].path, there["papers"][0].path)
         except DataError as error:
             faults.append(str(error))
-    queries = [_queries(f, database, progress) for f in there["queries"]]
-    examples = [_examples(f, progress) for f in there["examples"]]
+    queries = [_check_queries(f, database, progress) for f in there["queries"]]
+    examples = [_check_examples(f, progress) for f in there["examples"]]
     papers = None
     if database is not None:
-        papers = _papers(database, None if every else sample, progress)
+        papers = _check_papers(database, None if every else sample, progress)
     return PapersReport(place, files, tuple(queries), tuple(examples), papers, tuple(faults))
 
 
-def _found(folder: Path, part: Part) -> FoundFile:
+def _find_file(folder: Path, part: Part) -> FoundFile:
     """The file of a part: in its place, or right in the folder where that is how it is given."""
     path = folder / part.path
     if part.path.startswith((AUTO, DATABASE)) and not path.parent.is_dir():
         path = folder / path.name
     if part.kind == "papers" and not path.is_file():
         with suppress(DataError):
-            path = zip_in(path.parent)
+            path = find_zip(path.parent)
     if path.is_file():
         return FoundFile(part, path, path.stat().st_size)
     return FoundFile(part, folder / part.path, None)
 
 
-def _queries(found: FoundFile, database: PaperDatabase | None, progress: Progress) -> FoundRows:
+def _check_queries(
+    found: FoundFile, database: PaperDatabase | None, progress: Progress
+) -> FoundRows:
     rules, damaged = RowRules(unanswered="leave_out"), Damage()
     seen: dict[str, str] = {}
     rows: list[QueryRow] = []
     unanswered = 0
-    for where, line in _lines(found, progress):
+    for where, line in _read_lines(found, progress):
         try:
             row = read_row(parse_row(line, where), where, rules)
             if row.qid in seen:
@@ -229,9 +231,9 @@ def _queries(found: FoundFile, database: PaperDatabase | None, progress: Progres
     )
 
 
-def _examples(found: FoundFile, progress: Progress) -> FoundRows:
+def _check_examples(found: FoundFile, progress: Progress) -> FoundRows:
     damaged, rows = Damage(), 0
-    for where, line in _lines(found, progress):
+    for where, line in _read_lines(found, progress):
         try:
             if not isinstance(parse_row(line, where).get("messages"), list):
                 raise DataError(f"{where}: messages is no list; expected a dialogue.")
@@ -242,7 +244,7 @@ def _examples(found: FoundFile, progress: Progress) -> FoundRows:
     return FoundRows(found.name, rows, 0, damaged)
 
 
-def _lines(found: FoundFile, progress: Progress) -> Iterator[tuple[str, bytes]]:
+def _read_lines(found: FoundFile, progress: Progress) -> Iterator[tuple[str, bytes]]:
     done = 0
     for number, (where, line) in enumerate(read_lines(found.path)):
         if number % _TICK == 0:
@@ -253,7 +255,7 @@ def _lines(found: FoundFile, progress: Progress) -> Iterator[tuple[str, bytes]]:
     progress(found.name, done, found.size or 1)
 
 
-def _papers(database: PaperDatabase, sample: int | None, progress: Progress) -> FoundPapers:
+def _check_papers(database: PaperDatabase, sample: int | None, progress: Progress) -> FoundPapers:
     members, titles = database.members, database.titles
     places = members.places()
     if sample is not None and sample < len(places):

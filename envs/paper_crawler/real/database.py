@@ -16,7 +16,7 @@ from ...core.errors import DataError, EnvFault
 from ...tools.retrieval.index.files import disk_errors
 from ...tools.retrieval.index.progress import Progress, ignore_progress
 from ...utils.file_rows import clean
-from ..papers import Paper, one_line, title_key
+from ..papers import Paper, join_lines, make_title_key
 from .title_table import TitleTable
 from .zip_members import Members
 
@@ -97,11 +97,11 @@ class PaperDatabase:
         row = self.titles.row(paper_id)
         if row is None:
             return False
-        return self.members.place(title_key(self.titles.titles[row])) is not None
+        return self.members.place(make_title_key(self.titles.titles[row])) is not None
 
     def resolve(self, title: str) -> str | None:
         """Id of the paper with this title; None when there is none."""
-        row = self.titles.row_of_key(title_key(title))
+        row = self.titles.row_of_key(make_title_key(title))
         return None if row is None else self.titles.ids[row]
 
     def with_member(self) -> int:
@@ -114,7 +114,7 @@ class PaperDatabase:
         Raises:
             EnvFault: The member is damaged.
         """
-        key = title_key(self.titles.titles[row])
+        key = make_title_key(self.titles.titles[row])
         place = self.members.place(key)
         if place is None:
             return None
@@ -163,28 +163,31 @@ def read_record(raw: bytes, where: str) -> Record:
             raise EnvFault(f"{where} lacks {name!r}; it has {', '.join(value) or 'nothing'}.")
     title, abstract, sections = value["title"], value["abstract"], value["sections"]
     if not isinstance(title, str) or not title.strip():
-        raise EnvFault(f"{where}: title is {_short(title)}; expected text.")
+        raise EnvFault(f"{where}: title is {_shorten(title)}; expected text.")
     if not isinstance(abstract, str | None):
-        raise EnvFault(f"{where}: abstract is {_short(abstract)}; expected text.")
-    return Record(one_line(clean(title)), clean(abstract or "").strip(), _sections(sections, where))
+        raise EnvFault(f"{where}: abstract is {_shorten(abstract)}; expected text.")
+    return Record(
+        join_lines(clean(title)), clean(abstract or "").strip(), _read_sections(sections, where)
+    )
 
 
-def _sections(given: Any, where: str) -> dict[str, list[str]]:
+def _read_sections(given: Any, where: str) -> dict[str, list[str]]:
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise EnvFault(f"{where}: sections is {_short(given)}; expected an object.")
+        raise EnvFault(f"{where}: sections is {_shorten(given)}; expected an object.")
     sections: dict[str, list[str]] = {}
     for heading, cited in given.items():
         if not isinstance(cited, list) or not all(isinstance(title, str) for title in cited):
             raise EnvFault(
-                f"{where}: section {_short(heading)} is {_short(cited)}; expected a list of titles."
+                f"{where}: section {_shorten(heading)} is {_shorten(cited)}; "
+                "expected a list of titles."
             )
-        sections.setdefault(one_line(clean(heading)), []).extend(map(clean, cited))
+        sections.setdefault(join_lines(clean(heading)), []).extend(map(clean, cited))
     return sections
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"
 

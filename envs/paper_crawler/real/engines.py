@@ -12,7 +12,7 @@ from ...tools.retrieval.base import Corpus, Hit, Retriever
 from ...tools.retrieval.bm25 import Bm25
 from ...tools.retrieval.http_cache import FoundCache
 from ..papers import Search
-from .arxiv_ids import plain_id
+from .arxiv_ids import strip_version
 from .packed import Blank
 from .title_table import TitleTable
 
@@ -61,7 +61,9 @@ class Question(NamedTuple):
     k: int
 
 
-def remembered(folder: str | None, question: Question, ask: Callable[[], list[str]]) -> list[str]:
+def cache_results(
+    folder: str | None, question: Question, ask: Callable[[], list[str]]
+) -> list[str]:
     """Ids that are remembered in ``folder``, or asked for; an empty answer is asked for again."""
     if folder is None:
         return ask()
@@ -75,7 +77,7 @@ def remembered(folder: str | None, question: Question, ask: Callable[[], list[st
     return ids
 
 
-def titles_index(titles: TitleTable) -> Bm25:
+def load_title_index(titles: TitleTable) -> Bm25:
     """BM25 over titles alone; the index is cached by the content of their file."""
     corpus = Corpus(ids=titles.ids, titles=titles.titles, texts=Blank(len(titles)))
     return Bm25(corpus, name=titles.name)
@@ -116,7 +118,7 @@ class LocalSearch:
                 hits = self.retriever.search([asked.text], wanted)[0]
             except OSError as fault:
                 raise EnvFault(f"the search for papers failed: {fault}") from fault
-            ids = dict.fromkeys(plain_id(hit.id) for hit in hits)
+            ids = dict.fromkeys(strip_version(hit.id) for hit in hits)
             early = [paper_id for paper_id in ids if self.date(paper_id) < asked.before]
             if len(early) >= asked.k or len(hits) < wanted:
                 return early[: asked.k]

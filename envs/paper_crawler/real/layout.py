@@ -47,7 +47,7 @@ LAYOUT = (
 """What PaSa's folder ``data`` holds."""
 
 
-def data_folder(folder: Path) -> Path:
+def find_data_folder(folder: Path) -> Path:
     """PaSa's folder ``data``, given itself or the folder around it."""
     inner = folder / "data"
     return inner if not _any_part(folder) and _any_part(inner) else folder
@@ -57,7 +57,7 @@ def _any_part(folder: Path) -> bool:
     return any((folder / part.path).is_file() for part in LAYOUT)
 
 
-def query_files(data: Any) -> dict[str, Path]:
+def find_query_files(data: Any) -> dict[str, Path]:
     """The file of each split.
 
     Args:
@@ -76,23 +76,23 @@ def query_files(data: Any) -> dict[str, Path]:
         for split in data:
             if split not in SPLITS:
                 raise UnknownNameError("split", split, SPLITS, "PaperCrawler data")
-        return {split: _split_file(data[split], split) for split in SPLITS if split in data}
-    path = _path(data, "data")
-    return _splits_in(path) if path.is_dir() else {SPLITS[0]: path}
+        return {split: _find_split_file(data[split], split) for split in SPLITS if split in data}
+    path = _check_path(data, "data")
+    return _find_splits(path) if path.is_dir() else {SPLITS[0]: path}
 
 
-def _split_file(place: Any, split: str) -> Path:
-    path = _path(place, split)
+def _find_split_file(place: Any, split: str) -> Path:
+    path = _check_path(place, split)
     if not path.is_dir():
         return path
-    files = _splits_in(path)
+    files = _find_splits(path)
     if split not in files:
         raise DataError(f"{path}: holds no {split}.jsonl; expected the queries of that split.")
     return files[split]
 
 
-def _splits_in(folder: Path) -> dict[str, Path]:
-    inside = data_folder(folder)
+def _find_splits(folder: Path) -> dict[str, Path]:
+    inside = find_data_folder(folder)
     for place in (folder, inside / AUTO, inside / REAL):
         found = {s: file for s in SPLITS if (file := place / f"{s}.jsonl").is_file()}
         if found:
@@ -111,7 +111,7 @@ class DatabaseFiles:
     papers: Path
 
 
-def database_files(papers: Any) -> DatabaseFiles:
+def find_database_files(papers: Any) -> DatabaseFiles:
     """``id2paper.json`` and the zip in a folder, or in PaSa's folder around it.
 
     The zip is called ``cs_paper_2nd.zip``, or is the only one of the folder.
@@ -120,7 +120,7 @@ def database_files(papers: Any) -> DatabaseFiles:
         BadValueError: No path.
         DataError: A file is missing, or it is not clear which zip is meant.
     """
-    folder = _path(papers, "papers")
+    folder = _check_path(papers, "papers")
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; expected one with {ID_TO_PAPER} and a zip.")
     places = (folder, folder / DATABASE, folder / "data" / DATABASE)
@@ -130,10 +130,10 @@ def database_files(papers: Any) -> DatabaseFiles:
             f"{folder}: holds no {ID_TO_PAPER}, the titles by id; expected PaSa's {DATABASE}. "
             "`turngym papers check` says what a folder holds."
         )
-    return DatabaseFiles(place / ID_TO_PAPER, zip_in(place))
+    return DatabaseFiles(place / ID_TO_PAPER, find_zip(place))
 
 
-def zip_in(folder: Path) -> Path:
+def find_zip(folder: Path) -> Path:
     """The zip of papers in a folder.
 
     Raises:
@@ -151,7 +151,7 @@ def zip_in(folder: Path) -> Path:
     return zips[0]
 
 
-def _path(given: Any, what: str) -> Path:
+def _check_path(given: Any, what: str) -> Path:
     if not isinstance(given, (str, Path)) or not str(given):
         raise BadValueError(
             f"PaperCrawler {what}: is {given!r}; expected the path of a file or a folder."

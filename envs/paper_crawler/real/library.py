@@ -17,10 +17,10 @@ from ...tools.retrieval.index.factory import open_index
 from ...tools.retrieval.index.manifest import Manifest, read_manifest
 from ..papers import Paper, Search
 from .arxiv import ArxivSearch
-from .arxiv_ids import plain_id
+from .arxiv_ids import strip_version
 from .database import PaperDatabase
-from .engines import LocalSearch, SearchEngine, titles_index
-from .layout import database_files
+from .engines import LocalSearch, SearchEngine, load_title_index
+from .layout import find_database_files
 from .queries import RequestFiles, RowRules, open_queries
 from .serper import SerperSearch
 
@@ -75,7 +75,7 @@ class PasaLibrary(Shared):
         Raises:
             EnvFault: A damaged member of the zip, or arXiv gives no answer.
         """
-        paper_id = plain_id(paper_id)
+        paper_id = strip_version(paper_id)
         stored = self.database.find(paper_id)
         if stored is not None:
             return stored.paper
@@ -136,7 +136,7 @@ def open_real(
         BadValueError: A value out of range.
         DataError: Files that are missing or do not hold what they should.
     """
-    rules = _settings(data_settings, "data_settings")
+    rules = _check_mapping(data_settings, "data_settings")
     check_settings(RowRules, rules)
     tasks = open_queries(data, RowRules(**rules))
     library = open_library(
@@ -161,21 +161,23 @@ def open_library(
     """
     if search not in SEARCHES:
         raise UnknownNameError("search engine", search, SEARCHES, "PaperCrawler search")
-    asked = _settings(search_settings, "search_settings")
-    kept = _settings(papers_settings, "papers_settings")
+    asked = _check_mapping(search_settings, "search_settings")
+    kept = _check_mapping(papers_settings, "papers_settings")
     for name in kept:
         if name not in _PAPER_SETTINGS:
             raise UnknownNameError("setting", name, _PAPER_SETTINGS, "papers_settings")
-    files = database_files(papers)
-    stamps: list[object] = [_stamp(path) for path in (files.titles, files.papers)]
+    files = find_database_files(papers)
+    stamps: list[object] = [_stamp_file(path) for path in (files.titles, files.papers)]
     if asked.get("index") is not None and search == SEARCHES[0]:
-        stamps.append(_index(asked).identity)
+        stamps.append(_read_manifest(asked).identity)
     folder = str(Path(papers).expanduser().absolute())
-    return _opened(folder, search, _written(asked), _written(kept), tuple(stamps))
+    return _open(
+        folder, search, _serialise_settings(asked), _serialise_settings(kept), tuple(stamps)
+    )
 
 
 @lru_cache(maxsize=4)
-def _opened(
+def _open(
     folder: str,
     search: str,
     search_settings: str,
@@ -183,12 +185,12 @@ def _opened(
     stamps: tuple[object, ...],  # noqa: ARG001 - part of the key
 ) -> PasaLibrary:
     asked, kept = json.loads(search_settings), json.loads(papers_settings)
-    database = _database(folder, kept.get("kept", 4096))
+    database = _open_database(folder, kept.get("kept", 4096))
     look_up = kept.get("look_up")
     return PasaLibrary(
         database,
-        _engine(search, asked, database),
-        look_up=None if look_up is None else _client(ArxivSearch, look_up, "look_up"),
+        _make_engine(search, asked, database),
+        look_up=None if look_up is None else _make_client(ArxivSearch, look_up, "look_up"),
         opened_with=(folder, search, asked, kept),
     )
 
@@ -209,28 +211,28 @@ def _reopen(
     return library
 
 
-def _database(folder: str, kept: Any) -> PaperDatabase:
+def _open_database(folder: str, kept: Any) -> PaperDatabase:
     check_integer("kept", kept, "papers_settings", min=1)
-    files = database_files(folder)
+    files = find_database_files(folder)
     return PaperDatabase(files.titles, files.papers, kept=kept)
 
 
-def _engine(search: str, settings: Mapping[str, Any], database: PaperDatabase) -> SearchEngine:
+def _make_engine(search: str, settings: Mapping[str, Any], database: PaperDatabase) -> SearchEngine:
     if search == "serper":
-        return _client(SerperSearch, settings, "search_settings")
+        return _make_client(SerperSearch, settings, "search_settings")
     if search == "arxiv":
-        return _client(ArxivSearch, settings, "search_settings")
+        return _make_client(ArxivSearch, settings, "search_settings")
     for name in settings:
         if name != "index":
             raise UnknownNameError("setting", name, ("index",), "search_settings of local")
     if settings.get("index") is None:
-        made = titles_index(database.titles)
+        made = load_title_index(database.titles)
         return LocalSearch(made, database.titles.date, made.identity)
-    identity = _index(settings).identity
+    identity = _read_manifest(settings).identity
     return LocalSearch(open_index(settings["index"]), database.titles.date, identity)
 
 
-def _index(settings: Mapping[str, Any]) -> Manifest:
+def _read_manifest(settings: Mapping[str, Any]) -> Manifest:
     """The facts of the index that the local engine searches.
 
     Raises:
@@ -246,13 +248,13 @@ def _index(settings: Mapping[str, Any]) -> Manifest:
     return read_manifest(index)
 
 
-def _client(kind: type[Any], settings: Any, where: str) -> Any:
-    given = _settings(settings, where)
+def _make_client(kind: type[Any], settings: Any, where: str) -> Any:
+    given = _check_mapping(settings, where)
     check_settings(kind, given)
     return kind(**given)
 
 
-def _settings(given: Any, name: str) -> dict[str, Any]:
+def _check_mapping(given: Any, name: str) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
@@ -260,14 +262,14 @@ def _settings(given: Any, name: str) -> dict[str, Any]:
     return dict(given)
 
 
-def _written(settings: Mapping[str, Any]) -> str:
+def _serialise_settings(settings: Mapping[str, Any]) -> str:
     """Settings as text, so that equal ones are one library.
 
     Raises:
         BadValueError: They hold something else than plain values.
     """
     try:
-        return json.dumps(settings, sort_keys=True, default=_plain)
+        return json.dumps(settings, sort_keys=True, default=_encode_path)
     except (TypeError, ValueError):
         raise BadValueError(
             f"PaperCrawler settings: {sorted(settings)} hold something else than texts, numbers, "
@@ -275,12 +277,12 @@ def _written(settings: Mapping[str, Any]) -> str:
         ) from None
 
 
-def _plain(value: object) -> str:
+def _encode_path(value: object) -> str:
     if isinstance(value, Path):
         return str(value)
     raise TypeError
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamp_file(path: Path) -> tuple[int, int]:
     stat = path.stat()
     return stat.st_mtime_ns, stat.st_size

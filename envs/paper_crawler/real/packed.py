@@ -55,15 +55,15 @@ class Blank(Sequence[str]):
         return "" if isinstance(places, int) else [""] * len(places)
 
 
-def hash_of(text: str) -> int:
+def hash_text(text: str) -> int:
     """64 bits of a text, the same in every process."""
     data = text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
-def hashes_of(texts: Sequence[str]) -> Hashes:
-    """:func:`hash_of` of each text."""
-    return np.fromiter((hash_of(text) for text in texts), dtype=np.uint64, count=len(texts))
+def hash_texts(texts: Sequence[str]) -> Hashes:
+    """:func:`hash_text` of each text."""
+    return np.fromiter((hash_text(text) for text in texts), dtype=np.uint64, count=len(texts))
 
 
 class HashTable:
@@ -79,7 +79,7 @@ class HashTable:
 
     def places(self, text: str) -> Iterator[int]:
         """Places whose text has the hash of ``text``: nearly always those that hold it."""
-        wanted = np.uint64(hash_of(text))
+        wanted = np.uint64(hash_text(text))
         at = int(self._sorted.searchsorted(wanted))
         while at < len(self._sorted) and self._sorted[at] == wanted:
             yield int(self._order[at])

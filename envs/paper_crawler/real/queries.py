@@ -18,11 +18,11 @@ from ...core.errors import DataError, UnknownNameError
 from ...core.fork import Shared
 from ...core.settings import check_integer
 from ...core.tasks import Task
-from ...search_qa.data import called
+from ...search_qa.data import dataset_name
 from ...utils.file_rows import check_text, claim_id, get_text, make_read_error, read_rows
-from ..papers import Request, one_line, title_key
-from .arxiv_ids import plain_id
-from .layout import query_files
+from ..papers import Request, join_lines, make_title_key
+from .arxiv_ids import strip_version
+from .layout import find_query_files
 
 _UNANSWERED = ("refuse", "leave_out")
 _DAY = "%Y%m%d"
@@ -80,14 +80,14 @@ def read_row(row: Mapping[str, Any], where: str, rules: RowRules) -> QueryRow:
         DataError: Something is missing, of the wrong type, or does not fit.
     """
     qid = get_text(row, "qid", where).strip()
-    text = one_line(get_text(row, "question", where))
-    titles, ids = _texts(row, "answer", where), _texts(row, "answer_arxiv_id", where)
+    text = join_lines(get_text(row, "question", where))
+    titles, ids = _read_texts(row, "answer", where), _read_texts(row, "answer_arxiv_id", where)
     if len(titles) != len(ids):
         raise DataError(
             f"{where}: {len(titles)} titles in answer and {len(ids)} ids in answer_arxiv_id; "
             "expected one id per title."
         )
-    answers = _distinct(titles, ids)
+    answers = _drop_repeats(titles, ids)
     if not answers and rules.unanswered == "refuse":
         raise DataError(
             f"{where}: the query {qid!r} has no answers; expected at least one. To leave such "
@@ -95,28 +95,28 @@ def read_row(row: Mapping[str, Any], where: str, rules: RowRules) -> QueryRow:
         )
     request = Request(
         text=text,
-        date=_date(row, where, rules.days_back),
+        date=_read_date(row, where, rules.days_back),
         answers=tuple(answers),
         titles=tuple(answers.values()),
     )
     return QueryRow(qid, request, len(ids) - len(answers))
 
 
-def _distinct(titles: list[str], ids: list[str]) -> dict[str, str]:
+def _drop_repeats(titles: list[str], ids: list[str]) -> dict[str, str]:
     """Title by id, each paper once, the first one kept."""
     kept: dict[str, str] = {}
     keys: set[str] = set()
     for title, given in zip(titles, ids, strict=True):
-        key, plain = title_key(title), plain_id(given)
+        key, plain = make_title_key(title), strip_version(given)
         if plain in kept or key in keys:
             continue
-        kept[plain] = one_line(title)
+        kept[plain] = join_lines(title)
         if key:
             keys.add(key)
     return kept
 
 
-def _texts(row: Mapping[str, Any], column: str, where: str) -> list[str]:
+def _read_texts(row: Mapping[str, Any], column: str, where: str) -> list[str]:
     if column not in row:
         raise DataError(
             f"{where}: column {column!r} is missing. Columns: {', '.join(map(str, row)) or 'none'}."
@@ -127,14 +127,14 @@ def _texts(row: Mapping[str, Any], column: str, where: str) -> list[str]:
     return [check_text(item, f"{column}[{i}]", where) for i, item in enumerate(given)]
 
 
-def _date(row: Mapping[str, Any], where: str, days_back: int) -> int:
+def _read_date(row: Mapping[str, Any], where: str, days_back: int) -> int:
     meta = row.get("source_meta")
     if not isinstance(meta, Mapping):
         raise DataError(
             f"{where}: source_meta is {meta!r}; expected an object with published_time."
         )
     given = meta.get("published_time")
-    day = _day(given) if isinstance(given, str) else None
+    day = _read_day(given) if isinstance(given, str) else None
     if day is None:
         raise DataError(
             f"{where}: source_meta.published_time is {given!r}; expected a day as '20230614'."
@@ -145,7 +145,7 @@ def _date(row: Mapping[str, Any], where: str, days_back: int) -> int:
         raise DataError(f"{where}: {given} has no day {days_back} days before it.") from None
 
 
-def _day(text: str) -> date | None:
+def _read_day(text: str) -> date | None:
     if len(text) != 8 or not (text.isascii() and text.isdigit()):
         return None
     try:
@@ -175,7 +175,7 @@ class RequestFiles(Shared):
     """
 
     def __init__(self, files: Mapping[str, Path], rules: RowRules) -> None:
-        self._files = {split: (path, _stamp(path)) for split, path in files.items()}
+        self._files = {split: (path, _stamp_file(path)) for split, path in files.items()}
         self._rules = rules
         self._rows: dict[str, list[QueryRow]] = {}
         self._places: dict[str, dict[str, int]] = {}
@@ -195,7 +195,7 @@ class RequestFiles(Shared):
             self.repeated[split] = sum(row.repeated for row in kept)
 
     def __reduce__(self) -> Any:
-        return _again, (self._files, self._rules)
+        return _reopen, (self._files, self._rules)
 
     def sizes(self) -> Mapping[str, int | None]:
         """Tasks per split."""
@@ -204,7 +204,7 @@ class RequestFiles(Shared):
     def task(self, split: str, index: int) -> Task[Request]:
         """The request at ``index``."""
         row = self._rows[split][index]
-        return Task(row.qid, split, index, row.request, called(self._files[split][0]))
+        return Task(row.qid, split, index, row.request, dataset_name(self._files[split][0]))
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """Place of the task with this id."""
@@ -219,22 +219,22 @@ def open_queries(data: Any, rules: RowRules | None = None) -> RequestFiles:
         BadValueError: Something else than paths.
         DataError: Files that are missing or do not hold what they should.
     """
-    return RequestFiles(query_files(data), RowRules() if rules is None else rules)
+    return RequestFiles(find_query_files(data), RowRules() if rules is None else rules)
 
 
-def _again(files: Mapping[str, tuple[Path, Stamp]], rules: RowRules) -> RequestFiles:
+def _reopen(files: Mapping[str, tuple[Path, Stamp]], rules: RowRules) -> RequestFiles:
     """The queries of a pickle.
 
     Raises:
         DataError: A file has changed since.
     """
     for path, stamp in files.values():
-        if _stamp(path) != stamp:
+        if _stamp_file(path) != stamp:
             raise DataError(f"{path}: the queries have changed since they were pickled.")
     return RequestFiles({split: path for split, (path, _) in files.items()}, rules)
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp_file(path: Path) -> Stamp:
     try:
         stat = path.stat()
     except OSError as error:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from ...core.errors import BadValueError, EnvFault
 from ...utils.http import HttpClient, check_url, excerpt, parse_json
 from ..papers import Search
-from .arxiv_ids import date_of, id_in_link
-from .engines import Question, check_asked, remembered
+from .arxiv_ids import find_id_in_link, read_date
+from .engines import Question, cache_results, check_asked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,25 +90,27 @@ class SerperSearch:
         return [list(found[asked]) for asked in requests]
 
     def _ids(self, asked: Search) -> list[str]:
-        question = Question(self.identity, full_query(asked), asked.k)
-        return remembered(self.cache, question, lambda: self._found(asked))
+        question = Question(self.identity, write_query(asked), asked.k)
+        return cache_results(self.cache, question, lambda: self._found(asked))
 
     def _found(self, asked: Search) -> list[str]:
-        body = {"q": full_query(asked), "num": asked.k, "page": 1}
+        body = {"q": write_query(asked), "num": asked.k, "page": 1}
         said = self._client.send(self.url, body, headers=self._headers)
-        ids = [i for link in _links(said, self.url) if (i := id_in_link(link)) is not None]
-        early = [paper_id for paper_id in dict.fromkeys(ids) if date_of(paper_id) < asked.before]
+        ids = [
+            i for link in _read_links(said, self.url) if (i := find_id_in_link(link)) is not None
+        ]
+        early = [paper_id for paper_id in dict.fromkeys(ids) if read_date(paper_id) < asked.before]
         return early[: asked.k]
 
 
-def full_query(asked: Search) -> str:
+def write_query(asked: Search) -> str:
     """What Google is asked: the text on one line, the date limit and the site."""
     day = f"{asked.before:08d}"
     text = " ".join(asked.text.encode("utf-8", "replace").decode().split())
     return f"{text} before:{day[:4]}-{day[4:6]}-{day[6:]} site:arxiv.org"
 
 
-def _links(said: bytes, url: str) -> list[str]:
+def _read_links(said: bytes, url: str) -> list[str]:
     """The links of the results.
 
     Raises:

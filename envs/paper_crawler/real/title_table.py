@@ -12,9 +12,9 @@ import numpy as np
 from ...core.errors import DataError
 from ...utils.disk_cache import cache_arrays, pack_strings, source_digest
 from ...utils.file_rows import clean, make_read_error
-from ..papers import one_line, title_key
-from .arxiv_ids import UNDATED, date_of, plain_id
-from .packed import Hashes, HashTable, PackedTexts, hash_of, hashes_of
+from ..papers import join_lines, make_title_key
+from .arxiv_ids import UNDATED, read_date, strip_version
+from .packed import Hashes, HashTable, PackedTexts, hash_text, hash_texts
 
 
 class TitleTable:
@@ -43,7 +43,7 @@ class TitleTable:
         code = source_digest(here, "title_table.py", "packed.py", "arxiv_ids.py", "../papers.py")
         self.digest = hashlib.blake2b(raw, digest_size=12).hexdigest()
         self.name = f"papers-titles-{self.digest}-{code}"
-        arrays = cache_arrays(self.name, lambda: _built(raw, path))
+        arrays = cache_arrays(self.name, lambda: _build(raw, path))
         self.ids = PackedTexts(arrays["ids.bytes"], arrays["ids.ends"])
         self.titles = PackedTexts(arrays["titles.bytes"], arrays["titles.ends"])
         self.dates = arrays["dates"]
@@ -59,16 +59,16 @@ class TitleTable:
         return next((row for row in rows if self.ids[row] == paper_id), None)
 
     def row_of_key(self, key: str) -> int | None:
-        """Place of the first paper whose title has these letters; see :func:`title_key`."""
+        """Place of the first paper whose title has these letters; see :func:`make_title_key`."""
         if not key:
             return None
         rows = self._by_key.places(key)
-        return next((row for row in rows if title_key(self.titles[row]) == key), None)
+        return next((row for row in rows if make_title_key(self.titles[row]) == key), None)
 
     def date(self, paper_id: str) -> int:
         """Date of a paper by its id; of one that is not here too."""
         row = self.row(paper_id)
-        return date_of(paper_id) if row is None else int(self.dates[row])
+        return read_date(paper_id) if row is None else int(self.dates[row])
 
     @property
     def undated(self) -> int:
@@ -92,30 +92,30 @@ class _Pairs(list[Any]):
     """The content of a JSON object, repeated names included."""
 
 
-def _built(raw: bytes, path: Path) -> dict[str, np.ndarray]:
+def _build(raw: bytes, path: Path) -> dict[str, np.ndarray]:
     titles: dict[str, str] = {}
-    for name, title in _pairs(raw, path):
+    for name, title in _read_pairs(raw, path):
         where = f"{path}: id {name!r}"
-        paper_id = plain_id(clean(name))
+        paper_id = strip_version(clean(name))
         if not paper_id or not isinstance(title, str) or not title.strip():
             raise DataError(f"{where}: its title is {title!r}; expected an id and a text.")
         if paper_id in titles:
             raise DataError(f"{where}: is there twice; expected every paper once.")
-        titles[paper_id] = one_line(clean(title))
+        titles[paper_id] = join_lines(clean(title))
     if not titles:
         raise DataError(f"{path}: holds no paper; expected an object of ids and titles.")
     ids, names = list(titles), list(titles.values())
     packed = {"ids": pack_strings(ids), "titles": pack_strings(names)}
-    keys = (hash_of(title_key(title)) for title in names)
+    keys = (hash_text(make_title_key(title)) for title in names)
     return {
         **{f"{what}.{part}": a for what, parts in packed.items() for part, a in parts.items()},
-        "dates": np.fromiter(map(date_of, ids), dtype=np.int32, count=len(ids)),
-        "id_hashes": hashes_of(ids),
+        "dates": np.fromiter(map(read_date, ids), dtype=np.int32, count=len(ids)),
+        "id_hashes": hash_texts(ids),
         "key_hashes": np.fromiter(keys, dtype=np.uint64, count=len(ids)),
     }
 
 
-def _pairs(raw: bytes, path: Path) -> _Pairs:
+def _read_pairs(raw: bytes, path: Path) -> _Pairs:
     try:
         pairs = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_Pairs)
     except UnicodeDecodeError as error:

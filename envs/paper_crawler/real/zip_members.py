@@ -20,7 +20,7 @@ import numpy as np
 from ...core.errors import DataError, EnvFault
 from ...utils.disk_cache import cache_arrays, source_digest
 from ...utils.file_rows import make_read_error
-from .packed import Hashes, hash_of
+from .packed import Hashes, hash_text
 
 _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
@@ -54,7 +54,7 @@ class Entry(NamedTuple):
     kind: int
 
 
-def zip_table(path: Path) -> tuple[dict[str, np.ndarray], str]:
+def load_zip_table(path: Path) -> tuple[dict[str, np.ndarray], str]:
     """The members of a zip, by the hash of their names' last part, and a digest of them all.
 
     The table is cached by the content of the directory, which carries the checksum of every
@@ -69,21 +69,21 @@ def zip_table(path: Path) -> tuple[dict[str, np.ndarray], str]:
     """
     try:
         with path.open("rb") as file:
-            directory, count = _directory(file, path)
+            directory, count = _read_directory(file, path)
     except OSError as error:
         raise make_read_error(path, error) from None
     code = source_digest(Path(__file__).parent, "zip_members.py", "packed.py")
     digest = hashlib.blake2b(directory, digest_size=12).hexdigest()
-    table = cache_arrays(f"papers-zip-{digest}-{code}", lambda: _built(directory, count, path))
+    table = cache_arrays(f"papers-zip-{digest}-{code}", lambda: _build(directory, count, path))
     return table, digest
 
 
-def _built(directory: bytes, count: int, path: Path) -> dict[str, np.ndarray]:
+def _build(directory: bytes, count: int, path: Path) -> dict[str, np.ndarray]:
     columns = {name: array("Q") for name in _COLUMNS}
-    for entry in _entries(directory, count, path):
+    for entry in _read_entries(directory, count, path):
         if entry.name.endswith("/"):
             continue
-        columns["hash"].append(hash_of(last_part(entry.name)))
+        columns["hash"].append(hash_text(get_last_part(entry.name)))
         for name in ("offset", "packed", "size", "crc", "kind"):
             columns[name].append(getattr(entry, name))
     hashes = np.frombuffer(columns["hash"], dtype=np.uint64)
@@ -98,17 +98,17 @@ def _built(directory: bytes, count: int, path: Path) -> dict[str, np.ndarray]:
     return {**table, "repeated": np.array([len(hashes) - len(order)])}
 
 
-def last_part(name: str) -> str:
+def get_last_part(name: str) -> str:
     """A member's name without the folders before it."""
     return name.rpartition("/")[2]
 
 
-def name_of(raw: bytes, flags: int) -> str:
+def decode_name(raw: bytes, flags: int) -> str:
     """A member's name: UTF-8 where its flag says so, else the old code page."""
     return raw.decode("utf-8" if flags & UTF8_NAME else "cp437", "replace")
 
 
-def _end_of(tail: bytes) -> int:
+def _find_end(tail: bytes) -> int:
     """Where the last record begins, -1 where there is none.
 
     The comment behind it may hold the record's mark as well: one that reaches to the file's end
@@ -121,25 +121,25 @@ def _end_of(tail: bytes) -> int:
     return last if at < 0 else at
 
 
-def _directory(file: BinaryIO, path: Path) -> tuple[bytes, int]:
+def _read_directory(file: BinaryIO, path: Path) -> tuple[bytes, int]:
     """The central directory's bytes and its number of members."""
     length = file.seek(0, 2)
     tail_at = max(0, length - _END.size - _LONGEST_COMMENT - _END_64_PLACE.size)
     file.seek(tail_at)
     tail = file.read()
-    at = _end_of(tail)
+    at = _find_end(tail)
     if at < 0:
-        raise _no_zip(path, "it has no directory at its end; is the download complete?")
+        raise _make_zip_error(path, "it has no directory at its end; is the download complete?")
     _, _, _, _, count, size, start, _ = _END.unpack_from(tail, at)
     if count == _FULL_16 or _FULL_32 in (size, start):
-        count, size, start = _large(file, tail, at, path)
+        count, size, start = _read_large_end(file, tail, at, path)
     if start + size > tail_at + at:
-        raise _no_zip(path, "its directory does not fit; is the download complete?")
+        raise _make_zip_error(path, "its directory does not fit; is the download complete?")
     file.seek(start)
     return file.read(size), count
 
 
-def _large(file: BinaryIO, tail: bytes, at: int, path: Path) -> tuple[int, int, int]:
+def _read_large_end(file: BinaryIO, tail: bytes, at: int, path: Path) -> tuple[int, int, int]:
     """(members, bytes, place) of the directory of a zip64."""
     at -= _END_64_PLACE.size
     if at >= 0 and tail[at : at + 4] == b"PK\6\7":
@@ -148,26 +148,32 @@ def _large(file: BinaryIO, tail: bytes, at: int, path: Path) -> tuple[int, int, 
         if len(record) == _END_64.size and record[:4] == b"PK\6\6":
             *_, count, size, start = _END_64.unpack(record)
             return count, size, start
-    raise _no_zip(path, "the end of its directory (zip64) is damaged.")
+    raise _make_zip_error(path, "the end of its directory (zip64) is damaged.")
 
 
-def _entries(directory: bytes, count: int, path: Path) -> Iterator[Entry]:
+def _read_entries(directory: bytes, count: int, path: Path) -> Iterator[Entry]:
     at = 0
     for number in range(count):
         if directory[at : at + 4] != b"PK\1\2" or at + _MEMBER.size > len(directory):
-            raise _no_zip(path, f"member {number:,} of {count:,} in its directory is damaged.")
+            raise _make_zip_error(
+                path, f"member {number:,} of {count:,} in its directory is damaged."
+            )
         fields = _MEMBER.unpack_from(directory, at)
         flags, method, crc = fields[3], fields[4], fields[7]
         named, extra, comment = fields[10:13]
         at += _MEMBER.size
-        name = name_of(directory[at : at + named], flags)
+        name = decode_name(directory[at : at + named], flags)
         wide = directory[at + named : at + named + extra]
-        size, packed, offset = _wide((fields[9], fields[8], fields[16]), wide, path, name)
+        size, packed, offset = _read_wide_fields(
+            (fields[9], fields[8], fields[16]), wide, path, name
+        )
         at += named + extra + comment
         yield Entry(name, offset, packed, size, crc, method | flags << 16)
 
 
-def _wide(given: tuple[int, int, int], extra: bytes, path: Path, name: str) -> tuple[int, int, int]:
+def _read_wide_fields(
+    given: tuple[int, int, int], extra: bytes, path: Path, name: str
+) -> tuple[int, int, int]:
     """(size, packed, offset), those that do not fit into 32 bits taken from the extra field."""
     if _FULL_32 not in given:
         return given
@@ -183,10 +189,10 @@ def _wide(given: tuple[int, int, int], extra: bytes, path: Path, name: str) -> t
             if min(size, packed, offset) >= 0:
                 return size, packed, offset
         at += 4 + length
-    raise _no_zip(path, f"member {name!r} says that it is large and not how large.")
+    raise _make_zip_error(path, f"member {name!r} says that it is large and not how large.")
 
 
-def _no_zip(path: Path, why: str) -> DataError:
+def _make_zip_error(path: Path, why: str) -> DataError:
     return DataError(f"{path}: is no readable zip: {why}")
 
 
@@ -200,7 +206,7 @@ _ENCRYPTED = 1
 class Members:
     """A zip whose members are found by the last part of their name.
 
-    Only the table of :func:`zip_table` is held. The file is opened for every read,
+    Only the table of :func:`load_zip_table` is held. The file is opened for every read,
     so that threads, forks and pickles share nothing.
 
     Args:
@@ -217,7 +223,7 @@ class Members:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._table, self.digest = zip_table(path)
+        self._table, self.digest = load_zip_table(path)
         self._hashes: Hashes = self._table["hash"]
         self.repeated = int(self._table["repeated"][0])
 
@@ -226,7 +232,7 @@ class Members:
 
     def place(self, name: str) -> int | None:
         """Place of the member called ``name``; None when there is none."""
-        wanted = np.uint64(hash_of(name))
+        wanted = np.uint64(hash_text(name))
         at = int(self._hashes.searchsorted(wanted))
         return at if at < len(self._hashes) and self._hashes[at] == wanted else None
 
@@ -277,9 +283,9 @@ class Members:
                     raise EnvFault(f"{told} does not lie where the zip tells; it is damaged.")
                 fields = _LOCAL.unpack(header)
                 named, extra = fields[9], fields[10]
-                name = name_of(file.read(named), fields[2])
+                name = decode_name(file.read(named), fields[2])
                 file.seek(extra, 1)
-                return last_part(name), file.read(packed)
+                return get_last_part(name), file.read(packed)
         except OSError as error:
             reason = error.strerror or str(error)
             raise EnvFault(f"{told} cannot be read ({reason}).") from error

@@ -19,7 +19,7 @@ _UNSEARCHED = frozenset(
 )
 
 
-def searched_words(text: str) -> list[str]:
+def list_searched_words(text: str) -> list[str]:
     """Words that count for a search: all but the most common ones of English."""
     return [word for word in words(text) if word not in _UNSEARCHED]
 
@@ -69,7 +69,7 @@ class DatedBm25:
         if k < 1:
             raise BadValueError(f"DatedBm25.search: k is {k}; expected at least 1.")
         limit = self.rows_before(before)
-        known = [i for w in searched_words(text) if (i := self._word_ids.get(w)) is not None]
+        known = [i for w in list_searched_words(text) if (i := self._word_ids.get(w)) is not None]
         if not known or not limit:
             return []
         sums = np.zeros(len(self), dtype=np.float32)
@@ -101,7 +101,7 @@ def _index(titles: Sequence[str], abstracts: Sequence[str]) -> dict[str, np.ndar
     tokens = [
         [
             word_ids.setdefault(w, len(word_ids))
-            for w in [*(searched_words(title) * TITLE_WEIGHT), *searched_words(abstract)]
+            for w in [*(list_searched_words(title) * TITLE_WEIGHT), *list_searched_words(abstract)]
         ]
         for title, abstract in zip(titles, abstracts, strict=True)
     ]

@@ -101,7 +101,7 @@ class Ordering(NamedTuple):
     holds: bool
 
 
-def expected_ranges(size: str, preset: str) -> dict[str, tuple[float, float]]:
+def load_expected_ranges(size: str, preset: str) -> dict[str, tuple[float, float]]:
     """Return the ranges of the values, a fifth wider on both sides than was published.
 
     Only full worlds have expected ranges.
@@ -116,7 +116,7 @@ def expected_ranges(size: str, preset: str) -> dict[str, tuple[float, float]]:
 
 def compare(values: Mapping[str, float], size: str, preset: str = "default") -> list[Measured]:
     """Return each measured value with its expected range."""
-    known = expected_ranges(size, preset)
+    known = load_expected_ranges(size, preset)
     return [Measured(name, v, *known.get(name, (None, None))) for name, v in values.items()]
 
 

@@ -57,12 +57,12 @@ class Columns:
     hidden_title: Flags
 
 
-def _weights(count: int, exponent: float) -> Floats:
+def _compute_weights(count: int, exponent: float) -> Floats:
     ranks = np.arange(1, count + 1, dtype=np.float64) ** -exponent
     return ranks / ranks.sum()
 
 
-def _dates(p: WorldParameters, rng: np.random.Generator) -> tuple[Floats, Ints]:
+def _draw_dates(p: WorldParameters, rng: np.random.Generator) -> tuple[Floats, Ints]:
     span = p.last_year - p.first_year
     grown = np.expm1(p.growth * span)
     years = p.first_year + np.log1p(np.sort(rng.random(p.papers)) * grown) / p.growth
@@ -86,13 +86,13 @@ def draw_columns(p: WorldParameters, rng: np.random.Generator) -> Columns:
         rng: Source of the draws.
     """
     n = p.papers
-    years, days = _dates(p, rng)
-    popularity = rng.permutation(_weights(p.topics, p.topic_zipf))
+    years, days = _draw_dates(p, rng)
+    popularity = rng.permutation(_compute_weights(p.topics, p.topic_zipf))
     subtopics = rng.choice(p.topics, size=n, p=popularity)
     topic_methods = np.stack(
         [rng.permutation(p.methods)[: p.subtopic_methods] for _ in range(p.topics)]
     )
-    within = _weights(p.subtopic_methods, p.method_zipf)
+    within = _compute_weights(p.subtopic_methods, p.method_zipf)
     first = rng.choice(p.subtopic_methods, size=n, p=within)
     second = (first + rng.integers(1, max(2, p.subtopic_methods), size=n)) % p.subtopic_methods
     two = (rng.random(n) < p.second_method) & (second != first)
@@ -100,7 +100,7 @@ def draw_columns(p: WorldParameters, rng: np.random.Generator) -> Columns:
     methods = np.stack([topic_methods[subtopics, first], topic_methods[subtopics, second]], axis=1)
     methods[~two, 1] = NONE
     methods[kinds != PAPER] = NONE
-    plain = _aliases(p, rng, (n, 2))
+    plain = _draw_aliases(p, rng, (n, 2))
     return Columns(
         years=years,
         days=days,
@@ -111,13 +111,13 @@ def draw_columns(p: WorldParameters, rng: np.random.Generator) -> Columns:
         topic_methods=topic_methods,
         field_alias=plain[:, 0],
         subtopic_alias=plain[:, 1],
-        method_alias=_aliases(p, rng, (n, p.methods)),
+        method_alias=_draw_aliases(p, rng, (n, p.methods)),
         visible=(rng.random(n) >= p.invisible) | (kinds != PAPER),
         hidden_title=(rng.random(n) < p.hidden_titles) & (kinds == PAPER),
     )
 
 
-def _aliases(p: WorldParameters, rng: np.random.Generator, shape: tuple[int, int]) -> Ints:
+def _draw_aliases(p: WorldParameters, rng: np.random.Generator, shape: tuple[int, int]) -> Ints:
     """Name 0 with probability ``canonical``, the others equally often."""
     if p.aliases == 1:
         return np.zeros(shape, dtype=np.int64)

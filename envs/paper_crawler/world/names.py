@@ -48,7 +48,7 @@ class Lexicon:
     joint: str
 
 
-def _crossed(aliases: Sequence[str], count: int) -> Aliases:
+def _cross(aliases: Sequence[str], count: int) -> Aliases:
     """``count`` names: the given ones, then the first word of one with the rest of another."""
     made = list(dict.fromkeys(aliases))
     for step in range(1, len(aliases)):
@@ -60,19 +60,19 @@ def _crossed(aliases: Sequence[str], count: int) -> Aliases:
     return tuple(made[:count])
 
 
-def _entries(block: str) -> list[tuple[str, Aliases]]:
+def _parse_entries(block: str) -> list[tuple[str, Aliases]]:
     found = []
     for entry in " ".join(block.split()).split(".")[:-1]:
         kind, _, names = entry.strip().partition(" ")
-        found.append((kind, _crossed([n.strip() for n in names.split(",")], 12)))
+        found.append((kind, _cross([n.strip() for n in names.split(",")], 12)))
     return found
 
 
-def _full() -> Lexicon:
+def _make_full_lexicon() -> Lexicon:
     domains: list[Aliases] = []
     fields: list[list[Aliases]] = []
     subtopics: list[list[list[Aliases]]] = []
-    for kind, names in _entries(vocabulary.TOPICS):
+    for kind, names in _parse_entries(vocabulary.TOPICS):
         if kind == "D":
             domains.append(names)
             fields.append([])
@@ -86,7 +86,7 @@ def _full() -> Lexicon:
         domains=tuple(domains),
         fields=tuple(map(tuple, fields)),
         subtopics=tuple(tuple(map(tuple, d)) for d in subtopics),
-        methods=tuple(names for _, names in _entries(vocabulary.METHODS)),
+        methods=tuple(names for _, names in _parse_entries(vocabulary.METHODS)),
         parts=tuple(tuple(tuple(() for _ in f) for f in d) for d in subtopics),
         adjectives=tuple(vocabulary.ADJECTIVES.split()),
         nouns=tuple(vocabulary.NOUNS.split()),
@@ -96,7 +96,7 @@ def _full() -> Lexicon:
     )
 
 
-def _paired(first: Sequence[str], second: Sequence[str]) -> Aliases:
+def _pair(first: Sequence[str], second: Sequence[str]) -> Aliases:
     """Every word with every other: those at the same place first, so the usual name is the first.
 
     A model that reads has to compare words; the names themselves are too many to remember.
@@ -106,7 +106,7 @@ def _paired(first: Sequence[str], second: Sequence[str]) -> Aliases:
     return tuple(f"{first[i]} {second[j]}" for i, j in places)
 
 
-def _micro() -> Lexicon:
+def _make_micro_lexicon() -> Lexicon:
     """Subtopics are pairs of a thing and a task, so that all words occur in several subtopics."""
 
     def groups(block: str) -> list[Aliases]:
@@ -121,7 +121,7 @@ def _micro() -> Lexicon:
         field = number // 5
         thing = things[number % 10]
         task = tasks[(number % 10 + number // 10 * 2) % 6]
-        pairs = _paired(thing, task)
+        pairs = _pair(thing, task)
         subtopics[field // 3][field % 3].append(pairs)
         parts[field // 3][field % 3].append((thing[0], task[0]))
     return Lexicon(
@@ -129,7 +129,7 @@ def _micro() -> Lexicon:
         fields=(tuple(wider[:3]), tuple(wider[3:])),
         subtopics=tuple(tuple(map(tuple, d)) for d in subtopics),
         methods=tuple(
-            _paired(*zip(*(name.split() for name in group.split(",")), strict=True))
+            _pair(*zip(*(name.split() for name in group.split(",")), strict=True))
             for group in vocabulary.MICRO_METHODS.split(";")
         ),
         parts=tuple(tuple(map(tuple, d)) for d in parts),
@@ -142,9 +142,9 @@ def _micro() -> Lexicon:
 
 
 @lru_cache(maxsize=2)
-def lexicon(size: str) -> Lexicon:
+def load_lexicon(size: str) -> Lexicon:
     """The words of a size."""
-    return _full() if size == "full" else _micro()
+    return _make_full_lexicon() if size == "full" else _make_micro_lexicon()
 
 
 _MAX_TEXTS = 1 << 16
@@ -180,7 +180,7 @@ class Names:
     """
 
     def __init__(self, parameters: WorldParameters) -> None:
-        given = lexicon(parameters.size)
+        given = load_lexicon(parameters.size)
         cut = slice(parameters.aliases)
         domains = range(parameters.domains)
         places = [(d, f) for d in domains for f in range(parameters.fields)]

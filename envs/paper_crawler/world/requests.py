@@ -57,7 +57,7 @@ class Drawn(NamedTuple):
     text: str
 
 
-def split_of_topics(world: World, rng: np.random.Generator) -> np.ndarray:
+def split_topics(world: World, rng: np.random.Generator) -> np.ndarray:
     """Number of the split of each subtopic.
 
     A word that several subtopics share stays in one of the train split at least, so that what a
@@ -147,7 +147,7 @@ def all_rows(world: World, cell: tuple[int, int], source: int) -> np.ndarray:
 def _draw(world: World) -> list[list[Drawn]]:
     p = world.parameters
     rng = np.random.default_rng(np.random.SeedSequence(world.seed, spawn_key=(1,)))
-    splits = split_of_topics(world, rng)
+    splits = split_topics(world, rng)
     maker = _Maker(world, rng)
     quotas = (p.train_requests, p.held_out_requests, p.held_out_requests)
     made: list[list[Drawn]] = [[], [], []]
@@ -220,7 +220,7 @@ class GeneratedRequests(Shared):
         self._texts = unpack_strings(stored["texts.bytes"], stored["texts.ends"])
 
     def __reduce__(self) -> Any:
-        return generated_requests, (self.world.parameters, self.world.seed, self.labels)
+        return load_generated_requests, (self.world.parameters, self.world.seed, self.labels)
 
     def sizes(self) -> Mapping[str, int | None]:
         """Tasks per split."""
@@ -260,7 +260,7 @@ def _requests(parameters: WorldParameters, seed: int, labels: str) -> GeneratedR
     return GeneratedRequests(load_world(parameters, seed), labels)
 
 
-def generated_requests(
+def load_generated_requests(
     parameters: WorldParameters, seed: int, labels: str = "annotated"
 ) -> GeneratedRequests:
     """The requests of these settings, one object per process."""

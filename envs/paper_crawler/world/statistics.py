@@ -48,7 +48,7 @@ def sample_requests(source: GeneratedRequests, count: int) -> list[Request]:
     return [source.task(*places[i]).payload for i in chosen.tolist()]
 
 
-def rules_of(world: World) -> dict[str, Rule]:
+def list_rules(world: World) -> dict[str, Rule]:
     """The rules of the table, by name."""
     names = world.names
     return {
@@ -61,7 +61,7 @@ def rules_of(world: World) -> dict[str, Rule]:
     }
 
 
-def graph_statistics(world: World) -> dict[str, float]:
+def compute_graph_statistics(world: World) -> dict[str, float]:
     """References, sections and citations."""
     cites, count = world.citations, len(world)
     cited = np.bincount(cites.cited[cites.resolved], minlength=count)
@@ -78,7 +78,7 @@ def graph_statistics(world: World) -> dict[str, float]:
     }
 
 
-def label_statistics(requests: Sequence[Request]) -> dict[str, float]:
+def compute_label_statistics(requests: Sequence[Request]) -> dict[str, float]:
     """How many answers requests have."""
     values: dict[str, float] = {}
     for name, counts in (
@@ -92,27 +92,27 @@ def label_statistics(requests: Sequence[Request]) -> dict[str, float]:
     return values
 
 
-def _recall(found: Iterable[str], request: Request) -> float:
+def _compute_recall(found: Iterable[str], request: Request) -> float:
     return len(set(found).intersection(request.answers)) / len(request.answers)
 
 
-def search_statistics(world: World, requests: Sequence[Request]) -> dict[str, float]:
+def compute_search_statistics(world: World, requests: Sequence[Request]) -> dict[str, float]:
     """Recall of the plain request at several depths, and of all pairs of names."""
     sums: defaultdict[str, float] = defaultdict(float)
     for request in requests:
         found = world.engine.search(request.text, max(_DEPTHS), request.date)
         for k in _DEPTHS:
-            sums[f"raw recall@{k}"] += _recall((world.ids[i] for i in found[:k]), request)
+            sums[f"raw recall@{k}"] += _compute_recall((world.ids[i] for i in found[:k]), request)
         pairs = {
             world.ids[i]
             for text in world.names.all_pairs(request)
             for i in world.engine.search(text, 10, request.date)
         }
-        sums["all pairs recall"] += _recall(pairs, request)
+        sums["all pairs recall"] += _compute_recall(pairs, request)
     return {name: value / len(requests) for name, value in sums.items()}
 
 
-def reach_statistics(world: World, requests: Sequence[Request]) -> dict[str, float]:
+def compute_reach_statistics(world: World, requests: Sequence[Request]) -> dict[str, float]:
     """Where answers are first met when every section of every paper is opened."""
     counts = np.zeros(4)
     for request in requests:
@@ -171,7 +171,7 @@ class Yields:
         }
 
 
-def rule_statistics(
+def compute_rule_statistics(
     world: World, requests: Sequence[Request], rules: Mapping[str, Rule] | None = None
 ) -> dict[str, float]:
     """Metrics of whole crawls by each rule, and the yields of sections."""
@@ -179,7 +179,7 @@ def rule_statistics(
     selector = RuleSelector(library)
     yields = Yields(world)
     values: dict[str, float] = {}
-    for name, rule in (rules_of(world) if rules is None else rules).items():
+    for name, rule in (list_rules(world) if rules is None else rules).items():
         sums: defaultdict[str, float] = defaultdict(float)
         for request in requests:
             done = crawl(library, selector, rule, request)
@@ -191,7 +191,7 @@ def rule_statistics(
     return values | yields.values()
 
 
-def world_statistics(world: World, count: int = 240) -> dict[str, float]:
+def compute_world_statistics(world: World, count: int = 240) -> dict[str, float]:
     """Everything about a world.
 
     Args:
@@ -201,15 +201,15 @@ def world_statistics(world: World, count: int = 240) -> dict[str, float]:
     source = GeneratedRequests(world)
     requests = sample_requests(source, 4 * count)
     return {
-        **graph_statistics(world),
-        **label_statistics(requests),
-        **search_statistics(world, requests),
-        **reach_statistics(world, requests),
-        **rule_statistics(world, sample_requests(source, count)),
+        **compute_graph_statistics(world),
+        **compute_label_statistics(requests),
+        **compute_search_statistics(world, requests),
+        **compute_reach_statistics(world, requests),
+        **compute_rule_statistics(world, sample_requests(source, count)),
     }
 
 
-def mean_statistics(measured: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def average_statistics(measured: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Mean of each value over several worlds; values that a world lacks are left out there."""
     names = dict.fromkeys(name for values in measured for name in values)
     return {

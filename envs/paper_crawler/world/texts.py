@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.errors import BadValueError
-from ..papers import title_key
+from ..papers import make_title_key
 from .graph import NONE, PAPER, SURVEY, Citations, Columns
-from .names import Lexicon, Names, lexicon, names_of
+from .names import Lexicon, Names, load_lexicon, names_of
 from .outline import METHOD, OUTLINES, SECOND, SUBTOPIC
 from .parameters import WorldParameters
 
@@ -102,7 +102,7 @@ class _Writer:
     def __init__(self, p: WorldParameters, columns: Columns, rng: np.random.Generator) -> None:
         self.p, self.columns, self.rng = p, columns, rng
         self.names: Names = names_of(p)
-        self.words: Lexicon = lexicon(p.size)
+        self.words: Lexicon = load_lexicon(p.size)
         self.wording = WORDINGS[p.size]
         self._coined = self._coin()
         self._taken: set[str] = set()
@@ -114,7 +114,7 @@ class _Writer:
         made: dict[str, str] = {}
         for spot in grid:
             name = heads[spot // len(tails)] + joint + tails[spot % len(tails)]
-            made.setdefault(title_key(name), name)
+            made.setdefault(make_title_key(name), name)
             if len(made) == self.p.papers:
                 return list(made.values())
         raise BadValueError(
@@ -134,7 +134,7 @@ class _Writer:
         coined = self._coined[i]
         if c.kinds[i] == SURVEY:
             title = self._case(w.survey.format(self.subtopic(i)))
-            if title_key(title) in self._taken:
+            if make_title_key(title) in self._taken:
                 title = self._case(w.edition.format(title, coined))
         elif c.kinds[i] != PAPER:
             title = coined + self._case(w.dataset.format("", self.subtopic(i)))
@@ -143,7 +143,7 @@ class _Writer:
             title = coined + self._case(w.named.format("", method, self.subtopic(i)))
         else:
             title = coined + self._case(w.hidden.format("", *self._filler()))
-        self._taken.add(title_key(title))
+        self._taken.add(make_title_key(title))
         return title
 
     def _case(self, text: str) -> str:

@@ -55,15 +55,15 @@ class World(Shared):
         mark = f"{digest_of(parameters)[:12]}-s{seed}-{made_by}-numpy{np.__version__}"
         self.identity = f"papers-{parameters.size}-{mark}"
         stored = cache_arrays(self.identity, lambda: _generate(parameters, seed))
-        self.columns = _part(Columns, stored, "paper.")
-        self.citations = _part(Citations, stored, "cite.")
+        self.columns = _unpack_part(Columns, stored, "paper.")
+        self.citations = _unpack_part(Citations, stored, "cite.")
         titles, abstracts, headings = (
             unpack_strings(stored[f"{key}.bytes"], stored[f"{key}.ends"]) for key in _TEXTS
         )
         self._titles, self._abstracts = titles, abstracts
         self._headings = [headings[i] for i in stored["heading_of"].tolist()]
         self.days: list[int] = self.columns.days.tolist()
-        self.ids = _ids(self.days)
+        self.ids = _make_ids(self.days)
         self.rows = {paper: i for i, paper in enumerate(self.ids)}
         index = f"{self.identity}-bm25s{version('bm25s')}"
         self.engine = DatedBm25(index, titles, abstracts, self.days)
@@ -138,7 +138,7 @@ def load_world(parameters: WorldParameters, seed: int) -> World:
     return World(parameters, seed)
 
 
-def _ids(days: list[int]) -> list[str]:
+def _make_ids(days: list[int]) -> list[str]:
     ids, month, number = [], 0, 0
     for day in days:
         if day // 100 != month:
@@ -161,7 +161,7 @@ def _generate(p: WorldParameters, seed: int) -> dict[str, np.ndarray]:
     return arrays | {"heading_of": texts.heading_of}
 
 
-def _part(kind: type[Any], stored: Mapping[str, np.ndarray], prefix: str) -> Any:
+def _unpack_part(kind: type[Any], stored: Mapping[str, np.ndarray], prefix: str) -> Any:
     return kind(**{f.name: stored[prefix + f.name] for f in fields(kind)})
 
 
@@ -192,9 +192,9 @@ class GeneratedLibrary(Shared):
         return [[ids[row] for row in search(text, k, day)] for text, k, day in requests]
 
     def __reduce__(self) -> Any:
-        return generated_library, (self.world.parameters, self.world.seed)
+        return load_generated_library, (self.world.parameters, self.world.seed)
 
 
-def generated_library(parameters: WorldParameters, seed: int) -> GeneratedLibrary:
+def load_generated_library(parameters: WorldParameters, seed: int) -> GeneratedLibrary:
     """The library of these parameters and seed."""
     return GeneratedLibrary(load_world(parameters, seed))

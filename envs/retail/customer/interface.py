@@ -1,4 +1,4 @@
-"""What every customer implements: what it hears and says, and what it keeps in mind."""
+"""What every customer implements: what it hears and says, and its state."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class UserTurn(NamedTuple):
 
 
 @dataclass(slots=True)
-class Mind:
-    """What a customer keeps in mind; forks by :meth:`fork`.
+class CustomerState:
+    """The state of a customer; forks by :meth:`fork`.
 
     Attributes:
         key: Where the wording comes from.
@@ -82,9 +82,9 @@ class Mind:
             self.phase = ["open"] * self.goals
             self.pressed = [0] * self.goals
 
-    def fork(self) -> Mind:
+    def fork(self) -> CustomerState:
         """Return an independent copy."""
-        return Mind(
+        return CustomerState(
             self.key,
             self.goals,
             self.turn,
@@ -111,33 +111,35 @@ class Customer(Protocol):
         """Tell whether a reply waits for another machine."""
         ...
 
-    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:
+    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[CustomerState, UserTurn]:
         """Return the first message; ``brief`` is the scenario in prose."""
         ...
 
     def reply(
-        self, scenario: Scenario, mind: Mind, message: str, events: Sequence[Event]
+        self, scenario: Scenario, state: CustomerState, message: str, events: Sequence[Event]
     ) -> UserTurn:
-        """Return the answer to a message; ``mind`` is changed in place."""
+        """Return the answer to a message; ``state`` is changed in place."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyRequest:
-    """A message that waits for an answer; ``mind`` is a copy that belongs to this request."""
+    """A message that waits for an answer; ``state`` is a copy that belongs to this request."""
 
     customer: Customer
     scenario: Scenario
-    mind: Mind
+    state: CustomerState
     message: str
     events: Sequence[Event]
 
 
-def serve_replies(requests: Sequence[ReplyRequest]) -> list[tuple[UserTurn, Mind] | EnvFault]:
+def serve_replies(
+    requests: Sequence[ReplyRequest],
+) -> list[tuple[UserTurn, CustomerState] | EnvFault]:
     """Ask blocking customers side by side.
 
     Returns:
-        The turn and the changed mind for every request, or the fault that it ended with.
+        The turn and the changed state for every request, or the fault that it ended with.
     """
     if len(requests) == 1:
         return [_serve_reply(requests[0])]
@@ -145,11 +147,11 @@ def serve_replies(requests: Sequence[ReplyRequest]) -> list[tuple[UserTurn, Mind
         return list(pool.map(_serve_reply, requests))
 
 
-def _serve_reply(request: ReplyRequest) -> tuple[UserTurn, Mind] | EnvFault:
+def _serve_reply(request: ReplyRequest) -> tuple[UserTurn, CustomerState] | EnvFault:
     try:
         turn = request.customer.reply(
-            request.scenario, request.mind, request.message, request.events
+            request.scenario, request.state, request.message, request.events
         )
     except EnvFault as fault:
         return fault
-    return turn, request.mind
+    return turn, request.state

@@ -19,9 +19,9 @@ class Cues:
         edge = [p for p in patterns if p.startswith(r"\b")]
         start = [p for p in patterns if p.startswith("^")]
         other = [p for p in patterns if p not in edge and p not in start]
-        self._searches = [re.compile(_alternation(some)).search for some in (edge, other) if some]
+        self._searches = [re.compile(_join_patterns(some)).search for some in (edge, other) if some]
         if start:
-            self._searches.append(re.compile(_alternation(start)).match)
+            self._searches.append(re.compile(_join_patterns(start)).match)
 
     def search(self, text: str) -> re.Match[str] | None:
         """Return the first match of one of the kinds; None where nothing occurs."""
@@ -31,11 +31,11 @@ class Cues:
         return None
 
 
-def _alternation(patterns: list[str]) -> str:
+def _join_patterns(patterns: list[str]) -> str:
     return "|".join(f"(?:{p})" for p in patterns)
 
 
-def _any(*patterns: str) -> Cues:
+def _make_cues(*patterns: str) -> Cues:
     return Cues(patterns)
 
 
@@ -44,8 +44,8 @@ MARKS = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}")
 SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+|\s*\n+\s*(?:[-•]\s+|\d\.\s+)?")
 NUMBER_COMMA = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
-EMAIL = _any(r"e-?mail")
-NAME = _any(
+EMAIL = _make_cues(r"e-?mail")
+NAME = _make_cues(
     r"\bzip\b",
     r"\bpostal code",
     r"\bpostcode",
@@ -53,7 +53,7 @@ NAME = _any(
     r"\byour (?:first|last)? ?name",
     r"\bsurname",
 )
-WHO = _any(
+WHO = _make_cues(
     r"\bidentif",
     r"\bauthenticat",
     r"\bverify (?:your|who|that you)",
@@ -63,14 +63,14 @@ WHO = _any(
     r"\blocate your (?:account|profile)",
     r"\baccount (?:details|information)",
 )
-ORDER = _any(
+ORDER = _make_cues(
     r"\border (?:id|number|no\b)",
     r"\bwhich (?:of your |one of your )?(?:\w+ )?(?:order|purchase)",
     r"\bwhat order",
     r"\b(?:id|number) of (?:the|your|that) (?:order|purchase)",
     r"\border reference",
 )
-ITEMS = _any(
+ITEMS = _make_cues(
     r"\b(?:which|what) (?:of the |of your |specific |exact |other |particular "
     r")?(?:item|product|article|thing|line)",
     r"\bitems? (?:you(?:'d| would)? (?:like|want|wish)|(?:to be|should be|do you))",
@@ -81,7 +81,7 @@ ITEMS = _any(
     r"\ball (?:the |of the )?items (?:that )?you",
     r"\blist (?:the|all|of) ",
 )
-OPTIONS = _any(
+OPTIONS = _make_cues(
     r"\b(?:which|what) (?:new |other |exact |particular |kind of |type of "
     r")?(?:option|variant|version|colou?r|size|model|"
     r"configuration|specification|feature|characteristics|material|style|specs)",
@@ -93,7 +93,7 @@ OPTIONS = _any(
     r"\boptions? (?:you|would|do)",
     r"\bwhat (?:are you|would you like|do you want|should it).*\b(?:instead|for|in return)",
 )
-REASON = _any(
+REASON = _make_cues(
     r"\breason\b",
     r"\bwhy\b",
     r"\bno longer need(?:ed|s|)?[\"']? or\b",
@@ -101,7 +101,7 @@ REASON = _any(
     r"\bwhat(?:'s| is) (?:the cause|behind)",
     r"\bwhat (?:made|makes|prompted) you",
 )
-PAYMENT = _any(
+PAYMENT = _make_cues(
     r"\bpayment method",
     r"\bmethod of payment",
     r"\b(?:which|what) (?:payment|card|account|method)",
@@ -115,7 +115,7 @@ PAYMENT = _any(
     r"\bmoney (?:to )?(?:go|be|sent)",
     r"\bwhich .*\bmethods?\b",
 )
-ADDRESS = _any(
+ADDRESS = _make_cues(
     r"\b(?:new|full|complete|correct|updated|shipping|delivery|which|what|the|your) "
     r"(?:\w+ )?address",
     r"\bstreet\b",
@@ -124,7 +124,7 @@ ADDRESS = _any(
     r"\bship (?:it|the order|this) to\b",
     r"\bmoving to\b",
 )
-MORE = _any(
+MORE = _make_cues(
     r"\banything else",
     r"\bsomething else",
     r"\bany(?:thing)? (?:other|further|more)\b",
@@ -136,7 +136,7 @@ MORE = _any(
     r"\bassist you (?:with|today)",
     r"\belse i can",
 )
-ASKING = _any(
+ASKING = _make_cues(
     r"\?$",
     r"^(?:please|kindly)\b",
     r"\b(?:could|can|would|will|may) you (?:please |kindly )?"
@@ -151,7 +151,7 @@ ASKING = _any(
     r"\bcan i (?:have|get)\b",
     r"\btell me\b",
 )
-CONFIRM = _any(
+CONFIRM = _make_cues(
     r"\bconfirm",
     r"\bproceed",
     r"\bgo ahead",
@@ -189,25 +189,27 @@ CONFIRM = _any(
     r"\bagree\?",
 )
 VERBS = {
-    "cancel": _any(r"\bcancel", r"\bcall(?:ing)? off\b", r"\bvoid\b"),
-    "return": _any(
+    "cancel": _make_cues(r"\bcancel", r"\bcall(?:ing)? off\b", r"\bvoid\b"),
+    "return": _make_cues(
         r"\breturn",
         r"\bsend(?:ing)? back\b",
         r"\btak(?:e|ing) back\b",
         r"\brefund (?:of|for)\b",
         r"\bback for a refund",
     ),
-    "exchange": _any(r"\bexchang", r"\bswap", r"\breplac", r"\btrad(?:e|ing)\b"),
-    "modify": _any(
+    "exchange": _make_cues(r"\bexchang", r"\bswap", r"\breplac", r"\btrad(?:e|ing)\b"),
+    "modify": _make_cues(
         r"\bmodif", r"\bchang", r"\bupdat", r"\bswitch", r"\bswap", r"\breplac", r"\bexchang"
     ),
-    "payment": _any(r"\bpayment", r"\bpay\b", r"\bpaid\b", r"\bcharg", r"\bbill\b", r"\bmethod\b"),
-    "ship_to": _any(
+    "payment": _make_cues(
+        r"\bpayment", r"\bpay\b", r"\bpaid\b", r"\bcharg", r"\bbill\b", r"\bmethod\b"
+    ),
+    "ship_to": _make_cues(
         r"\baddress", r"\bship", r"\bdeliver(?! ?ed)", r"\bsend\b", r"\bredirect", r"\bgoes? to\b"
     ),
-    "move": _any(r"\baddress", r"\bprofile", r"\baccount"),
+    "move": _make_cues(r"\baddress", r"\bprofile", r"\baccount"),
 }
-DONE = _any(
+DONE = _make_cues(
     r"\b(?:has|have|is|are|was|were) (?:now |all |been |just |successfully |already |both |also )*"
     r"(?:cancel|return|exchang|modif|update|chang|process|complete|submit|plac|request|"
     r"done|set\b|taken care|"
@@ -228,7 +230,7 @@ DONE = _any(
     r"\bconsider it done\b",
     r"\ball sorted\b",
 )
-DENY = _any(
+DENY = _make_cues(
     r"\bcan ?not\b",
     r"\bcan(?:'|’)t\b",
     r"\bunable to\b",
@@ -258,7 +260,7 @@ DENY = _any(
     r"\bi(?:'m| am) not allowed",
     r"\brefuse\b",
 )
-UNAVAILABLE = _any(
+UNAVAILABLE = _make_cues(
     r"\b(?:not|isn(?:'|’)t|aren(?:'|’)t|no longer|currently not|un) ?(?:currently |"
     r"presently )?available",
     r"\bunavailable\b",
@@ -271,7 +273,7 @@ UNAVAILABLE = _any(
     r"\b(?:ran|run) out of\b",
     r"\bno stock\b",
 )
-TRANSFER = _any(
+TRANSFER = _make_cues(
     r"\btransfer(?:red|ring)? (?:you|to)\b",
     r"\bbeing transferred\b",
     r"\btransfer (?:this|your|the)\b.*\b(?:to|agent)",
@@ -282,7 +284,7 @@ TRANSFER = _any(
     r"\bpass(?:ing)? you (?:on|over) to\b",
     r"\bput(?:ting)? you through\b",
 )
-OFFER = _any(
+OFFER = _make_cues(
     r"\binstead\b",
     r"\balternativ",
     r"\bhow about\b",
@@ -293,7 +295,7 @@ OFFER = _any(
     r"\bwhat about\b",
     r"\bwe (?:do )?have\b.*\bavailable\b",
 )
-SMALL = _any(
+SMALL = _make_cues(
     r"^(?:hello|hi|hey|welcome|good (?:morning|day|afternoon|evening)|greetings)\b",
     r"\bthank",
     r"\bsorry\b",
@@ -314,18 +316,20 @@ SMALL = _any(
     r"\bjust a (?:moment|second)",
 )
 REASONS = {
-    "no longer needed": _any(
+    "no longer needed": _make_cues(
         r"\bno longer need", r"\bnot needed\b", r"\bdon(?:'|’)t need", r"\bdo not need"
     ),
-    "ordered by mistake": _any(r"\bby mistake\b", r"\bmistake", r"\baccident"),
+    "ordered by mistake": _make_cues(r"\bby mistake\b", r"\bmistake", r"\baccident"),
 }
-REMINDER = _any(r"\bmake sure\b", r"\bkeep in mind\b", r"\bplease note\b", r"\bremember that\b")
+REMINDER = _make_cues(
+    r"\bmake sure\b", r"\bkeep in mind\b", r"\bplease note\b", r"\bremember that\b"
+)
 INJECTION = re.compile(r"###\s*(?:stop|transfer|out-of-scope)\s*###")
 ORDER_ID = re.compile(r"#w\d{3,7}\b")
 ITEM_ID = re.compile(r"(?<![\w#.$-])(?:\d{10}|\d{4})(?![\w-]|\.\d)")
 METHOD_ID = re.compile(r"\b(?:credit_card|paypal|gift_card)_\d{2,7}\b")
 NUMBERS = re.compile(r"(?<![\w#.-])-?\$?(\d+(?:\.\d+)?)(?![\w-])")
-EXCEPT = _any(
+EXCEPT = _make_cues(
     r"\bkeep",
     r"\bexcept\b",
     r"\bnot (?:include|including)",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...core.errors import EnvFault
-from .interface import END_OF_TOKEN, OUT_OF_SCOPE, STOP, TRANSFERRED, Event, Mind, UserTurn
+from .interface import END_OF_TOKEN, OUT_OF_SCOPE, STOP, TRANSFERRED, CustomerState, Event, UserTurn
 from .parser import strip_thoughts
 from .scenario import Scenario
 
@@ -71,51 +71,51 @@ class LlmCustomer:
     tracks = False
     plays_prose = True
 
-    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:  # noqa: ARG002
+    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[CustomerState, UserTurn]:  # noqa: ARG002
         """Return the first message, after a greeting."""
         rules = _RULES.format(brief=brief, stop=STOP, transfer=TRANSFERRED, out=OUT_OF_SCOPE)
-        mind = Mind(key, 1, notes=(("system", rules), ("user", _GREETING)))
-        turn = self._next(mind)
+        state = CustomerState(key, 1, notes=(("system", rules), ("user", _GREETING)))
+        turn = self._next(state)
         if turn.end:
             raise EnvFault(f"the customer's model {self.model!r} ended the talk in its first words")
-        return mind, turn
+        return state, turn
 
     def reply(
         self,
         scenario: Scenario,  # noqa: ARG002 - the brief holds it
-        mind: Mind,
+        state: CustomerState,
         message: str,
         events: Sequence[Event],  # noqa: ARG002 - a model sees no tools
     ) -> UserTurn:
         """Return the next message."""
-        mind.turn += 1
-        if mind.turn > self.most_turns:
+        state.turn += 1
+        if state.turn > self.most_turns:
             raise EnvFault(
                 f"the customer's model {self.model!r} did not stop after {self.most_turns} turns"
             )
-        mind.notes += (("user", strip_thoughts(message)),)
-        return self._next(mind)
+        state.notes += (("user", strip_thoughts(message)),)
+        return self._next(state)
 
-    def _next(self, mind: Mind) -> UserTurn:
+    def _next(self, state: CustomerState) -> UserTurn:
         text = ""
         for tried in range(self.checks + 1):
-            text = self._draw(mind, tried)
-            if tried == self.checks or self._keeps_role(mind, text):
+            text = self._draw(state, tried)
+            if tried == self.checks or self._keeps_role(state, text):
                 break
-        mind.notes += (("assistant", text),)
+        state.notes += (("assistant", text),)
         for token, end in END_OF_TOKEN.items():
             if token in text:
-                mind.end = end
+                state.end = end
                 return UserTurn(token, end, (end,))
         return UserTurn(text)
 
-    def _draw(self, mind: Mind, tried: int) -> str:
+    def _draw(self, state: CustomerState, tried: int) -> str:
         answer = self.answers.ask(
             {
                 "model": self.model,
-                "messages": [{"role": role, "content": text} for role, text in mind.notes],
+                "messages": [{"role": role, "content": text} for role, text in state.notes],
                 "temperature": self.temperature,
-                "seed": (self.seed + mind.key + tried) % 2**31,
+                "seed": (self.seed + state.key + tried) % 2**31,
                 "max_tokens": self.max_tokens,
             }
         )
@@ -124,8 +124,8 @@ class LlmCustomer:
             raise EnvFault(f"the customer's model {self.model!r} gave nothing but thoughts")
         return text
 
-    def _keeps_role(self, mind: Mind, text: str) -> bool:
-        (_, rules), *talk = mind.notes
+    def _keeps_role(self, state: CustomerState, text: str) -> bool:
+        (_, rules), *talk = state.notes
         shown = "\n".join(f"{'Customer' if r == 'assistant' else 'Agent'}: {t}" for r, t in talk)
         question = _CHECK.format(rules=rules, talk=shown, text=text)
         body = {

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from . import lexicon as lex
 from .parser import ParsedMessage
-from .scenario import Goal, Want
+from .scenario import Goal, LineChange
 
 Strictness = Literal["lenient", "standard", "strict"]
 STRICTNESS = ("lenient", "standard", "strict")
@@ -96,19 +96,19 @@ def _check_wants(goal: Goal, message: ParsedMessage) -> ProposalFit:
     for want in goal.wants:
         if want.new_id and want.new_id in message.items:
             continue
-        part = _text_about(want, goal, message.text)
-        if not all(value.lower() in part for value in _changed_options(want).values()):
+        part = _find_text_about(want, goal, message.text)
+        if not all(value.lower() in part for value in _list_changed_options(want).values()):
             return ProposalFit("missing", "wants")
     return RIGHT
 
 
-def _changed_options(want: Want) -> dict[str, str]:
+def _list_changed_options(want: LineChange) -> dict[str, str]:
     """Return the options that the new item has and the old one has not."""
     new = want.new_options or want.set
     return {key: value for key, value in new.items() if want.options.get(key) != value}
 
 
-def _text_about(want: Want, goal: Goal, text: str) -> str:
+def _find_text_about(want: LineChange, goal: Goal, text: str) -> str:
     """Return what is said after a line's product, up to the next one's."""
     if len(goal.wants) == 1 or (start := text.find(want.name.lower())) < 0:
         return text

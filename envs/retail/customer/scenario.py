@@ -44,7 +44,7 @@ SLOTS_OF: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Want:
+class LineChange:
     """One line of an order, and what is to become of it.
 
     Attributes:
@@ -105,7 +105,7 @@ class Goal:
     intent: Intent
     order_id: str = ""
     order_words: str = ""
-    wants: tuple[Want, ...] = ()
+    wants: tuple[LineChange, ...] = ()
     method: str = ""
     method_words: str = ""
     method_keys: tuple[str, ...] = ()

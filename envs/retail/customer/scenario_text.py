@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .scenario import Goal, Scenario, Want
+from .scenario import Goal, LineChange, Scenario
 
 _AIMS = {
     "cancel": "cancel an order",
@@ -29,7 +29,7 @@ def join_words(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _describe_want(want: Want, ids: bool) -> str:
+def _describe_want(want: LineChange, ids: bool) -> str:
     if ids and want.new_id:
         return f"item {want.new_id}"
     parts = []

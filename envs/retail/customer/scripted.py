@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .interface import STOP, TRANSFERRED, Event, Mind, UserTurn
+from .interface import STOP, TRANSFERRED, CustomerState, Event, UserTurn
 from .parser import ParsedMessage, parse_message
 from .proposals import ProposalFit, Strictness, compare_proposal, states_amount
 from .scenario import SLOTS_OF, Goal, Identity, Scenario
 from .scenario_text import fill_slots
-from .wording import add_fillers, add_typos, drop_politeness, word_act
+from .wording import add_fillers, add_typos, drop_politeness, write_act
 
 PATIENCE_TURNS = 6
 """Turns without progress that anybody bears."""
@@ -29,11 +29,11 @@ _ASKS = ("order", "items", "options", "payment", "reason", "address")
 _SLOT_OF = {"options": "wants", "payment": "method"}
 
 
-def active_goal(scenario: Scenario, mind: Mind, at: int | None = None) -> Goal:
+def get_active_goal(scenario: Scenario, state: CustomerState, at: int | None = None) -> Goal:
     """Return the present goal, or the one at a place, after the fallbacks that were taken."""
-    at = mind.at if at is None else at
+    at = state.at if at is None else at
     goal = scenario.goals[at]
-    for _ in range(mind.stage[at]):
+    for _ in range(state.stage[at]):
         assert goal.fallback is not None
         goal = goal.fallback
     return goal
@@ -53,11 +53,11 @@ class RuleCustomer:
     patience_turns: int = PATIENCE_TURNS
     blocking: bool = False
 
-    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:  # noqa: ARG002
+    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[CustomerState, UserTurn]:  # noqa: ARG002
         """Return the first goal in headlines, or all of it where the scenario says so."""
-        mind = Mind(key, len(scenario.goals))
-        talk = _Reply(scenario, mind, self)
-        goal = active_goal(scenario, mind)
+        state = CustomerState(key, len(scenario.goals))
+        talk = _Reply(scenario, state, self)
+        goal = get_active_goal(scenario, state)
         talk.say(f"open_{goal.intent}", goal)
         for other in scenario.goals[1:]:
             if not other.together:
@@ -69,23 +69,23 @@ class RuleCustomer:
                     talk.give(slot, goal)
         if scenario.identity.volunteers:
             talk.identify("email")
-        return mind, UserTurn(talk.text(max_parts=9), "", tuple(talk.acts))
+        return state, UserTurn(talk.text(max_parts=9), "", tuple(talk.acts))
 
     def reply(
-        self, scenario: Scenario, mind: Mind, message: str, events: Sequence[Event]
+        self, scenario: Scenario, state: CustomerState, message: str, events: Sequence[Event]
     ) -> UserTurn:
         """Return the answer to a message of the assistant."""
-        mind.turn += 1
-        return _Reply(scenario, mind, self).answer(parse_message(message), message, events)
+        state.turn += 1
+        return _Reply(scenario, state, self).answer(parse_message(message), message, events)
 
 
 class _Reply:
     """One turn of the customer in the making."""
 
-    __slots__ = ("acts", "customer", "mind", "parts", "progress", "scenario")
+    __slots__ = ("acts", "customer", "parts", "progress", "scenario", "state")
 
-    def __init__(self, scenario: Scenario, mind: Mind, customer: RuleCustomer) -> None:
-        self.scenario, self.mind, self.customer = scenario, mind, customer
+    def __init__(self, scenario: Scenario, state: CustomerState, customer: RuleCustomer) -> None:
+        self.scenario, self.state, self.customer = scenario, state, customer
         self.parts: list[str] = []
         self.acts: list[str] = []
         self.progress = False
@@ -95,40 +95,40 @@ class _Reply:
         terse = persona.verbosity == "terse"
         style = "terse" if terse else "held_out" if persona.held_out else "plain"
         slots = {**fill_slots(goal), **more}
-        self.parts.append(word_act(self.mind.key, self.mind.turn, act, style, slots))
+        self.parts.append(write_act(self.state.key, self.state.turn, act, style, slots))
         self.acts.append(act)
 
     def text(self, max_parts: int = 2) -> str:
-        persona, mind = self.scenario.persona, self.mind
+        persona, state = self.scenario.persona, self.state
         text = " ".join(self.parts[:max_parts])
         if not persona.polite:
             text = drop_politeness(text)
         if persona.verbosity == "chatty":
-            text = add_fillers(mind.key, mind.turn, text)
+            text = add_fillers(state.key, state.turn, text)
         if persona.noise:
-            text = add_typos(mind.key, mind.turn, text, persona.noise)
+            text = add_typos(state.key, state.turn, text, persona.noise)
         return text
 
     def end(self, end: str, token: str = STOP) -> UserTurn:
-        self.mind.end = end
+        self.state.end = end
         return UserTurn(token, end, (end,))
 
     def answer(self, it: ParsedMessage, message: str, events: Sequence[Event]) -> UserTurn:
-        mind = self.mind
-        mind.repeats = mind.repeats + 1 if message == mind.last else 0
-        mind.last = message
+        state = self.state
+        state.repeats = state.repeats + 1 if message == state.last else 0
+        state.last = message
         written = self.note_writes(events)
         if any(event.tool == _TRANSFER_TOOL and event.ok for event in events):
             return self.transfer("transferred")
         if "transfer" in it.acts and not it.acts & {"propose", "deny"}:
             return self.transfer("claimed")
-        if mind.repeats + 1 >= _MAX_REPEATS:
+        if state.repeats + 1 >= _MAX_REPEATS:
             return self.end("gave_up")
         identity = it.asks("email") or it.asks("name")
         if identity:
             self.answer_identity(it)
-        goal = active_goal(self.scenario, mind)
-        if mind.phase[mind.at] not in _ENDED:
+        goal = get_active_goal(self.scenario, state)
+        if state.phase[state.at] not in _ENDED:
             self.pursue(goal, it, written, identity)
         if (turn := self.move_on()) is not None:
             return turn
@@ -136,12 +136,12 @@ class _Reply:
 
     def close(self, it: ParsedMessage) -> UserTurn:
         """Finish the turn; a customer who got nowhere says again what they want."""
-        mind = self.mind
-        mind.idle = 0 if self.progress else mind.idle + 1
-        if mind.idle >= self.customer.patience_turns:
+        state = self.state
+        state.idle = 0 if self.progress else state.idle + 1
+        if state.idle >= self.customer.patience_turns:
             return self.end("gave_up")
         if not self.parts:
-            goal = active_goal(self.scenario, mind)
+            goal = get_active_goal(self.scenario, state)
             if goal.intent in SLOTS_OF:
                 self.say("sorry" if "unparsed" in it.acts else "again", goal)
             else:
@@ -150,45 +150,45 @@ class _Reply:
 
     def note_writes(self, events: Sequence[Event]) -> bool:
         """Note the writes that happened and tell whether the present goal's was among them."""
-        mind, now = self.mind, False
+        state, now = self.state, False
         for event in events:
             if not event.ok:
                 continue
-            for at in range(mind.goals):
-                goal = active_goal(self.scenario, mind, at)
+            for at in range(state.goals):
+                goal = get_active_goal(self.scenario, state, at)
                 fits = goal.tool == event.tool and event.order_id in (goal.order_id, "")
-                if fits and mind.phase[at] in ("open", "agreed"):
-                    if at == mind.at:
+                if fits and state.phase[at] in ("open", "agreed"):
+                    if at == state.at:
                         now = True
                     else:
-                        mind.phase[at] = "done"
+                        state.phase[at] = "done"
                     break
         return now
 
     def transfer(self, kind: str) -> UserTurn:
-        mind = self.mind
-        for at in range(mind.goals):
-            if mind.phase[at] not in _ENDED:
-                wanted = active_goal(self.scenario, mind, at).expect == "transferred"
+        state = self.state
+        for at in range(state.goals):
+            if state.phase[at] not in _ENDED:
+                wanted = get_active_goal(self.scenario, state, at).expect == "transferred"
                 if not wanted or kind == "claimed":
-                    mind.phase[at] = "wrongly_denied"
+                    state.phase[at] = "wrongly_denied"
                 else:
-                    mind.phase[at] = "transferred"
+                    state.phase[at] = "transferred"
         return self.end("transfer", TRANSFERRED)
 
     def move_on(self) -> UserTurn | None:
         """Begin the next goal after one has ended; return the stop token after the last."""
-        mind = self.mind
-        if mind.phase[mind.at] not in _ENDED:
+        state = self.state
+        if state.phase[state.at] not in _ENDED:
             return None
-        while mind.at < mind.goals and mind.phase[mind.at] in _ENDED:
-            mind.at += 1
-        if mind.at == mind.goals:
-            mind.at -= 1
+        while state.at < state.goals and state.phase[state.at] in _ENDED:
+            state.at += 1
+        if state.at == state.goals:
+            state.at -= 1
             return self.end("stop")
-        goal = active_goal(self.scenario, mind)
+        goal = get_active_goal(self.scenario, state)
         self.say("next" if goal.intent in SLOTS_OF else "next_say", goal)
-        mind.doubted = False
+        state.doubted = False
         self.progress = True
         return None
 
@@ -204,7 +204,7 @@ class _Reply:
     def offer_other_identity(self, it: ParsedMessage, who: Identity) -> None:
         """Offer the other way of being identified, once."""
         wanted = "email" if it.asks("email") else "name"
-        if f"no_{wanted}" in self.mind.given or not (who.knows_email or who.knows_name):
+        if f"no_{wanted}" in self.state.given or not (who.knows_email or who.knows_name):
             self.say("no_identity", self.scenario.goals[0])
             return
         self.mark(f"no_{wanted}")
@@ -217,12 +217,12 @@ class _Reply:
         self.mark(how)
 
     def mark(self, what: str) -> None:
-        if what not in self.mind.given:
-            self.mind.given |= {what}
+        if what not in self.state.given:
+            self.state.given |= {what}
             self.progress = True
 
     def pursue(self, goal: Goal, it: ParsedMessage, written: bool, identity: bool) -> None:
-        mind = self.mind
+        state = self.state
         if written:
             self.set_phase("done")
             return
@@ -233,9 +233,9 @@ class _Reply:
             return
         if it.acts & {"deny", "unavailable"} and not asked and not identity:
             self.answer_denial(goal)
-        elif "done" in it.acts and mind.phase[mind.at] == "agreed" and not asked:
+        elif "done" in it.acts and state.phase[state.at] == "agreed" and not asked:
             self.doubt(goal)
-        elif "ask_confirm" in it.acts and mind.phase[mind.at] == "agreed":
+        elif "ask_confirm" in it.acts and state.phase[state.at] == "agreed":
             self.say("yes", goal)
 
     def answer_slots(self, goal: Goal, it: ParsedMessage) -> bool:
@@ -253,7 +253,7 @@ class _Reply:
         return bool(mine)
 
     def give(self, slot: str, goal: Goal) -> None:
-        mind = self.mind
+        state = self.state
         if slot == "method" and not goal.method:
             self.say("no_preference", goal)
         elif slot == "items" and not goal.wants:
@@ -262,10 +262,10 @@ class _Reply:
             self.say("order_words", goal)
         else:
             self.say(slot, goal)
-        self.mark(f"{mind.at}.{mind.stage[mind.at]}.{slot}")
+        self.mark(f"{state.at}.{state.stage[state.at]}.{slot}")
 
     def set_phase(self, name: str) -> None:
-        self.mind.phase[self.mind.at] = name
+        self.state.phase[self.state.at] = name
         self.progress = True
 
     def settle_question(self, goal: Goal, it: ParsedMessage) -> bool:
@@ -288,12 +288,12 @@ class _Reply:
 
     def answer_proposal(self, goal: Goal, it: ParsedMessage) -> bool:
         """Answer a proposal; False where it is none of this goal's and may be a denial."""
-        mind = self.mind
+        state = self.state
         known = frozenset(
             other.order_id.lower()
-            for at in range(mind.goals)
-            if mind.phase[at] not in _ENDED
-            and (other := active_goal(self.scenario, mind, at)).order_id
+            for at in range(state.goals)
+            if state.phase[at] not in _ENDED
+            and (other := get_active_goal(self.scenario, state, at)).order_id
         )
         fit = compare_proposal(goal, it, known, self.customer.strictness)
         if fit.fit == "other":
@@ -308,7 +308,7 @@ class _Reply:
         return True
 
     def agree(self, goal: Goal) -> None:
-        mind = self.mind
+        state = self.state
         if goal.switch == "mind":
             self.switch("mind", goal)
         elif goal.limit is not None and goal.value > goal.limit:
@@ -319,17 +319,17 @@ class _Reply:
                 self.switch("fallback", goal)
         else:
             self.say("yes", goal)
-            place = (mind.at, mind.stage[mind.at])
-            if place not in mind.granted:
-                mind.granted |= {place}
+            place = (state.at, state.stage[state.at])
+            if place not in state.granted:
+                state.granted |= {place}
                 self.set_phase("agreed")
 
     def switch(self, act: str, goal: Goal) -> None:
         """Want the fallback from here on."""
-        mind = self.mind
+        state = self.state
         assert goal.fallback is not None
-        mind.stage[mind.at] += 1
-        mind.pressed[mind.at] = 0
+        state.stage[state.at] += 1
+        state.pressed[state.at] = 0
         new = goal.fallback
         self.say(act, new)
         if act == "mind" or new.intent == goal.intent:
@@ -346,14 +346,14 @@ class _Reply:
             self.say(f"missing_{slot}", goal)
         else:
             self.say(f"wrong_{slot}", goal)
-        place = f"{self.mind.at}.{self.mind.stage[self.mind.at]}.{slot}.corrected"
+        place = f"{self.state.at}.{self.state.stage[self.state.at]}.{slot}.corrected"
         self.mark(place)
 
     def answer_denial(self, goal: Goal) -> None:
         """Insist, accept or contest a denial, or go over to the fallback."""
-        mind, at = self.mind, self.mind.at
-        mind.pressed[at] += 1
-        pressed = mind.pressed[at]
+        state, at = self.state, self.state.at
+        state.pressed[at] += 1
+        pressed = state.pressed[at]
         if goal.expect == "denied":
             if pressed <= goal.insist:
                 self.say("insist", goal)
@@ -373,23 +373,23 @@ class _Reply:
 
     def ask_for_human(self, goal: Goal) -> None:
         """Ask for what the fallback says, in its own words."""
-        mind = self.mind
+        state = self.state
         assert goal.fallback is not None
-        mind.stage[mind.at] += 1
-        mind.pressed[mind.at] = 0
+        state.stage[state.at] += 1
+        state.pressed[state.at] = 0
         self.say("next_say", goal.fallback)
         self.set_phase("open")
 
     def doubt(self, goal: Goal) -> None:
         """Ask once whether it went through: the assistant says so, and nothing happened."""
-        if self.mind.doubted:
+        if self.state.doubted:
             self.set_phase("claimed")
         else:
-            self.mind.doubted = True
+            self.state.doubted = True
             self.say("went_through", goal)
 
 
-class Listener:
+class SilentCustomer:
     """Tells the whole instruction at once and stops at the assistant's first message.
 
     It is a stub: nothing is asked and nothing confirmed, so the score is about the shop's state
@@ -400,20 +400,20 @@ class Listener:
     tracks = False
     plays_prose = True
 
-    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[Mind, UserTurn]:  # noqa: ARG002
+    def begin(self, scenario: Scenario, key: int, brief: str) -> tuple[CustomerState, UserTurn]:  # noqa: ARG002
         """Return the instruction."""
-        return Mind(key, 1), UserTurn(brief)
+        return CustomerState(key, 1), UserTurn(brief)
 
     def reply(
         self,
         scenario: Scenario,  # noqa: ARG002 - one answer fits all
-        mind: Mind,
+        state: CustomerState,
         message: str,
         events: Sequence[Event],
     ) -> UserTurn:
         """End the conversation."""
-        mind.turn += 1
-        mind.last = message
+        state.turn += 1
+        state.last = message
         handed = any(event.tool == _TRANSFER_TOOL for event in events)
-        mind.end = "transfer" if handed else "stop"
-        return UserTurn(TRANSFERRED if handed else STOP, mind.end)
+        state.end = "transfer" if handed else "stop"
+        return UserTurn(TRANSFERRED if handed else STOP, state.end)

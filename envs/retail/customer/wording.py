@@ -30,12 +30,12 @@ _ENDINGS = (
 )
 
 
-def wording_key(seed: int, task_id: str) -> int:
+def make_wording_key(seed: int, task_id: str) -> int:
     """Return the number that all of an episode's wording is chosen by."""
     return zlib.crc32(f"{seed}/{task_id}".encode())
 
 
-def _number(key: int, turn: int, act: str) -> int:
+def _draw_number(key: int, turn: int, act: str) -> int:
     """Return a number that is the same for the same episode, turn and act."""
     return zlib.crc32(f"{key}.{turn}.{act}".encode())
 
@@ -59,23 +59,23 @@ def list_templates(act: str, style: str) -> tuple[str, ...]:
     return tuple(text for pattern in table[act] for text in expand_pattern(pattern))
 
 
-def word_act(key: int, turn: int, act: str, style: str, slots: Mapping[str, str]) -> str:
+def write_act(key: int, turn: int, act: str, style: str, slots: Mapping[str, str]) -> str:
     """Return one act in words.
 
     Args:
-        key: What :func:`wording_key` returned.
+        key: What :func:`make_wording_key` returned.
         turn: The customer's turn.
         act: What is said.
         style: See :func:`list_templates`.
         slots: What stands in the braces.
     """
     options = list_templates(act, style)
-    return options[_number(key, turn, act) % len(options)].format_map(slots)
+    return options[_draw_number(key, turn, act) % len(options)].format_map(slots)
 
 
 def add_fillers(key: int, turn: int, text: str) -> str:
     """Add what talkative people say besides."""
-    number = _number(key, turn, "ramble")
+    number = _draw_number(key, turn, "ramble")
     filler = _FILLERS[number % len(_FILLERS)]
     ending = _ENDINGS[(number >> 8) % len(_ENDINGS)]
     second = text.partition(" ")[2][:1]
@@ -94,7 +94,7 @@ def add_typos(key: int, turn: int, text: str, share: float) -> str:
     """Swap neighbouring letters in a share of the words; ids and numbers stay whole."""
     words = text.split(" ")
     for at, word in enumerate(words):
-        number = _number(key, turn, f"typo{at}")
+        number = _draw_number(key, turn, f"typo{at}")
         if len(word) > 4 and word.isalpha() and number % 1000 < share * 1000:
             i = 1 + (number >> 12) % (len(word) - 3)
             words[at] = f"{word[:i]}{word[i + 1]}{word[i]}{word[i + 2 :]}"

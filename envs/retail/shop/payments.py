@@ -8,13 +8,13 @@ from .overlay import Overlay
 from .tables import Record
 
 
-def original_method(order: Record) -> str:
+def find_original_method(order: Record) -> str:
     """Return the method of the order's first payment; empty where there is no payment."""
     history = order["payment_history"]
     return history[0]["payment_method_id"] if history else ""
 
 
-def unrefunded_payments(history: Sequence[Record]) -> list[tuple[str, float]]:
+def list_unrefunded_payments(history: Sequence[Record]) -> list[tuple[str, float]]:
     """Return (method, amount) of what is paid and not refunded, in the order of the methods."""
     sums: dict[str, float] = {}
     for entry in history:
@@ -29,7 +29,7 @@ def unrefunded_payments(history: Sequence[Record]) -> list[tuple[str, float]]:
     return [(method, amount) for method, amount in paid.items() if amount > 0]
 
 
-def gift_card_balance(overlay: Overlay, user_id: str, method_id: str) -> float | None:
+def get_gift_card_balance(overlay: Overlay, user_id: str, method_id: str) -> float | None:
     """Return what is on a gift card; None for other methods."""
     user = overlay.user(user_id)
     method = {} if user is None else user["payment_methods"].get(method_id, {})

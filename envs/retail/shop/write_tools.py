@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from .overlay import Overlay
 from .payments import (
     credit_gift_cards,
-    gift_card_balance,
-    original_method,
-    unrefunded_payments,
+    find_original_method,
+    get_gift_card_balance,
+    list_unrefunded_payments,
 )
 from .refusals import Refused
 from .semantics import Semantics
@@ -107,7 +107,7 @@ def cancel_pending_order(
     if semantics.refund_every_entry:
         refunds = [(entry["payment_method_id"], entry["amount"]) for entry in history]
     else:
-        refunds = unrefunded_payments(history)
+        refunds = list_unrefunded_payments(history)
     entries = [
         {"transaction_type": "refund", "amount": amount, "payment_method_id": method}
         for method, amount in refunds
@@ -319,7 +319,7 @@ def return_delivered_order_items(
     if order["status"] != DELIVERED:
         raise Refused("not_delivered_return", order["status"])
     method = _find_method(overlay, order, payment_method_id)
-    first = original_method(order)
+    first = find_original_method(order)
     if method["source"] != "gift_card" and payment_method_id != first:
         raise Refused("refund_method", payment_method_id)
     if (missing := _find_missing_item(order["items"], item_ids)) is not None:
@@ -358,7 +358,7 @@ def exchange_delivered_order_items(
     )
     difference = round(exact, 2)
     _find_method(overlay, order, payment_method_id)
-    left = gift_card_balance(overlay, order["user_id"], payment_method_id)
+    left = get_gift_card_balance(overlay, order["user_id"], payment_method_id)
     if left is not None and left < difference:
         raise Refused("balance_exchange", left, difference)
     changed = {

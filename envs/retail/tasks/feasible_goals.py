@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..customer.scenario import Goal, Want
+from ..customer.scenario import Goal, LineChange
 from ..shop import people
 from ..shop.overlay import Overlay
-from ..shop.payments import original_method
+from ..shop.payments import find_original_method
 from ..shop.tables import Record
 from ..shop.write_tools import CANCEL_REASONS
 from .preferences import draw_preference
 
 
-def refund_methods(user: Record, order: Record) -> list[str]:
+def list_refund_methods(user: Record, order: Record) -> list[str]:
     """Return the ids of the methods that may receive a refund, the original one first."""
-    first = original_method(order)
+    first = find_original_method(order)
     cards = [i for i, m in user["payment_methods"].items() if m["source"] == "gift_card"]
     return [first, *(card for card in cards if card != first)]
 
@@ -118,7 +118,7 @@ class Draft:
                 words = "the original payment method"
         return replace(goal, method=method_id, method_words=words, method_keys=tuple(keys))
 
-    def others(self, order: Record, wants: tuple[Want, ...]) -> tuple[str, ...]:
+    def others(self, order: Record, wants: tuple[LineChange, ...]) -> tuple[str, ...]:
         """Return the products of the order that the goal is not about."""
         mine = {want.name for want in wants}
         return tuple(name for name in self._names(order) if name not in mine)
@@ -140,7 +140,7 @@ class Draft:
             single = self.single_lines(order)
             if single:
                 few = self._some(single, lines)
-                wants = tuple(Want(item_id=x["item_id"], name=x["name"]) for x in few)
+                wants = tuple(LineChange(item_id=x["item_id"], name=x["name"]) for x in few)
                 goal = Goal(
                     intent="return",
                     order_id=order["order_id"],
@@ -152,7 +152,7 @@ class Draft:
 
     def _refunded(self, goal: Goal, order: Record) -> Goal:
         """Add a method that may receive the refund, or none for somebody who does not mind."""
-        options = refund_methods(self.user, order)
+        options = list_refund_methods(self.user, order)
         if self.micro or (len(options) > 1 and self.chance(0.25)):
             return goal
         return self.add_method(goal, self.pick([options[0], *options]), options[0])
@@ -176,7 +176,7 @@ class Draft:
 
     def draw_change(self, intent: Any, order: Record, lines: int) -> Goal | None:
         """Draw a goal to change lines of this order to other variants."""
-        wants: list[Want] = []
+        wants: list[LineChange] = []
         for line in self._some(self.single_lines(order), lines):
             if (want := self.draw_want(line)) is not None:
                 wants.append(want)
@@ -191,13 +191,13 @@ class Draft:
         )
         return self._paid(goal, order)
 
-    def difference(self, order: Record, wants: list[Want]) -> float:
+    def difference(self, order: Record, wants: list[LineChange]) -> float:
         """Return how much more the new items cost."""
         prices = {line["item_id"]: line["price"] for line in order["items"]}
         new = self.overlay.shop.variants
         return round(sum(new[w.new_id]["price"] - prices[w.item_id] for w in wants), 2)
 
-    def draw_want(self, line: Record) -> Want | None:
+    def draw_want(self, line: Record) -> LineChange | None:
         """Draw a preference for a line that means one available variant."""
         variants = self.variants(line)
         targets = [
@@ -220,7 +220,7 @@ class Draft:
         ]
         if not fine:
             return None
-        return self.add_method(goal, self.pick(fine), original_method(order))
+        return self.add_method(goal, self.pick(fine), find_original_method(order))
 
     def _payment(self) -> Goal | None:
         for order in self.draw_orders("pending"):

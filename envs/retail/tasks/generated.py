@@ -14,7 +14,7 @@ from ...core.tasks import Task, parse_index
 from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
 from ..shop.generate import SPLITS, make_shop
 from ..shop.tables import Shop
-from .make import COUNTS, BuildProof, make_tasks, task_id, tasks_digest
+from .make import COUNTS, BuildProof, digest_tasks, make_task_id, make_tasks
 from .payload import RetailTask, read_task, task_json
 
 _HERE = Path(__file__).parents[1]
@@ -89,7 +89,7 @@ class GeneratedTasks(Shared):
             place = index if self._all else self._places_of(split)[index]
             text = self._texts(split)[place]
             payload = read_task(json.loads(text))
-            known = Task(task_id(split, place), split, index, payload)
+            known = Task(make_task_id(split, place), split, index, payload)
             self._tasks[split, index] = known
         return known
 
@@ -139,7 +139,7 @@ def remake_tasks(size: str, split: str, proof: BuildProof) -> str:
     Raises:
         DataError: They differ from the published ones.
     """
-    found = tasks_digest(make_tasks(size, 0, split, proof))
+    found = digest_tasks(make_tasks(size, 0, split, proof))
     wanted = DIGESTS[size][split]
     if found != wanted:
         raise DataError(

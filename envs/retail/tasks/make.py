@@ -15,14 +15,14 @@ from itertools import islice, product
 import numpy as np
 
 from ...core.digest import digest_of
-from ..customer.scenario import Goal, Scenario, Want, build_call
+from ..customer.scenario import Goal, LineChange, Scenario, build_call
 from ..customer.scenario_text import write_brief
 from ..shop.generate import SPLITS, make_shop
 from ..shop.overlay import Overlay
 from ..shop.tables import Shop
 from ..shop.toolset import MICRO, Toolset, get_toolset
 from . import visit_plans as plans
-from .feasible_goals import Draft, refund_methods
+from .feasible_goals import Draft, list_refund_methods
 from .payload import Call, RetailTask, apply_calls, task_json
 from .preferences import find_matching
 
@@ -76,12 +76,12 @@ def make_tasks(size: str, world_seed: int, split: str, proof: BuildProof) -> lis
     return _TaskMaker(size, world_seed, split, proof).make_all()
 
 
-def tasks_digest(tasks: list[RetailTask]) -> str:
+def digest_tasks(tasks: list[RetailTask]) -> str:
     """Return a stable hash of tasks, equal in every process and on every machine."""
     return digest_of([json.dumps(task_json(task), sort_keys=True) for task in tasks])
 
 
-def task_id(split: str, index: int) -> str:
+def make_task_id(split: str, index: int) -> str:
     """Return the id of a generated task."""
     return f"{split}/{index}"
 
@@ -111,7 +111,7 @@ class _TaskMaker:
         for at in order:
             one = made[at]
             mate = at + (1 if one.pair == 0 else -1)
-            twin = task_id(self.split, place[mate]) if one.pair >= 0 and mate in place else ""
+            twin = make_task_id(self.split, place[mate]) if one.pair >= 0 and mate in place else ""
             tasks.append(replace(one.task, twin=twin))
         return tasks
 
@@ -209,7 +209,7 @@ class _TaskMaker:
         order = self.shop.orders.get(goal.order_id)
         if goal.method or order is None or goal.intent != "return":
             return [goal.method]
-        return refund_methods(self.shop.users[user_id], order)
+        return list_refund_methods(self.shop.users[user_id], order)
 
     def is_minimal(self, way: tuple[Call, ...]) -> bool:
         """Tell whether leaving any write out gives another state, or none."""
@@ -229,7 +229,7 @@ class _TaskMaker:
         meant = [g for g in stages if g.expect == "done" and g.intent in ("exchange", "modify")]
         return all(self.means_one(want) for goal in meant for want in goal.wants)
 
-    def means_one(self, want: Want) -> bool:
+    def means_one(self, want: LineChange) -> bool:
         product = self.shop.products[self.shop.product_of[want.item_id]]
         found = find_matching(want, list(product["variants"].values()))
         return [v["item_id"] for v in found] == [want.new_id]

@@ -8,11 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from ..customer.scenario import Want
+from ..customer.scenario import LineChange
 from ..shop.tables import Record
 
 
-def find_matching(want: Want, variants: Sequence[Record]) -> list[Record]:
+def find_matching(want: LineChange, variants: Sequence[Record]) -> list[Record]:
     """Return the available variants that satisfy a preference; a tie gives several."""
     found = [
         v
@@ -25,7 +25,7 @@ def find_matching(want: Want, variants: Sequence[Record]) -> list[Record]:
     return found
 
 
-def _satisfies(options: dict[str, str], want: Want) -> bool:
+def _satisfies(options: dict[str, str], want: LineChange) -> bool:
     if any(options.get(key) != value for key, value in want.set.items()):
         return False
     if any(options.get(key) == value for key, value in want.avoid.items()):
@@ -39,19 +39,19 @@ def _satisfies(options: dict[str, str], want: Want) -> bool:
 
 def draw_preference(
     line: Record, target: Record, variants: Sequence[Record], rng: np.random.Generator
-) -> Want | None:
+) -> LineChange | None:
     """Draw a preference that means exactly ``target``; return None where no short one does.
 
     The style is drawn too: the same but for some options, a few options, a superlative, a negation.
     """
-    base = Want(
+    base = LineChange(
         item_id=line["item_id"],
         name=line["name"],
         options=dict(line["options"]),
         new_id=target["item_id"],
         new_options=dict(target["options"]),
     )
-    styles = [_same_but, _partial, _superlative, _negation]
+    styles = [_make_same_but, _make_partial, _make_superlative, _make_negation]
     for at in rng.permutation(len(styles)).tolist():
         for want in styles[at](base, target, variants):
             found = find_matching(want, variants)
@@ -60,12 +60,12 @@ def draw_preference(
     return None
 
 
-def _same_but(base: Want, target: Record, _: Sequence[Record]) -> list[Want]:
+def _make_same_but(base: LineChange, target: Record, _: Sequence[Record]) -> list[LineChange]:
     changed = {k: v for k, v in target["options"].items() if base.options.get(k) != v}
     return [replace(base, set=changed, same=True)] if len(changed) <= 2 else []
 
 
-def _partial(base: Want, target: Record, _: Sequence[Record]) -> list[Want]:
+def _make_partial(base: LineChange, target: Record, _: Sequence[Record]) -> list[LineChange]:
     options = list(target["options"].items())
     return [
         replace(base, set=dict(some))
@@ -74,14 +74,16 @@ def _partial(base: Want, target: Record, _: Sequence[Record]) -> list[Want]:
     ]
 
 
-def _superlative(base: Want, target: Record, _: Sequence[Record]) -> list[Want]:
+def _make_superlative(base: LineChange, target: Record, _: Sequence[Record]) -> list[LineChange]:
     made = [replace(base, pick=pick) for pick in ("cheapest", "dearest")]
     for key, value in target["options"].items():
         made += [replace(base, set={key: value}, pick=pick) for pick in ("cheapest", "dearest")]
     return made
 
 
-def _negation(base: Want, target: Record, variants: Sequence[Record]) -> list[Want]:
+def _make_negation(
+    base: LineChange, target: Record, variants: Sequence[Record]
+) -> list[LineChange]:
     made = []
     for key, value in target["options"].items():
         others = sorted({v["options"][key] for v in variants} - {value})

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..customer.scenario import Goal, Want
-from ..shop.payments import original_method
+from ..customer.scenario import Goal, LineChange
+from ..shop.payments import find_original_method
 from ..shop.tables import Record
 from ..shop.write_tools import CANCEL_REASONS
 from .feasible_goals import Draft
@@ -19,7 +19,7 @@ _EXCUSES = ("I found it cheaper elsewhere", "it takes too long to arrive", "I di
 _NEVER = ("processed", "delivered", "cancelled")
 
 
-def _pair(bad: Goal | None, good: Goal | None) -> Pair | None:
+def _pair_goals(bad: Goal | None, good: Goal | None) -> Pair | None:
     return None if bad is None or good is None else (bad, good)
 
 
@@ -29,18 +29,18 @@ def _deny(goal: Goal, record: str = "", **changes: Any) -> Goal:
     return replace(goal, expect="denied", record=record or goal.order_id)
 
 
-def _first_order(draft: Draft, *statuses: str) -> Record | None:
+def _find_first_order(draft: Draft, *statuses: str) -> Record | None:
     found = draft.draw_orders(*statuses)
     return found[0] if found else None
 
 
 def cancel_status(draft: Draft) -> Pair | None:
     """Draw a cancellation of an order that is on its way, arrived or cancelled."""
-    order = _first_order(draft, *_NEVER)
+    order = _find_first_order(draft, *_NEVER)
     if order is None:
         return None
     bad = Goal(intent="cancel", order_id=order["order_id"], reason=draft.pick(CANCEL_REASONS))
-    return _pair(_deny(bad), draft.draw_goal("cancel"))
+    return _pair_goals(_deny(bad), draft.draw_goal("cancel"))
 
 
 def cancel_reason(draft: Draft) -> Pair | None:
@@ -53,25 +53,25 @@ def cancel_reason(draft: Draft) -> Pair | None:
 
 def return_status(draft: Draft) -> Pair | None:
     """Draw a return of something that has not arrived."""
-    return _undelivered(draft, "return")
+    return _find_undelivered(draft, "return")
 
 
 def exchange_status(draft: Draft) -> Pair | None:
     """Draw an exchange of something that has not arrived."""
-    return _undelivered(draft, "exchange")
+    return _find_undelivered(draft, "exchange")
 
 
-def _undelivered(draft: Draft, intent: str) -> Pair | None:
+def _find_undelivered(draft: Draft, intent: str) -> Pair | None:
     good = draft.draw_goal(intent)
     early = ("processed",) if intent == "exchange" else ("pending", "processed")
-    order = _first_order(draft, *early)
+    order = _find_first_order(draft, *early)
     if good is None or order is None or not (lines := draft.single_lines(order)):
         return None
     line = draft.pick(lines)
     want = draft.draw_want(line) if intent == "exchange" else None
     if intent == "exchange" and want is None:
         return None
-    wants = (want or Want(item_id=line["item_id"], name=line["name"]),)
+    wants = (want or LineChange(item_id=line["item_id"], name=line["name"]),)
     others = draft.others(order, wants)
     return _deny(good, order_id=order["order_id"], wants=wants, others=others), good
 
@@ -86,7 +86,7 @@ def refund_third(draft: Draft) -> Pair | None:
     third = [
         i
         for i, m in draft.user["payment_methods"].items()
-        if m["source"] != "gift_card" and i != original_method(order)
+        if m["source"] != "gift_card" and i != find_original_method(order)
     ]
     if not third:
         return None
@@ -100,7 +100,7 @@ def other_type(draft: Draft) -> Pair | None:
         return None
     want = good.wants[0]
     names = [p["name"] for p in draft.overlay.shop.products.values() if p["name"] != want.name]
-    other = Want(
+    other = LineChange(
         item_id=want.item_id,
         name=want.name,
         options=want.options,
@@ -112,7 +112,7 @@ def other_type(draft: Draft) -> Pair | None:
 def unavailable(draft: Draft) -> Pair | None:
     """Draw an exchange for a variant that is out of stock."""
     good = draft.draw_goal("exchange")
-    return None if good is None else _pair(want_sold_out(draft, good), good)
+    return None if good is None else _pair_goals(want_sold_out(draft, good), good)
 
 
 def want_sold_out(draft: Draft, good: Goal) -> Goal | None:
@@ -127,7 +127,7 @@ def want_sold_out(draft: Draft, good: Goal) -> Goal | None:
     if not gone:
         return None
     target = draft.pick(gone)["options"]
-    wish = Want(
+    wish = LineChange(
         item_id=want.item_id,
         name=want.name,
         options=want.options,
@@ -145,7 +145,9 @@ def gift_low(draft: Draft) -> Pair | None:
         poor = [
             i
             for i, m in draft.user["payment_methods"].items()
-            if m["source"] == "gift_card" and m["balance"] < amount and i != original_method(order)
+            if m["source"] == "gift_card"
+            and m["balance"] < amount
+            and i != find_original_method(order)
         ]
         if good is not None and poor:
             return _deny(draft.add_method(good, poor[0]), draft.user_id), good
@@ -170,7 +172,7 @@ def partial_cancel(draft: Draft) -> Pair | None:
             good = Goal(
                 intent="cancel", order_id=order["order_id"], reason=draft.pick(CANCEL_REASONS)
             )
-            wants = (Want(item_id=lines[0]["item_id"], name=lines[0]["name"]),)
+            wants = (LineChange(item_id=lines[0]["item_id"], name=lines[0]["name"]),)
             return _deny(good, wants=wants, others=draft.others(order, wants)), good
     return None
 
@@ -197,7 +199,7 @@ def advice(draft: Draft) -> Pair | None:
         about=f"which {product['name'].lower()} do you personally find the nicest?",
         expect="denied",
     )
-    return _pair(bad, draw_question(draft, None))
+    return _pair_goals(bad, draw_question(draft, None))
 
 
 def _need_human(about: str, record: str = "") -> Goal:
@@ -207,24 +209,24 @@ def _need_human(about: str, record: str = "") -> Goal:
 
 def undo_cancel(draft: Draft) -> Pair | None:
     """Draw the wish to undo a cancellation."""
-    order = _first_order(draft, "cancelled")
+    order = _find_first_order(draft, "cancelled")
     if order is None:
         return None
     order_id = order["order_id"]
     bad = _need_human(f"order {order_id} was cancelled and I want that undone.", order_id)
-    return _pair(bad, draft.draw_goal("cancel"))
+    return _pair_goals(bad, draft.draw_goal("cancel"))
 
 
 def lost_parcel(draft: Draft) -> Pair | None:
     """Draw a complaint about a parcel that never came."""
-    order = _first_order(draft, "delivered", "processed")
+    order = _find_first_order(draft, "delivered", "processed")
     if order is None:
         return None
     order_id = order["order_id"]
     bad = _need_human(f"my parcel of order {order_id} got lost on the way.", order_id)
     if draft.micro:
-        return _pair(bad, draft.draw_goal("return"))
-    return _pair(bad, draw_question(draft, None))
+        return _pair_goals(bad, draft.draw_goal("return"))
+    return _pair_goals(bad, draw_question(draft, None))
 
 
 def foreign_refund(draft: Draft) -> Pair | None:
@@ -239,19 +241,19 @@ def foreign_refund(draft: Draft) -> Pair | None:
 def new_email(draft: Draft) -> Pair | None:
     """Draw the wish for another email address."""
     bad = _need_human("I want a new email address on my account.", "")
-    return _pair(bad, draft.draw_goal("move"))
+    return _pair_goals(bad, draft.draw_goal("move"))
 
 
 def price_drop(draft: Draft) -> Pair | None:
     """Draw the wish for money back because the price fell."""
-    order = _first_order(draft, "delivered", "pending")
+    order = _find_first_order(draft, "delivered", "pending")
     if order is None:
         return None
     order_id = order["order_id"]
     bad = _need_human(
         f"the price fell after I placed order {order_id} and I want the rest.", order_id
     )
-    return _pair(bad, draw_question(draft, None))
+    return _pair_goals(bad, draw_question(draft, None))
 
 
 def wants_human(draft: Draft) -> Pair | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ..customer.scenario import Goal, Identity, Persona, build_call
-from ..shop.payments import original_method
+from ..shop.payments import find_original_method
 from ..shop.toolset import Toolset
 from .feasible_goals import Draft
 from .questions import draw_question
@@ -43,7 +43,7 @@ def apply_goal(draft: Draft, tools: Toolset, goal: Goal) -> bool:
     if last.limit is not None and last.value > last.limit:
         return True
     order = draft.overlay.order(last.order_id)
-    method = "" if order is None else original_method(order)
+    method = "" if order is None else find_original_method(order)
     name, given = build_call(last, draft.user_id, method)
     if tools.call(draft.overlay, name, given).refused:
         return False

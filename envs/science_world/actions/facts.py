@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..house.state import TERMINALS, HouseState
 from ..objects.materials import Material
-from ..text.names import terminal_name
+from ..text.names import write_terminal_name
 
 
-def name_of(house: HouseState, h: int) -> str:
+def get_name(house: HouseState, h: int) -> str:
     """Return the plain name."""
-    return terminal_name(house, h) if h >= TERMINALS else house.name[h]
+    return write_terminal_name(house, h) if h >= TERMINALS else house.name[h]
 
 
 def is_object(h: int) -> bool:
@@ -22,7 +22,7 @@ def is_movable(house: HouseState, h: int) -> bool:
     return h < TERMINALS and house.kind[h].movable
 
 
-def box_of(house: HouseState, h: int) -> str:
+def get_box(house: HouseState, h: int) -> str:
     """Return its container kind; empty for none."""
     return "" if h >= TERMINALS else house.kind[h].box
 
@@ -37,17 +37,17 @@ def is_open(house: HouseState, h: int) -> bool:
     return h < TERMINALS and house.open[h]
 
 
-def material_of(house: HouseState, h: int) -> Material | None:
+def get_own_material(house: HouseState, h: int) -> Material | None:
     """Return its material."""
     return None if h >= TERMINALS else house.material[h]
 
 
-def state_of(house: HouseState, h: int) -> str:
+def get_state(house: HouseState, h: int) -> str:
     """Return the state of matter; empty for things without a material."""
     return "" if h >= TERMINALS or house.material[h] is None else house.state[h]
 
 
-def device_of(house: HouseState, h: int) -> str:
+def get_device(house: HouseState, h: int) -> str:
     """Return which device it is; empty for none."""
     return "" if h >= TERMINALS else house.kind[h].device
 

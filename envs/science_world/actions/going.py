@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from ..house.state import NONE, HouseState
 from ..physics.ticking import wake
-from ..text.names import other_end
+from ..text.names import find_other_end
 from ..text.references import list_names
-from .facts import box_of, has_tag, is_open, name_of
+from .facts import get_box, get_name, has_tag, is_open
 
 
 def refuse_open(house: HouseState, o: int, *, close: bool = False) -> str:
     """Return why something cannot be opened (or closed); empty when it can."""
-    name, done = name_of(house, o), "closed" if close else "open"
+    name, done = get_name(house, o), "closed" if close else "open"
     lacks = f"The {name} is not {'closeable' if close else 'openable'}."
     portal = has_tag(house, o, "portal")
-    if not portal and box_of(house, o) != "closable":
+    if not portal and get_box(house, o) != "closable":
         return lacks
     return f"The {name} is already {done}." if is_open(house, o) != close else ""
 
@@ -37,9 +37,9 @@ def close_it(house: HouseState, o: int) -> str:
 
 def _find_door_to(house: HouseState, place: int) -> int:
     """Return the first door from here that leads to a place of that name, or NONE."""
-    here = house.here()
+    here = house.get_agent_place()
     for portal in sorted(house.portals[here], key=house.uid.__getitem__):
-        end = other_end(house, portal, here)
+        end = find_other_end(house, portal, here)
         if end is not None and house.name[place] in list_names(house, end, NONE):
             return portal
     return NONE
@@ -50,14 +50,14 @@ def refuse_go(house: HouseState, o: int) -> str:
     if has_tag(house, o, "portal") and house.kind[o].key == "door":
         if not house.open[o]:
             return "The door is not open."
-        away = other_end(house, o, house.here()) is None
+        away = find_other_end(house, o, house.get_agent_place()) is None
         return "The door doesn't appear to go anywhere." if away else ""
     if has_tag(house, o, "place"):
         door = _find_door_to(house, o)
         if door == NONE:
             return "It's not clear how to get there from here."
         return "" if house.open[door] else f"The {house.name[door]} is not open."
-    return f"Its not clear how to go to/through a {name_of(house, o)}."
+    return f"Its not clear how to go to/through a {get_name(house, o)}."
 
 
 def enter(house: HouseState, place: int) -> None:
@@ -72,7 +72,7 @@ def go(house: HouseState, o: int) -> str:
     if refusal := refuse_go(house, o):
         return refusal
     if has_tag(house, o, "portal"):
-        end = other_end(house, o, house.here())
+        end = find_other_end(house, o, house.get_agent_place())
         place = o if end is None else end
         enter(house, place)
         return f"You move through the {house.name[o]} to the {house.name[place]}."
@@ -84,7 +84,7 @@ def refuse_teleport(house: HouseState, o: int) -> str:
     """Return why the agent cannot teleport there; empty when it can."""
     if has_tag(house, o, "place") and o != house.universe:
         return ""
-    return f"Its not clear how to go to {name_of(house, o)}."
+    return f"Its not clear how to go to {get_name(house, o)}."
 
 
 def teleport(house: HouseState, o: int) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..house.state import TERMINALS, HouseState
 from ..text.descriptions import describe, describe_in_lines, describe_portal, sort_by_name
-from .facts import box_of, has_tag, is_bare, is_open, name_of
+from .facts import get_box, get_name, has_tag, is_bare, is_open
 
 
 def look_around(house: HouseState) -> str:
     """Describe the agent's place."""
-    return describe(house, house.here(), True)
+    return describe(house, house.get_agent_place(), True)
 
 
 def inventory(house: HouseState) -> str:
@@ -29,7 +29,7 @@ def look_at(house: HouseState, o: int) -> str:
     if house.goals is not None and o < TERMINALS:
         house.goals.note(house, "look at", o)
     if has_tag(house, o, "portal"):
-        return describe_portal(house, o, house.here())
+        return describe_portal(house, o, house.get_agent_place())
     if o >= TERMINALS and _hidden(house, o):
         return "<ERROR: Could not retrieve object description>"
     return describe(house, o, True)
@@ -41,10 +41,12 @@ def _hidden(house: HouseState, handle: int) -> bool:
 
 def refuse_look_in(house: HouseState, o: int) -> str:
     """Return why nobody can look into something; empty when one can."""
-    if not box_of(house, o):
+    if not get_box(house, o):
         return "It's not clear how to look inside of that."
     return (
-        "" if is_open(house, o) else f"The {name_of(house, o)} isn't open, so you can't see inside."
+        ""
+        if is_open(house, o)
+        else f"The {get_name(house, o)} isn't open, so you can't see inside."
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..house.state import TERMINALS, HouseState, terminal
-from ..text.names import full_name, terminal_name
-from .facts import is_bare, name_of
+from ..house.state import TERMINALS, HouseState, get_terminal
+from ..text.names import write_full_name, write_terminal_name
+from .facts import get_name, is_bare
 
 
 class Rule(NamedTuple):
@@ -119,9 +119,9 @@ def mix(house: HouseState, o: int) -> str:
     """Mix what is in a container; the products replace the ingredients."""
     if refuse_mix(house, o):
         return ""
-    names = [full_name(house, kid) for kid in house.kids[o]]
+    names = [write_full_name(house, kid) for kid in house.kids[o]]
     if house.kind[o].poles != "hidden":
-        names += [terminal_name(house, terminal(o, side)) for side in (0, 1)]
+        names += [write_terminal_name(house, get_terminal(o, side)) for side in (0, 1)]
     if not names:
         return "That container is empty, so there are no items to mix."
     if len(names) == 1:
@@ -130,7 +130,7 @@ def mix(house: HouseState, o: int) -> str:
 
 
 def _nothing_new(house: HouseState, o: int) -> str:
-    name = full_name(house, o) if o < TERMINALS else name_of(house, o)
+    name = write_full_name(house, o) if o < TERMINALS else get_name(house, o)
     return f"Mixing the contents of the {name} does not appear to produce anything new."
 
 

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from ..house.state import NONE, HouseState
-from .facts import box_of, is_bare, is_box, is_movable, is_open, material_of, name_of, state_of
+from .facts import (
+    get_box,
+    get_name,
+    get_own_material,
+    get_state,
+    is_bare,
+    is_box,
+    is_movable,
+    is_open,
+)
 
 NO_LIQUID = (
     "You can't pick up a liquid directly.  Try pouring it from one container to another, or "
@@ -15,24 +24,24 @@ NO_GAS = "You can't pick up a gas directly."
 def refuse_carry(house: HouseState, o: int) -> str:
     """Return why a thing cannot be carried anywhere; empty when it can."""
     if not is_movable(house, o):
-        return f"The {name_of(house, o)} is not moveable."
-    state = state_of(house, o)
+        return f"The {get_name(house, o)} is not moveable."
+    state = get_state(house, o)
     return NO_LIQUID if state == "liquid" else NO_GAS if state == "gas" else ""
 
 
 def refuse_target(house: HouseState, target: int) -> str:
     """Return why nothing can be moved into ``target``; empty when it can."""
-    if not box_of(house, target):
+    if not get_box(house, target):
         return "That can't be moved there."
     if not is_open(house, target):
-        return f"That can't be moved there, because the {name_of(house, target)} isn't open."
+        return f"That can't be moved there, because the {get_name(house, target)} isn't open."
     return ""
 
 
 def refuse_move(house: HouseState, o: int, target: int) -> str:
     """Return why a move is refused; empty when it is not."""
     if not is_movable(house, o):
-        return f"The {name_of(house, o)} is not moveable."
+        return f"The {get_name(house, o)} is not moveable."
     if o == target:
         return "You can't move something into itself."
     return refuse_carry(house, o) or refuse_target(house, target)
@@ -40,14 +49,14 @@ def refuse_move(house: HouseState, o: int, target: int) -> str:
 
 def _put(house: HouseState, o: int, target: int) -> None:
     """Move a thing; what is put into its own contents leaves the house with them."""
-    if o in house.holders(target):
+    if o in house.walk_holders(target):
         house.take_out(o)
     else:
         house.put(o, target)
 
 
 def _unplug(house: HouseState, o: int) -> str:
-    if not house.wired(o):
+    if not house.is_wired(o):
         return ""
     house.disconnect(o)
     return f"(disconnecting {house.name[o]})"
@@ -68,12 +77,12 @@ def pick_up(house: HouseState, o: int) -> str:
 
 def put_down(house: HouseState, o: int) -> str:
     """Move a thing into the agent's place."""
-    return move(house, o, house.here())
+    return move(house, o, house.get_agent_place())
 
 
 def refuse_pouring(house: HouseState, o: int) -> str:
     """Return why something cannot be poured; empty when it can."""
-    name = name_of(house, o)
+    name = get_name(house, o)
     if not is_movable(house, o):
         return f"The {name} is not moveable."
     if is_box(house, o):
@@ -85,7 +94,7 @@ def refuse_pouring(house: HouseState, o: int) -> str:
         return f"The {name} can't be poured out because it doesn't appear to be in a container."
     if not is_movable(house, container):
         return f"The {house.name[container]} the {name} is in is not movable."
-    if material_of(house, o) is not None:
+    if get_own_material(house, o) is not None:
         if house.state[o] == "solid":
             return "I'm not sure how to pour a solid. "
         if house.state[o] == "gas":
@@ -95,10 +104,10 @@ def refuse_pouring(house: HouseState, o: int) -> str:
 
 def refuse_pouring_into(house: HouseState, target: int) -> str:
     """Return why nothing can be poured into ``target``; empty when it can."""
-    if not box_of(house, target):
+    if not get_box(house, target):
         return "That can't be moved there, because it's not a container."
     if not is_open(house, target):
-        return f"That can't be moved there, because the {name_of(house, target)} isn't open."
+        return f"That can't be moved there, because the {get_name(house, target)} isn't open."
     return ""
 
 
@@ -131,17 +140,17 @@ def pour(house: HouseState, o: int, target: int) -> str:
 
 def find_liquids(house: HouseState, o: int) -> list[int]:
     """Return the liquids that lie directly in an object."""
-    if name_of(house, o) and o < len(house.kids):
-        return [kid for kid in house.kids[o] if state_of(house, kid) == "liquid"]
+    if get_name(house, o) and o < len(house.kids):
+        return [kid for kid in house.kids[o] if get_state(house, kid) == "liquid"]
     return []
 
 
 def refuse_dunked(house: HouseState, cup: int) -> str:
     """Return why a cup cannot be dunked; empty when it can."""
-    name = name_of(house, cup)
+    name = get_name(house, cup)
     if not is_movable(house, cup):
         return f"The {name} is not moveable."
-    if box_of(house, cup) and not is_open(house, cup):
+    if get_box(house, cup) and not is_open(house, cup):
         return f"The {name} is not open."
     return "" if is_box(house, cup) else f"The {name} is not a container."
 
@@ -149,7 +158,7 @@ def refuse_dunked(house: HouseState, cup: int) -> str:
 def refuse_source(house: HouseState, source: int) -> str:
     """Return why nothing can be dunked into ``source``; empty when it can."""
     liquids = find_liquids(house, source)
-    name = name_of(house, source)
+    name = get_name(house, source)
     if not liquids:
         return f"The {name} does not contain any liquids to dunk into."
     if not any(house.kind[liquid].movable for liquid in liquids):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..house.state import NONE, TERMINALS, HouseState, terminal_owner
+from ..house.state import NONE, TERMINALS, HouseState, get_terminal_owner
 from ..physics.fire import set_on_fire
-from ..text.names import full_name, whole_number
-from .facts import device_of, has_tag, is_edible, material_of, name_of
+from ..text.names import round_number, write_full_name
+from .facts import get_device, get_name, get_own_material, has_tag, is_edible
 
 UNSURE = "I'm not sure how to use those two things together."
 NO_READING = "That thing doesn't appear to have a temperature that the thermometer can read. "
@@ -16,8 +16,8 @@ LIGHTER, LIGHTER_STEP = 2200.0, 10.0
 
 def refuse_switch(house: HouseState, o: int, *, off: bool = False) -> str:
     """Return why a device cannot be switched on (or off); empty when it can."""
-    name = name_of(house, o)
-    if device_of(house, o) != "switchable":
+    name = get_name(house, o)
+    if get_device(house, o) != "switchable":
         return f"The {name} is not something that can be activated."
     if house.on[o] != off:
         return f"The {name} is already {'deactivated' if off else 'activated'}."
@@ -61,7 +61,7 @@ def flush(house: HouseState, o: int) -> str:
 
 def refuse_eat(house: HouseState, o: int) -> str:
     """Return why something cannot be eaten; empty when it can."""
-    return "" if is_edible(house, o) else f"The {name_of(house, o)} is not edible."
+    return "" if is_edible(house, o) else f"The {get_name(house, o)} is not edible."
 
 
 def eat(house: HouseState, o: int) -> str:
@@ -75,13 +75,13 @@ def eat(house: HouseState, o: int) -> str:
 def focus(house: HouseState, o: int) -> str:
     """Set the focus on one object."""
     house.focus = _stand_in(house, o) if o >= TERMINALS else o
-    return f"You focus on the {full_name(house, o)}."
+    return f"You focus on the {write_full_name(house, o)}."
 
 
 def _stand_in(house: HouseState, handle: int) -> int:
     """Return an object that is called like a terminal and is where it is, for goals to look at."""
-    made = house.make("terminal", name=name_of(house, handle), early=True)
-    house.parent[made] = terminal_owner(handle)
+    made = house.make("terminal", name=get_name(house, handle), early=True)
+    house.parent[made] = get_terminal_owner(handle)
     return made
 
 
@@ -95,9 +95,9 @@ def reset_task(house: HouseState) -> str:
 
 def refuse_use(house: HouseState, tool: int) -> str:
     """Return why something is no tool; empty when it is one."""
-    if device_of(house, tool) == "usable":
+    if get_device(house, tool) == "usable":
         return ""
-    return f"I'm not sure how to use the {name_of(house, tool)}. "
+    return f"I'm not sure how to use the {get_name(house, tool)}. "
 
 
 def use(house: HouseState, tool: int, target: int) -> str:
@@ -110,14 +110,14 @@ def use(house: HouseState, tool: int, target: int) -> str:
 
 
 def _thermometer(house: HouseState, target: int) -> str:
-    if material_of(house, target) is None:
+    if get_own_material(house, target) is None:
         return NO_READING
-    reading = whole_number(house.heat[target])
+    reading = round_number(house.heat[target])
     return f"the thermometer measures a temperature of {reading} degrees celsius"
 
 
 def _lighter(house: HouseState, target: int) -> str:
-    material = material_of(house, target)
+    material = get_own_material(house, target)
     if material is None:
         return NOT_TOGETHER
     if material.ignites <= LIGHTER:
@@ -137,7 +137,7 @@ def _shovel(house: HouseState, target: int) -> str:
 def _axe(house: HouseState, target: int) -> str:
     if has_tag(house, target, "tree"):
         return _chop(house, target)
-    if not device_of(house, target):
+    if not get_device(house, target):
         return UNSURE
     house.broken[target] = True
     return f"You hit the {house.name[target]} with the axe, causing it to break."
@@ -149,7 +149,7 @@ def _chop(house: HouseState, tree: int) -> str:
     if house.life[tree].stage == 0:
         return "You can't chop a seed."
     house.put(house.make("wood"), container)
-    name = full_name(house, tree)
+    name = write_full_name(house, tree)
     house.delete(tree, expel=True)
     return f"You chop down the {name}, creating wood."
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..house.state import NONE, TERMINALS, HouseState, terminal, terminal_owner
+from ..house.state import NONE, TERMINALS, HouseState, get_terminal, get_terminal_owner
 from ..physics.ticking import settle
-from .facts import name_of
+from .facts import get_name
 
 TAKEN = (
     "is already connected, and must be disconnected before it can be connected to something else"
@@ -19,13 +19,13 @@ def find_contact(house: HouseState, h: int) -> tuple[int, str]:
     """Return the terminal that a connection to ``h`` would use, or why there is none."""
     if h >= TERMINALS:
         if h in house.wires:
-            return NONE, f"{name_of(house, h)} on {house.name[terminal_owner(h)]} {TAKEN}"
+            return NONE, f"{get_name(house, h)} on {house.name[get_terminal_owner(h)]} {TAKEN}"
         return h, ""
     poles = house.kind[h].poles
     if poles != "hidden":
         return NONE, f"Connections must specify specific points of contact on {POINTS[poles]}"
     for side in (0, 1):
-        if (found := terminal(h, side)) not in house.wires:
+        if (found := get_terminal(h, side)) not in house.wires:
             return found, ""
     return NONE, f"{house.name[h]} {TAKEN}"
 
@@ -53,7 +53,7 @@ def connect(house: HouseState, one: int, two: int) -> str:
     settle(house)
     first, second = find_contact(house, one)[0], find_contact(house, two)[0]
     house.connect(first, second)
-    ends = [f"{name_of(house, h)} on {house.name[terminal_owner(h)]}" for h in (first, second)]
+    ends = [f"{get_name(house, h)} on {house.name[get_terminal_owner(h)]}" for h in (first, second)]
     return f"{ends[0]} is now connected to {ends[1]}"
 
 
@@ -61,7 +61,7 @@ def refuse_disconnect(house: HouseState, h: int) -> str:
     """Return why something cannot be disconnected; empty when it can."""
     if h < TERMINALS:
         return ""
-    whole = house.name[terminal_owner(h)]
+    whole = house.name[get_terminal_owner(h)]
     return f"You must disconnect entire objects (such as {whole}) instead of just single terminals"
 
 

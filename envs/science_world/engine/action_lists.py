@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from ..actions.facts import box_of, is_open
+from ..actions.facts import get_box, is_open
 from ..actions.moving import (
     is_empty,
     refuse_carry,
@@ -22,9 +22,9 @@ from ..actions.moving import (
 from ..actions.table import Action, find_actions
 from ..actions.using import refuse_use
 from ..actions.wiring import find_contact
-from ..house.state import NONE, TERMINALS, HouseState, creation_id, terminal
+from ..house.state import NONE, TERMINALS, HouseState, get_creation_id, get_terminal
 from ..physics.ticking import settle
-from ..text.names import other_end
+from ..text.names import find_other_end
 from ..text.references import list_long_names, list_names, name_door
 from .parser import find_within_reach
 
@@ -37,7 +37,7 @@ def find_visible_objects(house: HouseState) -> list[int]:
     The order is the original's: the room, doors with what is behind them, then contents.
     """
     found: dict[int, None] = {}
-    _collect(house, house.here(), found)
+    _collect(house, house.get_agent_place(), found)
     return list(found)
 
 
@@ -46,13 +46,13 @@ def _collect(house: HouseState, o: int, found: dict[int, None]) -> None:
     portals = sorted(house.portals[o], key=house.uid.__getitem__)
     for portal in portals:
         found[portal] = None
-        end = other_end(house, portal, o)
+        end = find_other_end(house, portal, o)
         if end is not None:
             found[end] = None
     shown: list[int] = [*house.kids[o], *portals]
     if house.kind[o].poles != "hidden":
-        shown += (terminal(o, 0), terminal(o, 1))
-    for kid in sorted(shown, key=lambda handle: creation_id(house, handle)):
+        shown += (get_terminal(o, 0), get_terminal(o, 1))
+    for kid in sorted(shown, key=lambda handle: get_creation_id(house, handle)):
         if kid >= TERMINALS or "portal" in house.kind[kid].tags:
             found[kid] = None
         else:
@@ -65,7 +65,7 @@ def choose_unique_names(house: HouseState, objects: list[int]) -> dict[int, str]
     Names that others have too are dropped unless none is left; then those who still share a
     name go on to their next one, in later rounds to a random one.
     """
-    view = house.here()
+    view = house.get_agent_place()
     all_names = [list_long_names(house, o, view) for o in objects]
     frequency = Counter(name for names in all_names for name in names)
     own = [[n for n in names if frequency[n] == 1] or names for names in all_names]
@@ -96,22 +96,22 @@ def list_possible_objects(house: HouseState) -> list[str]:
 
 def _find_reachable(house: HouseState) -> list[int]:
     """Return what is within reach from the room, hidden terminals and closed contents left out."""
-    here = house.here()
+    here = house.get_agent_place()
     near = set(find_within_reach(house, terminals=False))
     found: list[int] = [here]
     for portal in sorted(house.portals[here], key=house.uid.__getitem__):
         found.append(portal)
-        end = other_end(house, portal, here)
+        end = find_other_end(house, portal, here)
         if end is not None:
             found.append(end)
     rest: list[int] = []
     for o in near:
-        if o in found or "portal" in house.kind[o].tags or house.agent in house.holders(o):
+        if o in found or "portal" in house.kind[o].tags or house.agent in house.walk_holders(o):
             continue
         rest.append(o)
         if house.kind[o].poles != "hidden":
-            rest += (terminal(o, 0), terminal(o, 1))
-    return found + sorted(rest, key=lambda handle: creation_id(house, handle))
+            rest += (get_terminal(o, 0), get_terminal(o, 1))
+    return found + sorted(rest, key=lambda handle: get_creation_id(house, handle))
 
 
 def list_original_actions(house: HouseState) -> list[str]:
@@ -121,7 +121,7 @@ def list_original_actions(house: HouseState) -> list[str]:
     settle(house)
     objects = find_visible_objects(house)
     names = choose_unique_names(house, objects)
-    view = house.here()
+    view = house.get_agent_place()
     for o in objects:
         if o < TERMINALS and "portal" in house.kind[o].tags:
             names[o] = name_door(house, o, view)
@@ -149,9 +149,9 @@ def list_legal_actions(house: HouseState) -> list[str]:
     settle(house)
     found = find_within_reach(house, terminals=False)
     parts = [o for o in found if house.kind[o].poles != "hidden"]
-    objects = found + [terminal(o, side) for o in parts for side in (0, 1)]
+    objects = found + [get_terminal(o, side) for o in parts for side in (0, 1)]
     names = choose_unique_names(house, objects)
-    view = house.here()
+    view = house.get_agent_place()
     for o in found:
         if house.kind[o].key == "door":
             names[o] = list_names(house, o, view)[1]
@@ -212,7 +212,7 @@ def _fitting_pairs(
     """Return the objects for the first and for the second place of an action."""
     if entry.name == "move object":
         first = [o for o in objects if not refuse_carry(house, o)]
-        return first, [o for o in objects if box_of(house, o) and is_open(house, o)]
+        return first, [o for o in objects if get_box(house, o) and is_open(house, o)]
     if entry.name == "pour object":
         first = [o for o in objects if not (refuse_pouring(house, o) or is_empty(house, o))]
         return first, [o for o in objects if not refuse_pouring_into(house, o)]

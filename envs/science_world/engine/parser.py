@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..actions.table import Action, find_actions_beginning
-from ..house.state import NONE, HouseState, creation_id, terminal
+from ..house.state import NONE, HouseState, get_creation_id, get_terminal
 from ..physics.ticking import settle
-from ..text.names import full_name, other_end
-from ..text.references import clean, container_of, find_names
+from ..text.names import find_other_end, write_full_name
+from ..text.references import clean, find_container, find_names
 
 UNKNOWN = "No known action matches that input."
 _POLES = ("terminal", "anode", "cathode")
@@ -33,13 +33,13 @@ def parse(house: HouseState, text: str) -> list[Match]:
     reach = _Reach(house, text)
     found: list[Match] = []
     for entry in find_actions_beginning(text[:2], house.simple):
-        found += [Match(entry, objects) for objects in _objects(entry, text, reach)]
+        found += [Match(entry, objects) for objects in _match_objects(entry, text, reach)]
     if len(found) > 1:
         found.sort(key=lambda match: match.action.name)  # stable: objects stay in order
     return found
 
 
-def _objects(entry: Action, text: str, reach: _Reach) -> list[tuple[int, ...]]:
+def _match_objects(entry: Action, text: str, reach: _Reach) -> list[tuple[int, ...]]:
     """Return the object tuples with which one action matches, each once."""
     found: dict[tuple[int, ...], None] = {}
     for words in entry.words:
@@ -52,11 +52,11 @@ def _objects(entry: Action, text: str, reach: _Reach) -> list[tuple[int, ...]]:
         elif entry.slots == 1:
             found.update(((o,), None) for o in reach.called(rest, entry.anywhere))
         else:
-            found.update((pair, None) for pair in _pairs(entry, rest, reach))
+            found.update((pair, None) for pair in _match_pairs(entry, rest, reach))
     return list(found)
 
 
-def _pairs(entry: Action, text: str, reach: _Reach) -> Iterator[tuple[int, int]]:
+def _match_pairs(entry: Action, text: str, reach: _Reach) -> Iterator[tuple[int, int]]:
     for first, rest in reach.beginning(text):
         for link in entry.links:
             if rest.startswith(link):
@@ -70,7 +70,7 @@ class _Reach:
     def __init__(self, house: HouseState, text: str) -> None:
         self._house = house
         self._poles = any(word in text for word in _POLES)
-        self._view = house.here()
+        self._view = house.get_agent_place()
         self._near: list[tuple[int, tuple[str, ...]]] | None = None
         self._all: list[tuple[int, tuple[str, ...]]] | None = None
         self._called: dict[str, list[int]] = {}
@@ -124,7 +124,7 @@ class _Reach:
         )
 
     def _outer(self, o: int) -> tuple[str, ...]:
-        container = container_of(self._house, o)
+        container = find_container(self._house, o)
         if container == NONE:
             return ()
         return find_names(self._house, container, NONE).parsed
@@ -155,7 +155,7 @@ def _collect_accessible(house: HouseState, o: int, found: list[int]) -> None:
 def _collect_root(house: HouseState, root: int, found: list[int]) -> None:
     found.append(root)
     for portal in house.portals[root]:
-        end = other_end(house, portal, root)
+        end = find_other_end(house, portal, root)
         if end is not None:
             found.append(end)
     _collect_accessible(house, root, found)
@@ -168,19 +168,19 @@ def find_within_reach(house: HouseState, *, terminals: bool = True) -> list[int]
     names none.
     """
     found: list[int] = []
-    here = house.here()
+    here = house.get_agent_place()
     _collect_root(house, here, found)
     _collect_root(house, house.agent, found)
     if terminals:
         beyond = set(house.portals[here])
-        ends = {other_end(house, portal, here) for portal in beyond}
+        ends = {find_other_end(house, portal, here) for portal in beyond}
         found += [
-            terminal(o, side)
+            get_terminal(o, side)
             for o in found
             if o not in ends and "portal" not in house.kind[o].tags
             for side in (0, 1)
         ]
-        return sorted(set(found), key=lambda handle: creation_id(house, handle))
+        return sorted(set(found), key=lambda handle: get_creation_id(house, handle))
     return sorted(set(found), key=house.uid.__getitem__)
 
 
@@ -191,8 +191,8 @@ def find_from_universe(house: HouseState, *, terminals: bool = True) -> list[int
     unique = set(found)
     if terminals:
         own = [o for o in unique if "portal" not in house.kind[o].tags]
-        unique.update(terminal(o, side) for o in own for side in (0, 1))
-    return sorted(unique, key=lambda handle: creation_id(house, handle))
+        unique.update(get_terminal(o, side) for o in own for side in (0, 1))
+    return sorted(unique, key=lambda handle: get_creation_id(house, handle))
 
 
 MANY_ACTIONS = (
@@ -223,10 +223,10 @@ def _choice(house: HouseState, match: Match) -> str:
 
 
 def _with_containers(house: HouseState, o: int) -> str:
-    here, chain = house.here(), []
-    container = container_of(house, o)
+    here, chain = house.get_agent_place(), []
+    container = find_container(house, o)
     while container != NONE:
         chain.append(f"in {house.name[container]}")
         container = NONE if container == here else house.parent[container]
-    name = full_name(house, o)
+    name = write_full_name(house, o)
     return f"{name} ({', '.join(chain)})" if chain else name

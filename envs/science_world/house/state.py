@@ -2,7 +2,7 @@
 
 A fork copies the lists, whose items are immutable; so it takes microseconds. Handles are never
 used again while anything may refer to them. Terminals of electrical parts are no objects of their
-own: a *terminal handle* is computed from the object's (see :func:`terminal`).
+own: a *terminal handle* is computed from the object's (see :func:`get_terminal`).
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class HouseState:
         self.broken.append(False)
         self.done.append(-1)
         self.note.append(None)
-        self.life.append(_first_life(k))
+        self.life.append(_make_first_life(k))
         self.pairs.append(None)
         return made
 
@@ -272,28 +272,28 @@ class HouseState:
         self.take_out(o)
         self.name[o] += " (deleted)"
 
-    def inside(self, o: int) -> Iterator[int]:
+    def walk_inside(self, o: int) -> Iterator[int]:
         """Return everything in an object at any depth, closed or not, parents first."""
         for kid in self.kids[o]:
             yield kid
-            yield from self.inside(kid)
+            yield from self.walk_inside(kid)
 
-    def holders(self, o: int) -> Iterator[int]:
+    def walk_holders(self, o: int) -> Iterator[int]:
         """Return the direct container, its container, and so on."""
         while (o := self.parent[o]) != NONE:
             yield o
 
-    def place_of(self, o: int) -> int:
+    def find_place(self, o: int) -> int:
         """Return the place (room, outside) that an object is in at any depth; NONE when in none."""
-        return next((h for h in self.holders(o) if "place" in self.kind[h].tags), NONE)
+        return next((h for h in self.walk_holders(o) if "place" in self.kind[h].tags), NONE)
 
-    def here(self) -> int:
+    def get_agent_place(self) -> int:
         """Return the agent's place."""
         return self.parent[self.agent]
 
-    def named(self, name: str, within: int) -> Iterator[int]:
+    def find_named(self, name: str, within: int) -> Iterator[int]:
         """Return the objects of a plain name at any depth within ``within``."""
-        return (o for o in self.inside(within) if self.name[o] == name)
+        return (o for o in self.walk_inside(within) if self.name[o] == name)
 
     def join(self, key: str, source: int, target: int, *, opened: bool = False) -> int:
         """Make a door or drain between two objects; a drain hangs on its source only."""
@@ -314,13 +314,15 @@ class HouseState:
         """Cut every connection of an object's terminals."""
         if self.wires:
             for side in (0, 1):
-                other = self.wires.pop(terminal(o, side), NONE)
+                other = self.wires.pop(get_terminal(o, side), NONE)
                 if other != NONE:
                     self.wires.pop(other, None)
 
-    def wired(self, o: int) -> bool:
+    def is_wired(self, o: int) -> bool:
         """Return whether one of an object's terminals is connected."""
-        return bool(self.wires) and (terminal(o, 0) in self.wires or terminal(o, 1) in self.wires)
+        return bool(self.wires) and (
+            get_terminal(o, 0) in self.wires or get_terminal(o, 1) in self.wires
+        )
 
     def set_material(self, o: int, material: Material, *, rename: bool = False) -> None:
         """Give an object a material of its own; ``rename`` names it after its state."""
@@ -333,7 +335,7 @@ class HouseState:
             self.state[o] = material.state_at(self.heat[o])
             self.name[o] = material.name_in(self.state[o]) or self.name[o]
 
-    def stage(self, o: int) -> str:
+    def get_stage(self, o: int) -> str:
         """Return the name of a living thing's stage ("seed", "adult"); empty for other things."""
         k = self.kind[o]
         return CYCLES[k.cycle][self.life[o].stage][0] if k.cycle else ""
@@ -343,7 +345,7 @@ class HouseState:
         names = [name for name, _, _ in CYCLES[self.kind[o].cycle]]
         self.life[o] = self.life[o]._replace(stage=names.index(stage), met=0)
 
-    def genes(self, plant: int) -> Genes | None:
+    def get_genes(self, plant: int) -> Genes | None:
         """Return a plant's genes; None for species that have none."""
         note = self.note[plant]
         return note if isinstance(note, tuple) else None
@@ -359,7 +361,7 @@ _SHARED = (
 )
 
 
-def _first_life(k: Kind) -> Any:
+def _make_first_life(k: Kind) -> Any:
     if k.cycle == "plant":
         return PlantLife()
     if k.cycle:
@@ -369,36 +371,36 @@ def _first_life(k: Kind) -> Any:
     return 0 if k.tick == "toilet" else None
 
 
-def terminal(o: int, side: int) -> int:
+def get_terminal(o: int, side: int) -> int:
     """Return a terminal: side 0 is terminal 1 or the anode, side 1 terminal 2 or the cathode."""
     return TERMINALS + 2 * o + side
 
 
-def terminal_owner(handle: int) -> int:
+def get_terminal_owner(handle: int) -> int:
     """Return the object that a terminal belongs to."""
     return (handle - TERMINALS) >> 1
 
 
-def other_terminal(handle: int) -> int:
+def get_other_terminal(handle: int) -> int:
     """Return the other terminal of the same object."""
     return handle ^ 1
 
 
-def creation_id(house: HouseState, handle: int) -> int:
+def get_creation_id(house: HouseState, handle: int) -> int:
     """Return the creation id of an object or terminal: the order of all listings.
 
     A plain object's terminals come just before it, those of a polar part just after it.
     """
     if handle < TERMINALS:
         return house.uid[handle]
-    owner = terminal_owner(handle)
+    owner = get_terminal_owner(handle)
     offset = 1 if house.kind[owner].poles == "polar" else -2
     return house.uid[owner] + offset + (handle & 1)
 
 
 def sort_by_creation(house: HouseState, handles: Iterable[int]) -> list[int]:
     """Return the handles of objects and terminals in creation order, each once."""
-    return sorted(set(handles), key=lambda handle: creation_id(house, handle))
+    return sorted(set(handles), key=lambda handle: get_creation_id(house, handle))
 
 
 def list_all_inside(house: HouseState, o: int) -> list[int]:
@@ -406,7 +408,7 @@ def list_all_inside(house: HouseState, o: int) -> list[int]:
 
     This is the list from which the original draws a container at random.
     """
-    found = [terminal(o, 0), terminal(o, 1)]
-    for inner in house.inside(o):
-        found += (inner, terminal(inner, 0), terminal(inner, 1))
+    found = [get_terminal(o, 0), get_terminal(o, 1)]
+    for inner in house.walk_inside(o):
+        found += (inner, get_terminal(inner, 0), get_terminal(inner, 1))
     return sort_by_creation(house, found)

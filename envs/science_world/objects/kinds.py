@@ -89,7 +89,7 @@ def get_kind(key: str) -> Kind:
     return _KINDS[key]
 
 
-def all_kinds() -> Iterable[Kind]:
+def list_kinds() -> Iterable[Kind]:
     """Return every kind, in the order of definition."""
     return _KINDS.values()
 

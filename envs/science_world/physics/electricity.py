@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..house.state import HouseState, other_terminal, terminal, terminal_owner
+from ..house.state import HouseState, get_other_terminal, get_terminal, get_terminal_owner
 
 GROUND, VOLTAGE = 0.0, 9.0
 HOPS = 10
@@ -14,7 +14,7 @@ def is_grounded(house: HouseState, handle: int, hops: int = HOPS) -> bool:
     other = house.wires.get(handle)
     if other is None:
         return False
-    owner = terminal_owner(other)
+    owner = get_terminal_owner(other)
     k = house.kind[owner]
     if k.role == "generator":
         return house.volts.get(other) == GROUND
@@ -24,7 +24,7 @@ def is_grounded(house: HouseState, handle: int, hops: int = HOPS) -> bool:
         material = house.material[owner]
         if material is None or not material.conducts:
             return False
-    return hops > 0 and is_grounded(house, other_terminal(other), hops - 1)
+    return hops > 0 and is_grounded(house, get_other_terminal(other), hops - 1)
 
 
 def is_powered(house: HouseState, handle: int) -> bool:
@@ -38,7 +38,7 @@ def conduct(house: HouseState, o: int) -> bool:
 
     Voltage of a conductor is never cleared, that of other objects always.
     """
-    one, two = terminal(o, 0), terminal(o, 1)
+    one, two = get_terminal(o, 0), get_terminal(o, 1)
     material = house.material[o]
     if house.kind[o].poles != "wire" and (material is None or not material.conducts):
         house.volts.pop(one, None)
@@ -58,7 +58,7 @@ def tick_wire(house: HouseState, o: int) -> None:
 
 def tick_consumer(house: HouseState, o: int) -> None:
     """Turn a part on while its anode is grounded and its cathode powered."""
-    anode, cathode = terminal(o, 0), terminal(o, 1)
+    anode, cathode = get_terminal(o, 0), get_terminal(o, 1)
     runs = bool(house.wires) and is_grounded(house, anode) and is_powered(house, cathode)
     house.on[o] = runs
     if runs:
@@ -67,7 +67,7 @@ def tick_consumer(house: HouseState, o: int) -> None:
 
 def tick_generator(house: HouseState, o: int) -> None:
     """Hold the anode of an active generator at 9 volts and its cathode at ground."""
-    anode, cathode = terminal(o, 0), terminal(o, 1)
+    anode, cathode = get_terminal(o, 0), get_terminal(o, 1)
     if house.on[o]:
         house.volts[anode] = VOLTAGE
         house.volts[cathode] = GROUND
@@ -79,7 +79,7 @@ def tick_generator(house: HouseState, o: int) -> None:
 def tick_outdoor_generator(house: HouseState, o: int) -> None:
     """Run a generator that sun or wind reaches: outside, also in open containers."""
     house.on[o] = False
-    for hops, holder in enumerate(house.holders(o)):
+    for hops, holder in enumerate(house.walk_holders(o)):
         if house.kind[holder].key == "outside":
             house.on[o] = True
         if house.on[o] or not house.open[holder] or hops + 1 >= HOPS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..house.state import NONE, HouseState
 from ..objects.records import Bloom, PlantLife
-from ..text.names import plant_name
+from ..text.names import write_plant_name
 
 SEED, SEEDLING, ADULT, REPRODUCING, DEAD = range(5)
 SEED_TICKS, SEEDLING_TICKS, ADULT_TICKS, FLOWER_TICKS = 10, 10, 5, 5
@@ -19,7 +19,7 @@ FRUIT_STEPS = 5
 
 def tick_plant(house: HouseState, o: int) -> None:
     """Name a plant after its stage, then live one tick of it."""
-    house.name[o] = plant_name(house, o)
+    house.name[o] = write_plant_name(house, o)
     stage = house.life[o].stage
     if stage == SEED:
         _germinate(house, o)
@@ -134,14 +134,14 @@ def _be_pollinated(house: HouseState, flower: int) -> None:
             father = house.note[grain]
             if father != plant and house.kind[father] is house.kind[plant]:
                 house.delete(grain)
-                house.life[flower] = Bloom(plant, 1, house.genes(father) or ())
+                house.life[flower] = Bloom(plant, 1, house.get_genes(father) or ())
                 return
 
 
 def _fruit(house: HouseState, bloom: Bloom) -> int:
     """Return the fruit of a tree, or a seed with genes of both parents."""
     k = house.kind[bloom.plant]
-    mother = house.genes(bloom.plant)
+    mother = house.get_genes(bloom.plant)
     if mother is None:
         return house.make(k.species)
     father = {trait: (first, second) for trait, first, second in bloom.other or ()}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..house.state import NONE, HouseState, terminal
+from ..house.state import NONE, HouseState, get_terminal
 from .animals import tick_animal, tick_bee
 from .devices import (
     RATE,
@@ -133,7 +133,7 @@ def change_state(house: HouseState, o: int) -> None:
 
 def _conduct(house: HouseState, o: int) -> None:
     """Let current pass an object that is connected at both ends."""
-    connected = terminal(o, 0) in house.wires and terminal(o, 1) in house.wires
+    connected = get_terminal(o, 0) in house.wires and get_terminal(o, 1) in house.wires
     if connected and house.kind[o].poles != "polar":
         conduct(house, o)
 
@@ -142,7 +142,7 @@ def tick_house(house: HouseState) -> None:
     """Live one tick of everything."""
     house.ticks += 1
     stamp = house.ticks
-    here = house.here()
+    here = house.get_agent_place()
     for place in house.kids[house.universe]:
         if place != house.sewer and (place == here or not pass_over(house, place)):
             tick(house, place, stamp)
@@ -195,10 +195,10 @@ def _catch_up(house: HouseState, place: int, ticks: int) -> None:
 
 def count_caged_bees(house: HouseState, place: int) -> int:
     """Return the number of bees in closed hives of a quiet room; NONE when it is not quiet."""
-    if house.focus != NONE and house.place_of(house.focus) == place:
+    if house.focus != NONE and house.find_place(house.focus) == place:
         return NONE
     bees = 0
-    for o in house.inside(place):
+    for o in house.walk_inside(place):
         material = house.material[o]
         if house.burning[o] or (material is not None and house.heat[o] >= material.ignites):
             return NONE

@@ -117,7 +117,7 @@ def pot_of_soil(house: HouseState, name: str, key: str = "flower pot") -> int:
 
 
 def _has(house: HouseState, holder: int, name: str) -> bool:
-    return any(house.name[inside] == name for inside in house.inside(holder))
+    return any(house.name[inside] == name for inside in house.walk_inside(holder))
 
 
 _IN = {
@@ -141,13 +141,13 @@ def _prepare_state_change(
     if name != "water":
         thing = make(house, name)
         if name in draws.CUPPED:
-            thing = in_cup(house, thing, draws.state_cup(variation, task, name))
+            thing = in_cup(house, thing, draws.draw_state_cup(variation, task, name))
         room, holders = _IN.get(name, _METALS)
         place_inside(house, thing, room, holders, name=name, forced=name in _FORCED)
     kitchen = house.places["kitchen"]
     for device, broken in (("sink", params.sink_broken), ("stove", params.stove_broken)):
         if broken:
-            for found in house.named(device, kitchen):
+            for found in house.find_named(device, kitchen):
                 house.broken[found] = True
 
 
@@ -160,7 +160,7 @@ def _prepare_thermometer(house: HouseState, params: Thermometer, variation: int)
     else:
         thing = make(house, params.object)
     row = THERMOMETER_PLACES.index(params.place) * len(AROUND) + AROUND.index(params.around)
-    drawn = draws.start_temperature(variation, row, params.draw, params.around)
+    drawn = draws.draw_start_temperature(variation, row, params.draw, params.around)
     house.heat[thing] = float(drawn)
     place(house, thing, params.place, forced=params.object == "sodium chloride")
     place_boxes(house, params.box_place, params.above, params.below)
@@ -172,10 +172,10 @@ def _prepare_known_melting(house: HouseState, params: Melting, variation: int) -
     if name in ("chocolate", "orange juice"):
         thing = make(house, name)
         if name in draws.CUPPED_KNOWN:
-            thing = in_cup(house, thing, draws.known_cup(variation, params.copy, name))
+            thing = in_cup(house, thing, draws.draw_known_cup(variation, params.copy, name))
         place_inside(house, thing, "kitchen", ("fridge",), name=name)
     elif name != "water":
-        cup = draws.known_cup(variation, params.copy, name)
+        cup = draws.draw_known_cup(variation, params.copy, name)
         place(house, in_cup(house, make(house, name), cup), "kitchen", name=name)
     place_boxes(house, "kitchen", params.above, params.below)
 
@@ -184,7 +184,7 @@ def _prepare_unknown_melting(house: HouseState, params: Melting, variation: int)
     """Set up 2-3."""
     thing = make(house, "unknown thermal substance", f"unknown substance {params.letter}")
     house.set_material(thing, make_unknown_substance(params.letter), rename=True)
-    cup = draws.unknown_cup(variation, params.copy, params.letter)
+    cup = draws.draw_unknown_cup(variation, params.copy, params.letter)
     if cup is not None:
         thing = in_cup(house, thing, cup)
     place(house, thing, "kitchen", forced=True)
@@ -218,7 +218,7 @@ def _prepare_unknown_conductor(house: HouseState, params: Conductivity, variatio
     thing = make(house, "unknown electrical substance", params.substance)
     metal = house.material[thing]
     if metal is not None:
-        house.set_material(thing, replace(metal, conducts=draws.conducts(params, variation)))
+        house.set_material(thing, replace(metal, conducts=draws.draw_conducts(params, variation)))
     place(house, thing, _WORKSHOP)
     place_boxes(house, _WORKSHOP, params.box_yes, params.box_no)
 
@@ -299,7 +299,7 @@ def _prepare_plant_stages(house: HouseState, params: PlantStages, variation: int
     for stage in PLANT_STAGES:
         plants.append(make(house, plant_kind(params.plant)))
         house.set_stage(plants[-1], stage)
-    numbers = draws.stage_pots(variation, params.group)
+    numbers = draws.draw_stage_pots(variation, params.group)
     for plant, number in zip(plants, numbers, strict=False):
         key = "self watering flower pot"
         pot = pot_of_soil(house, f"{key} {number}", key)
@@ -316,7 +316,7 @@ def _prepare_plant_stages(house: HouseState, params: PlantStages, variation: int
 
 def _prepare_genetics(house: HouseState, params: Genetics, variation: int, task_id: str) -> None:
     """Set up 10-1 and 10-2."""
-    of = draws.pea_seeds if task_id == "10-1" else draws.unknown_seeds
+    of = draws.draw_pea_seeds if task_id == "10-1" else draws.draw_unknown_seeds
     seeds: list[int] = []
     for allele, free in enumerate(of(variation, params.jar)):
         seeds.append(make(house, plant_kind(params.plant)))
@@ -325,7 +325,7 @@ def _prepare_genetics(house: HouseState, params: Genetics, variation: int, task_
     for seed in seeds:
         house.put(seed, jar)
     place(house, jar, GREENHOUSE, forced=True)
-    used = draws.genetics_pots(task_id, params, variation)
+    used = draws.draw_genetics_pots(task_id, params, variation)
     pots = {number: pot_of_soil(house, f"flower pot {number}") for number in sorted(used)}
     for number in used:
         place(house, pots[number], GREENHOUSE)
@@ -371,7 +371,7 @@ def _prepare_paint(house: HouseState, params: Paint, variation: int, task: int) 
     cups in the cupboard and in the closet are empty.
     """
     key, cup = _FURNITURE[params.extra]
-    container = draws.paint_containers(variation, task)[EXTRA_PLACES.index(params.extra)]
+    container = draws.draw_paint_containers(variation, task)[EXTRA_PLACES.index(params.extra)]
     bowl = make(house, container)
     colors = [make(house, color) for color in _PRIMARY] if params.extra == "desk" else []
     furniture = make(house, key, params.extra)

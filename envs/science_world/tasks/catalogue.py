@@ -107,7 +107,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Matter",
             "Changes of State (Boiling)",
             variations.list_state_changes,
-            texts.state_text("boil"),
+            texts.describe_state_change("boil"),
         ),
         (
             "1-2",
@@ -115,7 +115,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Matter",
             "Changes of State (Melting)",
             variations.list_state_changes,
-            texts.state_text("melt"),
+            texts.describe_state_change("melt"),
         ),
         (
             "1-3",
@@ -123,7 +123,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Matter",
             "Changes of State (Freezing)",
             variations.list_state_changes,
-            texts.state_text("freeze"),
+            texts.describe_state_change("freeze"),
         ),
         (
             "1-4",
@@ -131,7 +131,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Matter",
             "Changes of State (Any)",
             variations.list_state_changes,
-            texts.state_text("change the state of matter of"),
+            texts.describe_state_change("change the state of matter of"),
         ),
         (
             "2-1",
@@ -139,7 +139,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Measurement",
             "Use Thermometer",
             variations.list_temperatures,
-            texts.thermometer_text,
+            texts.describe_thermometer,
         ),
         (
             "2-2",
@@ -147,7 +147,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Measurement",
             "Measuring Boiling Point (known)",
             variations.list_known_meltings,
-            texts.melting_text,
+            texts.describe_melting,
         ),
         (
             "2-3",
@@ -155,7 +155,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Measurement",
             "Measuring Boiling Point (unknown)",
             variations.list_unknown_meltings,
-            texts.melting_text,
+            texts.describe_melting,
         ),
         (
             "3-1",
@@ -163,7 +163,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Electricity",
             "Create a circuit",
             variations.list_powered_parts,
-            texts.power_text,
+            texts.describe_power,
         ),
         (
             "3-2",
@@ -171,7 +171,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Electricity",
             "Renewable vs Non-renewable Energy",
             variations.list_powered_parts_by_source,
-            texts.power_text,
+            texts.describe_power,
         ),
         (
             "3-3",
@@ -179,7 +179,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Electricity",
             "Test Conductivity (known)",
             variations.list_known_conductors,
-            texts.conductivity_text,
+            texts.describe_conductivity,
         ),
         (
             "3-4",
@@ -187,7 +187,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Electricity",
             "Test Conductivity (unknown)",
             variations.list_unknown_conductors,
-            texts.conductivity_text,
+            texts.describe_conductivity,
         ),
         (
             "4-1",
@@ -195,7 +195,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Classification",
             "Find a living thing",
             variations.list_finds,
-            texts.find_text("living thing"),
+            texts.describe_find("living thing"),
         ),
         (
             "4-2",
@@ -203,7 +203,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Classification",
             "Find a non-living thing",
             variations.list_finds,
-            texts.find_text("non-living thing"),
+            texts.describe_find("non-living thing"),
         ),
         (
             "4-3",
@@ -211,7 +211,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Classification",
             "Find a plant",
             variations.list_finds,
-            texts.find_text("plant"),
+            texts.describe_find("plant"),
         ),
         (
             "4-4",
@@ -219,17 +219,31 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Classification",
             "Find an animal",
             variations.list_finds,
-            texts.find_text("animal"),
+            texts.describe_find("animal"),
         ),
-        ("5-1", "grow-plant", "Biology", "Grow a plant", variations.list_growths, texts.plant_text),
-        ("5-2", "grow-fruit", "Biology", "Grow a fruit", variations.list_growths, texts.fruit_text),
+        (
+            "5-1",
+            "grow-plant",
+            "Biology",
+            "Grow a plant",
+            variations.list_growths,
+            texts.describe_plant,
+        ),
+        (
+            "5-2",
+            "grow-fruit",
+            "Biology",
+            "Grow a fruit",
+            variations.list_growths,
+            texts.describe_fruit,
+        ),
         (
             "6-1",
             "chemistry-mix",
             "Chemistry",
             "Mixing (generic)",
             variations.list_mixtures,
-            texts.mix_text,
+            texts.describe_mix,
         ),
         (
             "6-2",
@@ -237,7 +251,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Chemistry",
             "Mixing paints (secondary colours)",
             variations.list_paints,
-            texts.secondary_text,
+            texts.describe_secondary_paint,
         ),
         (
             "6-3",
@@ -245,7 +259,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Chemistry",
             "Mixing paints (tertiary colours)",
             variations.list_paints,
-            texts.tertiary_text,
+            texts.describe_tertiary_paint,
         ),
         (
             "7-1",
@@ -253,7 +267,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify longest-lived animal",
             variations.list_lifespans,
-            texts.lifespan_text("longest"),
+            texts.describe_lifespan("longest"),
         ),
         (
             "7-2",
@@ -261,7 +275,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify shortest-lived animal",
             variations.list_lifespans,
-            texts.lifespan_text("shortest"),
+            texts.describe_lifespan("shortest"),
         ),
         (
             "7-3",
@@ -269,7 +283,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify longest-then-shortest-lived animal",
             variations.list_lifespans,
-            texts.both_lifespans_text,
+            texts.describe_both_lifespans,
         ),
         (
             "8-1",
@@ -277,7 +291,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify life stages (plant)",
             variations.list_animal_stages,
-            texts.animal_stages_text,
+            texts.describe_animal_stages,
         ),
         (
             "8-2",
@@ -285,7 +299,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Identify life stages (animal)",
             variations.list_plant_stages,
-            texts.plant_stages_text,
+            texts.describe_plant_stages,
         ),
         (
             "9-1",
@@ -293,7 +307,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Forces",
             "Inclined Planes (determine angle)",
             variations.list_angles,
-            texts.planes_text,
+            texts.describe_planes,
         ),
         (
             "9-2",
@@ -301,7 +315,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Forces",
             "Friction (known surfaces)",
             variations.list_named_surfaces,
-            texts.planes_text,
+            texts.describe_planes,
         ),
         (
             "9-3",
@@ -309,7 +323,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Forces",
             "Friction (unknown surfaces)",
             variations.list_unnamed_surfaces,
-            texts.planes_text,
+            texts.describe_planes,
         ),
         (
             "10-1",
@@ -317,7 +331,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Mendelian Genetics (known plants)",
             variations.list_pea_traits,
-            texts.genetics_text,
+            texts.describe_genetics,
         ),
         (
             "10-2",
@@ -325,7 +339,7 @@ TASKS: tuple[TaskKind, ...] = tuple(
             "Biology",
             "Mendelian Genetics (unknown plants)",
             variations.list_unknown_traits,
-            texts.genetics_text,
+            texts.describe_genetics,
         ),
     )
 )

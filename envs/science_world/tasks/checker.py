@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.digest import digest_of
 from ..house.state import NONE, TERMINALS, HouseState
-from ..text.names import full_name
+from ..text.names import write_full_name
 
 
 @dataclass(slots=True)
@@ -78,13 +78,13 @@ class Surroundings:
     @cached_property
     def place(self) -> str:
         """Name of the agent's room."""
-        return self._house.name[self._house.here()]
+        return self._house.name[self._house.get_agent_place()]
 
     @cached_property
     def objects(self) -> list[int]:
         """The things in the room at any depth."""
         kids = self._house.kids
-        found = list(kids[self._house.here()])
+        found = list(kids[self._house.get_agent_place()])
         # The list grows while it is read: contents follow their containers.
         for thing in found:
             if kids[thing]:
@@ -102,7 +102,7 @@ class Surroundings:
             if name in wanted:
                 found.setdefault(wanted[name], []).append(thing)
             if burning[thing] or burnt[thing] or kinds[thing].refer in _RENAMED:
-                shown = full_name(house, thing)
+                shown = write_full_name(house, thing)
                 if shown != name and shown in wanted:
                     found.setdefault(wanted[shown], []).append(thing)
         return found
@@ -112,7 +112,7 @@ class Surroundings:
         """Numbers of plants by species and stage."""
         house = self._house
         return Counter(
-            (house.kind[thing].species, house.stage(thing))
+            (house.kind[thing].species, house.get_stage(thing))
             for thing in self.objects
             if house.kind[thing].cycle == "plant"
         )
@@ -122,7 +122,7 @@ class Surroundings:
         house = self._house
         return any(
             house.open[portal] and house.kind[portal].key == "door"
-            for portal in house.portals[house.here()]
+            for portal in house.portals[house.get_agent_place()]
         )
 
 
@@ -260,7 +260,7 @@ class TaskState:
         """
         name = house.name[thing].lower()
         other = thing if patient == NONE else patient
-        self.progress.deeds.append((deed, name, full_name(house, other).lower()))
+        self.progress.deeds.append((deed, name, write_full_name(house, other).lower()))
 
     def reset(self) -> None:
         """Do what the action "reset task" does to the goals."""

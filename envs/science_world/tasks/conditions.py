@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..house.state import NONE, HouseState, other_terminal, terminal, terminal_owner
+from ..house.state import NONE, HouseState, get_other_terminal, get_terminal, get_terminal_owner
 from ..objects.records import Slope
-from ..text.names import full_name
+from ..text.names import write_full_name
 from .checker import FAIL, NO, YES, Goal, Look, OrderedGoal
 
 _MAX_HOPS = 10
@@ -50,7 +50,7 @@ class FindStage(OrderedGoal):
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
         house, focus = look.house, look.focus
-        if house.kind[focus].species == self.species and house.stage(focus) == self.stage:
+        if house.kind[focus].species == self.species and house.get_stage(focus) == self.stage:
             return YES
         return FAIL
 
@@ -182,7 +182,7 @@ class PoweredBy(OrderedGoal):
         """See :class:`Goal`."""
         if not look.same_object():
             return NO
-        anode = terminal(look.focus, 0)
+        anode = get_terminal(look.focus, 0)
         return YES if _leads_to(look.house, anode, self.source, _MAX_HOPS) else FAIL
 
 
@@ -190,10 +190,10 @@ def _leads_to(house: HouseState, entered: int, name: str, hops: int) -> bool:
     """Return whether the way from a part entered at a terminal reaches a part called ``name``."""
     if hops <= 0:
         return False
-    reached = house.wires.get(other_terminal(entered), NONE)
+    reached = house.wires.get(get_other_terminal(entered), NONE)
     if reached == NONE:
         return False
-    found = house.name[terminal_owner(reached)] == name
+    found = house.name[get_terminal_owner(reached)] == name
     return found or _leads_to(house, reached, name, hops - 1)
 
 
@@ -208,7 +208,7 @@ class PutInto(OrderedGoal):
         """See :class:`Goal`."""
         if not look.same_object():
             return NO
-        around = [look.house.name[holder] for holder in look.house.holders(look.focus)]
+        around = [look.house.name[holder] for holder in look.house.walk_holders(look.focus)]
         if self.wrong and self.wrong in around:
             return FAIL
         return YES if self.box in around else NO
@@ -226,7 +226,7 @@ class Grown(OrderedGoal):
         house, focus = look.house, look.focus
         if not look.same_object() or house.kind[focus].species != self.species:
             return NO
-        return YES if house.stage(focus) == self.stage else NO
+        return YES if house.get_stage(focus) == self.stage else NO
 
 
 ANY_SOURCE, ANY_BULB = "any source", "any bulb"
@@ -265,7 +265,7 @@ class Alone(Goal):
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
         house, by_name = look.house, look.around.by_name
-        room = house.here()
+        room = house.get_agent_place()
         for name in self.names:
             for thing in by_name.get(name.lower(), ()):
                 holder = house.parent[thing]
@@ -277,7 +277,7 @@ class Alone(Goal):
     def _fills(self, house: HouseState, holder: int) -> bool:
         contents = house.kids[holder]
         return len(contents) == len(self.names) and all(
-            house.name[thing] in self.names or full_name(house, thing) in self.names
+            house.name[thing] in self.names or write_full_name(house, thing) in self.names
             for thing in contents
         )
 
@@ -298,7 +298,7 @@ class Holds(Goal):
         house = look.house
         for holder in look.around.by_name.get(self.holder.lower(), ()):
             for thing in house.kids[holder]:
-                if self.name in (house.name[thing], full_name(house, thing)):
+                if self.name in (house.name[thing], write_full_name(house, thing)):
                     return YES
         return NO
 
@@ -353,7 +353,7 @@ class Inside(Goal):
         if look.focus == NONE or not look.same_object():
             return NO
         names = look.house.name
-        inside = any(names[holder] == self.holder for holder in look.house.holders(look.focus))
+        inside = any(names[holder] == self.holder for holder in look.house.walk_holders(look.focus))
         return YES if inside else NO
 
 
@@ -474,8 +474,8 @@ class Wired(NamedGoal):
         if not house.wires:
             return NO
         for thing in look.around.by_name.get(self.name.lower(), ()):
-            end = house.wires.get(terminal(thing, 0 if self.first else 1), NONE)
-            if end != NONE and "wire" in house.kind[terminal_owner(end)].tags:
+            end = house.wires.get(get_terminal(thing, 0 if self.first else 1), NONE)
+            if end != NONE and "wire" in house.kind[get_terminal_owner(end)].tags:
                 return YES
         return NO
 
@@ -503,8 +503,8 @@ class Joins(Goal):
 
 
 def _find_touched(house: HouseState, wire: int) -> list[int]:
-    ends = (house.wires.get(terminal(wire, side), NONE) for side in (0, 1))
-    return [terminal_owner(end) for end in ends if end != NONE]
+    ends = (house.wires.get(get_terminal(wire, side), NONE) for side in (0, 1))
+    return [get_terminal_owner(end) for end in ends if end != NONE]
 
 
 def _is(wanted: str, house: HouseState, part: int) -> bool:
@@ -512,7 +512,7 @@ def _is(wanted: str, house: HouseState, part: int) -> bool:
         return "source" in house.kind[part].tags
     if wanted == ANY_BULB:
         return "bulb" in house.kind[part].tags
-    return wanted.lower() in (house.name[part].lower(), full_name(house, part).lower())
+    return wanted.lower() in (house.name[part].lower(), write_full_name(house, part).lower())
 
 
 @dataclass(frozen=True, slots=True)

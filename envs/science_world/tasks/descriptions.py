@@ -30,7 +30,7 @@ _CIRCUIT = "First, focus on the {part}. Then, create an electrical circuit that 
 _OUTSIDE = "The animals are in the 'outside' location."
 
 
-def state_text(verb: str) -> Callable[[StateChange, int], str]:
+def describe_state_change(verb: str) -> Callable[[StateChange, int], str]:
     """Return what writes the texts of 1-1 to 1-4."""
     burning = (
         "For compounds without a boiling point, combusting the substance is also acceptable. "
@@ -44,7 +44,7 @@ def state_text(verb: str) -> Callable[[StateChange, int], str]:
     return text
 
 
-def thermometer_text(params: Thermometer, variation: int) -> str:  # noqa: ARG001
+def describe_thermometer(params: Thermometer, variation: int) -> str:  # noqa: ARG001
     """Return the text of 2-1."""
     thing, limit = params.object, float(params.threshold)
     return (
@@ -56,7 +56,7 @@ def thermometer_text(params: Thermometer, variation: int) -> str:  # noqa: ARG00
     )
 
 
-def melting_text(params: Melting, variation: int) -> str:  # noqa: ARG001
+def describe_melting(params: Melting, variation: int) -> str:  # noqa: ARG001
     """Return the text of 2-2 and 2-3."""
     thing, limit = params.object, float(params.threshold)
     return (
@@ -68,7 +68,7 @@ def melting_text(params: Melting, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def power_text(params: Power, variation: int) -> str:  # noqa: ARG001
+def describe_power(params: Power, variation: int) -> str:  # noqa: ARG001
     """Return the text of 3-1 and 3-2."""
     source = ""
     if params.use:
@@ -79,7 +79,7 @@ def power_text(params: Power, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def conductivity_text(params: Conductivity, variation: int) -> str:  # noqa: ARG001
+def describe_conductivity(params: Conductivity, variation: int) -> str:  # noqa: ARG001
     """Return the text of 3-3 and 3-4."""
     thing = params.substance
     return (
@@ -90,7 +90,7 @@ def conductivity_text(params: Conductivity, variation: int) -> str:  # noqa: ARG
     )
 
 
-def find_text(kind: str) -> Callable[[Find, int], str]:
+def describe_find(kind: str) -> Callable[[Find, int], str]:
     """Return what writes the texts of 4-1 to 4-4."""
 
     def text(params: Find, variation: int) -> str:  # noqa: ARG001
@@ -102,7 +102,7 @@ def find_text(kind: str) -> Callable[[Find, int], str]:
     return text
 
 
-def plant_text(params: Grow, variation: int) -> str:  # noqa: ARG001
+def describe_plant(params: Grow, variation: int) -> str:  # noqa: ARG001
     """Return the text of 5-1."""
     return (
         f"Your task is to grow a {params.seed} plant from seed. Seeds can be found in the "
@@ -111,7 +111,7 @@ def plant_text(params: Grow, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def fruit_text(params: Grow, variation: int) -> str:  # noqa: ARG001
+def describe_fruit(params: Grow, variation: int) -> str:  # noqa: ARG001
     """Return the text of 5-2."""
     return (
         f"Your task is to grow a {params.seed}. This will require growing several plants, and them "
@@ -120,7 +120,7 @@ def fruit_text(params: Grow, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def mix_text(params: Mix, variation: int) -> str:  # noqa: ARG001
+def describe_mix(params: Mix, variation: int) -> str:  # noqa: ARG001
     """Return the text of 6-1."""
     return (
         f"Your task is to use chemistry to create the substance '{params.result}'. A recipe and "
@@ -129,7 +129,7 @@ def mix_text(params: Mix, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def secondary_text(params: Paint, variation: int) -> str:  # noqa: ARG001
+def describe_secondary_paint(params: Paint, variation: int) -> str:  # noqa: ARG001
     """Return the text of 6-2."""
     return (
         f"Your task is to use chemistry to create {params.secondary}. "
@@ -137,7 +137,7 @@ def secondary_text(params: Paint, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def tertiary_text(params: Paint, variation: int) -> str:  # noqa: ARG001
+def describe_tertiary_paint(params: Paint, variation: int) -> str:  # noqa: ARG001
     """Return the text of 6-3; as in the original it ends with the wrong colour."""
     return (
         f"Your task is to use chemistry to create {params.tertiary}. When you are part-way done, "
@@ -146,7 +146,7 @@ def tertiary_text(params: Paint, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def lifespan_text(which: str) -> Callable[[Lifespan, int], str]:
+def describe_lifespan(which: str) -> Callable[[Lifespan, int], str]:
     """Return what writes the texts of 7-1 and 7-2."""
 
     def text(params: Lifespan, variation: int) -> str:  # noqa: ARG001
@@ -158,7 +158,7 @@ def lifespan_text(which: str) -> Callable[[Lifespan, int], str]:
     return text
 
 
-def both_lifespans_text(params: Lifespan, variation: int) -> str:  # noqa: ARG001
+def describe_both_lifespans(params: Lifespan, variation: int) -> str:  # noqa: ARG001
     """Return the text of 7-3."""
     return (
         "Your task is to find the animal with the longest life span, then the shortest life span. "
@@ -167,7 +167,7 @@ def both_lifespans_text(params: Lifespan, variation: int) -> str:  # noqa: ARG00
     )
 
 
-def animal_stages_text(params: AnimalStages, variation: int) -> str:  # noqa: ARG001
+def describe_animal_stages(params: AnimalStages, variation: int) -> str:  # noqa: ARG001
     """Return the text of 8-1."""
     return (
         f"Your task is to focus on the {params.stages} life stages of the {params.animal}, "
@@ -175,7 +175,7 @@ def animal_stages_text(params: AnimalStages, variation: int) -> str:  # noqa: AR
     )
 
 
-def plant_stages_text(params: PlantStages, variation: int) -> str:  # noqa: ARG001
+def describe_plant_stages(params: PlantStages, variation: int) -> str:  # noqa: ARG001
     """Return the text of 8-2."""
     return (
         f"Your task is to focus on the life stages of the {params.plant} plant, starting from "
@@ -183,7 +183,7 @@ def plant_stages_text(params: PlantStages, variation: int) -> str:  # noqa: ARG0
     )
 
 
-def planes_text(params: Planes, variation: int) -> str:
+def describe_planes(params: Planes, variation: int) -> str:
     """Return the text of 9-1 to 9-3; the variation seeds the order of the two names."""
     # Before the shuffle the steeper plane stands first, but the one with less friction.
     falling = params.values[0] > params.values[1]
@@ -198,7 +198,7 @@ def planes_text(params: Planes, variation: int) -> str:
     )
 
 
-def genetics_text(params: Genetics, variation: int) -> str:  # noqa: ARG001
+def describe_genetics(params: Genetics, variation: int) -> str:  # noqa: ARG001
     """Return the text of 10-1 and 10-2."""
     return (
         f"Your task is to determine whether {params.value} {params.trait} is a dominant or "

@@ -62,12 +62,12 @@ _AT_UNKNOWN_CUPS = _AT_KNOWN_CUPS + _KNOWN_ROWS * len(CUPPED_KNOWN)
 _POTS_USED = 6
 
 
-def state_cup(variation: int, task: int, substance: str) -> str:
+def draw_state_cup(variation: int, task: int, substance: str) -> str:
     """Return the cup of a substance in 1-4, 1-2, 1-1 and 1-3 (``task`` 0 to 3)."""
     return _at(variation, task * _STATE + CUPPED.index(substance)).pick(CUPS)
 
 
-def conducts(params: Conductivity, variation: int) -> bool:
+def draw_conducts(params: Conductivity, variation: int) -> bool:
     """Return whether the substance of 3-3 or 3-4 conducts; in 3-4 each load draws it."""
     if params.conductive is not None:
         return params.conductive
@@ -87,30 +87,30 @@ def find_pots(variation: int, task: int, group: int) -> list[int]:
     return _at(variation, at).shuffled(POTS)
 
 
-def paint_containers(variation: int, task: int) -> list[str]:
+def draw_paint_containers(variation: int, task: int) -> list[str]:
     """Return the mixing containers of 6-2 and 6-3 (``task`` 0 and 1)."""
     at = _AT_PAINT + task * (len(PAINT_CONTAINERS) - 1)
     return _at(variation, at).shuffled(PAINT_CONTAINERS)
 
 
-def stage_pots(variation: int, group: int) -> list[int]:
+def draw_stage_pots(variation: int, group: int) -> list[int]:
     """Return the numbers of the flower pots of a group in 8-2."""
     return _at(variation, _AT_STAGES + group * _SHUFFLE).shuffled(POTS)
 
 
-def pea_seeds(variation: int, jar: int) -> tuple[list[int], list[int]]:
+def draw_pea_seeds(variation: int, jar: int) -> tuple[list[int], list[int]]:
     """Return the free alleles of the two seeds of a jar in 10-1 (0 dominant, 1 recessive)."""
     random = _at(variation, _AT_PEA_JARS + jar * 2 * _SEED_GENES)
     first = [random.next_int(2) for _ in range(_SEED_GENES)]
     return first, [random.next_int(2) for _ in range(_SEED_GENES)]
 
 
-def pea_pots(variation: int, choice: int) -> list[int]:
+def draw_pea_pots(variation: int, choice: int) -> list[int]:
     """Return the numbers of the six flower pots in 10-1."""
     return _at(variation, _AT_PEA_POTS + choice * _SHUFFLE).shuffled(POTS)[:_POTS_USED]
 
 
-def unknown_seeds(variation: int, jar: int) -> tuple[list[int], list[int]]:
+def draw_unknown_seeds(variation: int, jar: int) -> tuple[list[int], list[int]]:
     """Return the free alleles of the two seeds of a jar in 10-2; ``jar`` counts over all plants."""
     plant, own = divmod(jar, _JARS)
     at = _AT_UNKNOWN + plant * _UNKNOWN_PLANT + _PLANT_GENES + _FLOWER_GENES
@@ -120,31 +120,31 @@ def unknown_seeds(variation: int, jar: int) -> tuple[list[int], list[int]]:
     return first, [random.next_int(2) for _ in range(_SEED_GENES)]
 
 
-def unknown_pots(variation: int, choice: int) -> list[int]:
+def draw_unknown_pots(variation: int, choice: int) -> list[int]:
     """Return the numbers of the six flower pots in 10-2."""
     return _at(variation, _AT_UNKNOWN_POTS + choice * _SHUFFLE).shuffled(POTS)[:_POTS_USED]
 
 
-def genetics_pots(task_id: str, params: Genetics, variation: int) -> list[int]:
+def draw_genetics_pots(task_id: str, params: Genetics, variation: int) -> list[int]:
     """Return the numbers of the six flower pots of 10-1 or 10-2."""
-    draw_pots = pea_pots if task_id == "10-1" else unknown_pots
+    draw_pots = draw_pea_pots if task_id == "10-1" else draw_unknown_pots
     return draw_pots(variation, params.pots)
 
 
-def start_temperature(variation: int, row: int, draw: int, around: int) -> int:
+def draw_start_temperature(variation: int, row: int, draw: int, around: int) -> int:
     """Return the temperature of an object of 2-1; ``row`` counts places, five numbers in each."""
     random = _at(variation, _AT_TEMPERATURES + 2 * (row * _OBJECTS + draw))
     distance = 50 + random.next_int(100)
     return around - distance if random.next_boolean() else around + distance
 
 
-def known_cup(variation: int, row: int, substance: str) -> str:
+def draw_known_cup(variation: int, row: int, substance: str) -> str:
     """Return the cup of a substance in 2-2."""
     at = _AT_KNOWN_CUPS + row * len(CUPPED_KNOWN) + CUPPED_KNOWN.index(substance)
     return _at(variation, at).pick(CUPS)
 
 
-def unknown_cup(variation: int, row: int, letter: str) -> str | None:
+def draw_unknown_cup(variation: int, row: int, letter: str) -> str | None:
     """Return the cup of an unknown substance in 2-3; None where it is solid enough to need none."""
     if UNKNOWN_MELTING[letter] >= LIQUID_BELOW:
         return None

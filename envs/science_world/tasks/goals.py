@@ -65,7 +65,7 @@ _FIRE = ("fire pit",)
 _COOLERS = ("fridge", "freezer")
 
 
-def _fire() -> tuple[Goal, ...]:
+def _make_fire() -> tuple[Goal, ...]:
     """Return the goals about heaters, the lighter and a wood fire."""
     return (
         *(Running(heater, text=f"activate heater ({heater})") for heater in _HEATERS),
@@ -75,84 +75,86 @@ def _fire() -> tuple[Goal, ...]:
     )
 
 
-def _see_alone(substance: str) -> tuple[Goal, ...]:
+def _make_see_alone(substance: str) -> tuple[Goal, ...]:
     return (
         See(substance, text=f"be in same location as {substance}"),
         Alone((substance,), text="have substance alone in a single container"),
     )
 
 
-def _on_heaters(what: str, needs: tuple[str, ...] = ()) -> tuple[Goal, ...]:
+def _make_heater(what: str, needs: tuple[str, ...] = ()) -> tuple[Goal, ...]:
     return tuple(
         Inside(heater, text=f"have {what} on heater ({heater})", needs=needs)
         for heater in _HEATERS + _FIRE
     )
 
 
-def _in_coolers() -> tuple[Goal, ...]:
+def _make_cooler() -> tuple[Goal, ...]:
     return tuple(Inside(cooler, text=f"have object in cooler ({cooler})") for cooler in _COOLERS)
 
 
-def _warmer(by: float) -> Goal:
+def _make_warmer(by: float) -> Goal:
     return Changed(by, text=f"heat object by at least {by:.0f}C")
 
 
-def _colder(by: float) -> Goal:
+def _make_colder(by: float) -> Goal:
     return Changed(-by, text=f"cool object by at least {by:.0f}C")
 
 
-def _focused(substance: str, *then: OrderedGoal) -> tuple[OrderedGoal, ...]:
+def _make_focus(substance: str, *then: OrderedGoal) -> tuple[OrderedGoal, ...]:
     return (Find(substance, text="focus on substance"), *then)
 
 
-def _in_state(state: str) -> OrderedGoal:
+def _make_state(state: str) -> OrderedGoal:
     return InState(state, text=f"substance is in a {state} state")
 
 
-def _heating(substance: str) -> tuple[Goal, ...]:
-    return (*_see_alone(substance), *_fire(), *_on_heaters("object"), _warmer(20))
+def _make_heating(substance: str) -> tuple[Goal, ...]:
+    return (*_make_see_alone(substance), *_make_fire(), *_make_heater("object"), _make_warmer(20))
 
 
-def boil(params: StateChange) -> Goals:
+def make_boil_goals(params: StateChange) -> Goals:
     """Return the goals of 1-1."""
     text = "substance is in a gaseous state (or combusting)"
     gas = InState("gas", burning_counts=True, text=text)
-    return Goals(_focused(params.substance, _in_state("liquid"), gas), _heating(params.substance))
+    return Goals(
+        _make_focus(params.substance, _make_state("liquid"), gas), _make_heating(params.substance)
+    )
 
 
-def melt(params: StateChange) -> Goals:
+def make_melt_goals(params: StateChange) -> Goals:
     """Return the goals of 1-2."""
     return Goals(
-        _focused(params.substance, _in_state("solid"), _in_state("liquid")),
-        _heating(params.substance),
+        _make_focus(params.substance, _make_state("solid"), _make_state("liquid")),
+        _make_heating(params.substance),
     )
 
 
-def freeze(params: StateChange) -> Goals:
+def make_freeze_goals(params: StateChange) -> Goals:
     """Return the goals of 1-3."""
     return Goals(
-        _focused(params.substance, _in_state("liquid"), _in_state("solid")),
-        (*_see_alone(params.substance), *_in_coolers(), _colder(5)),
+        _make_focus(params.substance, _make_state("liquid"), _make_state("solid")),
+        (*_make_see_alone(params.substance), *_make_cooler(), _make_colder(5)),
     )
 
 
-def change_state(params: StateChange) -> Goals:
+def make_change_state_goals(params: StateChange) -> Goals:
     """Return the goals of 1-4."""
     name = params.substance
     return Goals(
-        _focused(name, AnyState(), OtherState()),
+        _make_focus(name, AnyState(), OtherState()),
         (
-            *_see_alone(name),
-            *_fire(),
-            *_on_heaters("object"),
-            *_in_coolers(),
-            _warmer(10),
-            _colder(10),
+            *_make_see_alone(name),
+            *_make_fire(),
+            *_make_heater("object"),
+            *_make_cooler(),
+            _make_warmer(10),
+            _make_colder(10),
         ),
     )
 
 
-def _thermometer() -> tuple[Goal, ...]:
+def _make_get_thermometer() -> tuple[Goal, ...]:
     return (
         See("thermometer", text="be in same location as thermometer"),
         Holds("inventory", "thermometer", text="have thermometer in inventory"),
@@ -160,14 +162,14 @@ def _thermometer() -> tuple[Goal, ...]:
     )
 
 
-def _measured(name: str, text: str, *needs: str) -> Goal:
+def _make_measure(name: str, text: str, *needs: str) -> Goal:
     return Done("use", "thermometer", name.lower(), needs=needs, text=text)
 
 
 _ASKED = "move to the location asked by the task ({})"
 
 
-def use_thermometer(params: Thermometer) -> Goals:
+def make_thermometer_goals(params: Thermometer) -> Goals:
     """Return the goals of 2-1."""
     name = params.object
     measure = "use instrument on object"
@@ -183,7 +185,7 @@ def use_thermometer(params: Thermometer) -> Goals:
             ),
         ),
         (
-            *_thermometer(),
+            *_make_get_thermometer(),
             InRoom(params.place, key="move1", text=_ASKED.format("object location")),
             InRoom(
                 params.box_place,
@@ -192,13 +194,13 @@ def use_thermometer(params: Thermometer) -> Goals:
                 text=_ASKED.format("answer box location"),
             ),
             Holds("inventory", name, text="have task object in inventory"),
-            _measured(name, measure),
-            _measured(name, f"{measure} (in answer box location)", "move2"),
+            _make_measure(name, measure),
+            _make_measure(name, f"{measure} (in answer box location)", "move2"),
         ),
     )
 
 
-def measure_melting(params: Melting) -> Goals:
+def make_melting_point_goals(params: Melting) -> Goals:
     """Return the goals of 2-2 and 2-3."""
     name = params.object
     answer = params.above if params.melting >= params.threshold else params.below
@@ -212,7 +214,7 @@ def measure_melting(params: Melting) -> Goals:
             FindBox(answer, text="focus on correct answer box"),
         ),
         (
-            *_thermometer(),
+            *_make_get_thermometer(),
             InRoom("kitchen", key="move1", text=_ASKED.format("substance location")),
             InRoom("kitchen", key="move1", text=_ASKED.format("answer box location")),
             *(
@@ -220,17 +222,17 @@ def measure_melting(params: Melting) -> Goals:
                 for place in ("kitchen", "outside", "foundry")
             ),
             Holds("inventory", name, text="have task object in inventory"),
-            _measured(name, measure),
-            _measured(name, f"{measure} (after it has been heated)", "heatObject"),
+            _make_measure(name, measure),
+            _make_measure(name, f"{measure} (after it has been heated)", "heatObject"),
             Alone((name,), text="have substance alone in a single container"),
-            *_fire(),
-            *_on_heaters("substance", focused),
+            *_make_fire(),
+            *_make_heater("substance", focused),
             Changed(20, key="heatObject", needs=focused, text="heat substance by at least 20C"),
         ),
     )
 
 
-def _wiring(thing: str, source: str) -> tuple[Goal, ...]:
+def _make_wiring(thing: str, source: str) -> tuple[Goal, ...]:
     connect = "connect the task object's ({}) to a wire"
     return (
         NewRoom(text="move to a new location"),
@@ -245,7 +247,7 @@ def _wiring(thing: str, source: str) -> tuple[Goal, ...]:
     )
 
 
-def power(params: Power) -> Goals:
+def make_power_goals(params: Power) -> Goals:
     """Return the goals of 3-1 and 3-2."""
     ordered: tuple[OrderedGoal, ...] = (
         Find(params.part, text="focus on task object"),
@@ -253,10 +255,10 @@ def power(params: Power) -> Goals:
     )
     if params.use:
         ordered = (*ordered, PoweredBy(params.use, text="use correct power source"))
-    return Goals(ordered, _wiring(params.part, params.use or ANY_SOURCE))
+    return Goals(ordered, _make_wiring(params.part, params.use or ANY_SOURCE))
 
 
-def conductivity(params: Conductivity, *, conducts: bool) -> Goals:
+def make_conductivity_goals(params: Conductivity, *, conducts: bool) -> Goals:
     """Return the goals of 3-3 and 3-4."""
     right, wrong = params.box_yes, params.box_no
     if not conducts:
@@ -268,7 +270,7 @@ def conductivity(params: Conductivity, *, conducts: bool) -> Goals:
             PutInto(right, wrong, text="put object in correct container"),
         ),
         (
-            *_wiring(params.substance, ANY_SOURCE),
+            *_make_wiring(params.substance, ANY_SOURCE),
             Joins(params.substance, ANY_BULB, text=f"task object {bulb} light bulb through wire"),
             Joins(ANY_SOURCE, ANY_BULB, text=f"light bulb {bulb} power source through wire"),
         ),
@@ -280,7 +282,7 @@ PLANT_STAGES = STAGES_OF_PLANTS[:-1]
 GROW_POTS = tuple(f"flower pot {number}" for number in (1, 2, 3))
 
 
-def find(kind: str, shown: str) -> Callable[[FindParams], Goals]:
+def make_find_goals(kind: str, shown: str) -> Callable[[FindParams], Goals]:
     """Return the goals of 4-1 to 4-4."""
 
     def goals(params: FindParams) -> Goals:
@@ -300,7 +302,7 @@ def find(kind: str, shown: str) -> Callable[[FindParams], Goals]:
     return goals
 
 
-def _to_greenhouse() -> tuple[Goal, ...]:
+def _make_greenhouse() -> tuple[Goal, ...]:
     text = "move to the greenhouse"
     return (
         NewRoom(text="move to a new location"),
@@ -314,14 +316,14 @@ def _to_greenhouse() -> tuple[Goal, ...]:
     )
 
 
-def _jar() -> tuple[Goal, ...]:
+def _make_jar() -> tuple[Goal, ...]:
     return (
         See("seed jar", text="be in same location as seed jar"),
         Holds("inventory", "seed jar", key="haveSeedJar", text="have seed jar in inventory"),
     )
 
 
-def _potted(pots: Sequence[str], seed: str) -> tuple[Goal, ...]:
+def _make_potted(pots: Sequence[str], seed: str) -> tuple[Goal, ...]:
     return tuple(
         Holds(pot, name, text=f"have {word} in flower pot ({number})")
         for word, name in (("soil", "soil"), ("water", "water"), ("seed", f"{seed} seed"))
@@ -329,18 +331,18 @@ def _potted(pots: Sequence[str], seed: str) -> tuple[Goal, ...]:
     )
 
 
-def _planting(seed: str) -> tuple[Goal, ...]:
+def _make_planting(seed: str) -> tuple[Goal, ...]:
     return (
-        *_jar(),
+        *_make_jar(),
         Holds("inventory", "shovel", text="have shovel in inventory"),
         Holds("inventory", "soil", text="have soil in inventory"),
         See("soil", text="be in same location as soil"),
-        *_to_greenhouse(),
-        *_potted(GROW_POTS, seed),
+        *_make_greenhouse(),
+        *_make_potted(GROW_POTS, seed),
     )
 
 
-def _plants(species: str, most: int) -> tuple[Goal, ...]:
+def _make_plants(species: str, most: int) -> tuple[Goal, ...]:
     words = ("seeds", "seedlings", "adult plants", "reproducing plants")
     return tuple(
         Plants(
@@ -355,7 +357,7 @@ def _plants(species: str, most: int) -> tuple[Goal, ...]:
     )
 
 
-def _pollination(product: str, word: str, needs: tuple[str, ...]) -> tuple[Goal, ...]:
+def _make_pollination(product: str, word: str, needs: tuple[str, ...]) -> tuple[Goal, ...]:
     pollinator = "be in same location as pollinator (after reprod. life stage)"
     return (
         Opened("bee hive", needs=needs, text="bee hive open (after reprod. life stage)"),
@@ -364,53 +366,53 @@ def _pollination(product: str, word: str, needs: tuple[str, ...]) -> tuple[Goal,
     )
 
 
-def grow_plant(params: Grow) -> Goals:
+def make_grow_plant_goals(params: Grow) -> Goals:
     """Return the goals of 5-1."""
     return Goals(
         tuple(
             Grown(params.seed, stage, text=f"focus plant is in {stage} stage")
             for stage in PLANT_STAGES
         ),
-        _planting(params.seed),
+        _make_planting(params.seed),
     )
 
 
-def grow_fruit(params: Grow) -> Goals:
+def make_grow_fruit_goals(params: Grow) -> Goals:
     """Return the goals of 5-2."""
     return Goals(
         (Find(params.seed, text="focus on the grown fruit"),),
         (
-            *_planting(params.seed),
-            *_plants(params.seed, 2),
-            *_pollination(params.seed, "fruit", ()),
+            *_make_planting(params.seed),
+            *_make_plants(params.seed, 2),
+            *_make_pollination(params.seed, "fruit", ()),
         ),
     )
 
 
-def genetics(params: Genetics, pots: Sequence[int]) -> Goals:
+def make_genetics_goals(params: Genetics, pots: Sequence[int]) -> Goals:
     """Return the goals of 10-1 and 10-2; ``pots`` are the numbers of the flower pots."""
     box = params.box_dominant if params.dominant else params.box_recessive
     names = [f"flower pot {number}" for number in pots]
     return Goals(
         (Find(box, defocus=True, text="focus on the correct answer box"),),
         (
-            *_jar(),
-            *_to_greenhouse(),
-            *_potted(names, params.plant),
-            *_plants(params.plant, 6),
-            *_pollination(params.plant, "grown seed", ("2 reproducing",)),
+            *_make_jar(),
+            *_make_greenhouse(),
+            *_make_potted(names, params.plant),
+            *_make_plants(params.plant, 6),
+            *_make_pollination(params.plant, "grown seed", ("2 reproducing",)),
         ),
     )
 
 
-def _move_outside(unless: str = OUTSIDE) -> tuple[Goal, ...]:
+def _make_move_outside(unless: str = OUTSIDE) -> tuple[Goal, ...]:
     return (
         NewRoom(unless, text="Move to a new location (unless starting in task location)"),
         InRoom(OUTSIDE, text="Move to the location asked by the task"),
     )
 
 
-def lifespan(*which: str) -> Callable[[Lifespan], Goals]:
+def make_lifespan_goals(*which: str) -> Callable[[Lifespan], Goals]:
     """Return the goals of 7-1 to 7-3; ``which`` is "long", "short" or both."""
     words = {"long": "longest", "short": "shortest"}
 
@@ -424,25 +426,25 @@ def lifespan(*which: str) -> Callable[[Lifespan], Goals]:
                 )
                 for length in which
             ),
-            _move_outside(),
+            _make_move_outside(),
         )
 
     return goals
 
 
-def animal_stage_names(animal: str) -> tuple[str, ...]:
+def list_animal_stages(animal: str) -> tuple[str, ...]:
     """Return the stages of an animal's life that 8-1 asks for."""
     return tuple(stage for stage, _, _ in CYCLES[get_kind(animal).cycle][:-1])
 
 
-def _stages(species: str, stages: Sequence[str], kind: str, unless: str) -> Goals:
+def _make_stages(species: str, stages: Sequence[str], kind: str, unless: str) -> Goals:
     return Goals(
         tuple(
             FindStage(species, stage, defocus=True, text=f"focus on {kind} in life stage {number}")
             for number, stage in enumerate(stages, 1)
         ),
         (
-            *_move_outside(unless),
+            *_make_move_outside(unless),
             *(
                 Stay(OUTSIDE, least, text=f"Stay in goal location for {least} steps")
                 for least in (10, 20, 30)
@@ -451,53 +453,53 @@ def _stages(species: str, stages: Sequence[str], kind: str, unless: str) -> Goal
     )
 
 
-def animal_stages(params: AnimalStages) -> Goals:
+def make_animal_stages_goals(params: AnimalStages) -> Goals:
     """Return the goals of 8-1."""
-    return _stages(params.animal, animal_stage_names(params.animal), "animal", OUTSIDE)
+    return _make_stages(params.animal, list_animal_stages(params.animal), "animal", OUTSIDE)
 
 
-def plant_stages(params: PlantStages) -> Goals:
+def make_plant_stages_goals(params: PlantStages) -> Goals:
     """Return the goals of 8-2; as in the original the species takes the place of the room."""
-    return _stages(params.plant, PLANT_STAGES, "plant", params.plant)
+    return _make_stages(params.plant, PLANT_STAGES, "plant", params.plant)
 
 
 _ELSEWHERE = "move to a new location (unless starting in task location)"
 
 
-def _see(name: str, kind: str = "", needs: tuple[str, ...] = (), key: str = "") -> Goal:
+def _make_see(name: str, kind: str = "", needs: tuple[str, ...] = (), key: str = "") -> Goal:
     text = f"be in same location as {kind}{name}"
     return See(name, needs=needs, key=key, text=text)
 
 
-def mix(params: Mix) -> Goals:
+def make_mix_goals(params: Mix) -> Goals:
     """Return the goals of 6-1."""
     return Goals(
         (Find(params.result, text=f"focus on result chemical ({params.result})"),),
         (
             NewRoom(text="move to a new location"),
-            *(_see(name) for name in params.ingredients),
+            *(_make_see(name) for name in params.ingredients),
             Alone(params.ingredients, text="have all ingredients alone in a single container"),
-            _see(params.result),
+            _make_see(params.result),
             Done("read", "recipe", text="read recipe"),
         ),
     )
 
 
-def secondary_paint(params: Paint) -> Goals:
+def make_secondary_paint_goals(params: Paint) -> Goals:
     """Return the goals of 6-2."""
     result = params.secondary
     return Goals(
         (Find(result, text=f"focus on the mixing result ({result})"),),
         (
             NewRoom(text="move to a new location"),
-            *(_see(name) for name in params.secondary_of),
+            *(_make_see(name) for name in params.secondary_of),
             Alone(params.secondary_of, text="have all ingredients alone in a single container"),
-            _see(result),
+            _make_see(result),
         ),
     )
 
 
-def tertiary_paint(params: Paint) -> Goals:
+def make_tertiary_paint_goals(params: Paint) -> Goals:
     """Return the goals of 6-3."""
     middle, last = params.secondary, params.tertiary
     made = ("secondaryColor",)
@@ -510,36 +512,32 @@ def tertiary_paint(params: Paint) -> Goals:
         (
             NewRoom(params.place, text=_ELSEWHERE),
             InRoom(params.place, text="move to the location of the paint"),
-            *(_see(name) for name in params.secondary_of),
+            *(_make_see(name) for name in params.secondary_of),
             Alone(params.secondary_of, text=alone.format("secondary")),
-            _see(middle, "(secondary) ", key=made[0]),
-            *(_see(name, "(tertiary) ", made) for name in params.tertiary_of),
+            _make_see(middle, "(secondary) ", key=made[0]),
+            *(_make_see(name, "(tertiary) ", made) for name in params.tertiary_of),
             Alone(params.tertiary_of, text=alone.format("tertiary")),
-            _see(last),
+            _make_see(last),
         ),
     )
 
 
-def plane_name(params: Planes, name: str) -> str:
+def write_plane_name(params: Planes, name: str) -> str:
     """Return what an inclined plane is called in the house's texts."""
     return f"inclined plane {name}" if params.by_angle else f"inclined plane with a {name} surface"
 
 
-def planes(params: Planes) -> Goals:
+def make_plane_goals(params: Planes) -> Goals:
     """Return the goals of 9-1 to 9-3."""
     timing: list[Goal] = []
     for number, name in enumerate((params.first, params.second), 1):
         block, on, off = f"b{number}", f"aTime{number}", f"dTime{number}"
-        plane = plane_name(params, name)
+        plane = write_plane_name(params, name)
         timing += [
             Holds(plane, params.block, key=block, text=f"move block to plane {number}"),
             Running("stopwatch", key=on, needs=(block,), text="activate time keeping device"),
             Running(
-                "stopwatch",
-                on=False,
-                key=off,
-                needs=(on,),
-                text="deactivate time keeping device",
+                "stopwatch", on=False, key=off, needs=(on,), text="deactivate time keeping device"
             ),
             Done("look at", "stopwatch", needs=(off,), text="read time keeping device"),
         ]
@@ -558,39 +556,39 @@ def planes(params: Planes) -> Goals:
 
 
 _PLAIN: dict[str, Callable[[Any], Goals]] = {
-    "1-1": boil,
-    "1-2": melt,
-    "1-3": freeze,
-    "1-4": change_state,
-    "2-1": use_thermometer,
-    "2-2": measure_melting,
-    "2-3": measure_melting,
-    "3-1": power,
-    "3-2": power,
-    "4-1": find("living", "a living thing"),
-    "4-2": find("dead", "a non-living thing"),
-    "4-3": find("plant", "a plant"),
-    "4-4": find("animal", "an animal"),
-    "5-1": grow_plant,
-    "5-2": grow_fruit,
-    "6-1": mix,
-    "6-2": secondary_paint,
-    "6-3": tertiary_paint,
-    "7-1": lifespan("long"),
-    "7-2": lifespan("short"),
-    "7-3": lifespan("long", "short"),
-    "8-1": animal_stages,
-    "8-2": plant_stages,
-    "9-1": planes,
-    "9-2": planes,
-    "9-3": planes,
+    "1-1": make_boil_goals,
+    "1-2": make_melt_goals,
+    "1-3": make_freeze_goals,
+    "1-4": make_change_state_goals,
+    "2-1": make_thermometer_goals,
+    "2-2": make_melting_point_goals,
+    "2-3": make_melting_point_goals,
+    "3-1": make_power_goals,
+    "3-2": make_power_goals,
+    "4-1": make_find_goals("living", "a living thing"),
+    "4-2": make_find_goals("dead", "a non-living thing"),
+    "4-3": make_find_goals("plant", "a plant"),
+    "4-4": make_find_goals("animal", "an animal"),
+    "5-1": make_grow_plant_goals,
+    "5-2": make_grow_fruit_goals,
+    "6-1": make_mix_goals,
+    "6-2": make_secondary_paint_goals,
+    "6-3": make_tertiary_paint_goals,
+    "7-1": make_lifespan_goals("long"),
+    "7-2": make_lifespan_goals("short"),
+    "7-3": make_lifespan_goals("long", "short"),
+    "8-1": make_animal_stages_goals,
+    "8-2": make_plant_stages_goals,
+    "9-1": make_plane_goals,
+    "9-2": make_plane_goals,
+    "9-3": make_plane_goals,
 }
 
 
 def make_goals(task_id: str, params: Any, variation: int) -> Goals:
     """Return the goals of a variation; its number decides what a load draws at random."""
     if isinstance(params, Conductivity):
-        return conductivity(params, conducts=draws.conducts(params, variation))
+        return make_conductivity_goals(params, conducts=draws.draw_conducts(params, variation))
     if isinstance(params, Genetics):
-        return genetics(params, draws.genetics_pots(task_id, params, variation))
+        return make_genetics_goals(params, draws.draw_genetics_pots(task_id, params, variation))
     return _PLAIN[task_id](params)

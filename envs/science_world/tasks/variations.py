@@ -113,7 +113,7 @@ def list_unknown_meltings() -> list[Melting]:
     """Return the variations of 2-3: substances named by their state; 2 % of the combinations."""
     objects = sorted(
         (
-            (unknown_name(letter), letter, row)
+            (write_unknown_name(letter), letter, row)
             for row in range(_UNKNOWN_ROWS)
             for letter in UNKNOWN_LETTERS
         ),
@@ -128,7 +128,7 @@ def list_unknown_meltings() -> list[Melting]:
     ]
 
 
-def unknown_name(letter: str) -> str:
+def write_unknown_name(letter: str) -> str:
     """Return the name of an unknown substance at 10 degrees."""
     state = "solid" if UNKNOWN_MELTING[letter] > _START_TEMPERATURE else "liquid"
     return f"{state} unknown substance {letter}"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..house.state import TERMINALS, HouseState, terminal, terminal_owner
+from ..house.state import TERMINALS, HouseState, get_terminal, get_terminal_owner
 from .names import (
-    burning_name,
-    flower_traits,
-    full_name,
-    other_end,
-    plant_name,
-    plant_traits,
-    stage_name,
-    terminal_name,
-    whole_number,
+    find_other_end,
+    list_flower_traits,
+    list_plant_traits,
+    round_number,
+    write_burning_name,
+    write_full_name,
+    write_plant_name,
+    write_stage_name,
+    write_terminal_name,
 )
 
 Look = Callable[[HouseState, int, bool], str]
@@ -52,7 +52,7 @@ def describe_portal(house: HouseState, portal: int, view: int) -> str:
     opened = "open" if house.open[portal] else "closed"
     if house.kind[portal].key == "drain":
         return f"A drain, which is {opened}"
-    end = other_end(house, portal, view)
+    end = find_other_end(house, portal, view)
     if end is None:
         source, target = house.note[portal]
         ends = f"{house.name[source]} to the {house.name[target]}"
@@ -62,7 +62,7 @@ def describe_portal(house: HouseState, portal: int, view: int) -> str:
 
 def _with_article(article: str) -> Look:
     def look(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-        return article + full_name(house, o)
+        return article + write_full_name(house, o)
 
     return look
 
@@ -71,7 +71,7 @@ def _colored(article: str, with_color: bool) -> Look:
     def look(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
         k = house.kind[o]
         name = f"{k.color} {k.name}" if with_color else k.name
-        return article + burning_name(house, o, name)
+        return article + write_burning_name(house, o, name)
 
     return look
 
@@ -85,35 +85,35 @@ def _describe_agent(house: HouseState, o: int, detailed: bool) -> str:  # noqa: 
 
 
 def _describe_cup(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    return f"a {full_name(house, o)} (containing {describe_in_line(house, house.kids[o])})"
+    return f"a {write_full_name(house, o)} (containing {describe_in_line(house, house.kids[o])})"
 
 
 def _contents(house: HouseState, o: int, where: str, detailed: bool) -> str:
-    name = full_name(house, o)
+    name = write_full_name(house, o)
     if detailed:
         return f"{where} the {name} is: \n{describe_in_lines(house, house.kids[o])}"
     return f"{where} the {name} is: {describe_in_line(house, house.kids[o])}."
 
 
 def _describe_table(house: HouseState, o: int, detailed: bool) -> str:
-    return f"a {full_name(house, o)}. {_contents(house, o, 'On', detailed)}"
+    return f"a {write_full_name(house, o)}. {_contents(house, o, 'On', detailed)}"
 
 
 def _describe_seat(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    return f"a {full_name(house, o)}. {_contents(house, o, 'On', False)}"
+    return f"a {write_full_name(house, o)}. {_contents(house, o, 'On', False)}"
 
 
 def _door_of(house: HouseState, o: int) -> str:
-    return f"The {full_name(house, o)} door is {'open' if house.open[o] else 'closed'}. "
+    return f"The {write_full_name(house, o)} door is {'open' if house.open[o] else 'closed'}. "
 
 
 def _describe_cupboard(house: HouseState, o: int, detailed: bool) -> str:
     inside = _contents(house, o, "In", detailed) if house.open[o] else ""
-    return f"a {full_name(house, o)}. {_door_of(house, o)}{inside}"
+    return f"a {write_full_name(house, o)}. {_door_of(house, o)}{inside}"
 
 
 def _describe_drawer(house: HouseState, o: int, detailed: bool) -> str:
-    name = f"a {full_name(house, o)}"
+    name = f"a {write_full_name(house, o)}"
     if not detailed:
         return name
     if not house.open[o]:
@@ -133,17 +133,17 @@ def _describe_stove(house: HouseState, o: int, detailed: bool) -> str:  # noqa: 
 
 def _describe_oven(house: HouseState, o: int, detailed: bool) -> str:
     inside = _contents(house, o, "In", detailed) if house.open[o] else ""
-    return f"a {full_name(house, o)}{_turned(house, o)}. {_door_of(house, o)}{inside}"
+    return f"a {write_full_name(house, o)}{_turned(house, o)}. {_door_of(house, o)}{inside}"
 
 
 def _describe_fridge(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     off = "" if house.on[o] else _turned(house, o)
     inside = _contents(house, o, "In", False) if house.open[o] else ""
-    return f"a {full_name(house, o)}{off}. {_door_of(house, o)}{inside}"
+    return f"a {write_full_name(house, o)}{off}. {_door_of(house, o)}{inside}"
 
 
 def _describe_sink(house: HouseState, o: int, detailed: bool) -> str:
-    text = f"a {full_name(house, o)}{_turned(house, o)}. {_contents(house, o, 'In', False)}"
+    text = f"a {write_full_name(house, o)}{_turned(house, o)}. {_contents(house, o, 'In', False)}"
     if detailed:
         for drain in house.portals[o]:
             text += f" The drain is {'open' if house.open[drain] else 'closed'}."
@@ -153,7 +153,7 @@ def _describe_sink(house: HouseState, o: int, detailed: bool) -> str:
 def _describe_toilet(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     flushing = ", which is flushing" if house.life[o] > 0 else ""
     inside = describe_in_line(house, (*house.kids[o], *house.portals[o]))
-    name = full_name(house, o)
+    name = write_full_name(house, o)
     return f"a {name}{flushing}. In the {name} is: {inside}."
 
 
@@ -162,15 +162,15 @@ def _describe_portal(house: HouseState, o: int, detailed: bool) -> str:  # noqa:
 
 
 def _describe_thermometer(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    reading = whole_number(house.heat[o])
+    reading = round_number(house.heat[o])
     reads = f"currently reading a temperature of {reading} degrees celsius"
-    return f"a {full_name(house, o)}, {reads}"
+    return f"a {write_full_name(house, o)}, {reads}"
 
 
 def _describe_stopwatch(house: HouseState, o: int, detailed: bool) -> str:
     active = "activated" if house.on[o] else "deactivated"
     time = f"The time reads {house.life[o].shown} ticks." if detailed else ""
-    return f"a {full_name(house, o)}, which is {active}. {time}"
+    return f"a {write_full_name(house, o)}, which is {active}. {time}"
 
 
 def _connected(house: HouseState, handle: int) -> str:
@@ -179,36 +179,36 @@ def _connected(house: HouseState, handle: int) -> str:
 
 
 def _terminal(house: HouseState, handle: int, detailed: bool) -> str:
-    name = terminal_name(house, handle)
+    name = write_terminal_name(house, handle)
     if detailed:
         return f"a {name}.  it is connected to: {_connected(house, handle)}. "
-    return f"a {name} on {house.name[terminal_owner(handle)]}"
+    return f"a {name} on {house.name[get_terminal_owner(handle)]}"
 
 
 def _terminals(house: HouseState, o: int) -> str:
     return "".join(
-        f"its {terminal_name(house, handle)} is connected to: {_connected(house, handle)}. "
-        for handle in (terminal(o, 0), terminal(o, 1))
+        f"its {write_terminal_name(house, handle)} is connected to: {_connected(house, handle)}. "
+        for handle in (get_terminal(o, 0), get_terminal(o, 1))
     )
 
 
 def _describe_on_off(house: HouseState, o: int, detailed: bool) -> str:
-    text = f"a {full_name(house, o)}, which is {'on' if house.on[o] else 'off'}"
+    text = f"a {write_full_name(house, o)}, which is {'on' if house.on[o] else 'off'}"
     return f"{text}. {_terminals(house, o)}" if detailed else text
 
 
 def _describe_battery(house: HouseState, o: int, detailed: bool) -> str:
-    text = f"a {full_name(house, o)}"
+    text = f"a {write_full_name(house, o)}"
     return f"{text}. {_terminals(house, o)}" if detailed else text
 
 
 def _describe_wire(house: HouseState, o: int, detailed: bool) -> str:
     # The original leaves no blank between the wire's name and its terminals.
-    return f"a {full_name(house, o)}{_terminals(house, o) if detailed else ''}"
+    return f"a {write_full_name(house, o)}{_terminals(house, o) if detailed else ''}"
 
 
 def _describe_picture(house: HouseState, o: int, detailed: bool) -> str:
-    text = f"a {full_name(house, o)}"
+    text = f"a {write_full_name(house, o)}"
     if not detailed:
         return text
     subject, artist = house.note[o]
@@ -216,13 +216,13 @@ def _describe_picture(house: HouseState, o: int, detailed: bool) -> str:
 
 
 def _describe_titled(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    return f"A {full_name(house, o)} titled {house.note[o].title}"
+    return f"A {write_full_name(house, o)} titled {house.note[o].title}"
 
 
 def _describe_paper(house: HouseState, o: int, detailed: bool) -> str:
     if house.note[o] is not None and house.note[o].title:
         return _describe_titled(house, o, detailed)
-    return f"A blank {full_name(house, o)}"
+    return f"A blank {write_full_name(house, o)}"
 
 
 def _describe_book(house: HouseState, o: int, detailed: bool) -> str:
@@ -230,11 +230,11 @@ def _describe_book(house: HouseState, o: int, detailed: bool) -> str:
 
 
 def _describe_plane(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    name = f"an {full_name(house, o)}"
+    name = f"an {write_full_name(house, o)}"
     if not house.kids[o]:
         return name
     spots = house.slides.get(o, {})
-    shown = (f" a {full_name(house, kid)}{_spot(spots.get(kid))}" for kid in house.kids[o])
+    shown = (f" a {write_full_name(house, kid)}{_spot(spots.get(kid))}" for kid in house.kids[o])
     return f"{name}, with: {','.join(shown)}"
 
 
@@ -246,19 +246,19 @@ def _spot(position: float | None) -> str:
     # The original compares with 0.99 as a 32-bit number.
     if position >= 0.9900000095367432:
         return " at the top of the plane"
-    return f" approximately {whole_number(100 - 100 * position)}% down the plane"
+    return f" approximately {round_number(100 - 100 * position)}% down the plane"
 
 
 def _describe_plant(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    life, name = house.life[o], plant_name(house, o)
+    life, name = house.life[o], write_plant_name(house, o)
     if life.dead:
         return f"a dead {name}"
     bred = house.kind[o].look == "bred plant"
     if life.stage == 0:
-        return f"a {plant_traits(house, o)} {name}" if bred else f"a {name}"
-    text = f"a {name} in the {house.stage(o)} stage"
+        return f"a {list_plant_traits(house, o)} {name}" if bred else f"a {name}"
+    text = f"a {name} in the {house.get_stage(o)} stage"
     if bred:
-        text += plant_traits(house, o)
+        text += list_plant_traits(house, o)
     if life.sick:
         text += " (that looks unwell)"
     if house.kids[o]:
@@ -268,7 +268,7 @@ def _describe_plant(house: HouseState, o: int, detailed: bool) -> str:  # noqa: 
 
 def _describe_flower(house: HouseState, o: int, detailed: bool) -> str:
     wilting = "wilting " if house.life[o].step > 0 else ""
-    text = f"a {wilting}{flower_traits(house, o)} {full_name(house, o)}"
+    text = f"a {wilting}{list_flower_traits(house, o)} {write_full_name(house, o)}"
     if detailed:
         text += f". Inside the flower is: {describe_in_line(house, house.kids[o])}"
     return " ".join(text.split())
@@ -276,21 +276,21 @@ def _describe_flower(house: HouseState, o: int, detailed: bool) -> str:
 
 def _describe_pollen(house: HouseState, o: int, detailed: bool) -> str:
     species = house.kind[house.note[o]].species if detailed else ""
-    return species + full_name(house, o)
+    return species + write_full_name(house, o)
 
 
 def _describe_bee(house: HouseState, o: int, detailed: bool) -> str:
     covered = detailed and any("pollen" in house.kind[k].tags for k in house.kids[o])
-    return f"a {full_name(house, o)}{', that is covered in pollen' if covered else ''}"
+    return f"a {write_full_name(house, o)}{', that is covered in pollen' if covered else ''}"
 
 
 def _describe_room(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    name = full_name(house, o)
+    name = write_full_name(house, o)
     return f"This room is called the {name}. In it, you see: \n{_view(house, o)}"
 
 
 def _describe_outside(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    name = full_name(house, o)
+    name = write_full_name(house, o)
     return f"This outside location is called the {name}. Here you see: \n{_view(house, o)}"
 
 
@@ -302,11 +302,11 @@ def _view(house: HouseState, o: int) -> str:
 
 def _describe_universe(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     seen = describe_in_lines(house, (*house.kids[o], *house.portals[o]))
-    return f"A {full_name(house, o)}. In this Universe, you see: {seen}."
+    return f"A {write_full_name(house, o)}. In this Universe, you see: {seen}."
 
 
 def _describe_animal(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
-    return f"a {stage_name(house, o)}"
+    return f"a {write_stage_name(house, o)}"
 
 
 LOOKS: dict[str, Look] = {

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from ..house.state import TERMINALS, HouseState, terminal_owner
+from ..house.state import TERMINALS, HouseState, get_terminal_owner
 from ..objects.records import CYCLES, Slope, show_trait
 
 
-def burning_name(house: HouseState, o: int, name: str) -> str:
+def write_burning_name(house: HouseState, o: int, name: str) -> str:
     """Return ``name`` with what fire did to the object."""
     if house.burning[o]:
         return f"{name} (on fire)"
     return f"burned {name}" if house.burnt[o] else name
 
 
-def full_name(house: HouseState, o: int) -> str:
+def write_full_name(house: HouseState, o: int) -> str:
     """Return the plain name unless the object burnt, lives or joins places."""
     if o >= TERMINALS:
-        return terminal_name(house, o)
+        return write_terminal_name(house, o)
     k = house.kind[o]
     if k.plain_name:
-        return burning_name(house, o, house.name[o]) if house.burnt[o] else house.name[o]
+        return write_burning_name(house, o, house.name[o]) if house.burnt[o] else house.name[o]
     if "animal" in k.tags:
-        return stage_name(house, o)
+        return write_stage_name(house, o)
     if "plane" in k.tags:
-        return burning_name(house, o, plane_name(house, o))
+        return write_burning_name(house, o, write_plane_name(house, o))
     source, target = house.note[o]
     return f"door between {house.name[source]} and {house.name[target]}"
 
 
-def terminal_name(house: HouseState, handle: int) -> str:
+def write_terminal_name(house: HouseState, handle: int) -> str:
     """Return ``anode``, ``cathode``, ``terminal 1`` or ``terminal 2``."""
-    if house.kind[terminal_owner(handle)].poles == "polar":
+    if house.kind[get_terminal_owner(handle)].poles == "polar":
         return "cathode" if handle & 1 else "anode"
     return "terminal 2" if handle & 1 else "terminal 1"
 
 
-def stage_name(house: HouseState, animal: int) -> str:
+def write_stage_name(house: HouseState, animal: int) -> str:
     """Return an animal by its stage: "dove egg", "baby wolf", "tadpole"."""
     k = house.kind[animal]
     stage, fixed, _ = CYCLES[k.cycle][house.life[animal].stage]
@@ -44,20 +44,22 @@ def stage_name(house: HouseState, animal: int) -> str:
     return f"{k.species} egg" if stage == "egg" else f"{stage} {k.species}"
 
 
-def plant_name(house: HouseState, plant: int) -> str:
+def write_plant_name(house: HouseState, plant: int) -> str:
     """Return a plant as seed, tree or plant: "apple tree", "pea seed"."""
     k = house.kind[plant]
     grown = "tree" if k.look == "tree" else "plant"
-    return burning_name(house, plant, f"{k.species} {grown if house.life[plant].stage else 'seed'}")
+    return write_burning_name(
+        house, plant, f"{k.species} {grown if house.life[plant].stage else 'seed'}"
+    )
 
 
-def whole_number(value: float) -> str:
+def round_number(value: float) -> str:
     """Return a number without decimals, halves away from zero, the sign kept."""
     digits = str(int(abs(value) + 0.5))
     return f"-{digits}" if value < 0 else digits
 
 
-def other_end(house: HouseState, portal: int, view: int) -> int | None:
+def find_other_end(house: HouseState, portal: int, view: int) -> int | None:
     """Return the end of a door that is not ``view`` (or in it); None when seen from elsewhere."""
     source, target = house.note[portal]
     if view == source:
@@ -69,7 +71,7 @@ def other_end(house: HouseState, portal: int, view: int) -> int | None:
     return source if view >= 0 and house.parent[target] == view else None
 
 
-def plane_name(house: HouseState, o: int) -> str:
+def write_plane_name(house: HouseState, o: int) -> str:
     """Return an inclined plane with its letter and, unless it is plain, its surface."""
     slope: Slope | None = house.note[o]
     if slope is None:
@@ -79,16 +81,16 @@ def plane_name(house: HouseState, o: int) -> str:
 
 
 def _shown(house: HouseState, plant: int, *traits: str) -> list[str]:
-    genes = house.genes(plant)
+    genes = house.get_genes(plant)
     if genes is None:
         return []
     species = house.kind[plant].species
     return [seen for trait in traits if (seen := show_trait(species, genes, trait))]
 
 
-def plant_traits(house: HouseState, plant: int) -> str:
+def list_plant_traits(house: HouseState, plant: int) -> str:
     """Return the traits in a plant's description, spaced as the original has them."""
-    stage, pea = house.stage(plant), house.kind[plant].species == "pea"
+    stage, pea = house.get_stage(plant), house.kind[plant].species == "pea"
     if stage == "seed":
         seen = " ".join(_shown(house, plant, "seed shape", "seed color"))
         return f"{seen} " if pea and seen else seen
@@ -100,6 +102,6 @@ def plant_traits(house: HouseState, plant: int) -> str:
     return f" with {' and '.join(parts)}" if parts else ""
 
 
-def flower_traits(house: HouseState, flower: int) -> str:
+def list_flower_traits(house: HouseState, flower: int) -> str:
     """Return the size and colour of a flower, of plants that have genes."""
     return " ".join(_shown(house, house.life[flower].plant, "flower size", "flower color"))

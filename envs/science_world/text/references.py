@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..house.state import NONE, TERMINALS, HouseState, terminal_owner
+from ..house.state import NONE, TERMINALS, HouseState, get_terminal_owner
 from .names import (
-    burning_name,
-    full_name,
-    other_end,
-    plant_name,
-    plant_traits,
-    stage_name,
-    terminal_name,
+    find_other_end,
+    list_plant_traits,
+    write_burning_name,
+    write_full_name,
+    write_plant_name,
+    write_stage_name,
+    write_terminal_name,
 )
 
 Refer = Callable[[HouseState, int], list[str]]
@@ -44,8 +44,8 @@ def list_names(house: HouseState, o: int, view: int) -> tuple[str, ...]:
 def find_names(house: HouseState, o: int, view: int) -> Names:
     """Return the names in both forms; those of objects that look alike are looked up."""
     if o >= TERMINALS:
-        owner = house.name[terminal_owner(o)]
-        key: tuple[object, ...] = (terminal_name(house, o), owner)
+        owner = house.name[get_terminal_owner(o)]
+        key: tuple[object, ...] = (write_terminal_name(house, o), owner)
         return _KNOWN.get(key) or _learn(key, _terminal(*key))
     k = house.kind[o]
     if k.refer == "plain":
@@ -68,16 +68,16 @@ def _learn(key: tuple[object, ...], names: list[str]) -> Names:
     return found
 
 
-def container_of(house: HouseState, o: int) -> int:
+def find_container(house: HouseState, o: int) -> int:
     """Return the direct container of an object or terminal."""
-    return terminal_owner(o) if o >= TERMINALS else house.parent[o]
+    return get_terminal_owner(o) if o >= TERMINALS else house.parent[o]
 
 
 def list_long_names(house: HouseState, o: int, view: int) -> list[str]:
     """Return all names: the plain ones, and each with "in" and "on" its container, sorted."""
     own = list_names(house, o, view)
     names = set(own)
-    container = container_of(house, o)
+    container = find_container(house, o)
     if container != NONE:
         for outer in container_names(house, container):
             for name in own:
@@ -93,7 +93,7 @@ def container_names(house: HouseState, container: int) -> tuple[str, ...]:
 
 def name_door(house: HouseState, portal: int, view: int) -> str:
     """Return the one name that lists of actions use for a door or drain."""
-    end = other_end(house, portal, view)
+    end = find_other_end(house, portal, view)
     name = house.name[portal]
     if end is not None:
         return f"{name} to {house.name[end]}".lower()
@@ -113,7 +113,7 @@ def _ends(house: HouseState, portal: int, view: int) -> tuple[str, ...]:
         if view not in (source, target) and (view == NONE or view not in around):
             return ("",)
         return (house.name[source if view in (source, around[0]) else target],)
-    end = other_end(house, portal, view)
+    end = find_other_end(house, portal, view)
     return (house.name[source], house.name[target]) if end is None else (house.name[end],)
 
 
@@ -127,39 +127,41 @@ def _portal(kind: object, *ends: object) -> list[str]:
 
 
 def _name_plain(house: HouseState, o: int) -> list[str]:
-    return [*house.kind[o].words, house.name[o], full_name(house, o)]
+    return [*house.kind[o].words, house.name[o], write_full_name(house, o)]
 
 
 def _name_cup(house: HouseState, o: int) -> list[str]:
-    inside = " and ".join(sorted({full_name(house, kid) for kid in house.kids[o]})) or "nothing"
+    inside = (
+        " and ".join(sorted({write_full_name(house, kid) for kid in house.kids[o]})) or "nothing"
+    )
     short = _name_plain(house, o)
     return short + [f"{name} containing {inside}" for name in short]
 
 
 def _name_colored(house: HouseState, o: int) -> list[str]:
     k = house.kind[o]
-    return [*_name_plain(house, o), burning_name(house, o, f"{k.color} {k.name}")]
+    return [*_name_plain(house, o), write_burning_name(house, o, f"{k.color} {k.name}")]
 
 
 def _name_picture(house: HouseState, o: int) -> list[str]:
-    short = [house.name[o], full_name(house, o)]
+    short = [house.name[o], write_full_name(house, o)]
     return short + [f"{name} of {house.note[o].subject}" for name in short]
 
 
 def _name_document(house: HouseState, o: int) -> list[str]:
-    short = [house.name[o], full_name(house, o)]
+    short = [house.name[o], write_full_name(house, o)]
     title = house.note[o].title if house.note[o] is not None else ""
     return [*short, title, *(f"{name} called {title}" for name in short)]
 
 
 def _name_book(house: HouseState, o: int) -> list[str]:
-    text, full = house.note[o], full_name(house, o)
+    text, full = house.note[o], write_full_name(house, o)
     names = ["book", text.title, f"book by {text.author}", f"{text.title} book", house.name[o]]
     return [*names, full, f"{full} by {text.author}", f"{full} called {text.title}"]
 
 
 def _name_plane(house: HouseState, o: int) -> list[str]:
-    name, full = house.name[o], full_name(house, o)
+    name, full = house.name[o], write_full_name(house, o)
     names = ["inclined plane", "plane", name, full]
     letter = "" if house.note[o] is None else house.note[o].letter
     return names + ([f"{n} {letter}" for n in names] if letter else [])
@@ -170,7 +172,7 @@ def _sick(house: HouseState, o: int, names: list[str]) -> list[str]:
 
 
 def _name_tree(house: HouseState, o: int) -> list[str]:
-    stage, full, plant = house.stage(o), full_name(house, o), plant_name(house, o)
+    stage, full, plant = house.get_stage(o), write_full_name(house, o), write_plant_name(house, o)
     names = [*house.kind[o].words, house.name[o], f"{house.name[o]} in the {stage} stage"]
     names += [f"{stage} plant", plant, f"{plant} in the {stage} stage", f"{stage} {plant}"]
     return [*names, full, f"{full} in the {stage} stage"]
@@ -182,32 +184,32 @@ def _name_grown_tree(house: HouseState, o: int) -> list[str]:
 
 def _name_bred(house: HouseState, o: int) -> list[str]:
     names = [*_name_tree(house, o), house.kind[o].species]
-    seen = plant_traits(house, o).strip().removeprefix("with a ")
+    seen = list_plant_traits(house, o).strip().removeprefix("with a ")
     if seen:
-        plant = plant_name(house, o)
+        plant = write_plant_name(house, o)
         names += [name.replace(plant, f"{seen} {plant}") for name in names]
     return _sick(house, o, names)
 
 
 def _name_animal(house: HouseState, o: int) -> list[str]:
-    stage, shown, name = house.stage(o), stage_name(house, o), house.name[o]
+    stage, shown, name = house.get_stage(o), write_stage_name(house, o), house.name[o]
     return [*house.kind[o].words, name, shown, f"{stage} {name}", f"{stage} {shown}"]
 
 
 def _name_bee(house: HouseState, o: int) -> list[str]:
     k = house.kind[o]
-    return [*k.words, house.name[o], k.species, stage_name(house, o)]
+    return [*k.words, house.name[o], k.species, write_stage_name(house, o)]
 
 
 def _name_flower(house: HouseState, o: int) -> list[str]:
-    names = ["flower", house.name[o], full_name(house, o)]
+    names = ["flower", house.name[o], write_full_name(house, o)]
     wilting = house.life[o].step > 0
     return names + [f"wilting {name}" for name in names] if wilting else names
 
 
 def _name_pollen(house: HouseState, o: int) -> list[str]:
     species = house.kind[house.note[o]].species
-    return ["pollen", house.name[o], f"{species} pollen", full_name(house, o)]
+    return ["pollen", house.name[o], f"{species} pollen", write_full_name(house, o)]
 
 
 REFERS: dict[str, Refer] = {
@@ -228,7 +230,7 @@ REFERS: dict[str, Refer] = {
 
 
 def _contents(house: HouseState, o: int) -> tuple[str, ...]:
-    return tuple([full_name(house, kid) for kid in house.kids[o]])
+    return tuple([write_full_name(house, kid) for kid in house.kids[o]])
 
 
 def _life(house: HouseState, o: int) -> tuple[object, ...]:

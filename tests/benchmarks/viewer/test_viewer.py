@@ -201,12 +201,12 @@ def test_a_recorded_crawl_is_played_again_for_its_papers(tmp_path: Path) -> None
     file = recorded(tmp_path, "PaperCrawler-v0", "heuristic", size="micro")
     group = page_data(read_source(str(file)), 1e7)["steps"][0]["groups"][0]
     turns = group["trees"][0]
-    found = [p["id"] for t in turns for d in t["crawl"]["deeds"] for p in d["found"]]
+    found = [p["id"] for t in turns for d in t["crawl"]["actions"] for p in d["found"]]
     assert len(found) == len(set(found)) == turns[-1]["crawl"]["queue"]
     for turn in turns:
         if turn.get("spawn"):  # hangs on the turn that found its paper
             asker = turns[turn["parent"]]["crawl"]
-            assert turn["crawl"]["paper"] in [p["id"] for d in asker["deeds"] for p in d["found"]]
+            assert turn["crawl"]["paper"] in [p["id"] for d in asker["actions"] for p in d["found"]]
 
 
 def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:

@@ -14,15 +14,21 @@ from hypothesis import strategies as st
 from turngym.envs.game24 import arithmetic
 from turngym.envs.game24.arithmetic import (
     Move,
-    after,
-    expression_of,
+    apply_move,
+    find_solution,
     is_plain,
-    moves,
-    numbers_of,
-    reachable,
-    solution,
+    is_reachable,
+    list_moves,
+    make_numbers,
+    write_expression,
 )
-from turngym.envs.game24.reading import Answer, Step, Unread, expression, read_action
+from turngym.envs.game24.reading import (
+    Answer,
+    Step,
+    UnreadableAction,
+    parse_expression,
+    read_action,
+)
 
 PYTHON = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 PUZZLES = st.lists(st.integers(1, 13), min_size=4, max_size=4)
@@ -41,7 +47,7 @@ def by_python(node: ast.expr) -> Fraction:
 
 
 def test_moves_of_two_numbers_by_hand() -> None:
-    assert [str(m) for m in moves(numbers_of((2, 3)))] == [
+    assert [str(m) for m in list_moves(make_numbers((2, 3)))] == [
         "3 + 2 = 5",
         "3 - 2 = 1",
         "2 - 3 = -1",
@@ -49,13 +55,13 @@ def test_moves_of_two_numbers_by_hand() -> None:
         "3 / 2 = 3/2",
         "2 / 3 = 2/3",
     ]
-    assert [str(m) for m in moves(numbers_of((5, 5)))] == [
+    assert [str(m) for m in list_moves(make_numbers((5, 5)))] == [
         "5 + 5 = 10",
         "5 - 5 = 0",
         "5 * 5 = 25",
         "5 / 5 = 1",
     ]
-    assert [str(m) for m in moves(numbers_of((0, 4)))][-1] == "0 / 4 = 0"
+    assert [str(m) for m in list_moves(make_numbers((0, 4)))][-1] == "0 / 4 = 0"
 
 
 @pytest.mark.parametrize(
@@ -70,14 +76,18 @@ def test_moves_of_two_numbers_by_hand() -> None:
     ],
 )
 def test_known_puzzles(numbers: tuple[int, ...], solvable: bool) -> None:
-    assert reachable(numbers_of(numbers)) is solvable
-    assert bool(solution(numbers_of(numbers))) is solvable
+    assert is_reachable(make_numbers(numbers)) is solvable
+    assert bool(find_solution(make_numbers(numbers))) is solvable
 
 
 def test_a_solution_with_fractions_by_hand() -> None:
-    eights = numbers_of((3, 3, 8, 8))
-    assert [str(m) for m in solution(eights)] == ["8 / 3 = 8/3", "3 - 8/3 = 1/3", "8 / 1/3 = 24"]
-    assert expression_of(eights, solution(eights)) == "8 / (3 - (8 / 3))"
+    eights = make_numbers((3, 3, 8, 8))
+    assert [str(m) for m in find_solution(eights)] == [
+        "8 / 3 = 8/3",
+        "3 - 8/3 = 1/3",
+        "8 / 1/3 = 24",
+    ]
+    assert write_expression(eights, find_solution(eights)) == "8 / (3 - (8 / 3))"
 
 
 def test_solvable_sets_of_numbers_up_to_five() -> None:
@@ -97,31 +107,31 @@ def test_solvable_sets_of_numbers_up_to_five() -> None:
         return found
 
     for numbers in [*combinations_with_replacement(range(1, 4), 4), (3, 3, 5, 5), (5, 5, 5, 5)]:
-        assert reachable(numbers_of(numbers)) is (24 in tree([Fraction(n) for n in numbers]))
+        assert is_reachable(make_numbers(numbers)) is (24 in tree([Fraction(n) for n in numbers]))
 
 
 @settings(max_examples=60, deadline=None)
 @given(PUZZLES)
 def test_a_solution_is_steps_to_24_and_an_expression_of_24(four: list[int]) -> None:
-    numbers = numbers_of(four)
-    steps, left = solution(numbers), numbers
+    numbers = make_numbers(four)
+    steps, left = find_solution(numbers), numbers
     for step in steps:
-        assert step in list(moves(left))
-        left = after(left, step)
+        assert step in list(list_moves(left))
+        left = apply_move(left, step)
     if not steps:
-        assert not reachable(numbers)
+        assert not is_reachable(numbers)
         return
     assert left == (24,)
-    if arithmetic.plainly(numbers):
+    if arithmetic.is_plainly_reachable(numbers):
         assert all(is_plain(step) for step in steps)
-    read = expression(expression_of(numbers, steps))
+    read = parse_expression(write_expression(numbers, steps))
     assert (read.value, read.numbers) == (24, numbers)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.fractions(-9, 9, max_denominator=6), min_size=2, max_size=4))
 def test_every_move_is_read_back(values: list[Fraction]) -> None:
-    for move in moves(tuple(sorted(values))):
+    for move in list_moves(tuple(sorted(values))):
         read = read_action(f"Perhaps this works:\n{move}\n")
         assert isinstance(read, Step)
         assert Move(read.left, read.operator, read.right, read.result) == move
@@ -147,7 +157,7 @@ def test_expressions_are_worth_what_python_says(text: str) -> None:
         worth = by_python(ast.parse(text.replace("--", "- -"), mode="eval").body)
     except ZeroDivisionError:
         worth = None
-    assert expression(text).value == worth
+    assert parse_expression(text).value == worth
 
 
 @pytest.mark.parametrize(
@@ -208,7 +218,7 @@ def test_steps_by_hand(text: str, parts: tuple[object, ...]) -> None:
     ],
 )
 def test_what_cannot_be_read(text: str, why: str) -> None:
-    with pytest.raises(Unread, match=why.replace("(", r"\(")):
+    with pytest.raises(UnreadableAction, match=why.replace("(", r"\(")):
         read_action(text)
 
 
@@ -217,6 +227,6 @@ def test_what_cannot_be_read(text: str, why: str) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         read = read_action(text)
-    except Unread:
+    except UnreadableAction:
         return
     assert isinstance(read, (Step, Answer))

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from turngym.envs import check_text_env, fork
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
-from turngym.envs.game24.arithmetic import numbers_of, reachable
+from turngym.envs.game24.arithmetic import is_reachable, make_numbers
 from turngym.envs.game24.env import Game24
-from turngym.envs.game24.expert import KINDS, mistake
-from turngym.envs.game24.puzzles import generated, read_puzzles
+from turngym.envs.game24.expert import MISTAKE_KINDS, write_mistake
+from turngym.envs.game24.puzzles import load_generated_puzzles, read_puzzles
 
 REPLIES = {
     "invented": " is ",
@@ -121,7 +121,7 @@ def test_an_unreadable_action_costs_a_turn(known: Path) -> None:
 
 
 def test_sizes_and_splits() -> None:
-    full, micro = generated("full"), generated("micro")
+    full, micro = load_generated_puzzles("full"), load_generated_puzzles("micro")
     assert sum(n or 0 for n in full.sizes().values()) == 1362
     for source in (full, micro):
         seen = [
@@ -130,7 +130,7 @@ def test_sizes_and_splits() -> None:
             for i in range(size or 0)
         ]
         assert len(set(seen)) == len(seen)
-        assert all(reachable(numbers_of(numbers)) for numbers in seen)
+        assert all(is_reachable(make_numbers(numbers)) for numbers in seen)
     assert max(max(micro.task("train", i).payload.numbers) for i in range(50)) <= 9
 
 
@@ -148,7 +148,7 @@ def test_verdicts_say_whether_24_can_still_be_made(size: str, seed: int, picks: 
         legal = env.legal_actions()
         branch = fork(env)
         *_, info = env.step(legal[pick % len(legal)])
-        still = reachable(env.episode.state.left)
+        still = is_reachable(env.episode.state.left)
         assert info["verdict"] == (1 if still else -1 if alive else 0)
         assert branch.unwrapped.legal_actions() == legal
         alive = still
@@ -160,15 +160,15 @@ def test_verdicts_say_whether_24_can_still_be_made(size: str, seed: int, picks: 
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(KINDS), st.integers(0, 1000), st.integers(0, 1))
+@given(st.sampled_from(MISTAKE_KINDS), st.integers(0, 1000), st.integers(0, 1))
 def test_every_kind_of_mistake_is_met_by_its_reply(kind: str, seed: int, before: int) -> None:
     env = Game24(max_turns=5)
     env.reset(seed=seed)
     expert = env.expert()
     for _ in range(before):
         env.step(expert(env, "", {}))
-    numbers = numbers_of(env.episode.task.payload.numbers)
-    action = mistake(kind, numbers, env.episode.state.left, np.random.default_rng(seed))
+    numbers = make_numbers(env.episode.task.payload.numbers)
+    action = write_mistake(kind, numbers, env.episode.state.left, np.random.default_rng(seed))
     text, _, terminated, _, info = env.step(action)
     assert info["verdict"] == -1
     assert terminated is (kind == "unused")
@@ -188,11 +188,11 @@ def test_the_expert_errs_as_often_as_told() -> None:
     with pytest.raises(BadValueError, match="mistakes is 2"):
         env.expert(mistakes=2)
     with pytest.raises(UnknownNameError, match="Did you mean 'absent'"):
-        mistake("abscent", (), (), np.random.default_rng(0))
+        write_mistake("abscent", (), (), np.random.default_rng(0))
 
 
 def test_a_file_is_split_as_the_literature_does(tmp_path: Path) -> None:
-    source = generated("full")
+    source = load_generated_puzzles("full")
     all_of_them = [
         str(source.task(split, i).payload) for split, n in source.sizes().items() for i in range(n)
     ]

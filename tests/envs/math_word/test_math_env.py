@@ -13,9 +13,9 @@ import pytest
 from turngym.envs import check_text_env
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.tasks import Task
-from turngym.envs.math_word.arithmetic import value_of
-from turngym.envs.math_word.env import GO_ON, MathWord
-from turngym.envs.math_word.generator import TOPICS, TRAPS
+from turngym.envs.math_word.arithmetic import evaluate
+from turngym.envs.math_word.env import STEP_REPLY, MathWord
+from turngym.envs.math_word.generated.generator import TOPICS, TRAPS
 from turngym.envs.math_word.problem import Problem, SolvingStep
 
 
@@ -35,8 +35,8 @@ def test_plans_lead_to_the_answer(settings: dict[str, Any]) -> None:
     for problem in problems(150, **settings):
         results: list[str] = []
         for step in problem.plan:
-            value = value_of(step.written(results))
-            assert value == step.worked_out(results) == Fraction(step.value)
+            value = evaluate(step.fill_in(results))
+            assert value == step.evaluate(results) == Fraction(step.value)
             assert value > 0
             results.append(step.value)
         assert results[-1] == problem.answer
@@ -147,7 +147,7 @@ def test_steps_are_turns_that_are_judged() -> None:
         observation, _, done, _, info = env.step(action)
         assert info["verdict"] == verdict, action
         if not done:
-            assert (observation == GO_ON) == info["valid_action"]
+            assert (observation == STEP_REPLY) == info["valid_action"]
     assert info["status"] == "solved"
     measured = info["metrics"]
     assert (measured["waits"], measured["self_corrections"], measured["steps"]) == (1, 1, 2)

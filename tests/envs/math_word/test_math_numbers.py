@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from turngym.envs.core.errors import MissingExtraError, UnknownNameError
 from turngym.envs.math_word import grading
-from turngym.envs.math_word.arithmetic import equations, value_of
-from turngym.envs.math_word.grading import Numbers, make_grader
-from turngym.envs.math_word.quantities import Quantity, read_quantity, show
+from turngym.envs.math_word.arithmetic import evaluate, find_equations
+from turngym.envs.math_word.grading import NumberGrader, make_grader
+from turngym.envs.math_word.quantities import Quantity, read_quantity, write_number
 
 NUMBERS = st.fractions(max_denominator=1000, min_value=-(10**9), max_value=10**9)
 
@@ -47,8 +47,8 @@ def test_anything_else_is_no_number(text: str) -> None:
 
 @given(NUMBERS)
 def test_what_is_shown_is_read_again(value: Fraction) -> None:
-    assert read_quantity(show(value)) == Quantity(value)
-    assert value_of(show(value)) == value
+    assert read_quantity(write_number(value)) == Quantity(value)
+    assert evaluate(write_number(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_is_shown_is_read_again(value: Fraction) -> None:
     ],
 )  # fmt: skip
 def test_answers_are_compared_exactly(given: str, answer: str, right: bool) -> None:
-    assert Numbers().right(given, answer) is right
+    assert NumberGrader().is_right(given, answer) is right
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_answers_are_compared_exactly(given: str, answer: str, right: bool) -> N
     ],
 )  # fmt: skip
 def test_sums_are_worked_out(text: str, value: str) -> None:
-    assert value_of(text) == Fraction(value)
+    assert evaluate(text) == Fraction(value)
 
 
 @pytest.mark.parametrize(
@@ -80,33 +80,33 @@ def test_sums_are_worked_out(text: str, value: str) -> None:
              "(" * 100]
 )  # fmt: skip
 def test_a_sum_that_is_none_has_no_value(text: str) -> None:
-    assert value_of(text) is None
+    assert evaluate(text) is None
 
 
 @given(st.recursive(st.integers(0, 99), lambda s: st.tuples(s, st.sampled_from("+-*"), s)))
 def test_sums_agree_with_python(tree: Any) -> None:
-    def written(node: Any) -> str:
-        return str(node) if isinstance(node, (int, str)) else f"({' '.join(map(written, node))})"
+    def write_sum(node: Any) -> str:
+        return str(node) if isinstance(node, (int, str)) else f"({' '.join(map(write_sum, node))})"
 
-    text = written(tree)
+    text = write_sum(tree)
     if len(text) <= 120:
-        assert value_of(text) == eval(text, {"__builtins__": {}})
+        assert evaluate(text) == eval(text, {"__builtins__": {}})
 
 
 def test_equations_in_a_text() -> None:
     text = "First 3 + 4 = 7. 7 * 2 = 15, wait, 7 * 2 = 14; x = 3 and so 14 / 4 = 3.5."
-    assert equations(text) == [
+    assert find_equations(text) == [
         (True, Fraction(7)),
         (False, Fraction(15)),
         (True, Fraction(14)),
         (True, Fraction(7, 2)),
     ]
-    assert equations("= = 3 = x ** = 4") == []
+    assert find_equations("= = 3 = x ** = 4") == []
 
 
 def test_long_texts_cost_little() -> None:
     for text in ("1" * 50_000, "1=" * 20_000, "(" * 20_000 + "=1"):
-        assert all(holds for holds, _ in equations(text))
+        assert all(holds for holds, _ in find_equations(text))
 
 
 def test_latex_answers_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,17 +129,17 @@ def test_math_verify_reads_latex() -> None:
     pytest.importorskip("math_verify", reason="the extra turngym[math] is not installed")
     make_grader.cache_clear()
     grader = make_grader("math-verify")
-    assert grader.right("\\sqrt{8}", "2\\sqrt{2}")
-    assert grader.right("2x + 2", "$2(x+1)$")
-    assert grader.right("\\frac{\\sqrt{4}}{4}", "1/2")
-    assert not grader.right("\\sqrt{7}", "2\\sqrt{2}")
-    assert not grader.right("", "\\sqrt{2}")
-    assert not grader.right("0.3333", "1/3")  # plain numbers stay exact
-    assert grader.grades("\\sqrt{2}")
-    assert not grader.grades(" ")
+    assert grader.is_right("\\sqrt{8}", "2\\sqrt{2}")
+    assert grader.is_right("2x + 2", "$2(x+1)$")
+    assert grader.is_right("\\frac{\\sqrt{4}}{4}", "1/2")
+    assert not grader.is_right("\\sqrt{7}", "2\\sqrt{2}")
+    assert not grader.is_right("", "\\sqrt{2}")
+    assert not grader.is_right("0.3333", "1/3")  # plain numbers stay exact
+    assert grader.can_grade("\\sqrt{2}")
+    assert not grader.can_grade(" ")
     assert pickle.loads(pickle.dumps(grader)) is grader
     found: list[bool] = []
-    thread = threading.Thread(target=lambda: found.append(grader.right("\\sqrt{4}", "2")))
+    thread = threading.Thread(target=lambda: found.append(grader.is_right("\\sqrt{4}", "2")))
     thread.start()
     thread.join()
     assert found == [True]

@@ -25,8 +25,8 @@ def test_accounts_agree_with_info(task: int) -> None:
         assert json.loads(json.dumps(told)) == told
         assert (told["session"], told["paper"]) == (crawl["session_id"], crawl["paper_id"])
         assert (told["queue"], told["waiting"]) == (crawl["queue_size"], crawl["frontier_size"])
-        assert len(told["deeds"]) == len(crawl["actions"])
-        for deed, action in zip(told["deeds"], crawl["actions"], strict=True):
+        assert len(told["actions"]) == len(crawl["actions"])
+        for deed, action in zip(told["actions"], crawl["actions"], strict=True):
             assert (deed["kind"], deed["arg"]) == (action["kind"], action["arg"])
             assert [p["id"] for p in deed["found"]] == action["new_ids"]
             for paper in deed["found"]:

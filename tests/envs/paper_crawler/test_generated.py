@@ -10,7 +10,7 @@ from turngym.agents.scripted import run_episode, scripted, scripted_names
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.paper_crawler.crawl.state import Crawl, Found
 from turngym.envs.paper_crawler.papers import Paper, Request
-from turngym.envs.paper_crawler.report import crawl_metrics, union
+from turngym.envs.paper_crawler.report import compute_crawl_metrics, merge_scores
 from turngym.envs.paper_crawler.world.crawls import (
     CrawlLimits,
     ExpandAll,
@@ -67,7 +67,7 @@ def test_measures_of_example_eleven():
         }
     )
     request = Request("q", 20230101, tuple("abcd"), oracle=tuple("abcdxy"))
-    got = crawl_metrics(crawled, request, lambda _: None)
+    got = compute_crawl_metrics(crawled, request, lambda _: None)
     assert got["crawler_recall"] == 0.75
     assert (got["precision"], got["recall"], got["f1"]) == (0.5, 0.5, 0.5)
     assert got["oracle_precision"] == 1.0
@@ -78,7 +78,7 @@ def test_titles_are_matched_by_letters():
     papers = {"1": Paper("1", "GPT-2"), "2": Paper("2", "A Study")}
     crawled = Crawl(queue={"1": Found(0.9, 0, 0), "2": Found(0.2, 0, 0)})
     request = Request("q", 20230101, ("9",), titles=("gpt 3",))
-    got = crawl_metrics(crawled, request, papers.get)
+    got = compute_crawl_metrics(crawled, request, papers.get)
     assert (got["crawler_recall"], got["title_crawler_recall"]) == (0.0, 1.0)
     assert got["title_precision"] == 1.0
 
@@ -86,7 +86,7 @@ def test_titles_are_matched_by_letters():
 def test_an_ensemble_keeps_the_first_runs_scores():
     first = Crawl(queue={"a": Found(0.9, 0, 0), "b": Found(0.1, 0, 0)})
     second = Crawl(queue={"b": Found(0.8, 0, 0), "c": Found(0.7, 0, 0)})
-    assert union(first, second) == {"a": 0.9, "b": 0.1, "c": 0.7}
+    assert merge_scores(first, second) == {"a": 0.9, "b": 0.1, "c": 0.7}
 
 
 def test_policies_order_by_return_and_by_recall(worlds):

@@ -8,7 +8,7 @@ from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.tasks import SPLITS, draw_task, find_task
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request
 from turngym.envs.paper_crawler.world.parameters import world_parameters
-from turngym.envs.paper_crawler.world.requests import GeneratedRequests, generated_requests
+from turngym.envs.paper_crawler.world.requests import GeneratedRequests, load_generated_requests
 from turngym.envs.paper_crawler.world.selector import RuleSelector
 from turngym.envs.paper_crawler.world.world import GeneratedLibrary, World, load_world
 
@@ -22,7 +22,7 @@ def micro() -> World:
 
 @pytest.fixture(scope="module", params=["full", "micro"])
 def source(request: pytest.FixtureRequest) -> GeneratedRequests:
-    return generated_requests(world_parameters(request.param), 0)
+    return load_generated_requests(world_parameters(request.param), 0)
 
 
 def test_splits_share_neither_topics_nor_sources(source: GeneratedRequests) -> None:
@@ -44,7 +44,7 @@ def test_splits_share_neither_topics_nor_sources(source: GeneratedRequests) -> N
 
 
 def test_words_of_held_out_topics_occur_in_training(micro: World) -> None:
-    source = generated_requests(MICRO, 0)
+    source = load_generated_requests(MICRO, 0)
     parts = micro.names.parts
 
     def said(split: str) -> set[str]:
@@ -76,7 +76,7 @@ def test_answers(source: GeneratedRequests) -> None:
 
 
 def test_no_paper_that_answers_is_left_out(micro: World) -> None:
-    source = generated_requests(MICRO, 0)
+    source = load_generated_requests(MICRO, 0)
     for index in range(0, 300, 10):
         drawn, request = source.drawn("test", index), source.task("test", index).payload
         topic = micro.names.subtopics[drawn.subtopic][0]
@@ -91,13 +91,13 @@ def test_no_paper_that_answers_is_left_out(micro: World) -> None:
 
 def test_all_answers_as_labels(source: GeneratedRequests) -> None:
     p = source.world.parameters
-    real = generated_requests(p, 0, "all")
+    real = load_generated_requests(p, 0, "all")
     a, b = source.task("dev", 7).payload, real.task("dev", 7).payload
     assert b.answers == b.oracle == a.oracle
     assert (a.text, a.date, a.source) == (b.text, b.date, b.source)
     assert len(b.titles) == len(b.answers)
     with pytest.raises(UnknownNameError, match="labels 'al'"):
-        generated_requests(p, 0, "al")
+        load_generated_requests(p, 0, "al")
 
 
 def test_tasks_by_id(source: GeneratedRequests) -> None:
@@ -156,7 +156,7 @@ def test_selector_without_noise_is_the_label(source: GeneratedRequests) -> None:
 
 
 def test_selector_errs_as_often_as_it_should() -> None:
-    source = generated_requests(FULL, 0)
+    source = load_generated_requests(FULL, 0)
     world = source.world
     selector = RuleSelector(GeneratedLibrary(world))
     said: dict[str, list[bool]] = {"hit": [], "near": [], "far": []}
@@ -180,7 +180,7 @@ def test_selector_errs_as_often_as_it_should() -> None:
 
 
 def test_selector_is_stable_and_shared(micro: World) -> None:
-    source = generated_requests(MICRO, 0)
+    source = load_generated_requests(MICRO, 0)
     request, paper = source.task("test", 0).payload, micro.paper(60)
     judged = [Judged(request, paper)]
     selector = RuleSelector(GeneratedLibrary(micro))

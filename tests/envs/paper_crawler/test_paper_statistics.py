@@ -7,16 +7,16 @@ from turngym.envs.paper_crawler.papers import Judged, Paper, Request, Search
 from turngym.envs.paper_crawler.world.crawls import CrawlLimits, crawl
 from turngym.envs.paper_crawler.world.expected_ranges import check_orderings, compare
 from turngym.envs.paper_crawler.world.parameters import world_parameters
-from turngym.envs.paper_crawler.world.requests import generated_requests
+from turngym.envs.paper_crawler.world.requests import load_generated_requests
 from turngym.envs.paper_crawler.world.statistics import (
-    graph_statistics,
-    label_statistics,
-    mean_statistics,
-    reach_statistics,
-    rule_statistics,
+    average_statistics,
+    compute_graph_statistics,
+    compute_label_statistics,
+    compute_reach_statistics,
+    compute_rule_statistics,
+    compute_search_statistics,
+    compute_world_statistics,
     sample_requests,
-    search_statistics,
-    world_statistics,
 )
 from turngym.envs.paper_crawler.world.world import load_world
 
@@ -101,12 +101,12 @@ def test_schedules(schedule: CrawlLimits, found: set[str]) -> None:
 def test_the_full_world_lies_in_its_bands() -> None:
     """Whole-world values of one seed; of fewer requests the spread is wide."""
     world = load_world(world_parameters("full"), 0)
-    requests = sample_requests(generated_requests(world.parameters, 0), 960)
+    requests = sample_requests(load_generated_requests(world.parameters, 0), 960)
     values = {
-        **graph_statistics(world),
-        **label_statistics(requests),
-        **search_statistics(world, requests),
-        **reach_statistics(world, requests),
+        **compute_graph_statistics(world),
+        **compute_label_statistics(requests),
+        **compute_search_statistics(world, requests),
+        **compute_reach_statistics(world, requests),
     }
     outside = [m for m in compare(values, "full") if m.inside is False]
     assert not outside
@@ -115,8 +115,8 @@ def test_the_full_world_lies_in_its_bands() -> None:
 
 def test_rules_earn_in_the_right_order() -> None:
     world = load_world(world_parameters("full"), 0)
-    requests = sample_requests(generated_requests(world.parameters, 0), 60)
-    values = rule_statistics(world, requests)
+    requests = sample_requests(load_generated_requests(world.parameters, 0), 60)
+    values = compute_rule_statistics(world, requests)
     assert all(ordering.holds for ordering in check_orderings(values))
     assert values["expand all: return"] < 0 < values["expand random: return"]
     assert 0.3 < values["sections that pay"] < 0.5
@@ -124,19 +124,23 @@ def test_rules_earn_in_the_right_order() -> None:
 
 def test_rules_earn_in_the_right_order_in_the_micro_world() -> None:
     world = load_world(world_parameters("micro"), 0)
-    values = rule_statistics(world, sample_requests(generated_requests(world.parameters, 0), 60))
+    values = compute_rule_statistics(
+        world, sample_requests(load_generated_requests(world.parameters, 0), 60)
+    )
     assert all(ordering.holds for ordering in check_orderings(values))
     assert compare(values, "micro")[0].inside is None
 
 
 def test_means() -> None:
-    assert mean_statistics([{"a": 1.0, "b": 4.0}, {"a": 2.0}]) == {"a": 1.5, "b": 4.0}
+    assert average_statistics([{"a": 1.0, "b": 4.0}, {"a": 2.0}]) == {"a": 1.5, "b": 4.0}
 
 
 @pytest.mark.slow
 def test_three_full_worlds_lie_in_all_bands() -> None:
-    measured = [world_statistics(load_world(world_parameters("full"), s)) for s in (0, 1, 2)]
-    values = mean_statistics(measured)
+    measured = [
+        compute_world_statistics(load_world(world_parameters("full"), s)) for s in (0, 1, 2)
+    ]
+    values = average_statistics(measured)
     outside = [m for m in compare(values, "full") if m.inside is False]
     assert not outside
     for one in measured:
@@ -147,7 +151,7 @@ def test_three_full_worlds_lie_in_all_bands() -> None:
 @pytest.mark.parametrize("preset", ["easy", "hard", "deep"])
 def test_difficulties_lie_in_their_bands(preset: str) -> None:
     worlds = [load_world(world_parameters("full", preset), s) for s in (0, 1)]
-    values = mean_statistics([world_statistics(world, 150) for world in worlds])
+    values = average_statistics([compute_world_statistics(world, 150) for world in worlds])
     known = [m for m in compare(values, "full", preset) if m.inside is not None]
     assert known
     assert np.all([m.inside for m in known]), known

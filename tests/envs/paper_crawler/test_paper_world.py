@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.envs.core.errors import BadValueError, EnvFault, UnknownNameError
-from turngym.envs.paper_crawler.papers import Search, title_key
-from turngym.envs.paper_crawler.world.engine import searched_words
+from turngym.envs.paper_crawler.papers import Search, make_title_key
+from turngym.envs.paper_crawler.world.engine import list_searched_words
 from turngym.envs.paper_crawler.world.graph import NONE, PAPER, SURVEY
 from turngym.envs.paper_crawler.world.names import names_of
 from turngym.envs.paper_crawler.world.parameters import PRESETS, SIZES, world_parameters
 from turngym.envs.paper_crawler.world.world import (
     GeneratedLibrary,
     World,
-    generated_library,
+    load_generated_library,
     load_world,
 )
 from turngym.envs.tools.retrieval.base import words
@@ -91,9 +91,9 @@ def test_a_name_means_one_concept(size: str, preset: str) -> None:
 def test_titles_and_headings_have_keys_of_their_own(full: World, micro: World) -> None:
     for world in (full, micro):
         papers = [world.paper(row) for row in range(len(world))]
-        assert len({title_key(paper.title) for paper in papers}) == len(papers)
+        assert len({make_title_key(paper.title) for paper in papers}) == len(papers)
         for paper in papers:
-            keys = {title_key(heading) for heading in paper.sections}
+            keys = {make_title_key(heading) for heading in paper.sections}
             assert len(keys) == len(paper.sections)
             assert all(paper.sections.values())
 
@@ -136,7 +136,7 @@ def test_invisible_papers_name_nothing(full: World, micro: World) -> None:
         assert len(hidden) > 0.2 * len(world)
         for row in hidden.tolist():
             paper = world.paper(row)
-            said = set(searched_words(f"{paper.title} {paper.abstract}"))
+            said = set(list_searched_words(f"{paper.title} {paper.abstract}"))
             own = [*names.subtopics[c.subtopics[row]]]
             own += [alias for m in c.methods[row] if m != NONE for alias in names.methods[m]]
             assert said.isdisjoint(word for alias in own for word in words(alias))
@@ -226,7 +226,7 @@ def test_search_obeys_the_date(full: World) -> None:
 @lru_cache(maxsize=1)
 def micro_documents() -> list[list[str]]:
     papers = map(load_world(MICRO, 0).paper, range(MICRO.papers))
-    return [searched_words(f"{p.title} {p.title} {p.abstract}") for p in papers]
+    return [list_searched_words(f"{p.title} {p.title} {p.abstract}") for p in papers]
 
 
 @given(st.data())
@@ -261,14 +261,14 @@ def test_equal_papers_come_in_the_order_of_ids(micro: World) -> None:
     found = micro.engine.search("survey", 100, 20300101)
     pairs = pairwise(found)
     documents = [micro.paper(row) for row in found]
-    lengths = [len(searched_words(f"{p.title} {p.title} {p.abstract}")) for p in documents]
+    lengths = [len(list_searched_words(f"{p.title} {p.title} {p.abstract}")) for p in documents]
     same = [(a, b) for (a, b), m, n in zip(pairs, lengths, lengths[1:], strict=False) if m == n]
     assert same
     assert all(a < b for a, b in same)
 
 
 def test_a_broken_library_is_a_fault(micro: World) -> None:
-    library = TroubledLibrary(generated_library(MICRO, 0), wait_s=0.001, period=2)
+    library = TroubledLibrary(load_generated_library(MICRO, 0), wait_s=0.001, period=2)
     assert library.blocking
     assert library.find(micro.ids[0]) is micro.paper(0)
     with pytest.raises(EnvFault, match="call 2"):

@@ -6,15 +6,15 @@ import pytest
 from helpers.pasa_export import export_pasa
 
 from turngym.envs.core.errors import BadValueError
-from turngym.envs.paper_crawler.papers import title_key
+from turngym.envs.paper_crawler.papers import make_title_key
 from turngym.envs.paper_crawler.world.parameters import world_parameters
-from turngym.envs.paper_crawler.world.requests import GeneratedRequests, generated_requests
+from turngym.envs.paper_crawler.world.requests import GeneratedRequests, load_generated_requests
 
 
 @pytest.fixture(scope="module")
 def source() -> GeneratedRequests:
     small = world_parameters("micro", papers=300, train_requests=60, held_out_requests=10)
-    return generated_requests(small, 3)
+    return load_generated_requests(small, 3)
 
 
 def test_rows_are_those_of_autoscholarquery(source: GeneratedRequests, tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_pasa_layout(source: GeneratedRequests, tmp_path: Path) -> None:
     database = tmp_path / "pasa" / "paper_database"
     names = json.loads((database / "id2paper.json").read_text())
     assert names == {world.paper(i).id: world.paper(i).title for i in range(len(world))}
-    ids = {title_key(title): paper for paper, title in names.items()}
+    ids = {make_title_key(title): paper for paper, title in names.items()}
     with zipfile.ZipFile(database / "cs_paper_2nd.zip") as archive:
         assert set(archive.namelist()) == set(ids)
         for member in archive.namelist()[::7]:
@@ -42,7 +42,8 @@ def test_pasa_layout(source: GeneratedRequests, tmp_path: Path) -> None:
             paper = world.paper(world.rows[ids[member]])
             assert (row["title"], row["abstract"]) == (paper.title, paper.abstract)
             back = {
-                h: tuple(ids[title_key(t)] for t in cited) for h, cited in row["sections"].items()
+                h: tuple(ids[make_title_key(t)] for t in cited)
+                for h, cited in row["sections"].items()
             }
             assert back == paper.sections
     rows = (tmp_path / "pasa" / "AutoScholarQuery" / "test.jsonl").read_text().splitlines()

@@ -13,14 +13,14 @@ import pytest
 from helpers.pasa_files import PAPERS, UNZIPPED, members, record, write_database, write_zip
 
 from turngym.envs.core.errors import DataError, EnvFault
-from turngym.envs.paper_crawler.papers import title_key
+from turngym.envs.paper_crawler.papers import make_title_key
 from turngym.envs.paper_crawler.real import zip_members as members_module
 from turngym.envs.paper_crawler.real.arxiv_ids import UNDATED
 from turngym.envs.paper_crawler.real.database import PaperDatabase
-from turngym.envs.paper_crawler.real.zip_members import Members, zip_table
+from turngym.envs.paper_crawler.real.zip_members import Members, load_zip_table
 
 GRIP, SLIP = "2105.90001", "2203.90417"
-KEY = title_key(PAPERS[GRIP][0])
+KEY = make_title_key(PAPERS[GRIP][0])
 
 
 @pytest.fixture(autouse=True)
@@ -216,9 +216,9 @@ def test_what_is_no_zip_is_refused(tmp_path: Path) -> None:
         path = tmp_path / "bad.zip"
         path.write_bytes(content)
         with pytest.raises(DataError, match=rf"bad\.zip: is no readable zip: .*{reason}"):
-            zip_table(path)
+            load_zip_table(path)
     with pytest.raises(DataError, match="cannot be read"):
-        zip_table(tmp_path / "absent.zip")
+        load_zip_table(tmp_path / "absent.zip")
 
 
 def test_the_latest_papers_stay_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,9 +284,9 @@ def test_tables_come_from_the_cache_the_second_time(
     folder = write_database(tmp_path)
     before = opened(folder)
     assert len(list((tmp_path / "cache").glob("*.arrays"))) == 2
-    monkeypatch.setattr(members_module, "zip_table", zip_table)
+    monkeypatch.setattr(members_module, "load_zip_table", load_zip_table)
     monkeypatch.setattr(
-        "turngym.envs.paper_crawler.real.zip_members._entries",
+        "turngym.envs.paper_crawler.real.zip_members._read_entries",
         lambda *_: pytest.fail("the directory was read again"),
     )
     after = opened(folder)

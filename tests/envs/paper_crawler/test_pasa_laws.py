@@ -12,8 +12,8 @@ from helpers.pasa_files import row, write_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turngym.envs.paper_crawler.papers import one_line, title_key
-from turngym.envs.paper_crawler.real.packed import Blank, HashTable, PackedTexts, hashes_of
+from turngym.envs.paper_crawler.papers import join_lines, make_title_key
+from turngym.envs.paper_crawler.real.packed import Blank, HashTable, PackedTexts, hash_texts
 from turngym.envs.paper_crawler.real.queries import open_queries
 from turngym.envs.paper_crawler.real.zip_members import Members
 from turngym.envs.utils.disk_cache import pack_strings
@@ -74,7 +74,7 @@ def test_packed_texts_are_a_list_and_their_table_finds_them(texts: list[str], ot
     assert list(packed) == texts
     assert packed[1:3] == texts[1:3]
     assert list(Blank(len(texts))) == [""] * len(texts)
-    table = HashTable(hashes_of(texts))
+    table = HashTable(hash_texts(texts))
     for text in (*texts, other):
         assert list(table.places(text)) == [i for i, given in enumerate(texts) if given == text]
     assert table.distinct() == len(set(texts))
@@ -86,7 +86,7 @@ def test_equal_hashes_are_told_apart_by_their_texts() -> None:
     assert list(table.places("none of them")) == []
 
 
-TITLES = st.text(min_size=1, max_size=12).filter(lambda text: bool(one_line(text)))
+TITLES = st.text(min_size=1, max_size=12).filter(lambda text: bool(join_lines(text)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -98,11 +98,11 @@ def test_answers_are_distinct_by_id_and_by_letters(given: list[tuple[str, int]])
         written = row("a", answer=titles, answer_arxiv_id=ids)
         source = open_queries(write_rows(Path(folder) / "q.jsonl", [written]))
     request = source.task("train", 0).payload
-    keys = [key for title in request.titles if (key := title_key(title))]
+    keys = [key for title in request.titles if (key := make_title_key(title))]
     assert len(set(keys)) == len(keys)
     assert len(set(request.answers)) == len(request.answers) == len(request.titles)
     assert request.answers[0] == ids[0].partition("v")[0]
     assert source.repeated["train"] == len(given) - len(request.answers)
-    pairs = [(i.partition("v")[0], one_line(t)) for t, i in zip(titles, ids, strict=True)]
+    pairs = [(i.partition("v")[0], join_lines(t)) for t, i in zip(titles, ids, strict=True)]
     kept = list(zip(request.answers, request.titles, strict=True))
     assert [pair for pair in dict.fromkeys(pairs) if pair in kept] == kept

@@ -174,7 +174,7 @@ def test_equal_settings_are_one_library_and_copies_share_it(pasa: Path) -> None:
 def test_a_library_pickled_in_another_process_is_made_again(pasa: Path) -> None:
     library = open_library(pasa)
     make, arguments = library.__reduce__()
-    open_library.__globals__["_opened"].cache_clear()
+    open_library.__globals__["_open"].cache_clear()
     again = make(*arguments)
     assert isinstance(again, PasaLibrary)
     assert again is not library

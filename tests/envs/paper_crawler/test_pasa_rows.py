@@ -15,8 +15,13 @@ from hypothesis import strategies as st
 
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.core.tasks import find_task
-from turngym.envs.paper_crawler.papers import title_key
-from turngym.envs.paper_crawler.real.arxiv_ids import UNDATED, date_of, id_in_link, plain_id
+from turngym.envs.paper_crawler.papers import make_title_key
+from turngym.envs.paper_crawler.real.arxiv_ids import (
+    UNDATED,
+    find_id_in_link,
+    read_date,
+    strip_version,
+)
 from turngym.envs.paper_crawler.real.queries import RowRules, open_queries
 
 
@@ -157,16 +162,16 @@ def test_copies_share_and_pickles_read_again(tmp_path: Path) -> None:
 
 
 def test_title_key_keeps_letters_only() -> None:
-    assert title_key("GPT-2: é, 日本\n2") == "gpté日本"
-    assert title_key("GPT-2") == title_key("gpt 3")
-    assert title_key("1984") == ""
+    assert make_title_key("GPT-2: é, 日本\n2") == "gpté日本"
+    assert make_title_key("GPT-2") == make_title_key("gpt 3")
+    assert make_title_key("1984") == ""
 
 
 @given(st.text(), st.text(alphabet=" -:.,0123456789\n"))
 def test_title_key_ignores_what_is_no_letter(title: str, noise: str) -> None:
-    key = title_key(title)
-    assert title_key(noise.join(title)) == key
-    assert title_key(title_key(title)) == "".join(filter(str.isalpha, key))
+    key = make_title_key(title)
+    assert make_title_key(noise.join(title)) == key
+    assert make_title_key(make_title_key(title)) == "".join(filter(str.isalpha, key))
 
 
 @pytest.mark.parametrize(
@@ -182,8 +187,8 @@ def test_title_key_ignores_what_is_no_letter(title: str, noise: str) -> None:
     ],
 )
 def test_ids_and_their_dates(text: str, plain: str, date: int) -> None:
-    assert plain_id(text) == plain
-    assert date_of(plain) == date
+    assert strip_version(text) == plain
+    assert read_date(plain) == date
 
 
 @pytest.mark.parametrize(
@@ -201,4 +206,4 @@ def test_ids_and_their_dates(text: str, plain: str, date: int) -> None:
     ],
 )
 def test_ids_in_links(link: str, found: str | None) -> None:
-    assert id_in_link(link) == found
+    assert find_id_in_link(link) == found

@@ -14,9 +14,9 @@ from turngym.envs.retail.customer.parser import parse_message
 from turngym.envs.retail.customer.scenario import (
     Goal,
     Identity,
+    LineChange,
     Persona,
     Scenario,
-    Want,
     read_scenario,
     scenario_json,
 )
@@ -32,7 +32,7 @@ CANCEL = Goal(intent="cancel", order_id="#W1111111", reason="no longer needed")
 RETURN = Goal(
     intent="return",
     order_id="#W2222222",
-    wants=(Want(item_id="1234567890", name="Tent"),),
+    wants=(LineChange(item_id="1234567890", name="Tent"),),
     others=("Lamp",),
     method="gift_card_7654321",
     method_words="my gift card",
@@ -42,7 +42,7 @@ SWAP = Goal(
     intent="exchange",
     order_id="#W3333333",
     wants=(
-        Want(
+        LineChange(
             item_id="1111111111",
             name="Lamp",
             options={"color": "red", "size": "big"},
@@ -72,15 +72,15 @@ class Talk:
             identity=who, persona=Persona(**persona), goals=goals, opening=self.opening
         )
         self.customer = RuleCustomer(strictness)
-        self.mind, self.first = self.customer.begin(self.scenario, 7, "")
+        self.state, self.first = self.customer.begin(self.scenario, 7, "")
 
     def __call__(self, text: str, *events: Event) -> tuple[str, ...]:
-        self.turn = self.customer.reply(self.scenario, self.mind, text, events)
+        self.turn = self.customer.reply(self.scenario, self.state, text, events)
         return self.turn.acts
 
     @property
     def phase(self) -> str:
-        return self.mind.phase[0]
+        return self.state.phase[0]
 
 
 def test_recall_on_messages_written_without_the_lexicon() -> None:
@@ -145,7 +145,7 @@ def test_an_unknown_fact_is_not_remembered_and_the_other_route_is_offered_once()
 def test_a_yes_depends_on_what_is_proposed(goal: Goal, text: str, act: str) -> None:
     talk = Talk(goal)
     assert talk(text) == (act,)
-    assert bool(talk.mind.granted) == (act == "yes")
+    assert bool(talk.state.granted) == (act == "yes")
 
 
 def test_strictness_is_a_level() -> None:
@@ -172,7 +172,7 @@ def test_the_write_is_what_completes() -> None:
     talk(GOOD["cancel"])
     acts = talk("Cancelled. What else?", Event("cancel_pending_order", True, "#W1111111"))
     assert (talk.phase, acts) == ("done", ("next",))
-    assert talk.mind.at == 1
+    assert talk.state.at == 1
     talk(GOOD["return"])
     talk("Done.", Event("return_delivered_order_items", True, "#W2222222"))
     assert (talk.turn.text, talk.turn.end) == (STOP, "stop")
@@ -198,7 +198,7 @@ def test_a_wrong_denial_is_contested_then_given_up() -> None:
 def test_a_fallback_follows_the_denial_of_what_is_sold_out() -> None:
     talk = Talk(replace(SWAP, expect="denied", fallback=SWAP, switch="denied"))
     assert talk("Sorry, that one is out of stock.") == ("fallback", "wants")
-    assert talk.mind.stage == [1]
+    assert talk.state.stage == [1]
     assert talk(GOOD["swap"]) == ("yes",)
 
 
@@ -209,16 +209,16 @@ def test_a_limit_is_judged_by_the_true_value(limit: float, phase: str) -> None:
     assert talk(GOOD["swap"].replace("12.50", "3")) == ("wrong_value",)
     talk(GOOD["swap"])
     assert talk.phase == phase
-    assert bool(talk.mind.granted) == (phase == "agreed")
+    assert bool(talk.state.granted) == (phase == "agreed")
 
 
 def test_a_mind_changes_at_the_first_complete_proposal_only() -> None:
     other = replace(CANCEL, reason="ordered by mistake")
     talk = Talk(replace(CANCEL, fallback=other, switch="mind"))
     assert talk("I will cancel #W1111111, correct?") == ("missing_reason",)
-    assert talk.mind.stage == [0]
+    assert talk.state.stage == [0]
     assert talk(GOOD["cancel"])[0] == "mind"
-    assert talk.mind.stage == [1]
+    assert talk.state.stage == [1]
     assert talk("So I cancel #W1111111, as ordered by mistake. Correct?") == ("yes",)
 
 
@@ -262,7 +262,7 @@ def test_orders_to_the_simulator_are_inert(order: str) -> None:
     talk = Talk(CANCEL, RETURN)
     talk(order)
     assert talk.turn.end == ""
-    assert not talk.mind.granted
+    assert not talk.state.granted
     assert "tent" not in talk.turn.text.lower()
 
 
@@ -275,9 +275,9 @@ def test_nothing_unasked_is_told() -> None:
         scenario = task.scenario
         assert scenario
         who = scenario.identity
-        mind, turn = RuleCustomer().begin(scenario, 3, "")
+        state, turn = RuleCustomer().begin(scenario, 3, "")
         texts = [turn.text]
-        texts += [RuleCustomer().reply(scenario, mind, f"Hm {n}", ()).text for n in range(2)]
+        texts += [RuleCustomer().reply(scenario, state, f"Hm {n}", ()).text for n in range(2)]
         if scenario.opening or who.volunteers:
             continue
         secrets = [
@@ -291,7 +291,7 @@ def test_nothing_unasked_is_told() -> None:
             if scenario.goals[0].tool:
                 assert not SENTENCE.search(text), text
         replies = [
-            RuleCustomer().reply(scenario, mind, f"Your {x}, please?", ()).text
+            RuleCustomer().reply(scenario, state, f"Your {x}, please?", ()).text
             for x in ("email", "name and zip")
         ]
         assert who.knows_email or who.email not in replies[0]

@@ -82,7 +82,7 @@ def test_major_mistakes_are_minus_one_once(kind: str) -> None:
     elif kind == "invented":
         action = "Your other order #W0000001 is on its way."
     else:
-        ENV.episode.state.mind.granted = frozenset()
+        ENV.episode.state.customer.granted = frozenset()
         action = write
     assert ENV.step(action)[4]["verdict"] == -1
     again = "And #W0000002 as well."

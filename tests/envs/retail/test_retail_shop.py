@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from turngym.envs.core.errors import UnknownNameError
 from turngym.envs.retail.shop.generate import SPLITS, make_shop
 from turngym.envs.retail.shop.overlay import Overlay
-from turngym.envs.retail.shop.payments import original_method
+from turngym.envs.retail.shop.payments import find_original_method
 from turngym.envs.retail.shop.read_tools import evaluate_expression
 from turngym.envs.retail.shop.refusals import REASONS, Refused
 from turngym.envs.retail.shop.semantics import get_semantics
@@ -272,4 +272,4 @@ def test_comparing_touched_records_equals_comparing_everything(seed: int) -> Non
 
 
 def test_the_original_method_of_an_order_without_payments_is_nothing() -> None:
-    assert original_method({"payment_history": []}) == ""
+    assert find_original_method({"payment_history": []}) == ""

@@ -20,7 +20,7 @@ from turngym.envs.retail.shop.generate import SPLITS, make_shop
 from turngym.envs.retail.shop.overlay import Overlay
 from turngym.envs.retail.shop.toolset import get_toolset
 from turngym.envs.retail.tasks.generated import DIGESTS, remake_tasks
-from turngym.envs.retail.tasks.make import COUNTS, make_tasks, tasks_digest
+from turngym.envs.retail.tasks.make import COUNTS, digest_tasks, make_tasks
 from turngym.envs.retail.tasks.payload import RetailTask, apply_calls, read_task, task_json
 from turngym.envs.retail.tasks.preferences import find_matching
 from turngym.envs.retail.tasks.visit_plans import REFUSALS
@@ -46,7 +46,7 @@ def test_the_numbers_of_tasks() -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("split", SPLITS)
 def test_tasks_have_the_published_digests(size: str, split: str) -> None:
-    assert tasks_digest(tasks(size, split)) == DIGESTS[size][split]
+    assert digest_tasks(tasks(size, split)) == DIGESTS[size][split]
 
 
 def test_tasks_are_made_again_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_another_process_makes_the_same_tasks() -> None:
         check=True,
         env={**os.environ, "PYTHONHASHSEED": "77"},
     )
-    assert done.stdout.strip() == tasks_digest(make_tasks("micro", 5, "dev", prove_solvable))
+    assert done.stdout.strip() == digest_tasks(make_tasks("micro", 5, "dev", prove_solvable))
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -13,8 +13,8 @@ from helpers.computing_world import CODE, ComputingQA
 from turngym.envs import RecordEpisodes, check_text_env, read_transcripts, replay
 from turngym.envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from turngym.envs.search_qa.env import SearchQA
-from turngym.envs.search_qa.rewards import Piece, well_formed
-from turngym.envs.search_qa.text import BOTH_INVALID, INVALID, PROMPTS, code_in, result
+from turngym.envs.search_qa.rewards import Piece, is_well_formed
+from turngym.envs.search_qa.text import BOTH_INVALID, INVALID, PROMPTS, find_code, write_result
 from turngym.envs.testing.check import LAWS
 from turngym.envs.tools.python import protections
 from turngym.envs.tools.python.tool import PythonTool
@@ -47,11 +47,11 @@ def test_a_call_is_answered_by_what_it_prints() -> None:
 
 
 def test_code_keeps_its_indentation() -> None:
-    assert code_in("<python>\n    if 1:\n        2\n    3\n</python>") == "if 1:\n    2\n3"
-    assert code_in("<python> a = 1\nb = 2 </python>") == "a = 1\nb = 2"
-    assert code_in("<python> for i in x:\n     print(i) </python>") == "for i in x:\n    print(i)"
-    assert code_in("<python></python>") == ""
-    assert code_in("nothing") == ""
+    assert find_code("<python>\n    if 1:\n        2\n    3\n</python>") == "if 1:\n    2\n3"
+    assert find_code("<python> a = 1\nb = 2 </python>") == "a = 1\nb = 2"
+    assert find_code("<python> for i in x:\n     print(i) </python>") == "for i in x:\n    print(i)"
+    assert find_code("<python></python>") == ""
+    assert find_code("nothing") == ""
 
 
 def test_the_default_knows_no_python() -> None:
@@ -96,7 +96,7 @@ def test_the_observation_budget_keeps_the_closing_tag() -> None:
     assert len(observation) == 100
     assert observation.startswith("\n\n<result>\nxxx")
     assert observation.endswith("x\n</result>\n\n")
-    assert result("abc", 100) == "\n\n<result>\nabc\n</result>\n\n"
+    assert write_result("abc", 100) == "\n\n<result>\nabc\n</result>\n\n"
     wide = make(max_observation_chars=None, python_tool={"max_output_chars": 300_000})
     wide.reset(seed=0)
     assert wide.observation_space.contains(wide.step("<python> 'x' * 200000 </python>")[0])
@@ -196,14 +196,14 @@ FOUND, PRINTED = "\n\n<information>d</information>\n\n", "\n\n<result>\ne\n</res
     ],
 )
 def test_form_with_both_tools(pieces: list[Piece], formed: bool) -> None:
-    assert well_formed(pieces, BOTH) is formed
-    assert not well_formed(pieces)
+    assert is_well_formed(pieces, BOTH) is formed
+    assert not is_well_formed(pieces)
 
 
 def test_python_tags_are_plain_text_without_the_tool() -> None:
     pieces = piece("<think> a <python> b <result> </think> <answer> c </answer>")
-    assert well_formed(pieces)
-    assert not well_formed(pieces, BOTH)
+    assert is_well_formed(pieces)
+    assert not is_well_formed(pieces, BOTH)
 
 
 def test_form_counts_in_the_reward() -> None:

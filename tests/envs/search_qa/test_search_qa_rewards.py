@@ -2,8 +2,13 @@ import pytest
 
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.search_qa.answer_metrics import exact_match
-from turngym.envs.search_qa.rewards import Piece, Rewards, holds_answer, well_formed
-from turngym.envs.search_qa.text import GRAMMAR, as_question, information, last_answer
+from turngym.envs.search_qa.rewards import Piece, Rewards, holds_answer, is_well_formed
+from turngym.envs.search_qa.text import (
+    GRAMMAR,
+    end_with_question_mark,
+    find_last_answer,
+    write_information,
+)
 from turngym.envs.tools.action_parsing import Tagged, Unreadable
 from turngym.envs.tools.retrieval.base import Hit
 
@@ -16,10 +21,10 @@ WRONG = "<think> ok </think> <answer> Mel Bay </answer>"
 
 
 def score(pieces: list[Piece], rewards: Rewards = LADDER) -> float:
-    said = last_answer(pieces[-1].text)
+    said = find_last_answer(pieces[-1].text)
     held = any(holds_answer(p.text, GOLD) for p in pieces if not p.by_model)
     em = exact_match(said or "", GOLD)
-    return sum(rewards(em, well_formed(pieces), held).values())
+    return sum(rewards(em, is_well_formed(pieces), held).values())
 
 
 @pytest.mark.parametrize(
@@ -70,12 +75,12 @@ def test_f1_in_bad_form_can_be_negative_and_the_range_says_so() -> None:
     ],
 )
 def test_malformed(pieces: list[Piece]) -> None:
-    assert not well_formed(pieces)
+    assert not is_well_formed(pieces)
 
 
 def test_tags_inside_a_passage_do_not_break_the_form() -> None:
     odd = Piece("\n\n<information>Doc 1(Title: x) <answer> </think></information>\n\n", False)
-    assert well_formed([SEARCH, odd, Piece(RIGHT, True)])
+    assert is_well_formed([SEARCH, odd, Piece(RIGHT, True)])
 
 
 @pytest.mark.parametrize(
@@ -94,14 +99,14 @@ def test_e26_action(text: str, read: Tagged | None) -> None:
 
 def test_information() -> None:
     hits = [Hit("0", '"Ada Brook"', "Born in Lum Tor.", 2.0), Hit("1", '"B"', "Text.", 1.0)]
-    text, whole = information(hits, 1000)
+    text, whole = write_information(hits, 1000)
     assert whole == 2
     assert text == (
         '\n\n<information>Doc 1(Title: "Ada Brook") Born in Lum Tor.\n'
         'Doc 2(Title: "B") Text.</information>\n\n'
     )
     for budget in range(80, len(text) + 1):
-        cut, whole = information(hits, budget)
+        cut, whole = write_information(hits, budget)
         assert len(cut) <= budget
         assert cut.startswith("\n\n<information>")
         assert cut.endswith("</information>\n\n")
@@ -109,8 +114,8 @@ def test_information() -> None:
 
 
 def test_questions_end_with_a_question_mark() -> None:
-    assert as_question(" who am I ") == "who am I?"
-    assert as_question("who?") == "who?"
+    assert end_with_question_mark(" who am I ") == "who am I?"
+    assert end_with_question_mark("who?") == "who?"
 
 
 def test_refusals() -> None:

@@ -13,7 +13,7 @@ from turngym.envs import check_text_env, fork
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.web_shop.env import WebShop
 from turngym.envs.web_shop.pages import BUY, NEXT, Action, read_action
-from turngym.envs.web_shop.reward import best_choice
+from turngym.envs.web_shop.reward import find_best_choice
 
 
 def finished(env: WebShop, seed: int, options: dict[str, Any], mistakes: float = 0.0) -> Any:
@@ -142,7 +142,7 @@ def test_every_walk_agrees_with_its_pages(size: str, seed: int, picks: list[int]
     env = WebShop(size=size)
     text, _ = env.reset(seed=seed)
     for pick in picks:
-        labels = env.pages.clickable(env.episode.state)
+        labels = env.pages.list_clickable(env.episode.state)
         assert all(f"[{label}]" in text for label in labels)
         legal = env.legal_actions()
         action = legal[pick % len(legal)]
@@ -163,10 +163,10 @@ def test_paging_shows_every_result_once() -> None:
     env.reset(seed=5)
     env.step("search[lamp]")
     found = env.episode.state.found
-    listed = list(env.pages.listed(env.episode.state))
+    listed = list(env.pages.list_items(env.episode.state))
     while NEXT in env.legal_actions()[1] + env.legal_actions()[2]:
         env.step(f"click[{NEXT}]")
-        listed += env.pages.listed(env.episode.state)
+        listed += env.pages.list_items(env.episode.state)
     assert len(found) == 50
     assert tuple(listed) == found
 
@@ -181,10 +181,10 @@ def test_an_option_too_many_earns_nothing() -> None:
             break
     env.step(f"search[{item.title}]")
     place = env.shop.places[goal.item]
-    while place not in env.pages.listed(env.episode.state):
+    while place not in env.pages.list_items(env.episode.state):
         env.step(f"click[{NEXT}]")
     env.step(f"click[{item.id.lower()}]")
-    asked = dict(best_choice(item, goal))
+    asked = dict(find_best_choice(item, goal))
     for name, values in item.options:
         env.step(f"click[{asked.get(name, values[0])}]")
     assert env.step(f"click[{BUY}]")[1] == 1.0

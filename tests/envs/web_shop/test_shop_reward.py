@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turngym.envs.web_shop.catalogue import load_shop, shelves
-from turngym.envs.web_shop.goals import SPLITS, TEMPLATES, load_goals, price_limit
+from turngym.envs.web_shop.catalogue import list_shelves, load_shop
+from turngym.envs.web_shop.goals import SPLITS, TEMPLATES, draw_price_limit, load_goals
 from turngym.envs.web_shop.items import Item
 from turngym.envs.web_shop.reward import (
     NO_LIMIT,
     Goal,
-    alike,
-    best_choice,
+    are_alike,
+    compute_similarity,
+    compute_token_set_ratio,
+    count_options_met,
+    find_best_choice,
     has_attribute,
     is_right,
-    match,
-    options_met,
-    similarity,
-    token_set_ratio,
-    type_match,
+    match_goal,
+    match_type,
 )
 from turngym.envs.web_shop.words import LANGUAGES
 
@@ -53,14 +53,14 @@ GOAL = Goal(
 
 
 def test_the_reward_by_hand() -> None:
-    bought = match(LAMP, (("color", "ivory"), ("size", "24 inch")), GOAL)
+    bought = match_goal(LAMP, (("color", "ivory"), ("size", "24 inch")), GOAL)
     assert bought.score == pytest.approx((1 + 1 + 1) / 5)
     assert (bought.type, bought.attributes, bought.options, bought.price) == (1, 0.5, 0.5, 1)
-    dear = match(replace(LAMP, price=50.01), (), GOAL)
+    dear = match_goal(replace(LAMP, price=50.01), (), GOAL)
     assert dear.score == pytest.approx((1 + 0 + 0) / 5)
-    other = match(replace(LAMP, nouns=frozenset({"stool"})), (("color", "ivory"),), GOAL)
+    other = match_goal(replace(LAMP, nouns=frozenset({"stool"})), (("color", "ivory"),), GOAL)
     assert (other.score, other.type) == (0, 0)
-    plain = match(LAMP, (), replace(GOAL, attributes=("solid wood",), options=()))
+    plain = match_goal(LAMP, (), replace(GOAL, attributes=("solid wood",), options=()))
     assert (plain.score, plain.options) == (1, 1)
 
 
@@ -80,13 +80,13 @@ def test_types_by_hand(nouns: set[str], kind: str, path: tuple[str, ...], worth:
     else:
         goal = GOAL
     item = replace(LAMP, nouns=frozenset(nouns), kind=kind, path=path)
-    assert type_match(item, goal) == worth
+    assert match_type(item, goal) == worth
 
 
 def test_a_type_of_few_common_nouns_is_worth_a_tenth() -> None:
     goal = replace(GOAL, nouns=frozenset(f"n{i}" for i in range(11)))
-    assert type_match(replace(LAMP, nouns=frozenset({"n3"})), goal) == 0.1
-    assert type_match(LAMP, replace(GOAL, nouns=frozenset(), kind="x", path=())) == 0.5
+    assert match_type(replace(LAMP, nouns=frozenset({"n3"})), goal) == 0.1
+    assert match_type(LAMP, replace(GOAL, nouns=frozenset(), kind="x", path=())) == 0.5
 
 
 def test_attributes_and_options_by_hand() -> None:
@@ -94,11 +94,15 @@ def test_attributes_and_options_by_hand() -> None:
     assert has_attribute(LAMP, "dimmable")  # in a feature
     assert has_attribute(LAMP, "by hand")  # in the description
     assert not has_attribute(LAMP, "heavy duty")
-    assert options_met(LAMP, (("color", "light ivory"),), ("ivory",)) == 1  # contains the words
-    assert options_met(LAMP, (("size", "12 inch"),), ("12 inch wide",)) == 0  # sizes must be equal
-    assert options_met(LAMP, (("color", "nor"),), ("ivory",)) == 1  # stands in the title
-    assert options_met(LAMP, (("color", "ivory"), ("size", "12 inch")), ("ivory",)) == 1
-    assert best_choice(LAMP, GOAL) == (("color", "ivory"), ("size", "12 inch"))
+    assert (
+        count_options_met(LAMP, (("color", "light ivory"),), ("ivory",)) == 1
+    )  # contains the words
+    assert (
+        count_options_met(LAMP, (("size", "12 inch"),), ("12 inch wide",)) == 0
+    )  # sizes must be equal
+    assert count_options_met(LAMP, (("color", "nor"),), ("ivory",)) == 1  # stands in the title
+    assert count_options_met(LAMP, (("color", "ivory"), ("size", "12 inch")), ("ivory",)) == 1
+    assert find_best_choice(LAMP, GOAL) == (("color", "ivory"), ("size", "12 inch"))
 
 
 @pytest.mark.parametrize(
@@ -113,30 +117,30 @@ def test_attributes_and_options_by_hand() -> None:
     ],
 )
 def test_token_set_ratios_by_hand(one: str, other: str, ratio: float) -> None:
-    assert token_set_ratio(one, other) == pytest.approx(ratio)
+    assert compute_token_set_ratio(one, other) == pytest.approx(ratio)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text("abc d", max_size=10), st.text("abc d", max_size=10))
 def test_ratios_are_symmetric_and_bounded(one: str, other: str) -> None:
-    assert token_set_ratio(one, other) == token_set_ratio(other, one)
-    assert 0 <= token_set_ratio(one, other) <= 100
-    assert similarity(one, one) == 100
-    assert similarity(one, other) == pytest.approx(similarity(other, one))
+    assert compute_token_set_ratio(one, other) == compute_token_set_ratio(other, one)
+    assert 0 <= compute_token_set_ratio(one, other) <= 100
+    assert compute_similarity(one, one) == 100
+    assert compute_similarity(one, other) == pytest.approx(compute_similarity(other, one))
 
 
 @pytest.mark.parametrize("size", ["full", "micro"])
 def test_words_are_told_apart(size: str) -> None:
     """What the reward of a generated item rests on."""
     language = LANGUAGES[size]
-    nouns = [word for shelf in shelves(language) for word in shelf.kind.split()]
+    nouns = [word for shelf in list_shelves(language) for word in shelf.kind.split()]
     assert len(set(nouns)) == len(nouns)
     for department in language.departments.values():
-        assert not any(alike(a, b) for a, b in combinations(department.attributes, 2))
+        assert not any(are_alike(a, b) for a, b in combinations(department.attributes, 2))
         values = [value for listed in department.options.values() for value in listed]
         assert len(set(values)) == len(values)
         free = [v for name, listed in department.options.items() if name != "size" for v in listed]
-        assert not any(alike(a, b) for a in free for b in values if a != b)
+        assert not any(are_alike(a, b) for a in free for b in values if a != b)
 
 
 @pytest.mark.parametrize("size", ["full", "micro"])
@@ -160,8 +164,8 @@ def test_the_item_of_a_goal_earns_all(size: str, split: str, number: int) -> Non
     goal = goals.task(split, number % (goals.sizes()[split] or 1)).payload
     item = goals.shop[goal.item]
     assert is_right(item, goal)
-    assert match(item, best_choice(item, goal), goal).score == 1
-    assert match(item, (), goal).score == pytest.approx(
+    assert match_goal(item, find_best_choice(item, goal), goal).score == 1
+    assert match_goal(item, (), goal).score == pytest.approx(
         (len(goal.attributes) + 1) / (len(goal.attributes) + len(goal.options) + 1)
     )
     assert all(word in goal.text for word in (goal.kind, *goal.attributes, *goal.options))
@@ -185,10 +189,10 @@ def test_splits_share_no_item_and_no_form(size: str) -> None:
 
 def test_price_limits() -> None:
     rng = np.random.default_rng(0)
-    drawn = {price_limit(20.0, rng) for _ in range(100)}
+    drawn = {draw_price_limit(20.0, rng) for _ in range(100)}
     assert drawn == {40.0, 50.0, 60.0}  # of 30, 40, 50, 60 the larger of two
-    assert price_limit(985.0, rng) == NO_LIMIT
-    assert {price_limit(975.5, rng) for _ in range(9)} == {990.0}
+    assert draw_price_limit(985.0, rng) == NO_LIMIT
+    assert {draw_price_limit(975.5, rng) for _ in range(9)} == {990.0}
 
 
 def test_another_seed_is_another_shop() -> None:

@@ -14,7 +14,7 @@ _THIRSTY = 12
 """Dry ticks after which a grown plant is watered; it looks unwell after 25."""
 
 
-def grow_plant(a: Actor) -> Step:
+def solve_grow_plant(a: Actor) -> Step:
     """Solve 5-1: one seed in soil, watered until it flowers."""
     if step := _sow(a, 1):
         return step
@@ -23,32 +23,32 @@ def grow_plant(a: Actor) -> Step:
     return first or _tend(a, plants) or a.wait(long=_may_rest(a, plants))
 
 
-def grow_fruit(a: Actor) -> Step:
+def solve_grow_fruit(a: Actor) -> Step:
     """Solve 5-2: two plants; pollen is carried by hand from one flower to the other.
 
     The orange that the agent carries would do for an orange; it is not the one that was grown.
     """
     params: Grow = a.params
     kinds = a.house.kind
-    for thing in a.named(params.seed):
-        grown = a.place_name(thing) == _GREENHOUSE and not a.held(thing)
+    for thing in a.find_named(params.seed):
+        grown = a.get_place_name(thing) == _GREENHOUSE and not a.is_held(thing)
         if grown and "food" in kinds[thing].tags:
             return a.focus(thing)
     return _cross(a)
 
 
-def genetics(a: Actor) -> Step:
+def solve_genetics(a: Actor) -> Step:
     """Solve 10-1 and 10-2: cross the two seeds; what the offspring shows is dominant."""
     params: Genetics = a.params
     box = params.box_dominant if params.dominant else params.box_recessive
     offspring = [plant for plant in _find_of_species(a) if _is_mixed(a, plant)]
     step = _show_trait(a, offspring[0]) if offspring else _cross(a)
-    return step or a.focus(a.in_place(_GREENHOUSE, box))
+    return step or a.focus(a.find_in_place(_GREENHOUSE, box))
 
 
 def _is_mixed(a: Actor, plant: int) -> bool:
     """Return whether a plant has one allele of each kind of the asked trait."""
-    genes = a.house.genes(plant) or ()
+    genes = a.house.get_genes(plant) or ()
     return any(trait == a.params.trait and one != two for trait, one, two in genes)
 
 
@@ -61,12 +61,12 @@ def _show_trait(a: Actor, plant: int) -> Step:
         flowers = [o for o in house.kids[plant] if house.kind[o].key == "flower"]
         shown = flowers[0] if flowers else NONE
     else:
-        shown = plant if house.stage(plant) in ("adult", "reproducing") else NONE
+        shown = plant if house.get_stage(plant) in ("adult", "reproducing") else NONE
     if shown != NONE:
-        return None if a.looked(shown) else a.reach(shown) or Intent("look at", (shown,))
+        return None if a.count_looks(shown) else a.reach(shown) or Intent("look at", (shown,))
     if house.kind[house.parent[plant]].key != _POT:
         return a.put(plant, _find_empty_pots(a)[0])
-    grown = house.stage(plant) in ("adult", "reproducing")
+    grown = house.get_stage(plant) in ("adult", "reproducing")
     return _tend(a, [plant]) or a.wait(long=not grown)
 
 
@@ -89,7 +89,7 @@ def _find_of_species(a: Actor) -> list[int]:
     house, species = a.house, _get_species(a)
     return [
         thing
-        for thing in house.inside(house.places[_GREENHOUSE])
+        for thing in house.walk_inside(house.places[_GREENHOUSE])
         if "plant" in house.kind[thing].tags and house.kind[thing].species == species
     ]
 
@@ -103,7 +103,7 @@ def _find_plants(a: Actor) -> list[int]:
 def _find_pots(a: Actor) -> list[int]:
     """Return the flower pots of the greenhouse in the order of their numbers."""
     house = a.house
-    pots = [o for o in house.inside(house.places[_GREENHOUSE]) if house.kind[o].key == _POT]
+    pots = [o for o in house.walk_inside(house.places[_GREENHOUSE]) if house.kind[o].key == _POT]
     return sorted(pots, key=lambda pot: house.name[pot])
 
 
@@ -123,8 +123,8 @@ def _sow(a: Actor, count: int) -> Step:
     house = a.house
     if len(_find_plants(a)) >= count:
         return None
-    jar = a.first(_JAR)
-    if not a.held(jar) and a.place_name(jar) != _GREENHOUSE:
+    jar = a.find_first(_JAR)
+    if not a.is_held(jar) and a.get_place_name(jar) != _GREENHOUSE:
         return a.hold(jar)
     for pot in _find_pots(a)[:count]:
         names = [house.name[o] for o in house.kids[pot]]
@@ -132,29 +132,29 @@ def _sow(a: Actor, count: int) -> Step:
             return step
         if not _has_plant(a, pot):
             seeds = [o for o in house.kids[jar] if "plant" in house.kind[o].tags]
-            return a.at(_GREENHOUSE) or (a.put(seeds[0], pot) if seeds else a.wait())
+            return a.go_to(_GREENHOUSE) or (a.put(seeds[0], pot) if seeds else a.wait())
     return None
 
 
 def _fill_with_soil(a: Actor, pot: int) -> Step:
     """Have soil in a pot; where none lies about it is dug outside."""
     house = a.house
-    for soil in a.named("soil"):
-        if a.held(soil) or "place" in house.kind[house.parent[soil]].tags:
+    for soil in a.find_named("soil"):
+        if a.is_held(soil) or "place" in house.kind[house.parent[soil]].tags:
             return a.put(soil, pot)
-    shovel = a.first("shovel")
-    ground = a.in_place("outside", "ground")
-    return a.hold(shovel) or a.at("outside") or Intent("use", (shovel, ground))
+    shovel = a.find_first("shovel")
+    ground = a.find_in_place("outside", "ground")
+    return a.hold(shovel) or a.go_to("outside") or Intent("use", (shovel, ground))
 
 
 def _tend(a: Actor, plants: Iterable[int]) -> Step:
     """Have water with every young plant, and with grown ones before they suffer."""
     house = a.house
-    if step := a.at(_GREENHOUSE):
+    if step := a.go_to(_GREENHOUSE):
         return step
     for plant in plants:
         pot = house.parent[plant]
-        young = house.stage(plant) in ("seed", "seedling")
+        young = house.get_stage(plant) in ("seed", "seedling")
         if not (young or house.life[plant].dry >= _THIRSTY):
             continue
         if not any(house.name[o] == "water" for o in house.kids[pot]):
@@ -164,19 +164,19 @@ def _tend(a: Actor, plants: Iterable[int]) -> Step:
 
 def _give_water(a: Actor, pot: int) -> Step:
     """Have water in a pot, from the sink by the jug."""
-    water = a.water()
-    if water != NONE and (a.held(water) or a.place_name(water) == _GREENHOUSE):
+    water = a.find_water()
+    if water != NONE and (a.is_held(water) or a.get_place_name(water) == _GREENHOUSE):
         return a.pour(water, pot)
-    sink = a.in_place(_GREENHOUSE, "sink")
-    jug = a.in_place(_GREENHOUSE, "jug")
+    sink = a.find_in_place(_GREENHOUSE, "sink")
+    jug = a.find_in_place(_GREENHOUSE, "jug")
     if jug == NONE:
-        jug = a.empty_cup(_GREENHOUSE)
+        jug = a.find_empty_cup(_GREENHOUSE)
     return a.switch(sink) or a.put(jug, sink) or a.wait()
 
 
 def _may_rest(a: Actor, plants: Iterable[int]) -> bool:
     """Return whether eleven ticks can pass: no plant is about to be done."""
-    return all(a.house.stage(plant) != "reproducing" for plant in plants)
+    return all(a.house.get_stage(plant) != "reproducing" for plant in plants)
 
 
 def _find_flowers(a: Actor, plants: Iterable[int]) -> list[int]:

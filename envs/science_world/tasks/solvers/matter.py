@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...house.state import NONE
-from ...text.names import full_name
+from ...text.names import write_full_name
 from ..params import Melting, StateChange, Thermometer
 from .actor import Actor, Intent, Step
 
@@ -17,34 +17,36 @@ def _find_substance(a: Actor) -> int:
         return a.subject
     name = a.params.substance if isinstance(a.params, StateChange) else a.params.object
     if name == "water":
-        return a.water()
-    return a.first(name, "water" if name == "ice" else name)
+        return a.find_water()
+    return a.find_first(name, "water" if name == "ice" else name)
 
 
 def _focus_first(a: Actor) -> Step:
     """Get the substance and focus on it."""
     name = a.params.substance
     if name == "water" and not a.done:
-        return a.fetch_water() or a.focus(a.water())
+        return a.fetch_water() or a.focus(a.find_water())
     return None if a.done else a.focus(_find_substance(a))
 
 
 def _choose_heater(a: Actor, target: float) -> int:
     if target <= _OVEN_REACHES:
-        return a.in_place("kitchen", "oven")
-    return a.in_place("foundry", "blast furnace")
+        return a.find_in_place("kitchen", "oven")
+    return a.find_in_place("foundry", "blast furnace")
 
 
 def _choose_cooler(a: Actor, target: float) -> int:
     """Return a freezer that is cold enough."""
     if target > -10.0:
-        return a.in_place("kitchen", "freezer")
-    return a.in_place("workshop", "ultra low temperature freezer")
+        return a.find_in_place("kitchen", "freezer")
+    return a.find_in_place("workshop", "ultra low temperature freezer")
 
 
 def _change(a: Actor, thing: int, device: int) -> Step:
     """Have a thing in a device that runs, and wait; every tick is checked for its goals."""
-    return a.into(thing, device) or a.opened(device) or a.switch(device) or a.wait(long=True)
+    return (
+        a.move_into(thing, device) or a.ensure_open(device) or a.switch(device) or a.wait(long=True)
+    )
 
 
 def _get_melting_point(a: Actor, thing: int) -> float:
@@ -83,7 +85,7 @@ def freeze(a: Actor) -> Step:
         return _change(a, thing, _choose_cooler(a, _get_melting_point(a, thing)))
     oven = _choose_heater(a, 0.0)
     pot = _find_pot(a, thing)
-    return a.into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()
+    return a.move_into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()
 
 
 def _find_pot(a: Actor, thing: int) -> int:
@@ -91,8 +93,8 @@ def _find_pot(a: Actor, thing: int) -> int:
     house = a.house
     if house.kind[house.parent[thing]].key == "metal pot":
         return house.parent[thing]
-    pots = [o for o in a.named("metal pot") if not house.kids[o]]
-    return pots[0] if pots else a.empty_cup()
+    pots = [o for o in a.find_named("metal pot") if not house.kids[o]]
+    return pots[0] if pots else a.find_empty_cup()
 
 
 def change_state(a: Actor) -> Step:
@@ -112,29 +114,29 @@ def use_thermometer(a: Actor) -> Step:
     params: Thermometer = a.params
     if a.done == 0:
         return _take_thermometer(a)
-    thing = a.subject if a.done > 1 else a.in_place(params.place, params.object)
+    thing = a.subject if a.done > 1 else a.find_in_place(params.place, params.object)
     if thing == NONE:
-        thing = a.first(params.object)
+        thing = a.find_first(params.object)
     if step := a.hold(thing) or a.focus(thing):
         return step
-    if step := a.at(params.box_place):
+    if step := a.go_to(params.box_place):
         return step
     warm = a.house.heat[thing] >= params.threshold
-    box = a.in_place(params.box_place, params.above if warm else params.below)
+    box = a.find_in_place(params.box_place, params.above if warm else params.below)
     return _measure(a, thing) or a.put(thing, box)
 
 
 def _take_thermometer(a: Actor) -> Step:
-    thermometer = a.first("thermometer")
+    thermometer = a.find_first("thermometer")
     return a.hold(thermometer) or a.focus(thermometer)
 
 
 def _measure(a: Actor, thing: int) -> Step:
     """Have used the thermometer on the thing."""
-    thermometer = a.first("thermometer")
-    if a.did("use", full_name(a.house, thing).lower()):
+    thermometer = a.find_first("thermometer")
+    if a.count_done("use", write_full_name(a.house, thing).lower()):
         return None
-    if not a.held(thermometer):
+    if not a.is_held(thermometer):
         return a.hold(thermometer)
     return a.reach(thing) or Intent("use", (thermometer, thing))
 
@@ -146,16 +148,16 @@ def measure_melting(a: Actor) -> Step:
         return _take_thermometer(a)
     if a.done == 1:
         if params.object == "water":
-            return a.fetch_water() or a.focus(a.water())
-        return a.focus(a.first(params.object))
+            return a.fetch_water() or a.focus(a.find_water())
+        return a.focus(a.find_first(params.object))
     answer = params.above if params.melting >= params.threshold else params.below
-    return _find_side(a, a.subject, params) or a.focus(a.first(answer))
+    return _find_side(a, a.subject, params) or a.focus(a.find_first(answer))
 
 
 def _find_side(a: Actor, thing: int, params: Melting) -> Step:
     """Have measured the thing while it was solid above the threshold or liquid below it."""
     house = a.house
-    if not a.place_name(thing) or a.did("use", full_name(house, thing).lower()):
+    if not a.get_place_name(thing) or a.count_done("use", write_full_name(house, thing).lower()):
         return None
     solid, heat = house.state[thing] == "solid", house.heat[thing]
     known = heat >= params.threshold if solid else heat <= params.threshold
@@ -163,6 +165,6 @@ def _find_side(a: Actor, thing: int, params: Melting) -> Step:
         return _measure(a, thing)
     if not solid:
         cooler = _choose_cooler(a, 0.0)
-        return a.into(thing, cooler) or a.opened(cooler) or a.switch(cooler) or a.wait()
+        return a.move_into(thing, cooler) or a.ensure_open(cooler) or a.switch(cooler) or a.wait()
     oven, pot = _choose_heater(a, 0.0), _find_pot(a, thing)
-    return a.into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()
+    return a.move_into(thing, pot) or a.put(pot, oven) or a.switch(oven) or a.wait()

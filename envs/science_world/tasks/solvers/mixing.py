@@ -12,33 +12,33 @@ _STUDIO = "art studio"
 def mix(a: Actor) -> Step:
     """Solve 6-1: read what is needed; then all ingredients alone in one container, mixed."""
     params: Mix = a.params
-    result = a.first(params.result)
+    result = a.find_first(params.result)
     if result != NONE:
         return a.focus(result)
-    recipe = a.first("recipe")
-    if recipe != NONE and not a.did("read", "recipe"):
+    recipe = a.find_first("recipe")
+    if recipe != NONE and not a.count_done("read", "recipe"):
         return a.reach(recipe) or Intent("read", (recipe,))
     return _mix_together(a, params.ingredients)
 
 
-def secondary(a: Actor) -> Step:
+def solve_secondary(a: Actor) -> Step:
     """Solve 6-2."""
     params: Paint = a.params
     return _mix_paint(a, params.secondary, params.secondary_of)
 
 
-def tertiary(a: Actor) -> Step:
+def solve_tertiary(a: Actor) -> Step:
     """Solve 6-3: a second cup of the primary colour is in the studio's cupboard."""
     params: Paint = a.params
     if not a.done:
-        return secondary(a)
+        return solve_secondary(a)
     return _mix_paint(a, params.tertiary, params.tertiary_of)
 
 
 def _mix_paint(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
-    made = a.in_place(a.here, result)
+    made = a.find_in_place(a.here, result)
     if made == NONE:
-        made = a.first(result)
+        made = a.find_first(result)
     if made != NONE:
         return a.focus(made)
     house = a.house
@@ -53,13 +53,13 @@ def _mix_paint(a: Actor, result: str, colors: tuple[str, ...]) -> Step:
 def _find_cup(a: Actor, color: str) -> int:
     """Return a cup of a paint: one with other paint in it, else a full one in the studio."""
     house = a.house
-    cups = [house.parent[paint] for paint in a.named(color) if _in_studio(a, paint)]
+    cups = [house.parent[paint] for paint in a.find_named(color) if _in_studio(a, paint)]
     cups.sort(key=lambda cup: -len(house.kids[cup]))
     return cups[0]
 
 
 def _in_studio(a: Actor, thing: int) -> bool:
-    return a.place_name(thing) == _STUDIO
+    return a.get_place_name(thing) == _STUDIO
 
 
 def _mix_together(a: Actor, names: tuple[str, ...]) -> Step:
@@ -80,13 +80,13 @@ def _find_bowl(a: Actor, names: tuple[str, ...]) -> int:
     """Return the container with nothing but ingredients, or the nearest empty one."""
     house = a.house
     best, most = NONE, 0
-    for thing in a.all_things():
+    for thing in a.walk_things():
         kids = house.kids[thing]
         if house.kind[thing].refer != "cup" or len(kids) <= most:
             continue
         if all(house.name[o] in names for o in kids) and not _is_source(a, thing, names):
             best, most = thing, len(kids)
-    return best if best != NONE else a.empty_cup("kitchen")
+    return best if best != NONE else a.find_empty_cup("kitchen")
 
 
 def _is_source(a: Actor, cup: int, names: tuple[str, ...]) -> bool:
@@ -103,21 +103,21 @@ def _is_source(a: Actor, cup: int, names: tuple[str, ...]) -> bool:
 def _bring(a: Actor, name: str, bowl: int) -> Step:
     """Have one ingredient in the bowl; the bowl is carried along."""
     house = a.house
-    if not a.held(bowl):
+    if not a.is_held(bowl):
         return a.hold(bowl)
     if name == "water":
-        return a.fetch_water() or a.pour(a.water(), bowl)
+        return a.fetch_water() or a.pour(a.find_water(), bowl)
     thing = _find_nearest(a, name)
     if house.state[thing] == "liquid":
         cup = house.parent[thing]
-        return a.reach(cup) or a.opened(cup) or Intent("pour", (cup, bowl))
+        return a.reach(cup) or a.ensure_open(cup) or Intent("pour", (cup, bowl))
     return a.reach(thing) or Intent("move", (thing, bowl))
 
 
 def _find_nearest(a: Actor, name: str) -> int:
     """Return the nearest thing of a name; carried ones and solids first."""
     house = a.house
-    found = list(a.named(name))
+    found = list(a.find_named(name))
     alone = [
         o for o in found if house.state[o] != "liquid" or len(house.kids[house.parent[o]]) == 1
     ]

@@ -32,29 +32,29 @@ _SOLVERS: dict[str, Callable[[Actor], Step]] = {
     "2-1": matter.use_thermometer,
     "2-2": matter.measure_melting,
     "2-3": matter.measure_melting,
-    "3-1": circuit.power,
-    "3-2": circuit.power,
-    "3-3": measuring.conductivity,
-    "3-4": measuring.conductivity,
+    "3-1": circuit.solve_power,
+    "3-2": circuit.solve_power,
+    "3-3": measuring.solve_conductivity,
+    "3-4": measuring.solve_conductivity,
     "4-1": living.find_animal,
     "4-2": living.find_dead,
     "4-3": living.find_plant,
     "4-4": living.find_animal,
-    "5-1": growing.grow_plant,
-    "5-2": growing.grow_fruit,
+    "5-1": growing.solve_grow_plant,
+    "5-2": growing.solve_grow_fruit,
     "6-1": mixing.mix,
-    "6-2": mixing.secondary,
-    "6-3": mixing.tertiary,
-    "7-1": living.longest,
-    "7-2": living.shortest,
-    "7-3": living.longest_then_shortest,
-    "8-1": living.animal_stages,
-    "8-2": living.plant_stages,
-    "9-1": measuring.planes,
-    "9-2": measuring.planes,
-    "9-3": measuring.planes,
-    "10-1": growing.genetics,
-    "10-2": growing.genetics,
+    "6-2": mixing.solve_secondary,
+    "6-3": mixing.solve_tertiary,
+    "7-1": living.solve_longest,
+    "7-2": living.solve_shortest,
+    "7-3": living.solve_longest_then_shortest,
+    "8-1": living.solve_animal_stages,
+    "8-2": living.solve_plant_stages,
+    "9-1": measuring.solve_planes,
+    "9-2": measuring.solve_planes,
+    "9-3": measuring.solve_planes,
+    "10-1": growing.solve_genetics,
+    "10-2": growing.solve_genetics,
 }
 
 _OF_ONE_OBJECT = (
@@ -101,7 +101,7 @@ def next_intent(house: HouseState) -> Intent:
         return Intent("reset task")
     actor = Actor(house, params, goals.variation)
     if isinstance(goals.goals.ordered[goals.progress.ordered], _OF_ONE_OBJECT) and actor.done:
-        if not actor.place_name(actor.subject):
+        if not actor.get_place_name(actor.subject):
             return _begin_again(actor, goals)
         if house.focus != actor.subject:
             return actor.focus(actor.subject) or Intent("wait1")
@@ -111,5 +111,5 @@ def next_intent(house: HouseState) -> Intent:
 def _begin_again(actor: Actor, goals: TaskState) -> Intent:
     """Begin anew where the task's object is gone and there is another one, else wait."""
     first = goals.goals.ordered[0]
-    alone = isinstance(first, Find) and actor.first(first.name) == NONE
+    alone = isinstance(first, Find) and actor.find_first(first.name) == NONE
     return Intent("wait1" if alone else "reset task")

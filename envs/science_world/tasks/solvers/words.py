@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...engine.parser import Match, clean, find_from_universe, find_within_reach, parse
 from ...house.state import NONE, TERMINALS, HouseState
-from ...text.references import container_of, list_names
+from ...text.references import find_container, list_names
 from .actor import Intent
 
 _TEMPLATES = {
@@ -75,7 +75,7 @@ class _Called:
 
     def __init__(self, house: HouseState, *, anywhere: bool) -> None:
         self._house = house
-        self._view = house.here()
+        self._view = house.get_agent_place()
         reach = find_from_universe(house) if anywhere else find_within_reach(house)
         self._shared = Counter(name for o in reach for name in set(self._all(o)))
 
@@ -84,7 +84,7 @@ class _Called:
         house = self._house
         own = sorted({clean(name) for name in list_names(house, o, self._view)}, key=_by_length)
         outer: tuple[str, ...] = ()
-        if (container := container_of(house, o)) != NONE:
+        if (container := find_container(house, o)) != NONE:
             outer = list_names(house, container, NONE)
         inside = sorted({clean(name) for name in outer}, key=_by_length)
         return [*own, *(f"{name} in {holder}" for holder in inside for name in own)]

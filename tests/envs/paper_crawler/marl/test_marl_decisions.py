@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from turngym.envs.paper_crawler.marl import write_decision, write_decisions
 from turngym.envs.paper_crawler.marl.decisions import (
-    question,
     read_decision,
     read_decisions,
+    write_question,
 )
 from turngym.envs.paper_crawler.papers import Judged
 from turngym.envs.paper_crawler.prompts import PROMPTS
@@ -84,7 +84,7 @@ def test_questions_are_the_selectors_prompts():
     shelf, _, request = example_four()
     asked = [Judged(request, shelf.papers[p]) for p in ("p1", "p2")]
     first, second = (PROMPTS["short"].select(*judged) for judged in asked)
-    assert question(PROMPTS["short"], asked[:1], batch=False) == first
-    assert question(PROMPTS["short"], [], batch=False) == ""
-    both = question(PROMPTS["short"], asked, batch=True)
+    assert write_question(PROMPTS["short"], asked[:1], batch=False) == first
+    assert write_question(PROMPTS["short"], [], batch=False) == ""
+    both = write_question(PROMPTS["short"], asked, batch=True)
     assert both == f"Question 1\n{first}\nQuestion 2\n{second}"

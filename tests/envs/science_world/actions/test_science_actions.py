@@ -137,7 +137,7 @@ def test_documents() -> None:
     for key, note in notes.items():
         made = house.make(key)
         house.note[made] = note
-        house.put(made, house.here())
+        house.put(made, house.get_agent_place())
     assert say(house, "read instructions to make tea") == "The recipe reads:\nTo make tea, wait."
     assert say(house, "look at recipe") == "A recipe titled instructions to make tea"
     assert say(house, "read paper") == "The paper does not have any text on it."
@@ -149,7 +149,7 @@ def test_axe_and_shovel() -> None:
     tree = house.make("apple tree")
     house.set_stage(tree, "adult")
     for o in (tree, thing(house, "shovel"), thing(house, "stove")):
-        house.put(o, house.here())
+        house.put(o, house.get_agent_place())
     say(house, "wait1")
     assert say(house, "use axe on apple tree") == "You chop down the apple tree, creating wood."
     assert house.parent[tree] == NONE
@@ -166,7 +166,7 @@ def test_axe_and_shovel() -> None:
 def test_ground_passes_things_on_and_holds_nothing() -> None:
     house = make_house(0, at="outside")
     assert say(house, "move orange to ground") == "You move the orange to the ground."
-    assert house.parent[thing(house, "orange", "outside")] == house.here()
+    assert house.parent[thing(house, "orange", "outside")] == house.get_agent_place()
     assert say(house, "look in ground") == "There is nothing in the ground."
     assert say(house, "pour ground into fountain") == (
         "The ground is empty, so there's nothing to pour."

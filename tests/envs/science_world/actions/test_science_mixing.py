@@ -7,16 +7,16 @@ from helpers.science_house import make_house, say
 
 from turngym.envs.science_world.actions.mixing import RULES, Rule
 from turngym.envs.science_world.house.state import HouseState
-from turngym.envs.science_world.objects.kinds import all_kinds
+from turngym.envs.science_world.objects.kinds import list_kinds
 
-KEYS = {k.key for k in all_kinds()}
+KEYS = {k.key for k in list_kinds()}
 
 
 def mixed(*keys: str) -> tuple[str, list[str]]:
     """Mix new things of some kinds in a bowl: what is said, and what is in it then."""
     house = make_house(0, at="hallway")
     bowl = house.make("bowl")
-    house.put(bowl, house.here())
+    house.put(bowl, house.get_agent_place())
     for key in keys:
         house.put(settled(house, key), bowl)
     said = say(house, "mix bowl")
@@ -81,7 +81,7 @@ def test_nothing_new(keys: tuple[str, ...]) -> None:
 def test_ice_does_not_dissolve_salt() -> None:
     house = make_house(0, at="hallway")
     bowl, ice, salt = (settled(house, key) for key in ("bowl", "ice", "sodium chloride"))
-    house.put(bowl, house.here())
+    house.put(bowl, house.get_agent_place())
     house.put(ice, bowl)
     house.put(salt, bowl)
     assert "anything new" in say(house, "mix bowl")

@@ -13,13 +13,13 @@ from turngym.envs.core.errors import UnknownNameError
 from turngym.envs.science_world.engine.step import digest_house
 from turngym.envs.science_world.house.state import (
     NONE,
-    creation_id,
+    get_creation_id,
+    get_other_terminal,
+    get_terminal,
+    get_terminal_owner,
     list_all_inside,
-    other_terminal,
-    terminal,
-    terminal_owner,
 )
-from turngym.envs.science_world.objects.kinds import all_kinds, get_kind
+from turngym.envs.science_world.objects.kinds import get_kind, list_kinds
 from turngym.envs.science_world.objects.materials import get_material, make_unknown_substance
 from turngym.envs.science_world.text.descriptions import LOOKS, describe
 
@@ -49,14 +49,14 @@ You also see:
 @pytest.mark.parametrize(("place", "text"), [("art studio", ART_STUDIO), ("bedroom", BEDROOM)])
 def test_rooms_of_seed_0(place: str, text: str) -> None:
     house = make_house(0, at=place)
-    assert describe(house, house.here(), True) == text
+    assert describe(house, house.get_agent_place(), True) == text
 
 
 def test_starts_and_random_things_of_some_seeds() -> None:
     starts = [make_house(seed) for seed in range(3)]
-    assert starts[0].name[starts[0].here()] == "hallway"
+    assert starts[0].name[starts[0].get_agent_place()] == "hallway"
     for house in starts:
-        shovels = [house.place_of(o) for o in house.named("shovel", house.universe)]
+        shovels = [house.find_place(o) for o in house.find_named("shovel", house.universe)]
         assert len(shovels) == 1
         assert house.name[shovels[0]] in ("greenhouse", "outside")
 
@@ -72,16 +72,18 @@ def test_creation_ids_are_the_originals() -> None:
 def test_terminals_come_before_plain_things_and_after_polar_parts() -> None:
     house = make_house()
     pot, battery = thing(house, "metal pot"), thing(house, "battery")
-    assert [creation_id(house, terminal(pot, side)) - house.uid[pot] for side in (0, 1)] == [-2, -1]
-    ends = [creation_id(house, terminal(battery, side)) for side in (0, 1)]
+    assert [
+        get_creation_id(house, get_terminal(pot, side)) - house.uid[pot] for side in (0, 1)
+    ] == [-2, -1]
+    ends = [get_creation_id(house, get_terminal(battery, side)) for side in (0, 1)]
     assert [end - house.uid[battery] for end in ends] == [1, 2]
-    assert terminal_owner(other_terminal(terminal(pot, 0))) == pot
+    assert get_terminal_owner(get_other_terminal(get_terminal(pot, 0))) == pot
 
 
 def test_all_inside_of_the_kitchen_has_the_originals_length_and_order() -> None:
     house = make_house()
     found = list_all_inside(house, house.places["kitchen"])
-    ids = [creation_id(house, handle) for handle in found]
+    ids = [get_creation_id(house, handle) for handle in found]
     # 30 objects with two terminals each, and the kitchen's own two.
     assert len(found) == 92
     assert ids == sorted(ids)
@@ -95,7 +97,7 @@ def test_contents_are_kept_in_creation_order() -> None:
         house.put(o, table)
     assert house.kids[table][0] == early
     assert house.kids[table][-1] == late
-    assert house.place_of(late) == house.places["kitchen"]
+    assert house.find_place(late) == house.places["kitchen"]
     house.take_out(late)
     assert house.parent[late] == NONE
     assert late not in house.kids[table]
@@ -116,7 +118,7 @@ def test_what_is_put_into_its_own_contents_leaves_the_world_as_in_the_original()
     assert said == "No known action matches that input."
     said = say(house, "move cupboard to drawer in cupboard")
     assert said == "You move the cupboard to the drawer."
-    assert house.place_of(cupboard) == NONE
+    assert house.find_place(cupboard) == NONE
     assert say(house, "wait1") == "You decide to wait for 1 iterations."
 
 
@@ -129,7 +131,7 @@ def test_unknown_names_name_the_nearest() -> None:
 
 def test_every_kind_can_be_made_and_most_described() -> None:
     house = make_house()
-    for k in all_kinds():
+    for k in list_kinds():
         assert k.look in LOOKS
         if k.key not in ("door", "drain", "toilet"):
             made = house.make(k.key)

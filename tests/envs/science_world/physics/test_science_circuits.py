@@ -115,7 +115,7 @@ def test_current_passes_conductors_and_no_others(workshop: HouseState) -> None:
     bulb, lit = thing(workshop, "green light bulb"), {}
     for key in ("metal fork", "plastic fork"):
         house = workshop.fork()
-        house.put(house.make(key), house.here())
+        house.put(house.make(key), house.get_agent_place())
         ends = (f"connect {key} to battery cathode", f"connect blue wire terminal 2 to {key}")
         say(house, *LINKS[:3], *ends, "wait")
         lit[key] = house.on[bulb]

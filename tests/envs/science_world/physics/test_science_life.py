@@ -19,7 +19,7 @@ def planted(
     """A greenhouse with one plant in a flower pot: the house, the plant, the pot."""
     house = make_house(0, *simple, at="greenhouse")
     pot, made = house.make("flower pot"), house.make(plant)
-    house.put(pot, house.here())
+    house.put(pot, house.get_agent_place())
     if soil:
         house.put(house.make("soil"), pot)
     house.put(made, pot)
@@ -34,11 +34,11 @@ def pass_ticks(house: HouseState, count: int) -> None:
 
 def test_a_watered_seed_becomes_a_tree_that_flowers() -> None:
     house, tree, _ = planted("selfWateringFlowerPots")
-    assert house.stage(tree) == "seed"
+    assert house.get_stage(tree) == "seed"
     stages = []
     for _ in range(40):
         pass_ticks(house, 1)
-        stages.append(house.stage(tree))
+        stages.append(house.get_stage(tree))
     first = {stage: stages.index(stage) + 1 for stage in ("seedling", "adult", "reproducing")}
     assert first == {"seedling": 10, "adult": 20, "reproducing": 25}
     assert say(house, "look at apple tree") == (
@@ -50,7 +50,7 @@ def test_names_follow_a_tick_after_the_stage() -> None:
     house, tree, _ = planted("selfWateringFlowerPots")
     assert house.name[tree] == "plant"
     pass_ticks(house, 10)
-    assert (house.stage(tree), house.name[tree]) == ("seedling", "apple seed")
+    assert (house.get_stage(tree), house.name[tree]) == ("seedling", "apple seed")
     assert say(house, "eat apple seed") == "The apple seed was delicious."
 
 
@@ -60,7 +60,7 @@ def test_a_dry_or_bare_seed_waits(soil: bool) -> None:
     if not soil:
         house.put(house.make("water"), pot)
     pass_ticks(house, 30)
-    assert house.stage(tree) == "seed"
+    assert house.get_stage(tree) == "seed"
 
 
 def test_drought_makes_a_seedling_unwell_and_then_kills() -> None:
@@ -70,7 +70,7 @@ def test_drought_makes_a_seedling_unwell_and_then_kills() -> None:
     assert describe(house, tree) == "a apple tree in the seedling stage (that looks unwell)"
     assert say(house, "look at sick apple tree").endswith("(that looks unwell)")
     pass_ticks(house, 10)
-    assert house.stage(tree) == "dead"
+    assert house.get_stage(tree) == "dead"
     assert describe(house, tree) == "a dead apple tree"
 
 
@@ -80,11 +80,11 @@ def test_cold_kills_a_plant() -> None:
     for _ in range(5):
         house.heat[tree] = house.heat[pot] = -20.0
         pass_ticks(house, 1)
-    assert house.stage(tree) in ("dead", "reproducing")  # the fifth tick also ends its youth
+    assert house.get_stage(tree) in ("dead", "reproducing")  # the fifth tick also ends its youth
     for _ in range(5):
         house.heat[tree] = -20.0
         pass_ticks(house, 1)
-    assert house.stage(tree) == "dead"
+    assert house.get_stage(tree) == "dead"
 
 
 def test_a_pollinated_flower_becomes_fruit() -> None:
@@ -143,7 +143,7 @@ def test_a_seed_has_an_allele_of_each_parent(species: str) -> None:
     house.note[father] = tuple((trait, 1, 1) for trait in traits)
     house.set_stage(mother, "reproducing")
     flower = house.make("flower")
-    house.life[flower] = Bloom(mother, 5, house.genes(father))
+    house.life[flower] = Bloom(mother, 5, house.get_genes(father))
     house.put(flower, mother)
     pass_ticks(house, 1)
     seeds = [kid for kid in house.kids[mother] if "plant" in house.kind[kid].tags]
@@ -168,7 +168,7 @@ def test_a_bee_leaves_what_the_agent_carries() -> None:
     house.random = JavaRandom(7)
     for _ in range(20):
         tick_bee(house, bee, wake)
-    assert house.parent[bee] == house.here()
+    assert house.parent[bee] == house.get_agent_place()
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_bee_leaves_what_the_agent_carries() -> None:
 def test_animals_age(species: str, shown: list[str]) -> None:
     house = make_house(0, at="outside")
     animal = house.make(species)
-    house.put(animal, house.here())
+    house.put(animal, house.get_agent_place())
     seen: list[str] = []
     for _ in range(140):
         text = describe(house, animal).removeprefix("a ")
@@ -207,7 +207,7 @@ def test_time_to_the_bottom_of_a_plane(surface: str, ticks: int) -> None:
     house = make_house(0, at="workshop")
     plane, block = house.make("inclined plane"), house.make("brick")
     house.note[plane] = Slope(45.0, surface)
-    house.put(plane, house.here())
+    house.put(plane, house.get_agent_place())
     house.put(block, plane)
     name = f"an inclined plane with a {surface} surface, with: a brick"
     assert describe(house, plane).replace("  ", " ") == f"{name} at the top of the plane"

@@ -68,25 +68,25 @@ def _jumped(v: int) -> dict[str, object]:
     letters, groups = UNKNOWN_LETTERS, range(10)
     found: dict[str, object] = {}
     for task in range(4):
-        found |= {f"state {task} {n}": draws.state_cup(v, task, n) for n in draws.CUPPED}
+        found |= {f"state {task} {n}": draws.draw_state_cup(v, task, n) for n in draws.CUPPED}
         found |= {f"pea {task} {g}": draws.find_genes(v, task, g) for g in groups}
         found |= {f"find {task} {g}": draws.find_pots(v, task, g) for g in groups}
     conductors = {params.substance[-1]: params for params in find_kind("3-4").variations}
     assert set(conductors) == set(letters)
-    found |= {f"conducts {key}": draws.conducts(conductors[key], v) for key in letters}
-    found |= {f"paint {task}": draws.paint_containers(v, task) for task in range(2)}
-    found |= {f"stage {g}": draws.stage_pots(v, g) for g in groups}
-    found |= {f"pea jar {jar}": draws.pea_seeds(v, jar) for jar in range(8)}
-    found |= {f"pea pots {c}": draws.pea_pots(v, c) for c in range(5)}
-    found |= {f"unknown jar {jar}": draws.unknown_seeds(v, jar) for jar in range(32)}
-    found |= {f"unknown pots {c}": draws.unknown_pots(v, c) for c in range(5)}
+    found |= {f"conducts {key}": draws.draw_conducts(conductors[key], v) for key in letters}
+    found |= {f"paint {task}": draws.draw_paint_containers(v, task) for task in range(2)}
+    found |= {f"stage {g}": draws.draw_stage_pots(v, g) for g in groups}
+    found |= {f"pea jar {jar}": draws.draw_pea_seeds(v, jar) for jar in range(8)}
+    found |= {f"pea pots {c}": draws.draw_pea_pots(v, c) for c in range(5)}
+    found |= {f"unknown jar {jar}": draws.draw_unknown_seeds(v, jar) for jar in range(32)}
+    found |= {f"unknown pots {c}": draws.draw_unknown_pots(v, c) for c in range(5)}
     for row in range(15):
         for draw in range(24):
-            found[f"warm {row} {draw}"] = draws.start_temperature(v, row, draw, 0)
+            found[f"warm {row} {draw}"] = draws.draw_start_temperature(v, row, draw, 0)
     for row in range(5):
-        found |= {f"known {row} {n}": draws.known_cup(v, row, n) for n in draws.CUPPED_KNOWN}
+        found |= {f"known {row} {n}": draws.draw_known_cup(v, row, n) for n in draws.CUPPED_KNOWN}
     for row in range(25):
-        found |= {f"cup {row} {x}": draws.unknown_cup(v, row, x) for x in letters}
+        found |= {f"cup {row} {x}": draws.draw_unknown_cup(v, row, x) for x in letters}
     return found
 
 
@@ -99,10 +99,10 @@ def test_no_variation_draws_a_number_twice() -> None:
     """The jumps count one number per draw; in the last draw of all a second one would show."""
     for variation in range(0, 1386, 33):
         last = _walk(variation)["cup 24 X"]
-        assert draws.unknown_cup(variation, 24, "X") == last
+        assert draws.draw_unknown_cup(variation, 24, "X") == last
 
 
 def test_pots_and_cups_of_the_first_variation() -> None:
-    assert draws.stage_pots(0, 0) == _walk(0)["stage 0"]
+    assert draws.draw_stage_pots(0, 0) == _walk(0)["stage 0"]
     assert sorted(draws.find_pots(0, 0, 0)) == list(range(1, 10))
-    assert draws.unknown_cup(0, 0, "U") is None
+    assert draws.draw_unknown_cup(0, 0, "U") is None

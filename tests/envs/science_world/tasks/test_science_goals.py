@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from turngym.envs.core.digest import digest_of
-from turngym.envs.science_world.house.state import NONE, HouseState, terminal
+from turngym.envs.science_world.house.state import NONE, HouseState, get_terminal
 from turngym.envs.science_world.tasks.build import start_episode
 from turngym.envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from turngym.envs.science_world.tasks.checker import TaskState
@@ -28,7 +28,7 @@ def started(task: str, variation: int = 0) -> tuple[HouseState, TaskState]:
 
 
 def the(house: HouseState, name: str) -> int:
-    return next(house.named(name, house.universe))
+    return next(house.find_named(name, house.universe))
 
 
 @pytest.mark.parametrize("kind", TASKS, ids=lambda kind: kind.id)
@@ -47,7 +47,7 @@ def test_three_ingredients_make_a_seventh_optional_goal_and_three_stages_three_g
 def test_state_goals_are_passed_by_the_same_object_only() -> None:
     house, goals = started("boil", 14)
     cream, other = the(house, "ice cream"), house.make("ice cream")
-    house.put(other, house.here())
+    house.put(other, house.get_agent_place())
     house.focus = cream
     goals.check(house)
     assert (goals.progress.ordered, goals.completed) == (1, False)
@@ -87,7 +87,7 @@ def test_wrong_focus_fails_until_the_task_is_reset() -> None:
 def test_a_terminal_is_a_wrong_focus_where_a_wrong_focus_fails() -> None:
     for task, failed in (("find-animal", True), ("find-non-living-thing", False), ("9-1", True)):
         house, goals = started(task)
-        house.focus = terminal(the(house, "battery"), 0)
+        house.focus = get_terminal(the(house, "battery"), 0)
         goals.check(house)
         assert goals.failed is failed
 
@@ -155,12 +155,12 @@ def test_goals_wait_for_the_goals_they_need() -> None:
 def test_deeds_count_from_the_moment_a_goal_is_first_looked_at() -> None:
     house, goals = started("inclined-plane-determine-angle", 0)
     params = find_kind("9-1").params(0)
-    watch = next(house.named("stopwatch", house.places["workshop"]))
+    watch = next(house.find_named("stopwatch", house.places["workshop"]))
     house.put(house.agent, house.places["workshop"])
-    block = next(house.named(params.block, house.places["workshop"]))
+    block = next(house.find_named(params.block, house.places["workshop"]))
     goals.note(house, "look at", watch)
     goals.check(house)
-    house.put(block, next(house.named("inclined plane", house.places["workshop"])))
+    house.put(block, next(house.find_named("inclined plane", house.places["workshop"])))
     house.on[watch] = True
     goals.check(house)
     house.on[watch] = False

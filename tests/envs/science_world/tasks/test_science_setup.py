@@ -14,11 +14,11 @@ from turngym.envs.science_world.tasks.params import Conductivity, Genetics
 
 
 def names_in(house: HouseState, place: str) -> list[str]:
-    return [house.name[o] for o in house.inside(house.places[place])]
+    return [house.name[o] for o in house.walk_inside(house.places[place])]
 
 
 def the(house: HouseState, name: str, place: str) -> int:
-    return next(house.named(name, house.places[place]))
+    return next(house.find_named(name, house.places[place]))
 
 
 @pytest.mark.parametrize("kind", TASKS, ids=lambda kind: kind.id)
@@ -29,7 +29,7 @@ def test_every_task_starts_at_its_first_middle_and_last_variation(kind: TaskKind
         assert isinstance(house.goals, TaskState)
         assert house.goals.points == 0
         assert house.focus == NONE
-        assert house.name[house.here()] in house.places
+        assert house.name[house.get_agent_place()] in house.places
 
 
 def test_the_house_follows_from_the_number_alone() -> None:
@@ -111,8 +111,10 @@ def test_genes_of_the_first_jars() -> None:
 
 def test_plants_of_8_2_stand_in_numbered_pots_in_every_stage() -> None:
     house = start_episode(find_kind("8-2"), 0)
-    plants = [o for o in house.inside(house.places["outside"]) if "plant" in house.kind[o].tags]
-    stages = sorted(house.stage(o) for o in plants)
+    plants = [
+        o for o in house.walk_inside(house.places["outside"]) if "plant" in house.kind[o].tags
+    ]
+    stages = sorted(house.get_stage(o) for o in plants)
     assert stages == sorted(("seed", "seedling", "adult", "reproducing", "dead"))
     pots = {house.name[house.parent[o]] for o in plants}
     assert len(pots) == 5

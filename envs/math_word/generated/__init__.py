@@ -1,0 +1,1 @@
+"""Problems that are generated from stories."""

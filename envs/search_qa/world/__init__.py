@@ -1,0 +1,1 @@
+"""The generated universe: its facts, its articles, and questions about them."""

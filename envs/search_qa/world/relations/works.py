@@ -1,0 +1,275 @@
+"""Relations of works and of events in the full world."""
+
+from __future__ import annotations
+
+from ..schema import Relation
+
+_SETTLED = ("town", "city", "village")
+
+
+def _make_creator_relation(key: str, work: str, maker: str, verb: str, role: str) -> Relation:
+    """Who made a kind of work."""
+    return Relation(
+        key=key,
+        subjects=(work,),
+        target=(maker,),
+        fan=(2, 12),
+        says=(
+            f"{{s}} was {verb} by {{o}}.",
+            "{s} is a work of {o}.",
+            f"{{poss}} {role} is {{o}}.",
+        ),
+        noun=f"the {role} of {{s}}",
+        ask=f"Who {verb if verb != 'written' else 'wrote'} {{s}}?",
+        keyword=f"{role} {verb} work",
+    )
+
+
+def _make_year_relation(work: str, maker: str, verb: str) -> Relation:
+    """The year of a kind of work."""
+    return Relation(
+        key=f"{work}_year",
+        subjects=(work,),
+        target=("year",),
+        span=(20, 60),
+        after=(maker, "birth_date"),
+        says=(
+            f"{{s}} was {verb} in {{o}}.",
+            "{s} dates from {o}.",
+            "The year of {s} is {o}.",
+        ),
+        noun="the year of {s}",
+        ask=f"In which year was {{s}} {verb}?",
+        keyword=f"{verb} dates year",
+        order=("the older of", "the newer of"),
+    )
+
+
+WORKS = (
+    _make_creator_relation("novel_author", "novel", "novelist", "written", "author"),
+    _make_creator_relation("film_director", "film", "film director", "directed", "director"),
+    _make_creator_relation("painter", "painting", "painter", "painted", "painter"),
+    _make_creator_relation("composer", "opera", "composer", "composed", "composer"),
+    _make_year_relation("novel", "novel_author", "published"),
+    _make_year_relation("film", "film_director", "released"),
+    _make_year_relation("painting", "painter", "finished"),
+    _make_year_relation("opera", "composer", "first performed"),
+    Relation(
+        key="setting",
+        subjects=("novel", "film", "opera"),
+        target=_SETTLED,
+        says=("{s} is set in {o}.", "{s} takes place in {o}.", "The story of {s} unfolds in {o}."),
+        noun="the place where {s} is set",
+        ask="Where is {s} set?",
+        keyword="set story takes place",
+    ),
+    Relation(
+        key="publisher",
+        subjects=("novel",),
+        target=("publisher",),
+        says=(
+            "{s} was brought out by {o}.",
+            "{s} appeared with {o}.",
+            "The first edition of {s} came from {o}.",
+        ),
+        noun="the publisher of {s}",
+        ask="Which publisher brought out {s}?",
+        keyword="publisher edition brought",
+    ),
+    Relation(
+        key="pages",
+        subjects=("novel",),
+        target=("number",),
+        span=(120, 1900),
+        says=("{s} has {o} pages.", "{s} runs to {o} pages.", "{poss} length is {o} pages."),
+        noun="the number of pages of {s}",
+        ask="How many pages does {s} have?",
+        keyword="pages length",
+        order=("the shorter of", "the longer of"),
+    ),
+    Relation(
+        key="translator",
+        subjects=("novel",),
+        target=("person",),
+        share=0.6,
+        says=("{s} was translated by {o}.", "{s} reached foreign readers through {o}."),
+        noun="the translator of {s}",
+        ask="Who translated {s}?",
+        keyword="translated translator foreign",
+    ),
+    Relation(
+        key="based_on",
+        subjects=("film", "opera"),
+        target=("novel",),
+        share=0.6,
+        says=("{s} is based on {o}.", "{s} adapts {o}.", "The plot of {s} is taken from {o}."),
+        noun="the novel on which {s} is based",
+        ask="On which novel is {s} based?",
+        keyword="based adapts novel plot",
+    ),
+    Relation(
+        key="producer",
+        subjects=("film",),
+        target=("company",),
+        says=("{s} was financed by {o}.", "{s} was produced by {o}.", "{o} paid for {s}."),
+        noun="the producer of {s}",
+        ask="Which company financed {s}?",
+        keyword="producer financed produced",
+    ),
+    Relation(
+        key="librettist",
+        subjects=("opera",),
+        target=("novelist",),
+        share=0.8,
+        says=(
+            "{s} uses a libretto by {o}.",
+            "{s} has words by {o}.",
+            "The libretto of {s} is by {o}.",
+        ),
+        noun="the librettist of {s}",
+        ask="Who wrote the libretto of {s}?",
+        keyword="libretto words",
+    ),
+    Relation(
+        key="premiere",
+        subjects=("film", "opera"),
+        target=("city",),
+        says=(
+            "{s} had its premiere in {o}.",
+            "{s} was first shown in {o}.",
+            "Audiences in {o} saw {s} first.",
+        ),
+        noun="the place where {s} had its premiere",
+        ask="Where did {s} have its premiere?",
+        keyword="premiere first shown",
+    ),
+    Relation(
+        key="kept_at",
+        subjects=("painting",),
+        target=("museum",),
+        says=("{s} hangs in {o}.", "{s} is kept at {o}.", "{s} belongs to {o}."),
+        noun="the museum where {s} hangs",
+        ask="In which museum does {s} hang?",
+        keyword="hangs kept museum belongs",
+    ),
+    Relation(
+        key="sitter",
+        subjects=("painting",),
+        target=("person",),
+        share=0.7,
+        says=("{s} shows {o}.", "{s} is a likeness of {o}.", "{o} sat for {s}."),
+        noun="the person shown in {s}",
+        ask="Who is shown in {s}?",
+        keyword="shows likeness sat",
+    ),
+    Relation(
+        key="dedicatee",
+        subjects=("work",),
+        target=("person",),
+        share=0.5,
+        says=(
+            "{s} is dedicated to {o}.",
+            "{s} carries a dedication to {o}.",
+            "A dedication in {s} names {o}.",
+        ),
+        noun="the person to whom {s} is dedicated",
+        ask="To whom is {s} dedicated?",
+        keyword="dedicated dedication",
+    ),
+)
+
+EVENTS = (
+    Relation(
+        key="venue",
+        subjects=("event",),
+        target=_SETTLED,
+        says=("{s} took place at {o}.", "{s} was held near {o}.", "The scene of {s} was {o}."),
+        noun="the place of {s}",
+        ask="Where did {s} take place?",
+        keyword="took place held scene",
+    ),
+    Relation(
+        key="event_date",
+        subjects=("event",),
+        target=("date",),
+        span=(1720, 1990),
+        says=("{s} began on {o}.", "{s} opened on {o}.", "The first day of {s} was {o}."),
+        noun="the first day of {s}",
+        ask="On which day did {s} begin?",
+        keyword="began opened first day",
+        order=("the earlier of", "the later of"),
+    ),
+    Relation(
+        key="organiser",
+        subjects=("festival", "expedition", "conference"),
+        target=("org",),
+        fan=(2, 12),
+        says=(
+            "{s} was organised by {o}.",
+            "{s} was the idea of {o}.",
+            "The organiser of {s} was {o}.",
+        ),
+        noun="the organiser of {s}",
+        ask="Which institution organised {s}?",
+        keyword="organised organiser idea",
+    ),
+    Relation(
+        key="leader",
+        subjects=("battle", "expedition"),
+        target=("person",),
+        says=("{s} was led by {o}.", "{s} was commanded by {o}.", "The leader of {s} was {o}."),
+        noun="the leader of {s}",
+        ask="Who led {s}?",
+        keyword="led leader commanded",
+    ),
+    Relation(
+        key="winner",
+        subjects=("festival", "conference"),
+        target=("person",),
+        share=0.8,
+        says=("{s} awarded its prize to {o}.", "The prize of {s} went to {o}."),
+        noun="the prize winner of {s}",
+        ask="Who won the prize of {s}?",
+        keyword="prize awarded winner",
+    ),
+    Relation(
+        key="opener",
+        subjects=("festival", "conference"),
+        target=("person",),
+        share=0.6,
+        says=("{s} was opened by {o}.", "{s} began with a speech by {o}."),
+        noun="the opening speaker of {s}",
+        ask="Who opened {s}?",
+        keyword="opened speech",
+    ),
+    Relation(
+        key="attendance",
+        subjects=("event",),
+        target=("number",),
+        span=(30, 80_000),
+        share=0.8,
+        says=(
+            "{s} drew {o} people.",
+            "{s} involved {o} people.",
+            "{s} counted {o} people.",
+        ),
+        noun="the number of people at {s}",
+        ask="How many people took part in {s}?",
+        keyword="people drew involved",
+        order=("the smaller of", "the larger of"),
+    ),
+    Relation(
+        key="predecessor",
+        subjects=("event",),
+        target=("event",),
+        share=0.6,
+        says=(
+            "{s} was preceded by {o}.",
+            "{s} came in the wake of {o}.",
+            "Before {s} came {o}.",
+        ),
+        noun="the forerunner of {s}",
+        ask="Which event came before {s}?",
+        keyword="preceded wake before",
+    ),
+)

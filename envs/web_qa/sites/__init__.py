@@ -1,0 +1,1 @@
+"""Where the pages come from: a generated site, a folder of files, or the web."""
