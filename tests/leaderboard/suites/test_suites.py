@@ -22,8 +22,8 @@ from turngym.leaderboard.suites.digests import find_drifts
 from turngym.leaderboard.suites.files import load_suite, suite_ids, write_suite
 
 FROZEN = {
-    "micro-v2": ("00000000000000000000000000000000", 8, 160, 320),
-    "standard-v2": ("00000000000000000000000000000000", 8, 400, 1600),
+    "micro-v2": ("4f48bcfce397e6dda3d5b90e6e6dd953", 8, 160, 320),
+    "standard-v2": ("ee1a5157fae47a5d6cb7b50acf1f8662", 8, 400, 1600),
 }
 
 
