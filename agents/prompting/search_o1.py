@@ -12,7 +12,7 @@ from .parsing import boxed, short_answer, spoken, tagged_answer
 from .text_model import Message
 
 ASK, ASKED = "<|begin_search_query|>", "<|end_search_query|>"
-TOLD, END = "<|begin_search_result|>", "<|end_search_result|>"
+RESULT, END = "<|begin_search_result|>", "<|end_search_result|>"
 NOTHING = "No helpful information found."
 _QUERY = re.compile(rf"{re.escape(ASK)}(.*?)(?:{re.escape(ASKED)}|<\||$)", re.DOTALL)
 _FINAL = re.compile(r"\*{0,2}final information\*{0,2}\s*:?\*{0,2}", re.IGNORECASE)
@@ -22,7 +22,7 @@ PATIENCE = 2
 _THINK = re.compile(r"</?think>")
 INTRO = (
     "You answer a question by reasoning, and can search while you reason. To search, write "
-    f"{ASK}your query{ASKED} and stop; what was found is then given to you between {TOLD} and "
+    f"{ASK}your query{ASKED} and stop; what was found is then given to you between {RESULT} and "
     f"{END}. You may search up to {{limit}} times. Search whenever you are not sure of a fact. "
     f"{FORM} When you are done, write it as \\boxed{{answer}}."
 )
@@ -55,8 +55,8 @@ _FACTS = (
 )
 EXAMPLE = (
     (f"Question: {ANTHEM}", _ASKS[0]),
-    (f"{TOLD}{_FACTS[0]}{END}\n{GO_ON}", _ASKS[1]),
-    (f"{TOLD}{_FACTS[1]}{END}\n{GO_ON}", "That settles it: \\boxed{Teo Brandt}"),
+    (f"{RESULT}{_FACTS[0]}{END}\n{GO_ON}", _ASKS[1]),
+    (f"{RESULT}{_FACTS[1]}{END}\n{GO_ON}", "That settles it: \\boxed{Teo Brandt}"),
 )
 DOCUMENTS = (
     (
@@ -116,7 +116,7 @@ class SearchO1:
                 asked.add(query)
                 found = await episode.search(query)
                 before = "\n".join([*(m.content for m in talk[given:]), reply])
-                result = f"{TOLD}{await self._condense(episode, before, query, found)}{END}"
+                result = f"{RESULT}{await self._condense(episode, before, query, found)}{END}"
                 result += f"\n{GO_ON if episode.searches_left else SPENT}"
             talk += [Message("assistant", reply), Message("user", result)]
         if not _answers(reply):

@@ -88,7 +88,7 @@ def make_app(
         return Response(reply, status, media_type="application/json")
 
     async def refused(request: Any, error: Any) -> Any:  # noqa: ARG001 - what FastAPI calls
-        return answer(422, {"detail": _told(error.errors())})
+        return answer(422, {"detail": _describe_errors(error.errors())})
 
     app = FastAPI(title="turngym retrieval server", lifespan=lifespan)
     app.add_exception_handler(RequestValidationError, refused)
@@ -180,7 +180,7 @@ def _too_much(ask: Ask, max_topk: int, max_queries: int) -> str:
     return ""
 
 
-def _told(errors: Sequence[Mapping[str, Any]]) -> str:
+def _describe_errors(errors: Sequence[Mapping[str, Any]]) -> str:
     """Return the first of pydantic's errors in words."""
     first = errors[0]
     place = first["loc"][1:]

@@ -1,7 +1,7 @@
 """The laptop model: a small decoder that learns an environment from its expert, then learns to err.
 
 Reading comes first and clean (demonstrations whose answers must be looked up and copied), until
-held-out dialogues are reproduced; only then demonstrations with mistakes make a middling player of
+held-out dialogues are reproduced; only then demonstrations with mistakes make a mid-level policy of
 it, one that reinforcement learning can improve. The other way round the copying never forms.
 """
 

@@ -2,7 +2,7 @@
 
 The tasks and the seeds are fixed, so two agents (or one agent before and after training) meet the
 same questions. Episodes that a broken environment or a failing agent ended are counted and shown,
-in no mean.
+excluded from averages.
 """
 
 from __future__ import annotations

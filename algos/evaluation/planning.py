@@ -2,8 +2,8 @@
 
 A planner searches in copies of the environment; its answer is then played as one ordinary
 episode, and that episode is scored. An episode whose model server failed is recorded with status
-``agent_error`` and is in no mean. An answer whose end did not fit into the budget or the model's
-context is ``truncated``, which counts as failed.
+``agent_error`` and is excluded from averages. An answer whose end did not fit into the budget or
+the model's context is ``truncated``, which counts as failed.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@
 ``config.json``        the resolved configuration; a run with another one is refused
 ``versions.json``      one entry per start: packages, git commit, platform
 ``lock``               held while a process works here; freed by the system when it dies
-``metrics.jsonl``      one JSON object per line, keys as in :data:`turngym.algos.runs.metrics.METRICS`
+``metrics.jsonl``      one JSON object per line, keys as in ``algos/runs/metrics.py``
 ``tensorboard/``       the same as TensorBoard events
 ``trajectories/``      sample transcripts as text, forests as JSON lines, some groups with
                        every number per token (what ``turngym view`` shows)
 ``checkpoints/``       models in Hugging Face form with the trainer's state beside them
-``result.json``        scores before and after, schema :class:`turngym.algos.evaluation.result.RunResult`
+``result.json``        scores before and after, as ``RunResult`` of the evaluation
 ``curve.png``          reward and success against sampled tokens
 =====================  =========================================================================
 

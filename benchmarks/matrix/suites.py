@@ -1,9 +1,9 @@
 """The suites of the package: frozen, each with a version. Change one, and raise its version.
 
 ``quick`` tells whether everything runs and how a report looks; what it scores is not learning but
-its first moments, except on the diagnostic worlds, where a blank model does learn. ``standard``
-trains small models until they have learned. ``full`` trains models of the papers' sizes with the
-papers' settings.
+its first moments, except on the diagnostic environments, where a blank model does learn.
+``standard`` trains small models until they have learned. ``full`` trains models of the papers' sizes
+with the papers' settings.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
     "stepdpo": {"groups_per_step": 3},
 }
 """Sixteen to eighteen episodes a step, so that a budget is a handful of steps for each."""
-_PUPIL = TaughtStart(
+_BRIEFLY_TAUGHT = TaughtStart(
     settings={
         "hidden": 64,
         "layers": 3,
@@ -91,7 +91,7 @@ def _quick(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
         )
     return SuiteEnv(
         **common,
-        start=_PUPIL,
+        start=_BRIEFLY_TAUGHT,
         limits=_limits(column, 2500, 12),
         eval_tasks=column.eval_tasks or 12,
         eval_every=2,

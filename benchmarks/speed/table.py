@@ -73,7 +73,7 @@ def write_speed(out: Path, only: Sequence[str], console: Console) -> None:
     Args:
         out: File of the table.
         only: ``file=NAME`` words; all files when empty.
-        console: Where progress is told.
+        console: Where progress is packages.
 
     Raises:
         UnknownNameError: No such speed file.
@@ -161,13 +161,13 @@ def section(measured: Measured, load: float) -> str:
     """
     cores = len(os.sched_getaffinity(0))
     peers = {name: version for name in PEERS if (version := _version(name))}
-    told = ", ".join(f"{name} {version}" for name, version in peers.items()) or "none"
+    packages = ", ".join(f"{name} {version}" for name, version in peers.items()) or "none"
     lines = [
         f"# Speed ({time.strftime('%Y-%m-%d', time.gmtime())})",
         "",
         f"{processor()}, {cores} cores, {memory_gb():g} GB, Python {sys.version.split()[0]}; load "
-        f"{load:.1f} when it began. Peers installed: {told}. Written by `turngym bench --speed`; "
-        "medians of pytest-benchmark, spread is the interquartile range.",
+        f"{load:.1f} when it began. Peers installed: {packages}. Written by "
+        "`turngym bench --speed`; medians of pytest-benchmark, spread is the interquartile range.",
         "",
         "| what | file | test | median | spread | rounds | figures |",
         "|---|---|---|---|---|---|---|",

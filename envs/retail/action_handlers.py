@@ -175,9 +175,9 @@ def _is_invented(episode: Episode[RetailState], ids: frozenset[str]) -> bool:
     """Tell whether an id was said that no tool and no customer has named."""
     if not ids:
         return False
-    told = [step.observation.lower() for step in episode.steps]
-    told.append(episode.observation.lower())
-    return any(not any(name in text for text in told) for name in ids)
+    shown = [step.observation.lower() for step in episode.steps]
+    shown.append(episode.observation.lower())
+    return any(not any(name in text for text in shown) for name in ids)
 
 
 def _note_violations(episode: Episode[RetailState], step: AgentStep) -> None:

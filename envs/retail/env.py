@@ -236,7 +236,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         score = self.score(episode) if over else Score(*([False] * 5))
         found = {
             "data": float(score.data),
-            "told": float(score.told),
+            "communicated": float(score.communicated),
             "ended": float(score.ended),
             "evidence": float(score.evidence),
             "policy": float(score.policy),

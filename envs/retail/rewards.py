@@ -26,7 +26,7 @@ class Score:
 
     Attributes:
         data: Exactly the right records differ, in the right way.
-        told: Everything that was asked for was told.
+        communicated: The agent gave all the information that was asked for.
         ended: Every goal ended as it should, and so did the talk.
         evidence: Denials and transfers were well founded: the customer was identified and the
             record read.
@@ -34,7 +34,7 @@ class Score:
     """
 
     data: bool
-    told: bool
+    communicated: bool
     ended: bool
     evidence: bool
     policy: bool
@@ -42,7 +42,7 @@ class Score:
     @property
     def success(self) -> bool:
         """Tell whether all parts hold."""
-        return self.data and self.told and self.ended and self.evidence and self.policy
+        return self.data and self.communicated and self.ended and self.evidence and self.policy
 
 
 def score_visit(
@@ -65,19 +65,19 @@ def score_visit(
         policy: Whether broken rules cost the success.
     """
     scenario = task.scenario
-    told = all(_is_told(messages, output) for output in task.outputs)
+    communicated = all(_is_communicated(messages, output) for output in task.outputs)
     ended = state.customer.end in ("stop", "transfer") or not tracks
     evidence = True
     if scenario is not None:
-        told = told and _has_answers(scenario, state, messages, tracks)
+        communicated = communicated and _has_answers(scenario, state, messages, tracks)
         ended = _ended_rightly(scenario, state, tracks)
         evidence = _has_evidence(scenario, state)
     broken = policy and any(key in _SCORED for _, key in state.violations)
     data = any(state.overlay.is_at(changes) for changes in accepted)
-    return Score(data, told, ended, evidence, not broken)
+    return Score(data, communicated, ended, evidence, not broken)
 
 
-def _is_told(messages: Sequence[str], output: str) -> bool:
+def _is_communicated(messages: Sequence[str], output: str) -> bool:
     """Make tau-bench's check: part of a message without commas; case does not matter."""
     return any(output.lower() in message.lower().replace(",", "") for message in messages)
 

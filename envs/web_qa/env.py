@@ -239,7 +239,7 @@ class WebQA(TextEnv[WebState, Question]):
         state.results = tuple(hit.id for hit in hits)
         if (site := self.web.generated) is not None:
             for hit in hits:
-                state.found += tuple(site.told(hit, question))
+                state.found += tuple(site.find_revealed(hit, question))
         return self._show(episode, write_results(hits, MOST_CHARS), before)
 
     def _visit(self, episode: Episode[WebState], content: str) -> Generator[Call, Any, Outcome]:

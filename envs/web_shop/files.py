@@ -167,9 +167,9 @@ def _read_items(
         if asin == "nan" or len(asin) > _MAX_ID_CHARS or asin in seen:
             continue
         seen.add(asin)
-        told = attributes.get(asin)
-        has = isinstance(told, dict) and "attributes" in told
-        like = _read_texts(told, "attributes", f"{attributes_file}, {asin}") if has else ()
+        listed = attributes.get(asin)
+        has = isinstance(listed, dict) and "attributes" in listed
+        like = _read_texts(listed, "attributes", f"{attributes_file}, {asin}") if has else ()
         name, short = _read_text(row, "name", where), row.get("small_description")
         features = short if isinstance(short, list) else [short]
         yield Item(
@@ -245,9 +245,9 @@ def _read_goals(file: Path, written: Mapping[str, Any], items: Sequence[Item]) -
             if not attributes:
                 continue
             limit = draw_price_limit(item.price, rng)
-            told = "" if limit == NO_LIMIT else f", and price lower than {limit:.2f} dollars"
+            price = "" if limit == NO_LIMIT else f", and price lower than {limit:.2f} dollars"
             yield Goal(
-                text=_read_text(row, "instruction", where).strip(".") + told,
+                text=_read_text(row, "instruction", where).strip(".") + price,
                 item=item.id,
                 kind=item.kind,
                 nouns=item.nouns,

@@ -34,7 +34,7 @@ PHRASES = {
     r"\bcosts a turn and teaches\b": "consumes a turn and returns an error message",
     r"\bmiddling player\b": "mid-level policy",
     r"\btext worlds?\b": "text environment",
-    r"\b(the|a|your|own|registered|every|each|diagnostic) worlds\b": "environments",
+    r"\b(your|own|registered|every|each|diagnostic) worlds\b": "environments",
 }
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 

@@ -101,7 +101,7 @@ def train_drrn(
         torch.manual_seed(training.seed)
         network = DrrnNetwork(settings)
     book, memory = network.book(), ReplayMemory(training.memory, training.priority)
-    seats = [
+    slots = [
         _Slot(fork(env), EpisodeReader(book, settings.history), int(seed), {"split": split})
         for seed in seeds.generate_state(training.envs)
     ]
@@ -111,12 +111,12 @@ def train_drrn(
     taken = 0
     while taken < training.steps:
         warmth = _temperature(training, taken / training.steps)
-        places = choose(network, book, [seat.situation for seat in seats], warmth, pick)
-        for seat, place in zip(seats, places, strict=True):
-            transition, total = seat.take(place)
+        places = choose(network, book, [slot.situation for slot in slots], warmth, pick)
+        for slot, place in zip(slots, places, strict=True):
+            transition, total = slot.take(place)
             memory.add(transition)
             returns += [] if total is None else [total]
-        taken += len(seats)
+        taken += len(slots)
         if len(memory) >= training.batch:
             _learn(network, book, memory.draw(training.batch, rng), optimizer, training)
         recent = returns[-100:]

@@ -53,7 +53,7 @@ class _Story:
     thing: str
     x: str = ""
     value: Fraction | None = None
-    told: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
     question: str = ""
     steps: list[SolvingStep] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
@@ -131,7 +131,7 @@ class Generator:
         other = story.names[0] if story.names else ""
         words = {"who": story.who, "other": other, "thing": story.thing, **drawn}
         if link.says:
-            story.told.append(dice.pick(link.says).format(**words))
+            story.sentences.append(dice.pick(link.says).format(**words))
         if link.asks:
             story.question = dice.pick(link.asks).format(**words)
         if link.trap:
@@ -169,13 +169,15 @@ class Generator:
         question = story.question or dice.pick(story.topic.asks).format(
             who=story.who, thing=story.thing
         )
-        told, traps = list(story.told), list(dict.fromkeys(story.traps))
+        sentences, traps = list(story.sentences), list(dict.fromkeys(story.traps))
         if "extra" in self.traps and dice() < _EXTRA_SHARE:
             words = {"who": story.who, "thing": story.thing}
             words["n"] = str(dice.within(2, SCALES[self.size].count[1]))
-            told.insert(dice.within(1, len(told)), dice.pick(story.topic.extras).format(**words))
+            sentences.insert(
+                dice.within(1, len(sentences)), dice.pick(story.topic.extras).format(**words)
+            )
             traps.append("extra")
-        text = " ".join([*told, question])
+        text = " ".join([*sentences, question])
         answer = story.steps[-1].value
         if re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", text):
             return None

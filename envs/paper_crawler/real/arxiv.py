@@ -107,11 +107,11 @@ class ArxivSearch:
 
     def _query(self, asked: Search) -> str:
         """The question in arXiv's language; empty where there is nothing to ask for."""
-        told = list(dict.fromkeys(words(asked.text)))
+        query_words = list(dict.fromkeys(words(asked.text)))
         last = _subtract_day(asked.before)
-        if not told or last < _FIRST_DAY:
+        if not query_words or last < _FIRST_DAY:
             return ""
-        joined = f" {self.join} ".join(f"all:{word}" for word in told)
+        joined = f" {self.join} ".join(f"all:{word}" for word in query_words)
         return f"({joined}) AND submittedDate:[{_FIRST_DAY}0000 TO {last}2359]"
 
     def _ids(self, asked: Search, query: str) -> list[str]:

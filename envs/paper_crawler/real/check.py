@@ -17,7 +17,7 @@ from .layout import AUTO, DATABASE, LAYOUT, Part, find_data_folder, find_zip
 from .queries import QueryRow, RowRules, read_row
 
 SAMPLE = 1_000
-_TOLD = 20
+_MAX_MESSAGES = 20
 _TICK = 500
 _KINDS = ("queries", "titles", "papers", "examples")
 
@@ -47,13 +47,13 @@ class Damage:
     """What is wrong with rows or members: how many, and the first of them in words."""
 
     count: int = 0
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def add(self, error: Exception) -> None:
         """Count one more."""
         self.count += 1
-        if len(self.told) < _TOLD:
-            self.told.append(str(error))
+        if len(self.messages) < _MAX_MESSAGES:
+            self.messages.append(str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +135,11 @@ class PapersReport:
     @property
     def damaged(self) -> tuple[str, ...]:
         """Everything that is wrong, in words; at most some from each file."""
-        told = [text for found in (*self.queries, *self.examples) for text in found.damaged.told]
-        inner = self.papers.damaged.told if self.papers is not None else []
-        return (*self.faults, *told, *inner)
+        messages = [
+            text for found in (*self.queries, *self.examples) for text in found.damaged.messages
+        ]
+        inner = self.papers.damaged.messages if self.papers is not None else []
+        return (*self.faults, *messages, *inner)
 
 
 def check_papers(

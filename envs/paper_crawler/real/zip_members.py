@@ -257,15 +257,15 @@ class Members:
         packed, size, crc, kind = (
             int(self._table[column][place]) for column in ("packed", "size", "crc", "kind")
         )
-        told = f"{self.path}: member {name!r}" if name else f"{self.path}: member {place}"
+        where = f"{self.path}: member {name!r}" if name else f"{self.path}: member {place}"
         if max(size, packed) > MOST_BYTES:
             raise EnvFault(
-                f"{told} has {size:,} bytes ({packed:,} in the file); expected at most "
+                f"{where} has {size:,} bytes ({packed:,} in the file); expected at most "
                 f"{MOST_BYTES:,}."
             )
-        found, data = self._raw(int(self._table["offset"][place]), packed, told)
+        found, data = self._raw(int(self._table["offset"][place]), packed, where)
         if name and found != name:
-            raise EnvFault(f"{told} is called {found!r} where it lies; the zip is damaged.")
+            raise EnvFault(f"{where} is called {found!r} where it lies; the zip is damaged.")
         unpacked = _unpacked(data, size, kind, f"{self.path}: member {found!r}")
         if len(unpacked) != size or zlib.crc32(unpacked) != crc:
             raise EnvFault(
@@ -274,13 +274,13 @@ class Members:
             )
         return found, unpacked
 
-    def _raw(self, offset: int, packed: int, told: str) -> tuple[str, bytes]:
+    def _raw(self, offset: int, packed: int, where: str) -> tuple[str, bytes]:
         try:
             with self.path.open("rb") as file:
                 file.seek(offset)
                 header = file.read(_LOCAL.size)
                 if len(header) < _LOCAL.size or header[:4] != b"PK\3\4":
-                    raise EnvFault(f"{told} does not lie where the zip tells; it is damaged.")
+                    raise EnvFault(f"{where} does not lie where the zip tells; it is damaged.")
                 fields = _LOCAL.unpack(header)
                 named, extra = fields[9], fields[10]
                 name = decode_name(file.read(named), fields[2])
@@ -288,18 +288,18 @@ class Members:
                 return get_last_part(name), file.read(packed)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise EnvFault(f"{told} cannot be read ({reason}).") from error
+            raise EnvFault(f"{where} cannot be read ({reason}).") from error
 
 
-def _unpacked(data: bytes, size: int, kind: int, told: str) -> bytes:
+def _unpacked(data: bytes, size: int, kind: int, where: str) -> bytes:
     method, flags = kind & 0xFFFF, kind >> 16
     if flags & _ENCRYPTED:
-        raise EnvFault(f"{told} is encrypted; expected an open zip.")
+        raise EnvFault(f"{where} is encrypted; expected an open zip.")
     if method == _STORED:
         return data
     if method != _DEFLATED:
-        raise EnvFault(f"{told} is packed by method {method}; expected deflate (8) or none (0).")
+        raise EnvFault(f"{where} is packed by method {method}; expected deflate (8) or none (0).")
     try:
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size + 1)
     except zlib.error as error:
-        raise EnvFault(f"{told} is damaged ({error}). Fetch the file again.") from None
+        raise EnvFault(f"{where} is damaged ({error}). Fetch the file again.") from None

@@ -36,7 +36,7 @@ class World(Shared):
     """Papers and the engine that searches them. Read-only; pickles as its parameters and seed.
 
     Args:
-        parameters: The knobs.
+        parameters: The settings.
         seed: Seed of all draws.
 
     Attributes:

@@ -99,7 +99,7 @@ def _describe_table(house: HouseState, o: int, detailed: bool) -> str:
     return f"a {write_full_name(house, o)}. {_contents(house, o, 'On', detailed)}"
 
 
-def _describe_seat(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
+def _describe_chair(house: HouseState, o: int, detailed: bool) -> str:  # noqa: ARG001 - one signature
     return f"a {write_full_name(house, o)}. {_contents(house, o, 'On', False)}"
 
 
@@ -324,7 +324,7 @@ LOOKS: dict[str, Look] = {
     "agent": _describe_agent,
     "cup": _describe_cup,
     "table": _describe_table,
-    "seat": _describe_seat,
+    "seat": _describe_chair,
     "cupboard": _describe_cupboard,
     "drawer": _describe_drawer,
     "stove": _describe_stove,

@@ -61,7 +61,7 @@ class _Writer:
     def sentences(self, thing: int) -> list[tuple[str, str]]:
         """(fact key, template with its object filled in) in the order of telling."""
         kind, dice = self.kinds[thing], self.dice
-        told = []
+        sentences = []
         for relation in self.schema.relations_of[kind]:
             value = self.rows[relation.key][thing]
             if value != NONE:
@@ -71,14 +71,14 @@ class _Writer:
                     said = write_date(value, american=dice() < 0.3)
                 else:
                     said = list_literal_texts(relation, value)[0]
-                told.append((relation.key, dice.pick(relation.says).replace("{o}", said)))
+                sentences.append((relation.key, dice.pick(relation.says).replace("{o}", said)))
         for listing in self.schema.listings_of[kind]:
             members = self.graph.lists[listing.key].get(thing)
             if members:
                 said = join_with_and([write_mention(self.schema, self.graph, m) for m in members])
-                told.append((listing.key, dice.pick(listing.says).replace("{o}", said)))
-        dice.shuffle(told)
-        return told
+                sentences.append((listing.key, dice.pick(listing.says).replace("{o}", said)))
+        dice.shuffle(sentences)
+        return sentences
 
     def object(self, thing: int) -> str:
         alias = self.graph.aliases[thing]
@@ -128,12 +128,12 @@ def write_articles(schema: Schema, graph: Graph, rng: np.random.Generator) -> Ar
     keys = [*graph.facts, *graph.lists]
     places = {key: np.full(len(graph.names), NONE, dtype=np.int32) for key in keys}
     for thing in range(len(graph.names)):
-        told = writer.sentences(thing)
+        sentences = writer.sentences(thing)
         opening = [writer.opening(thing)] if schema.style.intro else []
-        passages = max(1 if opening else 0, -(-len(told) // size))
-        share = -(-len(told) // max(passages, 1))  # evenly, so that no passage is a stub
+        passages = max(1 if opening else 0, -(-len(sentences) // size))
+        share = -(-len(sentences) // max(passages, 1))  # evenly, so that no passage is a stub
         for part in range(passages):
-            chosen = told[part * share : (part + 1) * share]
+            chosen = sentences[part * share : (part + 1) * share]
             lines = opening if part == 0 else []
             said = [writer.fill(t, thing, i == 0 and not lines) for i, (_, t) in enumerate(chosen)]
             for key, _ in chosen:

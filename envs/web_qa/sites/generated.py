@@ -78,7 +78,7 @@ class GeneratedSite(Shared):
         """The address of the page that holds a passage of the world."""
         return self._of_passage[int(passage)]
 
-    def told(self, hit: Hit, question: Question) -> list[str]:
+    def find_revealed(self, hit: Hit, question: Question) -> list[str]:
         """Passages of the question's plan whose fact the snippet of ``hit`` gives away."""
         found: list[str] = []
         for probe in question.plan:

@@ -179,7 +179,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadValueError, match="dialect 'tags'"):
         evaluate(world_set(tmp_path), chat_only, React(dialect="tags"))
     letters = EvalSet(name="dev", env=gym.make("Letters-v0"), split="dev", n=3)
-    with pytest.raises(BadValueError, match="Letters-v0 is no world"):
+    with pytest.raises(BadValueError, match="Letters-v0 does not take"):
         evaluate(letters, Reader(), prompting("rag"))
 
 

@@ -86,7 +86,7 @@ def test_debug_info_comes_back(tmp_path: Path) -> None:
     back = read_dump(write_step(tmp_path / "x.jsonl", forest, 4))
     assert (back.step, back.about["recipe"]) == (4, "treegrpo")
     turn = back.forest.groups[0].trees[0].turns[0]
-    assert turn.account["crawl"]["actions"][0]["found"][0]["title"] == "The oak paper"
+    assert turn.debug_info["crawl"]["actions"][0]["found"][0]["title"] == "The oak paper"
 
 
 @pytest.mark.parametrize(

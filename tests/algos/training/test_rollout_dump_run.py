@@ -80,8 +80,8 @@ def test_the_player_takes_down_what_a_crawl_found(tiny_model: Path, tmp_path: Pa
     runner = EpisodeRunner(env, engine, renderer, Sampling(max_tokens=64))
     group = asyncio.run(Demonstrations(n=1)(runner, Start("train", 3, 5, "1/0")))
     turns = group.trees[0].turns
-    found = [p for t in turns for d in t.account["crawl"]["actions"] for p in d["found"]]
-    assert len(found) == turns[-1].account["crawl"]["queue"] > 0
+    found = [p for t in turns for d in t.debug_info["crawl"]["actions"] for p in d["found"]]
+    assert len(found) == turns[-1].debug_info["crawl"]["queue"] > 0
     save_forest(tmp_path / "x.jsonl", Forest.of([group]))
     back = load_forest(tmp_path / "x.jsonl")
     assert [t.debug_info for t in back.groups[0].trees[0].turns] == [t.debug_info for t in turns]

@@ -120,7 +120,7 @@ def test_suites_are_listed_and_checked(
         (("nowhere.jsonl",), "no such file"),
         (("expert", "random"), "one source per entry"),
         (("expert", "--board", "algorithms"), "is no run directory"),
-        (("expert", "--key", "nokey"), "no signing key"),
+        (("expert", "--key", "nokey"), "not a signing key"),
         (("expert", "--readme", "nofile.md"), "cannot be read"),
         (("expert", "--link", "javascript:alert(1)"), "links"),
         (("expert", "--date", "yesterday"), "date"),

@@ -36,7 +36,7 @@ def test_an_area_lies_within_and_a_point_on_the_line_changes_nothing(
 
 
 def test_no_curves() -> None:
-    with pytest.raises(BadValueError, match="falls"):
+    with pytest.raises(BadValueError, match="decreases"):
         area_under([1, 0], [0, 0], 1)
     with pytest.raises(BadValueError, match="as many"):
         value_at([1, 2], [0], 1)

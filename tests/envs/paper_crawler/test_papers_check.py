@@ -51,7 +51,7 @@ def test_damage_is_counted_and_told(tmp_path: Path) -> None:
     dev = report.queries[1]
     assert (dev.rows, dev.unanswered, dev.damaged.count) == (2, 1, 3)
     assert (dev.answers, dev.repeated) == (3, 1)
-    assert [text.partition("dev.jsonl:")[2][0] for text in dev.damaged.told] == ["3", "4", "6"]
+    assert [text.partition("dev.jsonl:")[2][0] for text in dev.damaged.messages] == ["3", "4", "6"]
     assert report.papers is not None
     assert report.papers.damaged.count == 2
     assert len(report.damaged) == 5

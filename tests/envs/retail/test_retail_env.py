@@ -227,7 +227,7 @@ def test_what_cannot_be_read_teaches(action: str, said: str) -> None:
 def test_metrics_name_the_parts_and_the_tier() -> None:
     info = replay(FULL, 5, solve(FULL, 5))
     metrics, task = info["metrics"], FULL.source.task("dev", 5).payload
-    parts = ("data", "told", "ended", "evidence", "policy", "success")
+    parts = ("data", "communicated", "ended", "evidence", "policy", "success")
     assert all(metrics[part] == 1.0 for part in parts)
     assert metrics["tier"] == task.tier
     assert metrics["writes"] == task.features["writes"]

@@ -182,7 +182,7 @@ def test_a_model_that_ignores_positions_is_found_out() -> None:
 
 def test_dropout_and_a_missing_layout_are_refused() -> None:
     q = torch.randn(1, 2, 3, 4)
-    with pytest.raises(BadValueError, match="cannot be told the tree"):
+    with pytest.raises(BadValueError, match="cannot receive the tree mask"):
         tree_attention(torch.nn.Module(), q, q, q, None)
     layout = TreeLayout.of(packed(0), CPU)
     with pytest.raises(BadValueError, match="dropout"):
