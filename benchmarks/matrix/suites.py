@@ -2,8 +2,8 @@
 
 ``quick`` tells whether everything runs and how a report looks; what it scores is not learning but
 its first moments, except on the diagnostic environments, where a blank model does learn.
-``standard`` trains small models until they have learned. ``full`` trains models of the papers' sizes
-with the papers' settings.
+``standard`` trains small models until they have learned. ``full`` trains models of the papers'
+sizes with the papers' settings.
 """
 
 from __future__ import annotations

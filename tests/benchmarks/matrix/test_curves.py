@@ -38,7 +38,7 @@ def test_an_area_lies_within_and_a_point_on_the_line_changes_nothing(
 def test_no_curves() -> None:
     with pytest.raises(BadValueError, match="decreases"):
         area_under([1, 0], [0, 0], 1)
-    with pytest.raises(BadValueError, match="as many"):
+    with pytest.raises(BadValueError, match="equally many"):
         value_at([1, 2], [0], 1)
     with pytest.raises(BadValueError, match="limit"):
         area_under([0], [0], 0)
