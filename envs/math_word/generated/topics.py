@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from .links import Link, Topic
+from .links import (
+    Link,
+    Topic,
+    add,
+    add_percent,
+    add_product,
+    divide,
+    divide_rounding_up,
+    find_difference,
+    find_remainder,
+    multiply,
+    subtract,
+    subtract_percent,
+)
 
 _THINGS = (
     "marbles", "stamps", "shells", "cards", "buttons", "coins", "stickers", "beads", "pebbles",
@@ -31,84 +44,26 @@ COLLECTION = Topic(
         ),
     ),
     links=(
-        Link(
-            says=("{who} finds {n} more.", "{who} gets {n} more {thing}."),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-            micro=True,
+        add("{who} finds {n} more.", "{who} gets {n} more {thing}.", micro=True),
+        subtract("{who} loses {n} of the {thing}.", "{who} gives {n} {thing} away.", micro=True),
+        divide("{who} sorts the {thing} into {n} equal piles and keeps one pile."),
+        add_product(
+            "A friend brings {n} bags with {m} {thing} each for {who}.",
+            "Then {who} buys {n} packets of {m} {thing}.",
         ),
-        Link(
-            says=("{who} loses {n} of the {thing}.", "{who} gives {n} {thing} away."),
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-            micro=True,
+        subtract("{other} has {n} {thing} fewer than {who}.", moves=True),
+        multiply("{other} has {n} times as many {thing} as {who}.", moves=True),
+        add("{who} has {n} {thing} fewer than {other}.", trap="fewer", moves=True, micro=True),
+        subtract("{who} has {n} {thing} more than {other}.", trap="fewer", moves=True),
+        divide("{who} has {n} times as many {thing} as {other}.", trap="fewer", moves=True),
+        add("{other} has {n} {thing}.", ask="How many {thing} do {who} and {other} have together?"),
+        find_remainder(
+            "{who} fills as many bags of {n} {thing} as possible.",
+            ask="How many {thing} are left over?",
         ),
-        Link(
-            says=("{who} sorts the {thing} into {n} equal piles and keeps one pile.",),
-            does=("{x} / {n}",),
-            draws={"n": "divisor"},
-        ),
-        Link(
-            says=(
-                "A friend brings {n} bags with {m} {thing} each for {who}.",
-                "Then {who} buys {n} packets of {m} {thing}.",
-            ),
-            does=("{n} * {m}", "{x} + {y}"),
-            draws={"n": "few", "m": "count"},
-        ),
-        Link(
-            says=("{other} has {n} {thing} fewer than {who}.",),
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-            moves=True,
-        ),
-        Link(
-            says=("{other} has {n} times as many {thing} as {who}.",),
-            does=("{x} * {n}",),
-            draws={"n": "few"},
-            moves=True,
-        ),
-        Link(
-            says=("{who} has {n} {thing} fewer than {other}.",),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-            trap="fewer",
-            moves=True,
-            micro=True,
-        ),
-        Link(
-            says=("{who} has {n} {thing} more than {other}.",),
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-            trap="fewer",
-            moves=True,
-        ),
-        Link(
-            says=("{who} has {n} times as many {thing} as {other}.",),
-            does=("{x} / {n}",),
-            draws={"n": "divisor"},
-            trap="fewer",
-            moves=True,
-        ),
-        Link(
-            says=("{other} has {n} {thing}.",),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-            asks=("How many {thing} do {who} and {other} have together?",),
-        ),
-        Link(
-            says=("{who} fills as many bags of {n} {thing} as possible.",),
-            does=("{n} * {q}", "{x} - {y}"),
-            draws={"n": "group", "q": "groups"},
-            asks=("How many {thing} are left over?",),
-            trap="remainder",
-        ),
-        Link(
-            says=("{who} puts all {thing} into bags that hold {n} each.",),
-            does=("{x} - {r}", "{y} / {n}", "{y} + 1"),
-            draws={"n": "group", "r": "rest"},
-            asks=("How many bags does {who} need?",),
-            trap="remainder",
+        divide_rounding_up(
+            "{who} puts all {thing} into bags that hold {n} each.",
+            ask="How many bags does {who} need?",
         ),
     ),
     asks=("How many {thing} does {who} have?",),
@@ -138,64 +93,32 @@ SHOP = Topic(
         ),
     ),
     links=(
-        Link(
-            says=("{who} also buys a bag for {n} dollars.", "Delivery costs {n} dollars more."),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-            micro=True,
+        add(
+            "{who} also buys a bag for {n} dollars.", "Delivery costs {n} dollars more.", micro=True
         ),
-        Link(
-            says=("{who} also takes {n} spoons for {m} dollars each.",),
-            does=("{n} * {m}", "{x} + {y}"),
-            draws={"n": "few", "m": "count"},
-        ),
-        Link(
-            says=("A coupon takes {n} dollars off the bill.",),
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-            micro=True,
-        ),
-        Link(
-            says=("Today the shop takes {p} % off the whole bill.",),
-            does=("{x} * {p} / 100", "{x} - {y}"),
-            draws={"p": "percent"},
-        ),
-        Link(
-            says=("A tax of {p} % is added to the bill.",),
-            does=("{x} * {p} / 100", "{x} + {y}"),
-            draws={"p": "percent"},
-        ),
+        add_product("{who} also takes {n} spoons for {m} dollars each."),
+        subtract("A coupon takes {n} dollars off the bill.", micro=True),
+        subtract_percent("Today the shop takes {p} % off the whole bill."),
+        add_percent("A tax of {p} % is added to the bill."),
         Link(
             says=("{who} also buys a pencil for {c} cents.",),
             does=("{c} / 100", "{x} + {y}"),
             draws={"c": "cents"},
             trap="units",
         ),
-        Link(
-            says=("The bill of {who} is {n} dollars lower than the bill of {other}.",),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
+        add(
+            "The bill of {who} is {n} dollars lower than the bill of {other}.",
             trap="fewer",
             moves=True,
         ),
-        Link(
-            says=("The bill of {other} is {n} times as high as the bill of {who}.",),
-            does=("{x} * {n}",),
-            draws={"n": "few"},
-            moves=True,
-        ),
-        Link(
-            says=("{who} pays with {n} dollars.",),
-            does=("{n} - {x}",),
-            draws={"n": "over"},
-            asks=("How many dollars of change does {who} get back?",),
+        multiply("The bill of {other} is {n} times as high as the bill of {who}.", moves=True),
+        find_difference(
+            "{who} pays with {n} dollars.",
+            ask="How many dollars of change does {who} get back?",
             micro=True,
         ),
-        Link(
-            says=("{n} friends share the bill equally.",),
-            does=("{x} / {n}",),
-            draws={"n": "divisor"},
-            asks=("How many dollars does each of them pay?",),
+        divide(
+            "{n} friends share the bill equally.", ask="How many dollars does each of them pay?"
         ),
         Link(
             does=("{x} * 100",),
@@ -218,65 +141,15 @@ AGES = Topic(
     cap=110,
     starts=(Link(says=("{who} is {n} years old.",), draws={"n": "count"}, micro=True),),
     links=(
-        Link(
-            says=("{other} is {n} years younger than {who}.",),
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-            moves=True,
-            micro=True,
-        ),
-        Link(
-            says=("{other} is {n} years older than {who}.",),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-            moves=True,
-            micro=True,
-        ),
-        Link(
-            says=("{who} is {n} years younger than {other}.",),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-            trap="fewer",
-            moves=True,
-            micro=True,
-        ),
-        Link(
-            says=("{who} is {n} years older than {other}.",),
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-            trap="fewer",
-            moves=True,
-        ),
-        Link(
-            says=("{other} is {n} times as old as {who}.",),
-            does=("{x} * {n}",),
-            draws={"n": "few"},
-            moves=True,
-        ),
-        Link(
-            says=("{who} is {n} times as old as {other}.",),
-            does=("{x} / {n}",),
-            draws={"n": "divisor"},
-            trap="fewer",
-            moves=True,
-        ),
-        Link(
-            says=("{other} is {n} years old.",),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-            asks=("How many years old are {who} and {other} together?",),
-        ),
-        Link(
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-            asks=("How old will {who} be in {n} years?",),
-            micro=True,
-        ),
-        Link(
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-            asks=("How old was {who} {n} years ago?",),
-        ),
+        subtract("{other} is {n} years younger than {who}.", moves=True, micro=True),
+        add("{other} is {n} years older than {who}.", moves=True, micro=True),
+        add("{who} is {n} years younger than {other}.", trap="fewer", moves=True, micro=True),
+        subtract("{who} is {n} years older than {other}.", trap="fewer", moves=True),
+        multiply("{other} is {n} times as old as {who}.", moves=True),
+        divide("{who} is {n} times as old as {other}.", trap="fewer", moves=True),
+        add("{other} is {n} years old.", ask="How many years old are {who} and {other} together?"),
+        add(ask="How old will {who} be in {n} years?", micro=True),
+        subtract(ask="How old was {who} {n} years ago?"),
         Link(
             says=("Today is the birthday of {who}.",),
             does=("{x} * 12",),
@@ -315,37 +188,19 @@ FACTORY = Topic(
             does=("{n} * {m}", "{x} + {y}"),
             draws={"n": "count", "m": "hours"},
         ),
-        Link(
-            says=("{p} % of the {thing} are broken and are thrown away.",),
-            does=("{x} * {p} / 100", "{x} - {y}"),
-            draws={"p": "percent"},
-        ),
-        Link(
-            says=("{n} of the {thing} break.", "{n} {thing} are sold."),
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-        ),
-        Link(
-            says=("{n} {thing} from yesterday are added.",),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-        ),
+        subtract_percent("{p} % of the {thing} are broken and are thrown away."),
+        subtract("{n} of the {thing} break.", "{n} {thing} are sold."),
+        add("{n} {thing} from yesterday are added."),
         Link(
             says=("{n} dozen {thing} are bought in addition.",),
             does=("{n} * 12", "{x} + {y}"),
             draws={"n": "few"},
             trap="units",
         ),
-        Link(
-            says=("In a week the factory has {n} times as many {thing}.",),
-            does=("{x} * {n}",),
-            draws={"n": "few"},
-        ),
-        Link(
-            says=("The {thing} are shared equally among {n} shops.",),
-            does=("{x} / {n}",),
-            draws={"n": "divisor"},
-            asks=("How many {thing} does each shop get?",),
+        multiply("In a week the factory has {n} times as many {thing}."),
+        divide(
+            "The {thing} are shared equally among {n} shops.",
+            ask="How many {thing} does each shop get?",
         ),
         Link(
             says=("The {thing} are packed into boxes of {n}; only full boxes are sent.",),
@@ -354,19 +209,13 @@ FACTORY = Topic(
             asks=("How many boxes are sent?",),
             trap="remainder",
         ),
-        Link(
-            says=("The {thing} are packed into boxes of {n} until no more box can be filled.",),
-            does=("{n} * {q}", "{x} - {y}"),
-            draws={"n": "group", "q": "groups"},
-            asks=("How many {thing} are left over?",),
-            trap="remainder",
+        find_remainder(
+            "The {thing} are packed into boxes of {n} until no more box can be filled.",
+            ask="How many {thing} are left over?",
         ),
-        Link(
-            says=("All {thing} are carried off by trucks that hold {n} each.",),
-            does=("{x} - {r}", "{y} / {n}", "{y} + 1"),
-            draws={"n": "group", "r": "rest"},
-            asks=("How many trucks are needed?",),
-            trap="remainder",
+        divide_rounding_up(
+            "All {thing} are carried off by trucks that hold {n} each.",
+            ask="How many trucks are needed?",
         ),
     ),
     asks=("How many {thing} are there then?",),

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from .links import Link, Topic
+from .links import (
+    Link,
+    Topic,
+    add,
+    add_percent,
+    divide,
+    divide_rounding_up,
+    find_difference,
+    find_remainder,
+    multiply,
+    subtract,
+    subtract_percent,
+)
 
 TRIP = Topic(
     name="trip",
@@ -23,11 +35,7 @@ TRIP = Topic(
         Link(says=("{who} walks {n} km.",), draws={"n": "count"}),
     ),
     links=(
-        Link(
-            says=("Then {who} goes {n} km further.", "After a rest {who} goes another {n} km."),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-        ),
+        add("Then {who} goes {n} km further.", "After a rest {who} goes another {n} km."),
         Link(
             says=("Then {who} goes on for {m} hours at {v} km per hour.",),
             does=("{v} * {m}", "{x} + {y}"),
@@ -45,30 +53,11 @@ TRIP = Topic(
             draws={"m": "big"},
             trap="units",
         ),
-        Link(
-            says=("{other} travels {n} km less than {who}.",),
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-            moves=True,
-        ),
-        Link(
-            says=("{who} travels {n} km less than {other}.",),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-            trap="fewer",
-            moves=True,
-        ),
-        Link(
-            says=("{other} travels {n} times as far as {who}.",),
-            does=("{x} * {n}",),
-            draws={"n": "few"},
-            moves=True,
-        ),
-        Link(
-            says=("The whole way is {n} km long.",),
-            does=("{n} - {x}",),
-            draws={"n": "over"},
-            asks=("How many km of it are left for {who}?",),
+        subtract("{other} travels {n} km less than {who}.", moves=True),
+        add("{who} travels {n} km less than {other}.", trap="fewer", moves=True),
+        multiply("{other} travels {n} times as far as {who}.", moves=True),
+        find_difference(
+            "The whole way is {n} km long.", ask="How many km of it are left for {who}?"
         ),
         Link(
             says=("On the next day {who} travels back the same way at {v} km per hour.",),
@@ -120,22 +109,16 @@ MIXTURE = Topic(
             does=("{n} * {p} / 100", "{x} + {y}"),
             draws={"n": "litres", "p": "percent of n"},
         ),
-        Link(
-            says=("{p} % of all that is in the tank runs out.",),
-            does=("{x} * {p} / 100", "{x} - {y}"),
-            draws={"p": "percent"},
-        ),
+        subtract_percent("{p} % of all that is in the tank runs out."),
         Link(
             says=("Then {m} millilitres of pure {thing} are added.",),
             does=("{m} / 1000", "{x} + {y}"),
             draws={"m": "big"},
             trap="units",
         ),
-        Link(
-            says=("What is in the tank is shared equally by {n} smaller tanks.",),
-            does=("{x} / {n}",),
-            draws={"n": "divisor"},
-            asks=("How many litres of {thing} are in each smaller tank?",),
+        divide(
+            "What is in the tank is shared equally by {n} smaller tanks.",
+            ask="How many litres of {thing} are in each smaller tank?",
         ),
         Link(
             says=("Water is added until the tank holds {v} litres in all.",),
@@ -174,45 +157,20 @@ PEOPLE = Topic(
             does=("{x} * {p} / 100",),
             draws={"p": "percent"},
         ),
-        Link(
-            says=("{p} % of these people have a bicycle; the story is about the others.",),
-            does=("{x} * {p} / 100", "{x} - {y}"),
-            draws={"p": "percent"},
-            trap="others",
+        subtract_percent(
+            "{p} % of these people have a bicycle; the story is about the others.", trap="others"
         ),
-        Link(
-            says=("One in {n} of these people plays an instrument; the story is about those.",),
-            does=("{x} / {n}",),
-            draws={"n": "divisor"},
+        divide("One in {n} of these people plays an instrument; the story is about those."),
+        subtract("{n} of these people move away."),
+        add("{n} more people come."),
+        add_percent("The number of these people grows by {p} %."),
+        divide_rounding_up(
+            "These people go on a journey in boats that hold {n} people each.",
+            ask="How many boats are needed?",
         ),
-        Link(
-            says=("{n} of these people move away.",),
-            does=("{x} - {n}",),
-            draws={"n": "part"},
-        ),
-        Link(
-            says=("{n} more people come.",),
-            does=("{x} + {n}",),
-            draws={"n": "count"},
-        ),
-        Link(
-            says=("The number of these people grows by {p} %.",),
-            does=("{x} * {p} / 100", "{x} + {y}"),
-            draws={"p": "percent"},
-        ),
-        Link(
-            says=("These people go on a journey in boats that hold {n} people each.",),
-            does=("{x} - {r}", "{y} / {n}", "{y} + 1"),
-            draws={"n": "group", "r": "rest"},
-            asks=("How many boats are needed?",),
-            trap="remainder",
-        ),
-        Link(
-            says=("These people form as many teams of {n} as possible.",),
-            does=("{n} * {q}", "{x} - {y}"),
-            draws={"n": "group", "q": "groups"},
-            asks=("How many people are in no team?",),
-            trap="remainder",
+        find_remainder(
+            "These people form as many teams of {n} as possible.",
+            ask="How many people are in no team?",
         ),
         Link(
             says=("Each of these people drinks {n} glasses of water a day.",),
