@@ -17,8 +17,7 @@ from ...core.generated_tasks import DrawnTasks
 from ..problem import Problem, SolvingStep
 from ..quantities import write_number
 from .links import FULL, KINDS, MICRO, Dice, Draw, Link, Scale, Topic
-from .topics import AGES, COLLECTION, FACTORY, SHOP
-from .topics_rates import MIXTURE, PEOPLE, TRIP
+from .topics import AGES, COLLECTION, FACTORY, MIXTURE, PEOPLE, SHOP, TRIP
 
 TOPICS: Mapping[str, Topic] = {
     t.name: t for t in (COLLECTION, SHOP, AGES, FACTORY, TRIP, MIXTURE, PEOPLE)

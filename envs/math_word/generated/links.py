@@ -67,6 +67,56 @@ class Link:
     micro: bool = False
 
 
+@dataclass(frozen=True)
+class LinkMaker:
+    """Makes the links that do the same sums with numbers of the same kinds.
+
+    Attributes:
+        does: See :class:`Link`.
+        draws: See :class:`Link`.
+        trap: The trap that these sums set by themselves, empty if none.
+    """
+
+    does: tuple[str, ...]
+    draws: Mapping[str, str]
+    trap: str = ""
+
+    def __call__(
+        self,
+        *says: str,
+        ask: str = "",
+        trap: str = "",
+        moves: bool = False,
+        micro: bool = False,
+    ) -> Link:
+        """Return a link with these wordings, and with a question if it ends a problem."""
+        return Link(
+            says=says,
+            does=self.does,
+            draws=self.draws,
+            asks=(ask,) if ask else (),
+            trap=trap or self.trap,
+            moves=moves,
+            micro=micro,
+        )
+
+
+add = LinkMaker(("{x} + {n}",), {"n": "count"})
+subtract = LinkMaker(("{x} - {n}",), {"n": "part"})
+multiply = LinkMaker(("{x} * {n}",), {"n": "few"})
+divide = LinkMaker(("{x} / {n}",), {"n": "divisor"})
+add_product = LinkMaker(("{n} * {m}", "{x} + {y}"), {"n": "few", "m": "count"})
+add_percent = LinkMaker(("{x} * {p} / 100", "{x} + {y}"), {"p": "percent"})
+subtract_percent = LinkMaker(("{x} * {p} / 100", "{x} - {y}"), {"p": "percent"})
+find_difference = LinkMaker(("{n} - {x}",), {"n": "over"})
+find_remainder = LinkMaker(
+    ("{n} * {q}", "{x} - {y}"), {"n": "group", "q": "groups"}, trap="remainder"
+)
+divide_rounding_up = LinkMaker(
+    ("{x} - {r}", "{y} / {n}", "{y} + 1"), {"n": "group", "r": "rest"}, trap="remainder"
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Topic:
     """A kind of story.

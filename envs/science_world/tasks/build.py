@@ -15,25 +15,10 @@ from ..objects.materials import make_unknown_substance
 from ..objects.records import CYCLES, PLANT_STAGES, TRAITS, Genes, Slope, Text
 from ..physics.devices import SELF_WATERING
 from . import draws
+from . import params as task_params
 from .catalogue import WHERE, TaskKind
 from .checker import TaskState
 from .goals import make_goals
-from .params import (
-    AnimalStages,
-    Conductivity,
-    Find,
-    Genetics,
-    Grow,
-    Lifespan,
-    Melting,
-    Mix,
-    Paint,
-    Planes,
-    PlantStages,
-    Power,
-    StateChange,
-    Thermometer,
-)
 from .variations import ANIMALS, AROUND, EXTRA_PLACES, PARTS, PLANTS, THERMOMETER_PLACES
 
 _WORKSHOP = "workshop"
@@ -134,7 +119,7 @@ _FORCED = ("lead", "tin", "mercury", "gallium", "caesium")
 
 
 def _prepare_state_change(
-    house: HouseState, params: StateChange, variation: int, task: int
+    house: HouseState, params: task_params.StateChange, variation: int, task: int
 ) -> None:
     """Set up 1-1 to 1-4; the tasks 1-4, 1-2, 1-1, 1-3 draw in this order (``task`` 0 to 3)."""
     name = params.substance
@@ -151,7 +136,9 @@ def _prepare_state_change(
                 house.broken[found] = True
 
 
-def _prepare_thermometer(house: HouseState, params: Thermometer, variation: int) -> None:
+def _prepare_thermometer(
+    house: HouseState, params: task_params.Thermometer, variation: int
+) -> None:
     """Set up 2-1."""
     if params.object.startswith("unknown"):
         thing = make(house, "unknown thermal substance", params.object)
@@ -166,7 +153,7 @@ def _prepare_thermometer(house: HouseState, params: Thermometer, variation: int)
     place_boxes(house, params.box_place, params.above, params.below)
 
 
-def _prepare_known_melting(house: HouseState, params: Melting, variation: int) -> None:
+def _prepare_known_melting(house: HouseState, params: task_params.Melting, variation: int) -> None:
     """Set up 2-2."""
     name = params.object
     if name in ("chocolate", "orange juice"):
@@ -180,7 +167,9 @@ def _prepare_known_melting(house: HouseState, params: Melting, variation: int) -
     place_boxes(house, "kitchen", params.above, params.below)
 
 
-def _prepare_unknown_melting(house: HouseState, params: Melting, variation: int) -> None:
+def _prepare_unknown_melting(
+    house: HouseState, params: task_params.Melting, variation: int
+) -> None:
     """Set up 2-3."""
     thing = make(house, "unknown thermal substance", f"unknown substance {params.letter}")
     house.set_material(thing, make_unknown_substance(params.letter), rename=True)
@@ -194,13 +183,13 @@ def _prepare_unknown_melting(house: HouseState, params: Melting, variation: int)
 _ORIGIN_OF_SPECIES = 5
 
 
-def _prepare_circuit(house: HouseState, params: Power) -> None:
+def _prepare_circuit(house: HouseState, params: task_params.Power) -> None:
     """Set up 3-1 and 3-2."""
     for key in ("battery", *PARTS, params.renewable, params.nonrenewable):
         add(house, key, _WORKSHOP)
 
 
-def _prepare_known_conductor(house: HouseState, params: Conductivity) -> None:
+def _prepare_known_conductor(house: HouseState, params: task_params.Conductivity) -> None:
     """Set up 3-3."""
     add(house, "battery", _WORKSHOP)
     add(house, params.part, _WORKSHOP)
@@ -211,7 +200,9 @@ def _prepare_known_conductor(house: HouseState, params: Conductivity) -> None:
     place_boxes(house, _WORKSHOP, params.box_yes, params.box_no)
 
 
-def _prepare_unknown_conductor(house: HouseState, params: Conductivity, variation: int) -> None:
+def _prepare_unknown_conductor(
+    house: HouseState, params: task_params.Conductivity, variation: int
+) -> None:
     """Set up 3-4."""
     add(house, "battery", _WORKSHOP)
     add(house, params.part, _WORKSHOP)
@@ -232,7 +223,7 @@ _JAR_GENES = {plant: tuple(forms) for plant, forms in TRAITS.items()}
 _JAR_GENES["unknown E"] = ("seed color", "leaf shape", "flower size", "seed shape")
 
 
-def _prepare_find(house: HouseState, params: Find, variation: int, task: int) -> None:
+def _prepare_find(house: HouseState, params: task_params.Find, variation: int, task: int) -> None:
     """Set up 4-1 to 4-4 (``task`` 0 to 3)."""
     for animal in sorted(params.animals, key=ANIMALS.index):
         add(house, animal, OUTSIDE)
@@ -250,7 +241,9 @@ def _prepare_find(house: HouseState, params: Find, variation: int, task: int) ->
     place_boxes(house, params.place, params.box)
 
 
-def _adult(house: HouseState, plant: str, params: Find, variation: int, task: int) -> int:
+def _adult(
+    house: HouseState, plant: str, params: task_params.Find, variation: int, task: int
+) -> int:
     made = make(house, plant_kind(plant))
     if plant == "pea":
         alleles = draws.find_genes(variation, task, params.group)
@@ -265,7 +258,7 @@ def plant_kind(plant: str) -> str:
     return f"{plant} plant" if plant == "pea" or plant.startswith("unknown") else f"{plant} tree"
 
 
-def _prepare_growing(house: HouseState, params: Grow) -> None:
+def _prepare_growing(house: HouseState, params: task_params.Grow) -> None:
     """Set up 5-1 and 5-2."""
     jar = make(house, "ceramic cup", "seed jar")
     for _ in range(_SEEDS):
@@ -281,19 +274,21 @@ def _prepare_growing(house: HouseState, params: Grow) -> None:
                 add(house, "soil", GREENHOUSE)
 
 
-def _prepare_lifespan(house: HouseState, params: Lifespan) -> None:
+def _prepare_lifespan(house: HouseState, params: task_params.Lifespan) -> None:
     """Set up 7-1 to 7-3."""
     for animal in (params.long, params.medium, params.short):
         add(house, animal, OUTSIDE)
 
 
-def _prepare_animal_stages(house: HouseState, params: AnimalStages) -> None:
+def _prepare_animal_stages(house: HouseState, params: task_params.AnimalStages) -> None:
     """Set up 8-1."""
     for animal in (params.animal, *sorted(params.distractors, key=ANIMALS.index)):
         add(house, animal, OUTSIDE)
 
 
-def _prepare_plant_stages(house: HouseState, params: PlantStages, variation: int) -> None:
+def _prepare_plant_stages(
+    house: HouseState, params: task_params.PlantStages, variation: int
+) -> None:
     """Set up 8-2."""
     plants: list[int] = []
     for stage in PLANT_STAGES:
@@ -314,7 +309,9 @@ def _prepare_plant_stages(house: HouseState, params: PlantStages, variation: int
         place(house, animal, OUTSIDE, forced=True)
 
 
-def _prepare_genetics(house: HouseState, params: Genetics, variation: int, task_id: str) -> None:
+def _prepare_genetics(
+    house: HouseState, params: task_params.Genetics, variation: int, task_id: str
+) -> None:
     """Set up 10-1 and 10-2."""
     of = draws.draw_pea_seeds if task_id == "10-1" else draws.draw_unknown_seeds
     seeds: list[int] = []
@@ -332,7 +329,7 @@ def _prepare_genetics(house: HouseState, params: Genetics, variation: int, task_
     place_boxes(house, GREENHOUSE, params.box_dominant, params.box_recessive)
 
 
-def _jar_genes(params: Genetics, allele: int, free: list[int]) -> Genes:
+def _jar_genes(params: task_params.Genetics, allele: int, free: list[int]) -> Genes:
     """Return the genes of a seed: the asked trait has twice the same allele, others are drawn."""
     traits = _JAR_GENES[params.plant]
     others = [trait for trait in traits if trait != params.trait]
@@ -351,7 +348,7 @@ _FURNITURE = {
 _PRIMARY = ("red paint", "blue paint", "yellow paint")
 
 
-def _prepare_mix(house: HouseState, params: Mix) -> None:
+def _prepare_mix(house: HouseState, params: task_params.Mix) -> None:
     """Set up 6-1; water and paint are not brought."""
     for name in params.ingredients:
         if name != "water" and not name.endswith("paint"):
@@ -364,7 +361,7 @@ def _prepare_mix(house: HouseState, params: Mix) -> None:
     place(house, recipe, params.place)
 
 
-def _prepare_paint(house: HouseState, params: Paint, variation: int, task: int) -> None:
+def _prepare_paint(house: HouseState, params: task_params.Paint, variation: int, task: int) -> None:
     """Set up 6-2 and 6-3 (``task`` 0 and 1).
 
     The original has three paints for three pieces of furniture, and the last one gets them: the
@@ -386,7 +383,7 @@ def _prepare_paint(house: HouseState, params: Paint, variation: int, task: int) 
         place(house, bowl, params.place)
 
 
-def _prepare_planes(house: HouseState, params: Planes) -> None:
+def _prepare_planes(house: HouseState, params: task_params.Planes) -> None:
     """Set up 9-1 to 9-3."""
     for name, value in zip((params.first, params.second), params.values, strict=True):
         plane = make(house, "inclined plane")

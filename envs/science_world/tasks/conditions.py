@@ -13,7 +13,16 @@ _MAX_HOPS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Find(OrderedGoal):
+class FocusGoal(OrderedGoal):
+    """A goal to focus on a certain object; a terminal in its stead fails the task."""
+
+    def on_terminal(self) -> int:
+        """See :class:`OrderedGoal`."""
+        return FAIL
+
+
+@dataclass(frozen=True, slots=True)
+class Find(FocusGoal):
     """Focus on an object called ``name``; another object fails the task."""
 
     name: str
@@ -21,10 +30,6 @@ class Find(OrderedGoal):
     def check(self, look: Look) -> int:
         """See :class:`Goal`."""
         return YES if look.house.name[look.focus].lower() == self.name.lower() else FAIL
-
-    def on_terminal(self) -> int:
-        """See :class:`OrderedGoal`."""
-        return FAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class FindBox(OrderedGoal):
 
 
 @dataclass(frozen=True, slots=True)
-class FindStage(OrderedGoal):
+class FindStage(FocusGoal):
     """Focus on a living thing of a species in a stage of its life."""
 
     species: str
@@ -54,13 +59,9 @@ class FindStage(OrderedGoal):
             return YES
         return FAIL
 
-    def on_terminal(self) -> int:
-        """See :class:`OrderedGoal`."""
-        return FAIL
-
 
 @dataclass(frozen=True, slots=True)
-class FindPlane(OrderedGoal):
+class FindPlane(FocusGoal):
     """Focus on the inclined plane with a surface, or where ``by_letter`` with a letter."""
 
     name: str
@@ -72,10 +73,6 @@ class FindPlane(OrderedGoal):
         if not isinstance(slope, Slope):
             return FAIL
         return YES if (slope.letter if self.by_letter else slope.surface) == self.name else FAIL
-
-    def on_terminal(self) -> int:
-        """See :class:`OrderedGoal`."""
-        return FAIL
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..house.java_random import JavaRandom
-from .params import (
-    AnimalStages,
-    Conductivity,
-    Find,
-    Genetics,
-    Grow,
-    Lifespan,
-    Melting,
-    Mix,
-    Paint,
-    Planes,
-    PlantStages,
-    Power,
-    StateChange,
-    Thermometer,
-)
+from . import params as task_params
 
 _CHANGE = (
     "First, focus on the substance. "
@@ -30,7 +15,7 @@ _CIRCUIT = "First, focus on the {part}. Then, create an electrical circuit that 
 _OUTSIDE = "The animals are in the 'outside' location."
 
 
-def describe_state_change(verb: str) -> Callable[[StateChange, int], str]:
+def describe_state_change(verb: str) -> Callable[[task_params.StateChange, int], str]:
     """Return what writes the texts of 1-1 to 1-4."""
     burning = (
         "For compounds without a boiling point, combusting the substance is also acceptable. "
@@ -38,13 +23,13 @@ def describe_state_change(verb: str) -> Callable[[StateChange, int], str]:
         else ""
     )
 
-    def text(params: StateChange, variation: int) -> str:  # noqa: ARG001
+    def text(params: task_params.StateChange, variation: int) -> str:  # noqa: ARG001
         return f"Your task is to {verb} {params.substance}. {burning}{_CHANGE}"
 
     return text
 
 
-def describe_thermometer(params: Thermometer, variation: int) -> str:  # noqa: ARG001
+def describe_thermometer(params: task_params.Thermometer, variation: int) -> str:  # noqa: ARG001
     """Return the text of 2-1."""
     thing, limit = params.object, float(params.threshold)
     return (
@@ -56,7 +41,7 @@ def describe_thermometer(params: Thermometer, variation: int) -> str:  # noqa: A
     )
 
 
-def describe_melting(params: Melting, variation: int) -> str:  # noqa: ARG001
+def describe_melting(params: task_params.Melting, variation: int) -> str:  # noqa: ARG001
     """Return the text of 2-2 and 2-3."""
     thing, limit = params.object, float(params.threshold)
     return (
@@ -68,7 +53,7 @@ def describe_melting(params: Melting, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def describe_power(params: Power, variation: int) -> str:  # noqa: ARG001
+def describe_power(params: task_params.Power, variation: int) -> str:  # noqa: ARG001
     """Return the text of 3-1 and 3-2."""
     source = ""
     if params.use:
@@ -79,7 +64,7 @@ def describe_power(params: Power, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def describe_conductivity(params: Conductivity, variation: int) -> str:  # noqa: ARG001
+def describe_conductivity(params: task_params.Conductivity, variation: int) -> str:  # noqa: ARG001
     """Return the text of 3-3 and 3-4."""
     thing = params.substance
     return (
@@ -90,10 +75,10 @@ def describe_conductivity(params: Conductivity, variation: int) -> str:  # noqa:
     )
 
 
-def describe_find(kind: str) -> Callable[[Find, int], str]:
+def describe_find(kind: str) -> Callable[[task_params.Find, int], str]:
     """Return what writes the texts of 4-1 to 4-4."""
 
-    def text(params: Find, variation: int) -> str:  # noqa: ARG001
+    def text(params: task_params.Find, variation: int) -> str:  # noqa: ARG001
         return (
             f"Your task is to find a(n) {kind}. First, focus on the thing. "
             f"Then, move it to the {params.box} in the {params.place}."
@@ -102,7 +87,7 @@ def describe_find(kind: str) -> Callable[[Find, int], str]:
     return text
 
 
-def describe_plant(params: Grow, variation: int) -> str:  # noqa: ARG001
+def describe_plant(params: task_params.Grow, variation: int) -> str:  # noqa: ARG001
     """Return the text of 5-1."""
     return (
         f"Your task is to grow a {params.seed} plant from seed. Seeds can be found in the "
@@ -111,7 +96,7 @@ def describe_plant(params: Grow, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def describe_fruit(params: Grow, variation: int) -> str:  # noqa: ARG001
+def describe_fruit(params: task_params.Grow, variation: int) -> str:  # noqa: ARG001
     """Return the text of 5-2."""
     return (
         f"Your task is to grow a {params.seed}. This will require growing several plants, and them "
@@ -120,7 +105,7 @@ def describe_fruit(params: Grow, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def describe_mix(params: Mix, variation: int) -> str:  # noqa: ARG001
+def describe_mix(params: task_params.Mix, variation: int) -> str:  # noqa: ARG001
     """Return the text of 6-1."""
     return (
         f"Your task is to use chemistry to create the substance '{params.result}'. A recipe and "
@@ -129,7 +114,7 @@ def describe_mix(params: Mix, variation: int) -> str:  # noqa: ARG001
     )
 
 
-def describe_secondary_paint(params: Paint, variation: int) -> str:  # noqa: ARG001
+def describe_secondary_paint(params: task_params.Paint, variation: int) -> str:  # noqa: ARG001
     """Return the text of 6-2."""
     return (
         f"Your task is to use chemistry to create {params.secondary}. "
@@ -137,7 +122,7 @@ def describe_secondary_paint(params: Paint, variation: int) -> str:  # noqa: ARG
     )
 
 
-def describe_tertiary_paint(params: Paint, variation: int) -> str:  # noqa: ARG001
+def describe_tertiary_paint(params: task_params.Paint, variation: int) -> str:  # noqa: ARG001
     """Return the text of 6-3; as in the original it ends with the wrong colour."""
     return (
         f"Your task is to use chemistry to create {params.tertiary}. When you are part-way done, "
@@ -146,10 +131,10 @@ def describe_tertiary_paint(params: Paint, variation: int) -> str:  # noqa: ARG0
     )
 
 
-def describe_lifespan(which: str) -> Callable[[Lifespan, int], str]:
+def describe_lifespan(which: str) -> Callable[[task_params.Lifespan, int], str]:
     """Return what writes the texts of 7-1 and 7-2."""
 
-    def text(params: Lifespan, variation: int) -> str:  # noqa: ARG001
+    def text(params: task_params.Lifespan, variation: int) -> str:  # noqa: ARG001
         return (
             f"Your task is to find the animal with the {which} life span.  {_OUTSIDE}  "
             f"Focus on the animal with the {which} life span."
@@ -158,7 +143,7 @@ def describe_lifespan(which: str) -> Callable[[Lifespan, int], str]:
     return text
 
 
-def describe_both_lifespans(params: Lifespan, variation: int) -> str:  # noqa: ARG001
+def describe_both_lifespans(params: task_params.Lifespan, variation: int) -> str:  # noqa: ARG001
     """Return the text of 7-3."""
     return (
         "Your task is to find the animal with the longest life span, then the shortest life span. "
@@ -167,7 +152,7 @@ def describe_both_lifespans(params: Lifespan, variation: int) -> str:  # noqa: A
     )
 
 
-def describe_animal_stages(params: AnimalStages, variation: int) -> str:  # noqa: ARG001
+def describe_animal_stages(params: task_params.AnimalStages, variation: int) -> str:  # noqa: ARG001
     """Return the text of 8-1."""
     return (
         f"Your task is to focus on the {params.stages} life stages of the {params.animal}, "
@@ -175,7 +160,7 @@ def describe_animal_stages(params: AnimalStages, variation: int) -> str:  # noqa
     )
 
 
-def describe_plant_stages(params: PlantStages, variation: int) -> str:  # noqa: ARG001
+def describe_plant_stages(params: task_params.PlantStages, variation: int) -> str:  # noqa: ARG001
     """Return the text of 8-2."""
     return (
         f"Your task is to focus on the life stages of the {params.plant} plant, starting from "
@@ -183,7 +168,7 @@ def describe_plant_stages(params: PlantStages, variation: int) -> str:  # noqa: 
     )
 
 
-def describe_planes(params: Planes, variation: int) -> str:
+def describe_planes(params: task_params.Planes, variation: int) -> str:
     """Return the text of 9-1 to 9-3; the variation seeds the order of the two names."""
     # Before the shuffle the steeper plane stands first, but the one with less friction.
     falling = params.values[0] > params.values[1]
@@ -198,7 +183,7 @@ def describe_planes(params: Planes, variation: int) -> str:
     )
 
 
-def describe_genetics(params: Genetics, variation: int) -> str:  # noqa: ARG001
+def describe_genetics(params: task_params.Genetics, variation: int) -> str:  # noqa: ARG001
     """Return the text of 10-1 and 10-2."""
     return (
         f"Your task is to determine whether {params.value} {params.trait} is a dominant or "

@@ -9,6 +9,7 @@ from ..objects.kinds import get_kind
 from ..objects.records import CYCLES
 from ..objects.records import PLANT_STAGES as STAGES_OF_PLANTS
 from . import draws
+from . import params as task_params
 from .checker import Goal, Goals, OrderedGoal
 from .conditions import (
     ANY_BULB,
@@ -43,22 +44,6 @@ from .conditions import (
     Stay,
     Wired,
 )
-from .params import (
-    AnimalStages,
-    Conductivity,
-    Genetics,
-    Grow,
-    Lifespan,
-    Melting,
-    Mix,
-    Paint,
-    Planes,
-    PlantStages,
-    Power,
-    StateChange,
-    Thermometer,
-)
-from .params import Find as FindParams
 
 _HEATERS = ("stove", "blast furnace", "oven", "hot plate")
 _FIRE = ("fire pit",)
@@ -113,7 +98,7 @@ def _make_heating(substance: str) -> tuple[Goal, ...]:
     return (*_make_see_alone(substance), *_make_fire(), *_make_heater("object"), _make_warmer(20))
 
 
-def make_boil_goals(params: StateChange) -> Goals:
+def make_boil_goals(params: task_params.StateChange) -> Goals:
     """Return the goals of 1-1."""
     text = "substance is in a gaseous state (or combusting)"
     gas = InState("gas", burning_counts=True, text=text)
@@ -122,7 +107,7 @@ def make_boil_goals(params: StateChange) -> Goals:
     )
 
 
-def make_melt_goals(params: StateChange) -> Goals:
+def make_melt_goals(params: task_params.StateChange) -> Goals:
     """Return the goals of 1-2."""
     return Goals(
         _make_focus(params.substance, _make_state("solid"), _make_state("liquid")),
@@ -130,7 +115,7 @@ def make_melt_goals(params: StateChange) -> Goals:
     )
 
 
-def make_freeze_goals(params: StateChange) -> Goals:
+def make_freeze_goals(params: task_params.StateChange) -> Goals:
     """Return the goals of 1-3."""
     return Goals(
         _make_focus(params.substance, _make_state("liquid"), _make_state("solid")),
@@ -138,7 +123,7 @@ def make_freeze_goals(params: StateChange) -> Goals:
     )
 
 
-def make_change_state_goals(params: StateChange) -> Goals:
+def make_change_state_goals(params: task_params.StateChange) -> Goals:
     """Return the goals of 1-4."""
     name = params.substance
     return Goals(
@@ -169,7 +154,7 @@ def _make_measure(name: str, text: str, *needs: str) -> Goal:
 _ASKED = "move to the location asked by the task ({})"
 
 
-def make_thermometer_goals(params: Thermometer) -> Goals:
+def make_thermometer_goals(params: task_params.Thermometer) -> Goals:
     """Return the goals of 2-1."""
     name = params.object
     measure = "use instrument on object"
@@ -200,7 +185,7 @@ def make_thermometer_goals(params: Thermometer) -> Goals:
     )
 
 
-def make_melting_point_goals(params: Melting) -> Goals:
+def make_melting_point_goals(params: task_params.Melting) -> Goals:
     """Return the goals of 2-2 and 2-3."""
     name = params.object
     answer = params.above if params.melting >= params.threshold else params.below
@@ -247,7 +232,7 @@ def _make_wiring(thing: str, source: str) -> tuple[Goal, ...]:
     )
 
 
-def make_power_goals(params: Power) -> Goals:
+def make_power_goals(params: task_params.Power) -> Goals:
     """Return the goals of 3-1 and 3-2."""
     ordered: tuple[OrderedGoal, ...] = (
         Find(params.part, text="focus on task object"),
@@ -258,7 +243,7 @@ def make_power_goals(params: Power) -> Goals:
     return Goals(ordered, _make_wiring(params.part, params.use or ANY_SOURCE))
 
 
-def make_conductivity_goals(params: Conductivity, *, conducts: bool) -> Goals:
+def make_conductivity_goals(params: task_params.Conductivity, *, conducts: bool) -> Goals:
     """Return the goals of 3-3 and 3-4."""
     right, wrong = params.box_yes, params.box_no
     if not conducts:
@@ -282,10 +267,10 @@ PLANT_STAGES = STAGES_OF_PLANTS[:-1]
 GROW_POTS = tuple(f"flower pot {number}" for number in (1, 2, 3))
 
 
-def make_find_goals(kind: str, shown: str) -> Callable[[FindParams], Goals]:
+def make_find_goals(kind: str, shown: str) -> Callable[[task_params.Find], Goals]:
     """Return the goals of 4-1 to 4-4."""
 
-    def goals(params: FindParams) -> Goals:
+    def goals(params: task_params.Find) -> Goals:
         return Goals(
             (
                 FindKind(kind, text=f"focus on {shown}"),
@@ -366,7 +351,7 @@ def _make_pollination(product: str, word: str, needs: tuple[str, ...]) -> tuple[
     )
 
 
-def make_grow_plant_goals(params: Grow) -> Goals:
+def make_grow_plant_goals(params: task_params.Grow) -> Goals:
     """Return the goals of 5-1."""
     return Goals(
         tuple(
@@ -377,7 +362,7 @@ def make_grow_plant_goals(params: Grow) -> Goals:
     )
 
 
-def make_grow_fruit_goals(params: Grow) -> Goals:
+def make_grow_fruit_goals(params: task_params.Grow) -> Goals:
     """Return the goals of 5-2."""
     return Goals(
         (Find(params.seed, text="focus on the grown fruit"),),
@@ -389,7 +374,7 @@ def make_grow_fruit_goals(params: Grow) -> Goals:
     )
 
 
-def make_genetics_goals(params: Genetics, pots: Sequence[int]) -> Goals:
+def make_genetics_goals(params: task_params.Genetics, pots: Sequence[int]) -> Goals:
     """Return the goals of 10-1 and 10-2; ``pots`` are the numbers of the flower pots."""
     box = params.box_dominant if params.dominant else params.box_recessive
     names = [f"flower pot {number}" for number in pots]
@@ -412,11 +397,11 @@ def _make_move_outside(unless: str = OUTSIDE) -> tuple[Goal, ...]:
     )
 
 
-def make_lifespan_goals(*which: str) -> Callable[[Lifespan], Goals]:
+def make_lifespan_goals(*which: str) -> Callable[[task_params.Lifespan], Goals]:
     """Return the goals of 7-1 to 7-3; ``which`` is "long", "short" or both."""
     words = {"long": "longest", "short": "shortest"}
 
-    def goals(params: Lifespan) -> Goals:
+    def goals(params: task_params.Lifespan) -> Goals:
         return Goals(
             tuple(
                 Find(
@@ -453,12 +438,12 @@ def _make_stages(species: str, stages: Sequence[str], kind: str, unless: str) ->
     )
 
 
-def make_animal_stages_goals(params: AnimalStages) -> Goals:
+def make_animal_stages_goals(params: task_params.AnimalStages) -> Goals:
     """Return the goals of 8-1."""
     return _make_stages(params.animal, list_animal_stages(params.animal), "animal", OUTSIDE)
 
 
-def make_plant_stages_goals(params: PlantStages) -> Goals:
+def make_plant_stages_goals(params: task_params.PlantStages) -> Goals:
     """Return the goals of 8-2; as in the original the species takes the place of the room."""
     return _make_stages(params.plant, PLANT_STAGES, "plant", params.plant)
 
@@ -471,7 +456,7 @@ def _make_see(name: str, kind: str = "", needs: tuple[str, ...] = (), key: str =
     return See(name, needs=needs, key=key, text=text)
 
 
-def make_mix_goals(params: Mix) -> Goals:
+def make_mix_goals(params: task_params.Mix) -> Goals:
     """Return the goals of 6-1."""
     return Goals(
         (Find(params.result, text=f"focus on result chemical ({params.result})"),),
@@ -485,7 +470,7 @@ def make_mix_goals(params: Mix) -> Goals:
     )
 
 
-def make_secondary_paint_goals(params: Paint) -> Goals:
+def make_secondary_paint_goals(params: task_params.Paint) -> Goals:
     """Return the goals of 6-2."""
     result = params.secondary
     return Goals(
@@ -499,7 +484,7 @@ def make_secondary_paint_goals(params: Paint) -> Goals:
     )
 
 
-def make_tertiary_paint_goals(params: Paint) -> Goals:
+def make_tertiary_paint_goals(params: task_params.Paint) -> Goals:
     """Return the goals of 6-3."""
     middle, last = params.secondary, params.tertiary
     made = ("secondaryColor",)
@@ -522,12 +507,12 @@ def make_tertiary_paint_goals(params: Paint) -> Goals:
     )
 
 
-def write_plane_name(params: Planes, name: str) -> str:
+def write_plane_name(params: task_params.Planes, name: str) -> str:
     """Return what an inclined plane is called in the house's texts."""
     return f"inclined plane {name}" if params.by_angle else f"inclined plane with a {name} surface"
 
 
-def make_plane_goals(params: Planes) -> Goals:
+def make_plane_goals(params: task_params.Planes) -> Goals:
     """Return the goals of 9-1 to 9-3."""
     timing: list[Goal] = []
     for number, name in enumerate((params.first, params.second), 1):
@@ -587,8 +572,8 @@ _PLAIN: dict[str, Callable[[Any], Goals]] = {
 
 def make_goals(task_id: str, params: Any, variation: int) -> Goals:
     """Return the goals of a variation; its number decides what a load draws at random."""
-    if isinstance(params, Conductivity):
+    if isinstance(params, task_params.Conductivity):
         return make_conductivity_goals(params, conducts=draws.draw_conducts(params, variation))
-    if isinstance(params, Genetics):
+    if isinstance(params, task_params.Genetics):
         return make_genetics_goals(params, draws.draw_genetics_pots(task_id, params, variation))
     return _PLAIN[task_id](params)

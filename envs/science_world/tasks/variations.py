@@ -8,22 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..house.java_random import JavaRandom
 from ..objects.materials import UNKNOWN_MELTING_POINTS, get_material
 from ..objects.records import TRAITS
-from .params import (
-    AnimalStages,
-    Conductivity,
-    Find,
-    Genetics,
-    Grow,
-    Lifespan,
-    Melting,
-    Mix,
-    Paint,
-    Planes,
-    PlantStages,
-    Power,
-    StateChange,
-    Thermometer,
-)
+from . import params as task_params
 
 BOX_COLORS = ("red", "green", "blue", "orange", "yellow", "purple")
 BOX_PAIRS = tuple((f"{a} box", f"{b} box") for a, b in itertools.pairwise(BOX_COLORS))
@@ -67,16 +52,16 @@ _UNKNOWN_ROWS = 25
 _START_TEMPERATURE = 10
 
 
-def list_state_changes() -> list[StateChange]:
+def list_state_changes() -> list[task_params.StateChange]:
     """Return the variations of 1-1 to 1-4: every substance with the stove whole, then broken."""
     return [
-        StateChange(name, sink_broken, stove_broken)
+        task_params.StateChange(name, sink_broken, stove_broken)
         for name, sink_broken in _SUBSTANCES
         for stove_broken in (False, True)
     ]
 
 
-def list_temperatures() -> list[Thermometer]:
+def list_temperatures() -> list[task_params.Thermometer]:
     """Return the variations of 2-1: all combinations of objects and boxes, thinned to 2 %."""
     objects = sorted(
         (
@@ -94,10 +79,13 @@ def list_temperatures() -> list[Thermometer]:
         for above, below in BOX_PAIRS
     ]
     kept = _thin_out(len(objects) * len(choices), 0.02)
-    return [Thermometer(*objects[k // len(choices)], *choices[k % len(choices)]) for k in kept]
+    return [
+        task_params.Thermometer(*objects[k // len(choices)], *choices[k % len(choices)])
+        for k in kept
+    ]
 
 
-def list_known_meltings() -> list[Melting]:
+def list_known_meltings() -> list[task_params.Melting]:
     """Return the variations of 2-2: seven substances; half of the combinations."""
     objects = sorted(
         ((name, row) for row in range(len(MELTING_THRESHOLDS)) for name in KNOWN_MELTING),
@@ -106,10 +94,13 @@ def list_known_meltings() -> list[Melting]:
     choices = _list_melting_choices()
     kept = _thin_out(len(objects) * len(choices), 0.5)
     found = [(objects[k // len(choices)], choices[k % len(choices)]) for k in kept]
-    return [Melting(name, KNOWN_MELTING[name], *choice, row) for (name, row), choice in found]
+    return [
+        task_params.Melting(name, KNOWN_MELTING[name], *choice, row)
+        for (name, row), choice in found
+    ]
 
 
-def list_unknown_meltings() -> list[Melting]:
+def list_unknown_meltings() -> list[task_params.Melting]:
     """Return the variations of 2-3: substances named by their state; 2 % of the combinations."""
     objects = sorted(
         (
@@ -123,7 +114,7 @@ def list_unknown_meltings() -> list[Melting]:
     kept = _thin_out(len(objects) * len(choices), 0.02)
     found = [(objects[k // len(choices)], choices[k % len(choices)]) for k in kept]
     return [
-        Melting(name, UNKNOWN_MELTING[letter], *choice, row, letter)
+        task_params.Melting(name, UNKNOWN_MELTING[letter], *choice, row, letter)
         for (name, letter, row), choice in found
     ]
 
@@ -175,37 +166,37 @@ _CONDUCTIVE = {
 }
 
 
-def list_powered_parts() -> list[Power]:
+def list_powered_parts() -> list[task_params.Power]:
     """Return the variations of 3-1: any source will do."""
-    return [Power(part, *sources) for part, sources in _list_circuits()]
+    return [task_params.Power(part, *sources) for part, sources in _list_circuits()]
 
 
-def list_powered_parts_by_source() -> list[Power]:
+def list_powered_parts_by_source() -> list[task_params.Power]:
     """Return the variations of 3-2: in turn the renewable and the other source are asked."""
     return [
-        Power(part, *sources, use=sources[index % 2])
+        task_params.Power(part, *sources, use=sources[index % 2])
         for index, (part, sources) in enumerate(_list_circuits())
     ]
 
 
-def list_known_conductors() -> list[Conductivity]:
+def list_known_conductors() -> list[task_params.Conductivity]:
     """Return the variations of 3-3: twelve things in three rooms."""
     found = sorted(
         ((name, place) for place in ("workshop", "kitchen", "living room") for name in _CONDUCTIVE),
         key=lambda item: item[0],
     )
     return [
-        Conductivity(name, place, _CONDUCTIVE[name], part, yes, no)
+        task_params.Conductivity(name, place, _CONDUCTIVE[name], part, yes, no)
         for name, place in found
         for part in PARTS
         for yes, no in BOX_PAIRS
     ]
 
 
-def list_unknown_conductors() -> list[Conductivity]:
+def list_unknown_conductors() -> list[task_params.Conductivity]:
     """Return the variations of 3-4: each load draws whether the substance conducts."""
     return [
-        Conductivity(f"unknown substance {letter}", "workshop", None, part, yes, no)
+        task_params.Conductivity(f"unknown substance {letter}", "workshop", None, part, yes, no)
         for letter in UNKNOWN_LETTERS
         for part in PARTS
         for yes, no in BOX_PAIRS
@@ -259,10 +250,10 @@ _SHORT = ("hedgehog", "mouse", "chameleon", "dragonfly", "ant")
 _THREE_STAGES = ("frog", "common toad", "elephant", "brown bear", "beaver", "wolf")
 
 
-def list_finds() -> list[Find]:
+def list_finds() -> list[task_params.Find]:
     """Return the variations of 4-1 to 4-4: ten groups of living things, five rooms, six boxes."""
     return [
-        Find(
+        task_params.Find(
             tuple(JavaRandom(group).shuffled(ANIMALS)[:3]),
             tuple(JavaRandom(group).shuffled(PLANTS)[:3]),
             group,
@@ -275,27 +266,30 @@ def list_finds() -> list[Find]:
     ]
 
 
-def list_growths() -> list[Grow]:
+def list_growths() -> list[task_params.Grow]:
     """Return the variations of 5-1 and 5-2: seven seeds, six rooms, three kinds of pots."""
     return [
-        Grow(seed, place, pots)
+        task_params.Grow(seed, place, pots)
         for seed in PLANTS[:7]
         for place in (*_ROOMS, "greenhouse")
         for pots in ("filled", "floor", "empty")
     ]
 
 
-def list_lifespans() -> list[Lifespan]:
+def list_lifespans() -> list[task_params.Lifespan]:
     """Return the variations of 7-1 to 7-3: one animal of each group, in a fixed random order."""
     return JavaRandom(0).shuffled(
-        Lifespan(long, medium, short) for long in _LONG for medium in _MEDIUM for short in _SHORT
+        task_params.Lifespan(long, medium, short)
+        for long in _LONG
+        for medium in _MEDIUM
+        for short in _SHORT
     )
 
 
-def list_animal_stages() -> list[AnimalStages]:
+def list_animal_stages() -> list[task_params.AnimalStages]:
     """Return the variations of 8-1: fourteen animals, shuffled, each among five others."""
     return JavaRandom(1).shuffled(
-        AnimalStages(
+        task_params.AnimalStages(
             animal,
             3 if animal in _THREE_STAGES else 4,
             tuple(JavaRandom(index).shuffled(ANIMALS)[:5]),
@@ -304,10 +298,10 @@ def list_animal_stages() -> list[AnimalStages]:
     )
 
 
-def list_plant_stages() -> list[PlantStages]:
+def list_plant_stages() -> list[task_params.PlantStages]:
     """Return the variations of 8-2: ten fruit plants."""
     return [
-        PlantStages(plant, JavaRandom(seed).shuffled(ANIMALS)[0], group)
+        task_params.PlantStages(plant, JavaRandom(seed).shuffled(ANIMALS)[0], group)
         for group, (plant, seed) in enumerate(FRUIT_PLANTS)
     ]
 
@@ -347,20 +341,20 @@ _COLORS = (
 EXTRA_PLACES = ("paint cupboard", "paint closet", "desk")
 
 
-def list_mixtures() -> list[Mix]:
+def list_mixtures() -> list[task_params.Mix]:
     """Return the variations of 6-1: the recipes of each split, per room."""
     return [
-        Mix(result, ingredients, place)
+        task_params.Mix(result, ingredients, place)
         for recipes in _RECIPES
         for place in ("kitchen", "workshop")
         for result, ingredients in recipes
     ]
 
 
-def list_paints() -> list[Paint]:
+def list_paints() -> list[task_params.Paint]:
     """Return the variations of 6-2 and 6-3: six rows of colours in two rooms."""
     return [
-        Paint(
+        task_params.Paint(
             f"{secondary} paint",
             tuple(f"{color} paint" for color in of_primary),
             f"{tertiary} paint",
@@ -399,31 +393,31 @@ POT_CHOICES = 5
 _GENETICS_BOXES = BOX_PAIRS[:3]
 
 
-def list_angles() -> list[Planes]:
+def list_angles() -> list[task_params.Planes]:
     """Return the variations of 9-1: planes of eight angles."""
     return _pair_planes(ANGLES, 5.0, ("shallowest", "steepest"))
 
 
-def list_named_surfaces() -> list[Planes]:
+def list_named_surfaces() -> list[task_params.Planes]:
     """Return the variations of 9-2: planes of known materials."""
     return _pair_planes(_add_friction(JavaRandom(3).shuffled(SURFACES)), 0.05, ("most", "least"))
 
 
-def list_unnamed_surfaces() -> list[Planes]:
+def list_unnamed_surfaces() -> list[task_params.Planes]:
     """Return the variations of 9-3: planes of unknown materials."""
     return _pair_planes(
         _add_friction(JavaRandom(4).shuffled(UNKNOWN_SURFACES)), 0.05, ("most", "least")
     )
 
 
-def list_pea_traits() -> list[Genetics]:
+def list_pea_traits() -> list[task_params.Genetics]:
     """Return the variations of 10-1: traits of the pea."""
     return _list_genetics("pea", _PEA_TRAITS, 0)
 
 
-def list_unknown_traits() -> list[Genetics]:
+def list_unknown_traits() -> list[task_params.Genetics]:
     """Return the variations of 10-2: traits of four unknown plants."""
-    found: list[Genetics] = []
+    found: list[task_params.Genetics] = []
     for number, plant in enumerate(UNKNOWN_PLANTS):
         found += _list_genetics(plant, tuple(TRAITS[plant]), 8 * number)
     return found
@@ -435,7 +429,7 @@ def _add_friction(surfaces: Iterable[str]) -> list[tuple[str, float]]:
 
 def _pair_planes(
     planes: Sequence[tuple[str, float]], least: float, asked: tuple[str, str]
-) -> list[Planes]:
+) -> list[task_params.Planes]:
     """Return ordered pairs that differ by more than ``least``, with each block, asked in turn."""
     found = [
         (first, second, block)
@@ -445,14 +439,16 @@ def _pair_planes(
         if abs(first[1] - second[1]) > least
     ]
     return [
-        Planes(first[0], second[0], block, asked[index % 2], (first[1], second[1]))
+        task_params.Planes(first[0], second[0], block, asked[index % 2], (first[1], second[1]))
         for index, (first, second, block) in enumerate(found)
     ]
 
 
-def _list_genetics(plant: str, traits: Sequence[str], first_jar: int) -> list[Genetics]:
+def _list_genetics(plant: str, traits: Sequence[str], first_jar: int) -> list[task_params.Genetics]:
     return [
-        Genetics(plant, trait, value, is_dominant, first_jar + 2 * number + side, pots, *boxes)
+        task_params.Genetics(
+            plant, trait, value, is_dominant, first_jar + 2 * number + side, pots, *boxes
+        )
         for number, trait in enumerate(traits)
         for side, (value, is_dominant) in enumerate(
             zip(TRAITS[plant][trait], (True, False), strict=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..schema import Relation
-
-_SETTLED = ("town", "city", "village")
+from .places import SETTLED
 
 PEOPLE = (
     Relation(
@@ -25,7 +24,7 @@ PEOPLE = (
     Relation(
         key="birth_place",
         subjects=("person",),
-        target=_SETTLED,
+        target=SETTLED,
         says=(
             "{s} was born in {o}.",
             "{s} came into the world in {o}.",
@@ -55,7 +54,7 @@ PEOPLE = (
     Relation(
         key="death_place",
         subjects=("person",),
-        target=_SETTLED,
+        target=SETTLED,
         needs="death_date",
         share=0.8,
         says=(
@@ -70,7 +69,7 @@ PEOPLE = (
     Relation(
         key="grave",
         subjects=("person",),
-        target=_SETTLED,
+        target=SETTLED,
         needs="death_date",
         share=0.5,
         says=(
@@ -143,7 +142,7 @@ PEOPLE = (
     Relation(
         key="residence",
         subjects=("person",),
-        target=_SETTLED,
+        target=SETTLED,
         share=0.6,
         says=(
             "{s} kept a house in {o}.",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..schema import Relation
 
-_SETTLED = ("town", "city", "village")
+SETTLED = ("town", "city", "village")
 
 PLACES = (
     Relation(
         key="region",
-        subjects=_SETTLED,
+        subjects=SETTLED,
         target=("region",),
         says=("{s} lies in the region of {o}.", "{s} is part of {o}.", "{s} belongs to {o}."),
         noun="the region of {s}",
@@ -18,7 +18,7 @@ PLACES = (
     ),
     Relation(
         key="river",
-        subjects=_SETTLED,
+        subjects=SETTLED,
         target=("river",),
         share=0.8,
         says=(
@@ -32,7 +32,7 @@ PLACES = (
     ),
     Relation(
         key="settled_in",
-        subjects=_SETTLED,
+        subjects=SETTLED,
         target=("year",),
         span=(1050, 1690),
         says=(
@@ -47,7 +47,7 @@ PLACES = (
     ),
     Relation(
         key="population",
-        subjects=_SETTLED,
+        subjects=SETTLED,
         target=("number",),
         span=(800, 900_000),
         says=(
@@ -62,8 +62,8 @@ PLACES = (
     ),
     Relation(
         key="twin",
-        subjects=_SETTLED,
-        target=_SETTLED,
+        subjects=SETTLED,
+        target=SETTLED,
         share=0.6,
         mutual=True,
         says=(
@@ -77,7 +77,7 @@ PLACES = (
     ),
     Relation(
         key="mayor",
-        subjects=_SETTLED,
+        subjects=SETTLED,
         target=("person",),
         share=0.7,
         says=(
@@ -91,7 +91,7 @@ PLACES = (
     ),
     Relation(
         key="statue",
-        subjects=_SETTLED,
+        subjects=SETTLED,
         target=("person",),
         share=0.5,
         says=(
@@ -105,7 +105,7 @@ PLACES = (
     ),
     Relation(
         key="elevation",
-        subjects=_SETTLED,
+        subjects=SETTLED,
         target=("number",),
         span=(20, 3000),
         share=0.7,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..schema import Relation
-
-_SETTLED = ("town", "city", "village")
+from .places import SETTLED
 
 
 def _make_creator_relation(key: str, work: str, maker: str, verb: str, role: str) -> Relation:
@@ -57,7 +56,7 @@ WORKS = (
     Relation(
         key="setting",
         subjects=("novel", "film", "opera"),
-        target=_SETTLED,
+        target=SETTLED,
         says=("{s} is set in {o}.", "{s} takes place in {o}.", "The story of {s} unfolds in {o}."),
         noun="the place where {s} is set",
         ask="Where is {s} set?",
@@ -182,7 +181,7 @@ EVENTS = (
     Relation(
         key="venue",
         subjects=("event",),
-        target=_SETTLED,
+        target=SETTLED,
         says=("{s} took place at {o}.", "{s} was held near {o}.", "The scene of {s} was {o}."),
         noun="the place of {s}",
         ask="Where did {s} take place?",
