@@ -8,11 +8,10 @@ from ..search_qa.expert import ANSWER_SHARE, Expert
 from ..search_qa.questions import Question
 from ..search_qa.world.queries import Probe
 from .sites.pages import Page, find_parts, split_sentences, strip_links
-from .state import WebState
 from .text import GRAMMAR
 
 if TYPE_CHECKING:
-    from .env import WebQA
+    from .env import WebQA, WebState
 
 _WRONG_PAGE_SHARE = 3 / 7
 

@@ -128,7 +128,7 @@ def cancel_pending_order(
 
 
 def _check_address(semantics: Semantics, *values: str) -> dict[str, str]:
-    fields = dict(zip(_ADDRESS_FIELDS, values, strict=True))
+    fields: dict[str, str] = dict(zip(_ADDRESS_FIELDS, values, strict=True))
     if semantics.filled_addresses:
         for name, value in fields.items():
             if name != "address2" and not value.strip():
