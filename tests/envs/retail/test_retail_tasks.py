@@ -58,8 +58,8 @@ def test_tasks_are_made_again_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> No
 
 PROBE = """
 from turngym.envs.retail.env import prove_solvable
-from turngym.envs.retail.tasks.make import make_tasks, tasks_digest
-print(tasks_digest(make_tasks("micro", 5, "dev", prove_solvable)))
+from turngym.envs.retail.tasks.make import make_tasks, digest_tasks
+print(digest_tasks(make_tasks("micro", 5, "dev", prove_solvable)))
 """
 
 
