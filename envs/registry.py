@@ -38,34 +38,26 @@ def _diagnostic(name: str, summary: str, **fields: Any) -> EnvironmentSpec:
     )
 
 
-register_environment(
+_ENVIRONMENTS = (
     _diagnostic(
         "Bandit",
         "one turn: which arm pays depends on the sign shown",
         matrix={"quick": _quick(4_800, 1_200, 3)},
-    )
-)
-register_environment(
+    ),
     _diagnostic(
         "Password",
         "several turns, one reward at the end",
         matrix={"quick": _quick(12_000, 3_000, 3)},
-    )
-)
-register_environment(_diagnostic("Recall", "a letter must be named some turns after it was shown"))
-register_environment(
+    ),
+    _diagnostic("Recall", "a letter must be named some turns after it was shown"),
     _diagnostic(
         "Fork", "many rooms, one good door in each: trees see both kinds of door, chains do not"
-    )
-)
-register_environment(
+    ),
     _diagnostic(
         "Spawn",
         "boxes that are asked for become sessions; asking costs, coins lie in the boxes",
         reward_range=(-0.4, 1.0),
-    )
-)
-register_environment(
+    ),
     EnvironmentSpec(
         id="SearchQA-v0",
         entry_point="turngym.envs.search_qa.env:SearchQA",
@@ -86,9 +78,7 @@ register_environment(
             "full": MatrixColumn(calls=250_000),
         },
         leaderboard=LeaderboardCell(),
-    )
-)
-register_environment(
+    ),
     EnvironmentSpec(
         id="WebQA-v0",
         entry_point="turngym.envs.web_qa.env:WebQA",
@@ -106,9 +96,7 @@ register_environment(
             "full": MatrixColumn(calls=250_000),
         },
         leaderboard=LeaderboardCell(),
-    )
-)
-register_environment(
+    ),
     EnvironmentSpec(
         id="PaperCrawler-v0",
         entry_point="turngym.envs.paper_crawler.env:PaperCrawler",
@@ -144,13 +132,7 @@ register_environment(
             "full": MatrixColumn(calls=400_000, max_tokens=256),
         },
         leaderboard=LeaderboardCell(metric="recall"),  # finding papers is a matter of degree
-    )
-)
-gym.register(
-    id="PaperCrawlerIndex-v0",
-    entry_point="turngym.envs.paper_crawler.index_env:PaperCrawlerIndex",
-)
-register_environment(
+    ),
     EnvironmentSpec(
         id="ScienceWorld-v0",
         entry_point="turngym.envs.science_world.env:ScienceWorld",
@@ -179,9 +161,7 @@ register_environment(
             "full": MatrixColumn(calls=400_000, max_tokens=128),
         },
         leaderboard=LeaderboardCell(every_kind=True),
-    )
-)
-register_environment(
+    ),
     EnvironmentSpec(
         id="Retail-v0",
         entry_point="turngym.envs.retail.env:Retail",
@@ -199,9 +179,7 @@ register_environment(
             "full": MatrixColumn(calls=200_000),
         },
         leaderboard=LeaderboardCell(),
-    )
-)
-register_environment(
+    ),
     EnvironmentSpec(
         id="MathWord-v0",
         entry_point="turngym.envs.math_word.env:MathWord",
@@ -215,9 +193,7 @@ register_environment(
             "full": MatrixColumn(calls=100_000),
         },
         leaderboard=LeaderboardCell(),
-    )
-)
-register_environment(
+    ),
     EnvironmentSpec(
         id="Game24-v0",
         entry_point="turngym.envs.game24.env:Game24",
@@ -241,9 +217,7 @@ register_environment(
             "full": MatrixColumn(calls=250_000, max_tokens=128),
         },
         leaderboard=LeaderboardCell(),
-    )
-)
-register_environment(
+    ),
     EnvironmentSpec(
         id="WebShop-v0",
         entry_point="turngym.envs.web_shop.env:WebShop",
@@ -256,9 +230,7 @@ register_environment(
             "full": MatrixColumn(calls=250_000, max_tokens=128),
         },
         leaderboard=LeaderboardCell(),
-    )
-)
-register_environment(
+    ),
     EnvironmentSpec(
         id="MixedTasks-v0",
         entry_point="turngym.envs.mixed_tasks.env:MixedTasks",
@@ -275,5 +247,11 @@ register_environment(
             "standard": MatrixColumn(tokens=200_000, calls=30_000, max_tokens=96),
             "full": MatrixColumn(calls=250_000),
         },
-    )
+    ),
+)
+for _spec in _ENVIRONMENTS:
+    register_environment(_spec)
+gym.register(
+    id="PaperCrawlerIndex-v0",
+    entry_point="turngym.envs.paper_crawler.index_env:PaperCrawlerIndex",
 )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
 import numpy as np
 
 from .settings import check_number
@@ -30,6 +34,19 @@ class NoisyExpert:
     def __init__(self, mistakes: float = 0.0, seed: int = 0) -> None:
         self.mistakes = check_mistakes(mistakes)
         self._rng = np.random.default_rng(seed)
+
+    def __call__(
+        self,
+        env: gym.Env[str, str],
+        observation: str,  # noqa: ARG002 - an expert reads the hidden state instead
+        info: Mapping[str, Any],  # noqa: ARG002
+    ) -> str:
+        """Return the next action of the episode in ``env``."""
+        return self.choose_action(env.unwrapped)
+
+    def choose_action(self, env: Any) -> str:
+        """Return the next action of the episode in ``env``, which has no wrappers."""
+        raise NotImplementedError
 
     def draw_mistake(self) -> bool:
         """Return whether the next action is a mistake; draw nothing if ``mistakes`` is 0."""

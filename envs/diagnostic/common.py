@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-import gymnasium as gym
 import numpy as np
 
 from ..core.env import TextEnv
 from ..core.errors import UnknownNameError
+from ..core.noisy_expert import NoisyExpert
 from ..core.tasks import SPLITS, Task, parse_index
 
 S = TypeVar("S")
@@ -84,7 +84,7 @@ class LetterEnv(TextEnv[S, P]):
         return list(self.letters)
 
 
-class LetterExpert:
+class LetterExpert(NoisyExpert):
     """Writes the best letter, or by mistake any other.
 
     Args:
@@ -97,15 +97,14 @@ class LetterExpert:
     def __init__(
         self, best: Callable[[Any], str], letters: str, mistakes: float, seed: int
     ) -> None:
+        super().__init__(mistakes, seed)
         self._best = best
         self._letters = letters
-        self._mistakes = mistakes
-        self._rng = np.random.default_rng(seed)
 
-    def __call__(self, env: gym.Env[str, str], observation: str, info: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """Return the next action."""
-        best = self._best(env.unwrapped)
-        if self._mistakes and self._rng.random() < self._mistakes:
+    def choose_action(self, env: Any) -> str:
+        """Return the next action of the episode in ``env``."""
+        best = self._best(env)
+        if self.draw_mistake():
             others = [letter for letter in self._letters if letter != best]
             return others[int(self._rng.integers(len(others)))]
         return best

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 from ..core.env import TextEnv
 from ..core.episode import NO_TERMS, Episode, Outcome
@@ -26,7 +28,6 @@ from .arithmetic import (
 )
 from .puzzles import Puzzle, check_size, load_generated_puzzles, read_puzzles
 from .reading import Answer, Step, UnreadableAction, read_action
-from .state import Game24State
 
 RULES = """\
 Make 24 out of the four numbers with +, -, * and /. Use each number exactly once.
@@ -39,6 +40,20 @@ An answer ends the game. Only the last line of what you write counts.
 """
 HOW = "Write a step like 3 + 5 = 8, or answer: and an expression of all four numbers."
 HOW_SHORT = "Write a step like 3 + 5 = 8."
+
+
+@dataclass(slots=True)
+class Game24State:
+    """The episode's state: the numbers that are left, and counts of what was tried."""
+
+    left: tuple[Fraction, ...]
+    steps: int = 0
+    refused: int = 0
+    answered: bool = False
+
+    def digest(self) -> str:
+        """Text that names the state."""
+        return f"{write_numbers(self.left)}|{self.steps}|{self.refused}|{self.answered}"
 
 
 class Game24(TextEnv[Game24State, Puzzle]):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-import gymnasium as gym
 import numpy as np
 
 from ..core.errors import UnknownNameError
@@ -31,14 +29,9 @@ class Expert(NoisyExpert):
         seed: Seed of the mistakes.
     """
 
-    def __call__(
-        self,
-        env: gym.Env[str, str],
-        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
-        info: Mapping[str, Any],  # noqa: ARG002
-    ) -> str:
+    def choose_action(self, env: Game24) -> str:
         """Return the next action of the episode in ``env``."""
-        episode = cast("Game24", env.unwrapped).episode
+        episode = env.episode
         given, left = make_numbers(episode.task.payload.numbers), episode.state.left
         if self.draw_mistake():
             kind = MISTAKE_KINDS[int(self._rng.integers(len(MISTAKE_KINDS)))]

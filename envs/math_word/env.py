@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -27,7 +28,6 @@ from .generated.generator import (
 )
 from .grading import make_grader
 from .problem import Problem
-from .state import MathState
 
 ONE_TURN = TagGrammar({"answer": "number"})
 TURNS = TagGrammar({"step": "one sum", "answer": "number"})
@@ -54,6 +54,14 @@ PROMPTS: Mapping[str, Mapping[bool, str]] = {
 }
 """By name, then by whether steps are turns."""
 _MICRO_STEPS = (1, 2)
+
+
+@dataclass(slots=True)
+class MathState:
+    """Steps of the plan that were reached, and the answer."""
+
+    reached: tuple[int, ...] = ()  # steps of the plan whose results were written
+    answer: str | None = None
 
 
 class MathWord(TextEnv[MathState, Problem]):

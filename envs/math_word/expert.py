@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
-
-import gymnasium as gym
+from typing import TYPE_CHECKING
 
 from ..core.noisy_expert import NoisyExpert
 from .problem import Problem
@@ -37,32 +34,26 @@ class Expert(NoisyExpert):
         super().__init__(mistakes, seed)
         self._results: list[str] = []
 
-    def __call__(
-        self,
-        env: gym.Env[str, str],
-        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
-        info: Mapping[str, Any],
-    ) -> str:
+    def choose_action(self, env: MathWord) -> str:
         """Return the next action of the episode in ``env``."""
-        task_env = cast("MathWord", env.unwrapped)
-        problem: Problem = task_env.episode.task.payload
+        problem: Problem = env.episode.task.payload
         if not problem.plan:
-            return self._answer_given_problem(task_env, problem)
-        if not task_env.in_turns:
+            return self._answer_given_problem(env, problem)
+        if not env.in_turns:
             self._results = []
             steps = [f"{self._write_step(problem)}." for _ in problem.plan]
-            return " ".join([*steps, task_env.grammar.write("answer", self._results[-1])])
-        if info["turn"] == 0:
+            return " ".join([*steps, env.grammar.write("answer", self._results[-1])])
+        if env.episode.turn == 0:
             self._results = []
-        if len(self._results) < len(problem.plan) and info["turn"] + 1 < task_env.max_turns:
-            return task_env.grammar.write("step", self._write_step(problem))
+        if len(self._results) < len(problem.plan) and env.episode.turn + 1 < env.max_turns:
+            return env.grammar.write("step", self._write_step(problem))
         said = self._results[-1] if self._results else problem.answer
-        return task_env.grammar.write("answer", said)
+        return env.grammar.write("answer", said)
 
-    def _answer_given_problem(self, task_env: MathWord, problem: Problem) -> str:
+    def _answer_given_problem(self, env: MathWord, problem: Problem) -> str:
         """A problem without a plan: its answer, or a number beside it by mistake."""
         wrong = self._rng.random() < self.mistakes
-        return task_env.grammar.write("answer", "0" if wrong else problem.answer)
+        return env.grammar.write("answer", "0" if wrong else problem.answer)
 
     def _write_step(self, problem: Problem) -> str:
         """The next sum with its result, which is noted; wrong results are carried on."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from ..core.episode import Episode
@@ -49,18 +47,12 @@ class Expert(NoisyExpert):
         seed: Seed of the mistakes.
     """
 
-    def __call__(
-        self,
-        env: gym.Env[str, str],
-        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
-        info: Mapping[str, Any],  # noqa: ARG002
-    ) -> str:
+    def choose_action(self, env: Any) -> str:
         """Return the next action of the episode in ``env``."""
-        inner: Any = env.unwrapped
-        episode: Episode[RetailState] = inner.episode
+        episode: Episode[RetailState] = env.episode
         if episode.task.payload.scenario is None:
-            return _replay_gold(episode, inner.knowledge)
-        decision = _Decision(episode, inner.knowledge)
+            return _replay_gold(episode, env.knowledge)
+        decision = _Decision(episode, env.knowledge)
         return decision.act_wrongly(self._rng) if self.draw_mistake() else decision.act()
 
 

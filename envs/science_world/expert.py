@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import gymnasium as gym
-
-from ..core.env import TextEnv
 from ..core.noisy_expert import NoisyExpert
 from .engine.action_lists import list_legal_actions
 from .house.state import HouseState
@@ -28,16 +24,9 @@ class ScienceExpert(NoisyExpert):
         BadValueError: ``mistakes`` is no probability.
     """
 
-    def __call__(
-        self,
-        env: gym.Env[str, str],
-        observation: str,  # noqa: ARG002 - the state says more
-        info: Mapping[str, Any],  # noqa: ARG002
-    ) -> str:
-        """Return the next action."""
-        inner = env.unwrapped
-        assert isinstance(inner, TextEnv)
-        house: HouseState = inner.episode.state.house
+    def choose_action(self, env: Any) -> str:
+        """Return the next action of the episode in ``env``."""
+        house: HouseState = env.episode.state.house
         if self.draw_mistake():
             return self._wrong(house)
         return plan_action(house)

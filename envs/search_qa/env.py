@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,7 @@ from .rewards import (
     count_evidence,
     grade_answer,
     is_well_formed,
-    list_pieces,
 )
-from .state import SearchState
 from .text import (
     MIN_CHARS,
     PROMPTS,
@@ -39,6 +38,16 @@ from .text import (
 
 if TYPE_CHECKING:
     from .data import Data
+
+
+@dataclass(slots=True)
+class SearchState:
+    """What was searched, found and shown, and the answer."""
+
+    searches: int = 0
+    found: tuple[str, ...] = ()  # ids of the passages shown whole
+    shown: tuple[str, ...] = ()  # texts of the information blocks
+    answer: str | None = None
 
 
 class SearchQA(TextEnv[SearchState, Question]):
@@ -183,7 +192,7 @@ class SearchQA(TextEnv[SearchState, Question]):
         if not isinstance(read, Tagged):
             return Outcome.unreadable(self.toolbox.invalid, verdict=-1)
         if read.tag == "answer":
-            return self._grade(episode, action)
+            return grade_answer(self.rewards, episode, action, self._is_formed)
         if episode.turn >= self.max_turns:
             return Outcome.move("")
         if read.tag == "python":
@@ -204,9 +213,8 @@ class SearchQA(TextEnv[SearchState, Question]):
         ``recall`` is the share of the plan's passages that were shown (for real questions, which
         have no plan, whether a shown passage holds an accepted answer).
         """
-        state, question = episode.state, episode.task.payload
-        metrics = compute_metrics(state, question, lambda: self._is_formed(list_pieces(episode)))
-        metrics["searches"] = float(state.searches)
+        metrics = compute_metrics(episode, self._is_formed)
+        metrics["searches"] = float(episode.state.searches)
         if self.toolbox.python is not None:  # the call of a last turn was not executed
             seen = (step.observation for step in episode.steps)
             metrics["python_calls"] = float(sum(text.startswith(RESULT_OPEN) for text in seen))
@@ -229,12 +237,3 @@ class SearchQA(TextEnv[SearchState, Question]):
 
     def _is_formed(self, parts: Sequence[Piece]) -> bool:
         return is_well_formed(parts, self.toolbox.names)
-
-    def _grade(self, episode: Episode[SearchState], action: str) -> Outcome:
-        return grade_answer(
-            self.rewards,
-            episode.state,
-            episode.task.payload,
-            action,
-            lambda: self._is_formed(list_pieces(episode, action)),
-        )

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
-
-import gymnasium as gym
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from ..core.noisy_expert import NoisyExpert
 from .questions import Question
@@ -36,14 +34,9 @@ class Expert(NoisyExpert):
 
     grammar = GRAMMAR
 
-    def __call__(
-        self,
-        env: gym.Env[str, str],
-        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
-        info: Mapping[str, Any],  # noqa: ARG002
-    ) -> str:
+    def choose_action(self, env: Any) -> str:
         """Return the next action of the episode in ``env``."""
-        task_env = cast("SearchQA", env.unwrapped)
+        task_env: SearchQA = env
         episode = task_env.episode
         question, state = episode.task.payload, episode.state
         probes = question.plan or (Probe(question.text, "", ()),)

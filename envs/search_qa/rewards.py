@@ -191,23 +191,22 @@ def list_pieces(episode: Episode[Any], action: str | None = None) -> list[Piece]
 
 def grade_answer(
     rewards: Rewards,
-    state: Searched,
-    question: Question,
+    episode: Episode[Any],
     action: str,
-    well_formed: Callable[[], bool],
+    is_formed: Callable[[Sequence[Piece]], bool],
 ) -> Outcome:
-    """The outcome of an action that answers, and the answer in ``state``.
+    """The outcome of an action that answers, and the answer in the episode's state.
 
     Args:
         rewards: What it is worth.
-        state: The episode's state.
-        question: The question.
+        episode: The episode; its state is one of :class:`Searched`, its payload the question.
         action: Holds the answer.
-        well_formed: Whether the whole trajectory is; only called where a reward depends on it.
+        is_formed: Whether a trajectory is well formed; only called where a reward depends on it.
     """
+    state, question = episode.state, episode.task.payload
     state.answer = find_last_answer(action) or ""
     score = OUTCOMES[rewards.outcome](state.answer, question.answers)
-    form = rewards.needs_form and well_formed()
+    form = rewards.needs_form and is_formed(list_pieces(episode, action))
     terms = rewards(score, form, form and is_answer_shown(state, question))
     if exact_match(state.answer, question.answers):
         return Outcome.solved("", terms, verdict=1)
@@ -215,20 +214,21 @@ def grade_answer(
 
 
 def compute_metrics(
-    state: Searched, question: Question, well_formed: Callable[[], bool]
+    episode: Episode[Any], is_formed: Callable[[Sequence[Piece]], bool]
 ) -> dict[str, float]:
     """EM and F1 of the answer, and what was shown on the way to it.
 
     ``recall`` is the share of the plan's facts that were shown; for real questions, which have no
     plan, whether an accepted answer was.
     """
+    state, question = episode.state, episode.task.payload
     said = state.answer
     found = {
         "em": 0.0 if said is None else exact_match(said, question.answers),
         "f1": 0.0 if said is None else f1(said, question.answers),
         "recall": count_evidence(state, question) / max(len(question.plan), 1),
         "answer_shown": float(is_answer_shown(state, question)),
-        "well_formed": float(said is not None and well_formed()),
+        "well_formed": float(said is not None and is_formed(list_pieces(episode))),
     }
     if question.hops:
         found["hops"] = float(question.hops)

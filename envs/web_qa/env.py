@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +22,12 @@ from ..search_qa.rewards import (
     count_evidence,
     grade_answer,
     is_well_formed,
-    list_pieces,
 )
 from ..search_qa.text import write_question
 from ..tools.action_parsing import Tagged
 from ..tools.retrieval.base import Hit, Query
 from .build import EndpointSettings, Web, find_web
 from .sites.pages import NoPage, Page, Served, Site, Visit, find_parts
-from .state import WebState
 from .text import (
     GRAMMAR,
     INVALID,
@@ -49,6 +48,20 @@ _TOP_K = {"micro": 3}
 MAX_RESULTS = 100
 _PAGE_CHARS = {"micro": 600}
 FEWEST_CHARS, MOST_CHARS = 40, 50_000
+
+
+@dataclass(slots=True)
+class WebState:
+    """What was searched, opened, found and shown, and the answer."""
+
+    searches: int = 0
+    opens: int = 0
+    failed_opens: int = 0
+    results: tuple[str, ...] = ()  # addresses of the last search, by number
+    opened: tuple[tuple[str, int], ...] = ()  # address and part of what was shown
+    found: tuple[str, ...] = ()  # passages of a generated world whose fact was shown
+    shown: tuple[str, ...] = ()  # texts of the information blocks
+    answer: str | None = None
 
 
 class WebQA(TextEnv[WebState, Question]):
@@ -190,7 +203,7 @@ class WebQA(TextEnv[WebState, Question]):
         if not isinstance(read, Tagged):
             return Outcome.unreadable(INVALID, verdict=-1)
         if read.tag == "answer":
-            return self._grade(episode, action)
+            return grade_answer(self.rewards, episode, action, _is_formed)
         if read.tag == "open" and read_target(read.content) is None:
             return Outcome.unreadable(INVALID, verdict=-1)
         if episode.turn >= self.max_turns:
@@ -223,8 +236,8 @@ class WebQA(TextEnv[WebState, Question]):
         no plan, whether an accepted answer was shown), ``failed_opens`` counts pages, parts and
         numbers that there are none of or that may not be visited.
         """
-        state, question = episode.state, episode.task.payload
-        metrics = compute_metrics(state, question, lambda: _is_formed(list_pieces(episode)))
+        state = episode.state
+        metrics = compute_metrics(episode, _is_formed)
         metrics["searches"] = float(state.searches)
         metrics["opens"] = float(state.opens)
         metrics["failed_opens"] = float(state.failed_opens)
@@ -281,15 +294,6 @@ class WebQA(TextEnv[WebState, Question]):
         state.shown += (text,)
         more = count_evidence(state, episode.task.payload) > before
         return Outcome.move(text, verdict=1 if more else 0)
-
-    def _grade(self, episode: Episode[WebState], action: str) -> Outcome:
-        return grade_answer(
-            self.rewards,
-            episode.state,
-            episode.task.payload,
-            action,
-            lambda: _is_formed(list_pieces(episode, action)),
-        )
 
 
 def _is_formed(parts: Sequence[Piece]) -> bool:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
-
-import gymnasium as gym
+from typing import TYPE_CHECKING
 
 from ..search_qa.expert import ANSWER_SHARE, Expert
 from ..search_qa.questions import Question
 from ..search_qa.world.queries import Probe
 from .sites.pages import Page, find_parts, split_sentences, strip_links
-from .state import WebState
 from .text import GRAMMAR
 
 if TYPE_CHECKING:
-    from .env import WebQA
+    from .env import WebQA, WebState
 
 _WRONG_PAGE_SHARE = 3 / 7
 
@@ -34,31 +30,23 @@ class WebExpert(Expert):
 
     grammar = GRAMMAR
 
-    def __call__(
-        self,
-        env: gym.Env[str, str],
-        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
-        info: Mapping[str, Any],  # noqa: ARG002
-    ) -> str:
+    def choose_action(self, env: WebQA) -> str:
         """Return the next action of the episode in ``env``."""
-        task_env = cast("WebQA", env.unwrapped)
-        episode = task_env.episode
+        episode = env.episode
         question, state = episode.task.payload, episode.state
-        left = task_env.max_turns - 1 - episode.turn
+        left = env.max_turns - 1 - episode.turn
         if not question.plan and not state.searches and left > 0:
             probe = Probe(question.text, "", ())
-            return self._act(
-                task_env.prompt, "I need to look this up.", "search", self._query(probe)
-            )
+            return self._act(env.prompt, "I need to look this up.", "search", self._query(probe))
         missing = [p for p in question.plan if not any(x in state.found for x in p.passages)]
-        missed = self.mistakes > 0 and _missed(task_env, missing)
+        missed = self.mistakes > 0 and _missed(env, missing)
         if missing and left > 0 and not missed:
-            needed = {place for probe in missing for place in _find_places(task_env, probe)}
+            needed = {place for probe in missing for place in _find_places(env, probe)}
             spare = left > len(needed.difference(state.opened))
-            return self._act_next(task_env, missing[0], spare)
+            return self._act_next(env, missing[0], spare)
         wrong = missed or self._rng.random() < self.mistakes * ANSWER_SHARE
         said = self._find_other_link(state, question) if wrong else question.answers[0]
-        return self._act(task_env.prompt, "I know enough to answer.", "answer", said)
+        return self._act(env.prompt, "I know enough to answer.", "answer", said)
 
     def _act_next(self, env: WebQA, probe: Probe, spare: bool) -> str:
         """Search for the probe's page, or open the part of it that comes next."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
-
-import gymnasium as gym
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ..core.noisy_expert import NoisyExpert
 from .pages import BACK, BUY, NEXT, PREVIOUS
@@ -25,22 +23,16 @@ class Expert(NoisyExpert):
         seed: Seed of the mistakes.
     """
 
-    def __call__(
-        self,
-        env: gym.Env[str, str],
-        observation: str,  # noqa: ARG002 - the expert reads the hidden state instead
-        info: Mapping[str, Any],  # noqa: ARG002
-    ) -> str:
+    def choose_action(self, env: WebShop) -> str:
         """Return the next action of the episode in ``env``."""
-        shop = cast("WebShop", env.unwrapped)
-        visit, goal = shop.episode.state, shop.episode.task.payload
+        visit, goal = env.episode.state, env.episode.task.payload
         if self.draw_mistake():
-            return self._mistake(shop, visit, goal)
+            return self._mistake(env, visit, goal)
         if visit.page == "item":
-            last = shop.episode.turn + 1 >= shop.max_turns
-            return f"click[{BUY if last else self._act_on_item(shop, visit, goal)}]"
+            last = env.episode.turn + 1 >= env.max_turns
+            return f"click[{BUY if last else self._act_on_item(env, visit, goal)}]"
         if visit.page in ("search", "results"):
-            return self._act_on_results(shop, visit, goal)
+            return self._act_on_results(env, visit, goal)
         return f"click[{PREVIOUS}]"
 
     def _act_on_results(self, shop: WebShop, visit: WebShopState, goal: Goal) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Protocol
 
 from ...core.errors import BadValueError, EnvFault
 from ...tools.retrieval.base import Corpus, Hit, Retriever
 from ...tools.retrieval.bm25 import Bm25
 from ...tools.retrieval.http_cache import FoundCache
+from ...utils.http import HttpClient, check_url
 from ..papers import Search
 from .arxiv_ids import strip_version
 from .packed import Blank
@@ -75,6 +76,79 @@ def cache_results(
     hits = [Hit(paper_id, "", "", 0.0) for paper_id in ids]
     cache.keep(question.service, {question.query: hits}, question.k)
     return ids
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpSearch:
+    """A search engine behind an address: one request per search, none before that.
+
+    A search that fails is an :class:`EnvFault` after all tries, never an empty list.
+
+    Attributes:
+        url: Address of the service.
+        timeout_s: Seconds that one try may take.
+        attempts: Tries per request.
+        wait_s: Seconds before the second try; every further wait is twice as long.
+        pause_s: Seconds between two requests.
+        cache: Folder where found ids are remembered; None for no memory.
+
+    Raises:
+        BadValueError: A value out of range.
+    """
+
+    blocking: ClassVar[bool] = True
+
+    url: str
+    timeout_s: float = 30.0
+    attempts: int = 3
+    wait_s: float = 1.0
+    pause_s: float = 0.0
+    cache: str | None = None
+    _client: HttpClient = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_url(self.url, f"{type(self).__name__}: url")
+        client = HttpClient(
+            owner="search_settings",
+            timeout_s=self.timeout_s,
+            attempts=self.attempts,
+            wait_s=self.wait_s,
+            pause_s=self.pause_s,
+        )
+        object.__setattr__(self, "_client", client)
+
+    @property
+    def identity(self) -> str:
+        """The service, and how it is asked."""
+        raise NotImplementedError
+
+    def search(self, requests: Sequence[Search]) -> list[list[str]]:
+        """See :meth:`SearchEngine.search`; a text without words finds nothing.
+
+        Raises:
+            EnvFault: No answer after all tries, or one that is no result of a search.
+            BadValueError: ``k`` is below 1.
+        """
+        found: dict[Search, list[str]] = {}
+        for asked in requests:
+            check_asked(asked)
+            if asked not in found:
+                found[asked] = self._find_ids(asked)
+        return [list(found[asked]) for asked in requests]
+
+    def write_query(self, asked: Search) -> str:
+        """Return the request in the service's language; empty where there is nothing to ask for."""
+        raise NotImplementedError
+
+    def _find_ids(self, asked: Search) -> list[str]:
+        if not (query := self.write_query(asked)):
+            return []
+        question = Question(self.identity, query, asked.k)
+        return cache_results(self.cache, question, lambda: self._ask(asked, query))
+
+    def _ask(self, asked: Search, query: str) -> list[str]:
+        """Return the ids that the service finds, dates before the limit."""
+        raise NotImplementedError
 
 
 def load_title_index(titles: TitleTable) -> Bm25:

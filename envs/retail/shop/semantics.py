@@ -9,7 +9,7 @@ from ...core.errors import UnknownNameError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Semantics:
-    """What differs between the versions of the tools.
+    """What differs between the versions of the tools; the defaults are the repaired ones.
 
     Attributes:
         name: ``"strict"``, ``"tau"`` (tau2) or ``"tau1"`` (tau-bench).
@@ -27,36 +27,23 @@ class Semantics:
     """
 
     name: str
-    refund_every_entry: bool
-    pending_by_word: bool
-    must_differ: bool
-    exchange_must_differ: bool
-    last_for_all: bool
-    one_by_one: bool
-    rounded: bool
-    filled_addresses: bool
-    without: tuple[str, ...]
+    refund_every_entry: bool = False
+    pending_by_word: bool = False
+    must_differ: bool = True
+    exchange_must_differ: bool = True
+    last_for_all: bool = False
+    one_by_one: bool = False
+    rounded: bool = True
+    filled_addresses: bool = True
+    without: tuple[str, ...] = ()
 
 
-STRICT = Semantics(
-    name="strict",
-    refund_every_entry=False,
-    pending_by_word=False,
-    must_differ=True,
-    exchange_must_differ=True,
-    last_for_all=False,
-    one_by_one=False,
-    rounded=True,
-    filled_addresses=True,
-    without=(),
-)
+STRICT = Semantics(name="strict")
 TAU1 = Semantics(
     name="tau1",
     refund_every_entry=True,
-    pending_by_word=False,
     must_differ=False,
     exchange_must_differ=False,
-    last_for_all=False,
     one_by_one=True,
     rounded=False,
     filled_addresses=False,
@@ -66,7 +53,6 @@ TAU2 = Semantics(
     name="tau",
     refund_every_entry=True,
     pending_by_word=True,
-    must_differ=True,
     exchange_must_differ=False,
     last_for_all=True,
     one_by_one=True,

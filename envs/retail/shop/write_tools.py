@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from .overlay import Overlay
 from .payments import (
@@ -22,19 +23,24 @@ from .tables import Record, Table
 CANCEL_REASONS = ("no longer needed", "ordered by mistake")
 PENDING, DELIVERED = "pending", "delivered"
 MODIFIED = "pending (item modified)"
+_ADDRESS_FIELDS = ("address1", "address2", "city", "state", "country", "zip")
 
 
-def _find_order(overlay: Overlay, order_id: str) -> Record:
+def _find_order(
+    overlay: Overlay, order_id: str, status: str, refusal: str, by_word: bool = False
+) -> Record:
+    """Return the order if it has the status, or, ``by_word``, one that holds the status's name."""
     if (order := overlay.order(order_id)) is None:
         known = overlay.order(f"#{order_id}") is not None
         raise Refused("order_unknown", order_id, hint=" (write the '#')" if known else "")
+    if not (status in order["status"] if by_word else order["status"] == status):
+        raise Refused(refusal, order["status"])
     return order
 
 
-def _check_pending(order: Record, semantics: Semantics, reason: str) -> None:
-    status = order["status"]
-    if not (PENDING in status if semantics.pending_by_word else status == PENDING):
-        raise Refused(reason, status)
+def _update_order(overlay: Overlay, order_id: str, order: Record, **changes: Any) -> Record:
+    overlay.orders[order_id] = changed = {**order, **changes}
+    return changed
 
 
 def _find_method(overlay: Overlay, order: Record, method_id: str) -> Record:
@@ -98,9 +104,7 @@ def cancel_pending_order(
         order_id: The order id, with the '#' in front.
         reason: 'no longer needed' or 'ordered by mistake'; nothing else counts.
     """
-    order = _find_order(overlay, order_id)
-    if order["status"] != PENDING:
-        raise Refused("not_pending_cancel", order["status"])
+    order = _find_order(overlay, order_id, PENDING, "not_pending_cancel")
     if reason not in CANCEL_REASONS:
         raise Refused("bad_reason", reason)
     history = order["payment_history"]
@@ -113,17 +117,18 @@ def cancel_pending_order(
         for method, amount in refunds
     ]
     credit_gift_cards(overlay, order["user_id"], refunds)
-    changed = {
-        **order,
-        "payment_history": [*history, *entries],
-        "status": "cancelled",
-        "cancel_reason": reason,
-    }
-    overlay.orders[order_id] = changed
-    return changed
+    return _update_order(
+        overlay,
+        order_id,
+        order,
+        payment_history=[*history, *entries],
+        status="cancelled",
+        cancel_reason=reason,
+    )
 
 
-def _check_address(semantics: Semantics, **fields: str) -> dict[str, str]:
+def _check_address(semantics: Semantics, *values: str) -> dict[str, str]:
+    fields: dict[str, str] = dict(zip(_ADDRESS_FIELDS, values, strict=True))
     if semantics.filled_addresses:
         for name, value in fields.items():
             if name != "address2" and not value.strip():
@@ -153,19 +158,10 @@ def modify_pending_order_address(  # noqa: PLR0913 - the published parameters
         country: Country, such as 'USA'.
         zip: Zip code.
     """
-    order = _find_order(overlay, order_id)
-    _check_pending(order, semantics, "not_pending_modify")
-    address = _check_address(
-        semantics,
-        address1=address1,
-        address2=address2,
-        city=city,
-        state=state,
-        country=country,
-        zip=zip,
-    )
-    overlay.orders[order_id] = changed = {**order, "address": address}
-    return changed
+    by_word = semantics.pending_by_word
+    order = _find_order(overlay, order_id, PENDING, "not_pending_modify", by_word)
+    address = _check_address(semantics, address1, address2, city, state, country, zip)
+    return _update_order(overlay, order_id, order, address=address)
 
 
 def modify_user_address(  # noqa: PLR0913 - the published parameters
@@ -192,15 +188,7 @@ def modify_user_address(  # noqa: PLR0913 - the published parameters
     """
     if (user := overlay.user(user_id)) is None:
         raise Refused("user_unknown", user_id)
-    address = _check_address(
-        semantics,
-        address1=address1,
-        address2=address2,
-        city=city,
-        state=state,
-        country=country,
-        zip=zip,
-    )
+    address = _check_address(semantics, address1, address2, city, state, country, zip)
     overlay.users[user_id] = changed = {**user, "address": address}
     return changed
 
@@ -214,8 +202,8 @@ def modify_pending_order_payment(
         order_id: The order id, with the '#' in front.
         payment_method_id: The new method, from the customer's record.
     """
-    order = _find_order(overlay, order_id)
-    _check_pending(order, semantics, "not_pending_modify")
+    by_word = semantics.pending_by_word
+    order = _find_order(overlay, order_id, PENDING, "not_pending_modify", by_word)
     method = _find_method(overlay, order, payment_method_id)
     history = order["payment_history"]
     if len(history) != 1 or history[0]["transaction_type"] != "payment":
@@ -230,8 +218,7 @@ def modify_pending_order_payment(
         {"transaction_type": "refund", "amount": amount, "payment_method_id": old},
     ]
     credit_gift_cards(overlay, order["user_id"], [(payment_method_id, -amount), (old, amount)])
-    overlay.orders[order_id] = changed = {**order, "payment_history": [*history, *entries]}
-    return changed
+    return _update_order(overlay, order_id, order, payment_history=[*history, *entries])
 
 
 def _price_difference(
@@ -274,9 +261,7 @@ def modify_pending_order_items(
         new_item_ids: What each becomes, in the same order.
         payment_method_id: Pays, or receives, the price difference.
     """
-    order = _find_order(overlay, order_id)
-    if order["status"] != PENDING:
-        raise Refused("not_pending_modify", order["status"])
+    order = _find_order(overlay, order_id, PENDING, "not_pending_modify")
     difference = _price_difference(overlay, order, item_ids, new_item_ids, semantics.must_differ)
     method = _find_method(overlay, order, payment_method_id)
     if semantics.rounded:
@@ -289,16 +274,16 @@ def modify_pending_order_items(
         "payment_method_id": payment_method_id,
     }
     credit_gift_cards(overlay, order["user_id"], [(payment_method_id, -difference)])
-    changed = {
-        **order,
-        "payment_history": [*order["payment_history"], entry],
-        "items": _replace_items(
+    return _update_order(
+        overlay,
+        order_id,
+        order,
+        payment_history=[*order["payment_history"], entry],
+        items=_replace_items(
             overlay.shop.products, order["items"], item_ids, new_item_ids, semantics
         ),
-        "status": MODIFIED,
-    }
-    overlay.orders[order_id] = changed
-    return changed
+        status=MODIFIED,
+    )
 
 
 def return_delivered_order_items(
@@ -315,23 +300,21 @@ def return_delivered_order_items(
         item_ids: Items to return; an item that is ordered twice may be named twice.
         payment_method_id: Receives the refund: the original method or a gift card.
     """
-    order = _find_order(overlay, order_id)
-    if order["status"] != DELIVERED:
-        raise Refused("not_delivered_return", order["status"])
+    order = _find_order(overlay, order_id, DELIVERED, "not_delivered_return")
     method = _find_method(overlay, order, payment_method_id)
     first = find_original_method(order)
     if method["source"] != "gift_card" and payment_method_id != first:
         raise Refused("refund_method", payment_method_id)
     if (missing := _find_missing_item(order["items"], item_ids)) is not None:
         raise Refused("item_not_ordered", missing)
-    changed = {
-        **order,
-        "status": "return requested",
-        "return_items": sorted(item_ids),
-        "return_payment_method_id": payment_method_id,
-    }
-    overlay.orders[order_id] = changed
-    return changed
+    return _update_order(
+        overlay,
+        order_id,
+        order,
+        status="return requested",
+        return_items=sorted(item_ids),
+        return_payment_method_id=payment_method_id,
+    )
 
 
 def exchange_delivered_order_items(
@@ -350,9 +333,7 @@ def exchange_delivered_order_items(
         new_item_ids: What each is exchanged for, in the same order.
         payment_method_id: Pays, or receives, the price difference.
     """
-    order = _find_order(overlay, order_id)
-    if order["status"] != DELIVERED:
-        raise Refused("not_delivered_exchange", order["status"])
+    order = _find_order(overlay, order_id, DELIVERED, "not_delivered_exchange")
     exact = _price_difference(
         overlay, order, item_ids, new_item_ids, semantics.exchange_must_differ
     )
@@ -361,13 +342,13 @@ def exchange_delivered_order_items(
     left = get_gift_card_balance(overlay, order["user_id"], payment_method_id)
     if left is not None and left < difference:
         raise Refused("balance_exchange", left, difference)
-    changed = {
-        **order,
-        "status": "exchange requested",
-        "exchange_items": sorted(item_ids),
-        "exchange_new_items": sorted(new_item_ids),
-        "exchange_payment_method_id": payment_method_id,
-        "exchange_price_difference": difference,
-    }
-    overlay.orders[order_id] = changed
-    return changed
+    return _update_order(
+        overlay,
+        order_id,
+        order,
+        status="exchange requested",
+        exchange_items=sorted(item_ids),
+        exchange_new_items=sorted(new_item_ids),
+        exchange_payment_method_id=payment_method_id,
+        exchange_price_difference=difference,
+    )

@@ -19,8 +19,7 @@ from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
 from turngym.algos.training.trainer import Trainer
 from turngym.envs.core.episode import Episode, Play
 from turngym.envs.core.registration import _SPECS, EnvironmentSpec, register_environment
-from turngym.envs.search_qa.env import SearchQA
-from turngym.envs.search_qa.state import SearchState
+from turngym.envs.search_qa.env import SearchQA, SearchState
 
 
 class Eager(SearchQA):
