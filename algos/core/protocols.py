@@ -309,6 +309,25 @@ class Rollout(Protocol):
         ...
 
 
+class Unforked(Rollout):
+    """Base of rollouts that play ``n`` episodes and never fork.
+
+    Sessions of one episode are not compared with each other, so a group has ``n`` paths.
+    """
+
+    n: int
+
+    @property
+    def forks(self) -> bool:
+        """Return False."""
+        return False
+
+    @property
+    def max_paths(self) -> int:
+        """Return one path per episode."""
+        return self.n
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """The task and the seed of a group.

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from types import TracebackType
 from typing import Any
 
 from ...envs.core.errors import BadValueError, MissingExtraError
+from ..runs.run_dir import Closing
 from ..training.config import TrainConfig
 from .engine import RemoteEngine
 from .pool import ActorPool
@@ -18,7 +18,7 @@ STORE_BYTES = 256 * 2**20
 """Object store of a Ray that is started here; a running cluster has its own."""
 
 
-class RayRollouts:
+class RayRollouts(Closing):
     """Makes the engine of a run out of rollout actors; a context manager that ends them.
 
     Joins the cluster at ``address``, or starts Ray on this machine. Every node must have turngym
@@ -101,14 +101,3 @@ class RayRollouts:
             here = {"num_cpus": max(1, needed), "include_dashboard": False}
             here["object_store_memory"] = STORE_BYTES
         self._ray.init(address=self._address, log_to_driver=False, **here)
-
-    def __enter__(self) -> RayRollouts:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -10,17 +10,16 @@ from ..losses import ActorCriticLoss, Clip, PolicyLoss, TokenMean, ValueLoss
 from ..rollouts import Chains
 from .registry import SMALL_CRITIC, SMALL_SINGLE, recipe
 
+SMALL_PPO = {
+    **SMALL_SINGLE,
+    **SMALL_CRITIC,
+    "optim.warmup_steps": 0,
+    "credit.kl_coef": 0.0,
+    "loss.policy.entropy_coef": 0.0,
+}
 
-@recipe(
-    "critic and GAE, KL in the reward",
-    small={
-        **SMALL_SINGLE,
-        **SMALL_CRITIC,
-        "optim.warmup_steps": 0,
-        "credit.kl_coef": 0.0,
-        "loss.policy.entropy_coef": 0.0,
-    },
-)
+
+@recipe("critic and GAE, KL in the reward", small=SMALL_PPO)
 def ppo() -> Recipe:
     """PPO (arXiv 1707.06347) with GAE (arXiv 1506.02438), as Search-R1 runs it (arXiv 2503.09516).
 

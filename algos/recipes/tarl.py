@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from ..core.annotators import CriticValues, OldLogprobs, RefLogprobs
+from dataclasses import replace
+
+from ..core.annotators import RefLogprobs
 from ..core.recipe import Optim, Recipe
-from ..core.schedule import warmup_steps
-from ..credit import Gae, GroupCredit, TurnReturns
-from ..losses import ActorCriticLoss, Clip, Kl, PolicyLoss, TokenMean, ValueLoss
+from ..credit import GroupCredit, TurnReturns
+from ..losses import Clip, Kl, PolicyLoss, TokenMean
 from ..rewards.judges import RuleJudge
 from ..rewards.shaping import VerdictRewards
 from ..rollouts import Chains
-from .registry import SMALL_CHAINS, SMALL_CRITIC, SMALL_SINGLE, recipe
+from .ppo import SMALL_PPO, ppo
+from .registry import SMALL_CHAINS, recipe
+from .settings import with_settings
 
 _PAPER = "TARL, arXiv 2509.14480; settings of Search-R1, arXiv 2503.09516"
 
 
-@recipe(
-    "turns judged by rules or a model, with the outcome",
-    small={**SMALL_CHAINS, "loss.kl.coef": 0.0},
-)
+_SMALL = {**SMALL_CHAINS, "loss.kl.coef": 0.0}
+
+
+@recipe("turns judged by rules or a model, with the outcome", small=_SMALL)
 def tarl() -> Recipe:
     """Process-Supervised RL for Interactive Multimodal Tool-Use Agents (arXiv 2509.14480).
 
@@ -44,7 +47,12 @@ def tarl() -> Recipe:
         paper=_PAPER,
         rollout=Chains(n=5),
         credit=GroupCredit(baseline="mean", scale="std"),
-        loss=_clipped(),
+        loss=PolicyLoss(
+            ratio="token",
+            clip=Clip(low=0.2, high=0.2),
+            aggregate=TokenMean(),
+            kl=Kl(coef=0.001, kind="k3"),
+        ),
         annotators=(RefLogprobs(),),
         shapers=(RuleJudge(), VerdictRewards(at="trajectory", outcome_weight=10.0)),
         optim=Optim(lr=1e-6, minibatches=10),
@@ -52,10 +60,7 @@ def tarl() -> Recipe:
     )
 
 
-@recipe(
-    "TARL turn by turn: returns of turns compared, no critic",
-    small={**SMALL_CHAINS, "loss.kl.coef": 0.0},
-)
+@recipe("TARL turn by turn: returns of turns compared, no critic", small=_SMALL)
 def tarl_turns() -> Recipe:
     """TARL (arXiv 2509.14480) turn by turn without a critic.
 
@@ -70,28 +75,17 @@ def tarl_turns() -> Recipe:
 
     Degenerate cases: episodes of one turn make it :func:`~turngym.algos.recipes.tarl`.
     """
-    return Recipe(
+    return replace(
+        tarl(),
         name="tarlturns",
-        paper=_PAPER,
-        rollout=Chains(n=5),
         credit=TurnReturns(over="turns"),
-        loss=_clipped(),
-        annotators=(RefLogprobs(),),
         shapers=(RuleJudge(), VerdictRewards(at="turns", outcome_weight=10.0)),
-        optim=Optim(lr=1e-6, minibatches=10),
-        groups_per_step=512,
     )
 
 
 @recipe(
     "TARL with PPO: critic and GAE, the reward at the end or at the turns",
-    small={
-        **SMALL_SINGLE,
-        **SMALL_CRITIC,
-        "optim.warmup_steps": 0,
-        "credit.kl_coef": 0.0,
-        "loss.policy.entropy_coef": 0.0,
-    },
+    small=SMALL_PPO,
 )
 def tarl_ppo() -> Recipe:
     """TARL (arXiv 2509.14480) with PPO: its trajectory reward on the last token, a critic, GAE.
@@ -106,28 +100,5 @@ def tarl_ppo() -> Recipe:
 
     Degenerate cases: where the environment never judges it is PPO on ten times the outcome.
     """
-    return Recipe(
-        name="tarlppo",
-        paper=_PAPER,
-        rollout=Chains(n=1),
-        credit=Gae(gamma=1.0, lam=1.0, whiten=True, kl_coef=0.001, bootstrap=False),
-        loss=ActorCriticLoss(
-            policy=PolicyLoss(
-                clip=Clip(low=0.2, high=0.2), aggregate=TokenMean(), entropy_coef=0.001
-            ),
-            value=ValueLoss(clip=5.0),
-        ),
-        annotators=(OldLogprobs(), RefLogprobs(), CriticValues()),
-        shapers=(RuleJudge(), VerdictRewards(at="trajectory", outcome_weight=10.0)),
-        optim=Optim(lr=1e-6, critic_lr=1e-5, warmup_steps=warmup_steps(0.285, 1005), minibatches=2),
-        groups_per_step=512,
-    )
-
-
-def _clipped() -> PolicyLoss:
-    return PolicyLoss(
-        ratio="token",
-        clip=Clip(low=0.2, high=0.2),
-        aggregate=TokenMean(),
-        kl=Kl(coef=0.001, kind="k3"),
-    )
+    scaled = with_settings(ppo(), {"loss.value.clip": 5.0})
+    return replace(scaled, name="tarlppo", paper=_PAPER, shapers=tarl().shapers)

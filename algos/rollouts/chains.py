@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from ...envs.core.errors import EnvFault
 from ..core.checks import check_minimum
 from ..core.forest import Group, Tree
-from ..core.protocols import Rollout, Start
+from ..core.protocols import Start, Unforked
 from .budget import GroupBudget, Line, finished_episodes, keep_episodes, play_lines
 from .episode_runner import EpisodeHandle, EpisodeRunner
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chains(Rollout):
+class Chains(Unforked):
     """``n`` chains from one start, played concurrently; every chain is a tree of its own.
 
     The environment is reset once and forked ``n`` times, so the chains share its randomness and
@@ -34,16 +34,6 @@ class Chains(Rollout):
     def __post_init__(self) -> None:
         check_minimum(self, n=1)
         GroupBudget(self.limit_tokens, self.limit_calls)
-
-    @property
-    def forks(self) -> bool:
-        """False: trees never fork."""
-        return False
-
-    @property
-    def max_paths(self) -> int:
-        """One path per chain."""
-        return self.n
 
     async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
         """Play ``n`` whole episodes; trees come in the order of the chains."""

@@ -12,13 +12,13 @@ from ...agents.scripted import text_env
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, EnvFault
 from ..core.forest import Group, Tree
-from ..core.protocols import Rollout, Start
+from ..core.protocols import Start, Unforked
 from .episode_runner import EpisodeRunner
 from .seeds import seed_at
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demonstrations(Rollout):
+class Demonstrations(Unforked):
     """``n`` episodes per task that the expert plays, tokenised as the model would have written.
 
     An action is followed by nothing where it ends with one of the stop strings, else by the
@@ -40,16 +40,6 @@ class Demonstrations(Rollout):
                 f"Demonstrations: n {self.n}, mistakes {self.mistakes}; expected at least 1, and "
                 "0 to 1."
             )
-
-    @property
-    def forks(self) -> bool:
-        """False: trees never fork."""
-        return False
-
-    @property
-    def max_paths(self) -> int:
-        """One path per episode (and session)."""
-        return self.n
 
     def check(self, env: TextEnv[Any, Any]) -> None:
         """Refuse an environment without an expert.

@@ -15,7 +15,7 @@ from ...envs.core.errors import EnvFault, UnknownNameError
 from ...envs.wrappers.session_window import AsSessions
 from ..core.checks import check_minimum
 from ..core.forest import Edge, Group, Tree
-from ..core.protocols import Rollout, Start
+from ..core.protocols import Start, Unforked
 from .budget import GroupBudget, extract_turns
 from .episode_runner import EpisodeHandle, EpisodeRunner
 from .seeds import seed_at
@@ -26,7 +26,7 @@ SAMPLERS = ("random", "score")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sessions(Rollout):
+class Sessions(Unforked):
     """The first session of each episode, then some of those that it requested, layer by layer.
 
     PaSa (arXiv 2501.10120, section 4 and table 12) never crawls whole episodes in training: per
@@ -77,16 +77,6 @@ class Sessions(Rollout):
             if getattr(self, name) not in known:
                 raise UnknownNameError(name, getattr(self, name), known, "Sessions")
         GroupBudget(self.limit_tokens, self.limit_calls)
-
-    @property
-    def forks(self) -> bool:
-        """False: trees never fork."""
-        return False
-
-    @property
-    def max_paths(self) -> int:
-        """Number of episodes: sessions of one episode are not compared with each other."""
-        return self.n
 
     async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
         """Play ``n`` episodes; trees come in their order."""

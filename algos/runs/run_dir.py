@@ -26,8 +26,7 @@ import socket
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from ...envs.core.errors import BadValueError, DataError, TurngymError
 from .metrics import checked
@@ -45,7 +44,20 @@ class RunLockedError(TurngymError, RuntimeError):
     """Another process works in this run directory."""
 
 
-class RunDir:
+class Closing:
+    """Base of objects that are closed at the end of a ``with`` block."""
+
+    def close(self) -> None:
+        """Release what the object holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class RunDir(Closing):
     """An opened, locked run directory; a context manager.
 
     Args:
@@ -142,17 +154,6 @@ class RunDir:
             self._lock.seek(0)
             self._lock.truncate()
             self._lock.close()
-
-    def __enter__(self) -> RunDir:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

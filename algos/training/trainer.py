@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
@@ -49,6 +48,7 @@ from ..runs.interrupts import agreed_stops, held_interrupts
 from ..runs.metrics import OF_SAMPLING
 from ..runs.process_group import Channel, join_ranks
 from ..runs.progress import Bar, Reporter, Silent
+from ..runs.run_dir import Closing
 from ..runs.timer import Clock
 from .checkpoint import RunCounters, load_checkpoint, load_memory, newest_whole, save_checkpoint
 from .config import TrainConfig, config_digest, model_digest
@@ -107,7 +107,7 @@ def shaped_by_first(shapers: Sequence[Shaper], forest: Forest, ranks: Channel) -
     return ranks.from_first(forest)
 
 
-class Trainer:
+class Trainer(Closing):
     """Trains in a run directory; a context manager that holds the directory's lock.
 
     The constructor checks everything that can be checked (environments, splits, model, tokenizer,
@@ -203,17 +203,6 @@ class Trainer:
         """Release the run directory."""
         self.pipeline.close()
         self.writer.close()
-
-    def __enter__(self) -> Trainer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _until_done(self, bar: Bar, check_stop: Callable[[], None]) -> None:
         saved = self.counters.step

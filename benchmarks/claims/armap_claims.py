@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..matrix.suite import TaughtStart
-from .claim import Claim, Comparison, Source
-from .experiments import PlannedArm, Planning
+from .claim import Claim, Source, above
+from .experiments import SEARCH_START, PlannedArm, Planning
 
 _ARMAP = "ARMAP, arXiv 2502.12130"
 _PLANS = Planning(
@@ -16,7 +15,7 @@ _PLANS = Planning(
     ),
     env_id="SearchQA-v0",
     settings={"size": "micro", "hops": 1},
-    start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
+    start=SEARCH_START,
     tasks=60,
     max_tokens=32,
     token_budget=150,
@@ -26,10 +25,6 @@ _WEAK = (
     "The reward model is the starter itself, trained on some hundred pairs of its own attempts; "
     "the paper's is a 3B model. All planners may sample 150 tokens a question."
 )
-
-
-def _above(better: str, worse: str) -> Comparison:
-    return Comparison(better=better, worse=worse, measure="success", min_effect=0.03)
 
 
 ARMAP_CLAIMS = (
@@ -43,7 +38,9 @@ ARMAP_CLAIMS = (
             figure="greedy 28.9, Reflexion 31.3, best of N 34.1, MCTS 32.6",
         ),
         experiment=_PLANS,
-        comparisons=tuple(_above(name, "greedy") for name in ("reflexion", "best of n", "mcts")),
+        comparisons=tuple(
+            above(name, "greedy", 0.03) for name in ("reflexion", "best of n", "mcts")
+        ),
         minutes=5,
         weaker=_WEAK,
     ),
@@ -56,7 +53,7 @@ ARMAP_CLAIMS = (
             figure="with Llama-70B 49.3, 46.1, 43.5; with Llama-8B best of N leads",
         ),
         experiment=_PLANS,
-        comparisons=(_above("mcts", "best of n"), _above("best of n", "reflexion")),
+        comparisons=(above("mcts", "best of n", 0.03), above("best of n", "reflexion", 0.03)),
         minutes=5,
         weaker=_WEAK + " The arms are those of armap-above-greedy and are computed once.",
     ),

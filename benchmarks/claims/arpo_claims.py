@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
-from .claim import Claim, Comparison, Source
-from .experiments import PlayedArm, Playing, TrainedArm, Training, probe, search, train_arm
+from .claim import Claim, Comparison, Source, above
+from .experiments import PlayedArm, TrainedArm, Training, play_search, probe, search, train_arm
 
 _ARPO = "ARPO, arXiv 2507.19849"
 _TARL = "TARL, arXiv 2509.14480"
@@ -48,14 +48,7 @@ ARPO_CLAIMS = (
             where="section 2, pilot study",
             figure="entropy rises in the first 10 to 50 tokens after each tool call",
         ),
-        experiment=Playing(
-            arms=(PlayedArm(name="chains", rollout="chains", settings={"n": 4}),),
-            env_id="SearchQA-v0",
-            settings={"size": "micro", "hops": 2},
-            start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
-            tasks=48,
-            max_tokens=64,
-        ),
+        experiment=play_search(PlayedArm(name="chains", rollout="chains", settings={"n": 4})),
         comparisons=(
             Comparison(better="chains", measure="entropy_rise", min_effect=0.02, unit="plain"),
         ),
@@ -79,19 +72,8 @@ ARPO_CLAIMS = (
             )
         ),
         comparisons=(
-            Comparison(
-                better="arpo, half the calls",
-                worse="grpo, all calls",
-                measure="success",
-                margin=-0.05,
-                min_effect=0.05,
-            ),
-            Comparison(
-                better="grpo, all calls",
-                worse="grpo, half the calls",
-                measure="success",
-                min_effect=0.05,
-            ),
+            above("arpo, half the calls", "grpo, all calls", margin=-0.05),
+            above("grpo, all calls", "grpo, half the calls"),
         ),
         minutes=3,
         weaker=_TOY + " Every action counts as a call, an answer too.",
@@ -111,7 +93,7 @@ ARPO_CLAIMS = (
                 _arpo("hard", _CALLS, credit__shared="mean", optim__epochs=2),
             )
         ),
-        comparisons=(Comparison(better="soft", worse="hard", measure="success", min_effect=0.05),),
+        comparisons=(above("soft", "hard"),),
         minutes=3,
         weaker=_TOY + " Each batch is gone through twice: in the first pass, where no probability "
         "has moved yet, both advantages have the same gradient.",
@@ -129,11 +111,11 @@ TARL_CLAIMS = (
         ),
         experiment=Training(
             arms=(
-                TrainedArm(name="tarl", recipe="tarl", column=_SEARCH),
-                TrainedArm(name="grpo", recipe="grpo", column=_SEARCH),
+                train_arm("tarl", "tarl", _SEARCH),
+                train_arm("grpo", "grpo", _SEARCH),
             )
         ),
-        comparisons=(Comparison(better="tarl", worse="grpo", measure="success", min_effect=0.03),),
+        comparisons=(above("tarl", "grpo", 0.03),),
         minutes=5,
         weaker="Two-hop questions instead of a shop, one model of under a million parameters. The "
         "judge is the environment's rule and never errs; the paper's is a language model.",
@@ -148,14 +130,12 @@ TARL_CLAIMS = (
         ),
         experiment=Training(
             arms=(
-                TrainedArm(name="mixed", recipe="tarl", column=_mixed(1.0)),
-                TrainedArm(name="alone", recipe="tarl", column=_mixed(0.01)),
+                train_arm("mixed", "tarl", _mixed(1.0)),
+                train_arm("alone", "tarl", _mixed(0.01)),
             ),
             trials=2,
         ),
-        comparisons=(
-            Comparison(better="mixed", worse="alone", measure="success", min_effect=0.03),
-        ),
+        comparisons=(above("mixed", "alone", 0.03),),
         minutes=5,
         weaker="Searching instead of a shop; hardly any maths (1 in 100) stands for none. The two "
         "tasks share a model of under a million parameters.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -57,6 +57,13 @@ class Comparison(Form):
         """Return every arm of the comparison."""
         named = (self.better, *((self.worse,) if self.worse else ()), *(self.beyond or ()))
         return tuple(dict.fromkeys(named))
+
+
+def above(
+    better: str, worse: str, min_effect: float = 0.05, measure: str = "success", **changes: Any
+) -> Comparison:
+    """Make a comparison of two arms, usually of their success."""
+    return Comparison(better=better, worse=worse, measure=measure, min_effect=min_effect, **changes)
 
 
 class Claim(Form):

@@ -21,6 +21,8 @@ from ..matrix.suite import (
 MAX_SEEDS = 20
 LR = 2e-3
 """Learning rate of a blank model of 0.1 million parameters on the diagnostic environments."""
+SEARCH_START = TaughtStart(world={"size": "micro", "hops": (1, 2)})
+"""The package's mid-level starter, taught in micro SearchQA."""
 _OF_CRAWLS = ("recall", "actions", "return")
 
 
@@ -207,6 +209,18 @@ class Planning(ModelExperiment):
     measures: ClassVar[tuple[str, ...]] = ("success", "return")
 
 
+def play_search(*arms: PlayedArm) -> Playing:
+    """Play two-hop questions of micro SearchQA with the package's mid-level starter."""
+    return Playing(
+        arms=arms,
+        env_id="SearchQA-v0",
+        settings={"size": "micro", "hops": 2},
+        start=SEARCH_START,
+        tasks=48,
+        max_tokens=64,
+    )
+
+
 def train_arm(name: str, recipe: str, column: SuiteEnv, **settings: Any) -> TrainedArm:
     """Make a trained arm; double underscores in names of settings stand for dots."""
     dotted = {key.replace("__", "."): value for key, value in settings.items()}
@@ -233,7 +247,7 @@ def search(tokens: int, *, every: int = 0, tasks: int = 100, **settings: Any) ->
     return SuiteEnv(
         id="SearchQA-v0",
         settings={"size": "micro", "hops": 1, **settings},
-        start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
+        start=SEARCH_START,
         limits=Limits(tokens=tokens, calls=tokens),
         max_tokens=64,
         eval_tasks=tasks,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
-from .claim import Claim, Comparison, Source
-from .experiments import CrawledArm, Crawling, TrainedArm, Training
+from .claim import Claim, Comparison, Source, above
+from .experiments import CrawledArm, Crawling, Training, train_arm
 
 _PASA = "PaSa, arXiv 2501.10120"
 _STEPS = {"steps": 60, "requests": 12}
@@ -36,6 +36,7 @@ _SPAWN = SuiteEnv(
     eval_tasks=19,
     eval_every=0,
 )
+_UNTRAINED = _SPAWN.model_copy(update={"limits": Limits(tokens=1, calls=1, steps=1)})
 
 
 def _crawler(name: str, **settings: Any) -> CrawledArm:
@@ -45,14 +46,9 @@ def _crawler(name: str, **settings: Any) -> CrawledArm:
 _USUAL = _crawler("alpha 1.5, cost 0.1")
 
 
-def _above(better: str, worse: str, measure: str, least: float) -> Comparison:
-    return Comparison(
-        better=better,
-        worse=worse,
-        measure=measure,
-        min_effect=least,
-        unit="points" if measure == "recall" else "plain",
-    )
+def _apart(better: str, worse: str, measure: str, least: float) -> Comparison:
+    unit = "points" if measure == "recall" else "plain"
+    return above(better, worse, least, measure, unit=unit)
 
 
 PASA_CLAIMS = (
@@ -66,30 +62,19 @@ PASA_CLAIMS = (
         ),
         experiment=Training(
             arms=(
-                TrainedArm(
-                    name="sessions",
-                    recipe="pasa",
-                    settings={"groups_per_step": 32, "optim.lr": 1e-3, "optim.critic_lr": 5e-3},
-                    column=_SPAWN,
+                train_arm(
+                    "sessions",
+                    "pasa",
+                    _SPAWN,
+                    groups_per_step=32,
+                    optim__lr=1e-3,
+                    optim__critic_lr=5e-3,
                 ),
-                TrainedArm(
-                    name="imitation",
-                    recipe="sft",
-                    settings={"groups_per_step": 1, "optim.lr": 1e-9},
-                    column=_SPAWN.model_copy(update={"limits": Limits(tokens=1, calls=1, steps=1)}),
-                ),
+                train_arm("imitation", "sft", _UNTRAINED, groups_per_step=1, optim__lr=1e-9),
             ),
             trials=8,
         ),
-        comparisons=(
-            Comparison(
-                better="sessions",
-                worse="imitation",
-                measure="return",
-                min_effect=0.05,
-                unit="plain",
-            ),
-        ),
+        comparisons=(above("sessions", "imitation", measure="return", unit="plain"),),
         minutes=3,
         weaker="Boxes in boxes instead of papers that cite papers. The arm imitation is the "
         "starting model: one step at a learning rate of 1e-9 leaves it as it is.",
@@ -114,7 +99,7 @@ PASA_CLAIMS = (
             settings=_STEPS,
         ),
         comparisons=tuple(
-            _above(more, less, measure, least)
+            _apart(more, less, measure, least)
             for measure, least in (("actions", 5.0), ("recall", 0.005))
             for more, less in (
                 ("alpha 1", "alpha 0.5"),
@@ -143,7 +128,7 @@ PASA_CLAIMS = (
             settings=_STEPS,
         ),
         comparisons=tuple(
-            _above(more, less, measure, least)
+            _apart(more, less, measure, least)
             for measure, least in (("actions", 5.0), ("recall", 0.005))
             for more, less in (("cost 0", _USUAL.name), (_USUAL.name, "cost 0.2"))
         ),
@@ -164,7 +149,7 @@ PASA_CLAIMS = (
             requests=40,
             settings=_STEPS,
         ),
-        comparisons=(_above(_USUAL.name, "no selector", "recall", 0.02),),
+        comparisons=(_apart(_USUAL.name, "no selector", "recall", 0.02),),
         minutes=3,
         weaker=_LINEAR,
     ),

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from .claim import Claim, Comparison, Source
-from .experiments import TrainedArm, Training, probe, search
+from .claim import Claim, Source, above
+from .experiments import Training, probe, search, train_arm
 
 _PAPER = "Search-R1, arXiv 2503.09516"
 _RECALL = probe("Recall-v0", 6_000, every=4)
 _SEARCH = search(30_000)
 _RACE = Training(
     arms=(
-        TrainedArm(
-            name="ppo",
-            recipe="ppo",
-            settings={"groups_per_step": 64, "optim.critic_lr": 5e-3},
-            column=_RECALL,
-        ),
-        TrainedArm(
-            name="grpo",
-            recipe="grpo",
-            settings={"groups_per_step": 8, "rollout.n": 8},
-            column=_RECALL,
-        ),
+        train_arm("ppo", "ppo", _RECALL, groups_per_step=64, optim__critic_lr=5e-3),
+        train_arm("grpo", "grpo", _RECALL, groups_per_step=8, rollout__n=8),
     )
 )
 _WEAK = (
@@ -41,18 +31,11 @@ SEARCH_CLAIMS = (
         ),
         experiment=Training(
             arms=(
-                TrainedArm(name="masked", recipe="grpo", column=_SEARCH),
-                TrainedArm(
-                    name="unmasked",
-                    recipe="grpo",
-                    settings={"train_observations": True},
-                    column=_SEARCH,
-                ),
+                train_arm("masked", "grpo", _SEARCH),
+                train_arm("unmasked", "grpo", _SEARCH, train_observations=True),
             )
         ),
-        comparisons=(
-            Comparison(better="masked", worse="unmasked", measure="success", min_effect=0.03),
-        ),
+        comparisons=(above("masked", "unmasked", 0.03),),
         minutes=5,
         weaker="One-hop questions with short passages; a long retrieved text would weigh more.",
     ),
@@ -65,9 +48,7 @@ SEARCH_CLAIMS = (
             figure="GRPO's reward rises earlier in training",
         ),
         experiment=_RACE,
-        comparisons=(
-            Comparison(better="grpo", worse="ppo", measure="area_calls", min_effect=0.05),
-        ),
+        comparisons=(above("grpo", "ppo", measure="area_calls"),),
         minutes=3,
         weaker=_WEAK,
     ),
@@ -81,9 +62,7 @@ SEARCH_CLAIMS = (
             figure="GRPO's reward collapses after many steps, PPO's does not",
         ),
         experiment=_RACE,
-        comparisons=(
-            Comparison(better="ppo", worse="grpo", measure="fall", higher=False, min_effect=0.05),
-        ),
+        comparisons=(above("ppo", "grpo", measure="fall", higher=False),),
         minutes=3,
         weaker=_WEAK + " The collapse came after hundreds of steps of a 3B model.",
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..matrix.suite import SuiteEnv, TaughtStart
-from .claim import Claim, Comparison, Source
-from .experiments import PlayedArm, Playing, TrainedArm, Training, probe, search, train_arm
+from ..matrix.suite import SuiteEnv
+from .claim import Claim, Source, above
+from .experiments import PlayedArm, TrainedArm, Training, play_search, probe, search, train_arm
 
 _TREE = "Tree-GRPO, arXiv 2509.21240"
 _R1 = "Search-R1, arXiv 2503.09516"
@@ -46,12 +46,8 @@ TREE_CLAIMS = (
         ),
         experiment=Training(arms=_PAIRS),
         comparisons=(
-            Comparison(
-                better=_PAIRS[0].name, worse=_PAIRS[1].name, measure="success", min_effect=0.05
-            ),
-            Comparison(
-                better=_PAIRS[2].name, worse=_PAIRS[3].name, measure="success", min_effect=0.05
-            ),
+            above(_PAIRS[0].name, _PAIRS[1].name),
+            above(_PAIRS[2].name, _PAIRS[3].name),
         ),
         minutes=4,
         weaker=_TOY,
@@ -66,13 +62,7 @@ TREE_CLAIMS = (
         ),
         experiment=Training(arms=_PAIRS),
         comparisons=(
-            Comparison(
-                better=_PAIRS[0].name,
-                worse=_PAIRS[1].name,
-                beyond=(_PAIRS[2].name, _PAIRS[3].name),
-                measure="success",
-                min_effect=0.05,
-            ),
+            above(_PAIRS[0].name, _PAIRS[1].name, beyond=(_PAIRS[2].name, _PAIRS[3].name)),
         ),
         minutes=4,
         weaker=_TOY + " The arms are those of tree-above-grpo and are computed once.",
@@ -86,26 +76,12 @@ TREE_CLAIMS = (
             where="section 3.2, expected budget",
             figure="6 paths for the price of 4 chains: 1.5",
         ),
-        experiment=Playing(
-            arms=(
-                PlayedArm(name="tree", rollout="expand"),
-                PlayedArm(name="chains", rollout="chains", settings={"n": 6}),
-            ),
-            env_id="SearchQA-v0",
-            settings={"size": "micro", "hops": 2},
-            start=TaughtStart(world={"size": "micro", "hops": (1, 2)}),
-            tasks=48,
-            max_tokens=64,
+        experiment=play_search(
+            PlayedArm(name="tree", rollout="expand"),
+            PlayedArm(name="chains", rollout="chains", settings={"n": 6}),
         ),
         comparisons=(
-            Comparison(
-                better="tree",
-                worse="chains",
-                measure="leaves_per_token",
-                margin=0.433,
-                min_effect=0.152,
-                unit="times",
-            ),
+            above("tree", "chains", 0.152, "leaves_per_token", margin=0.433, unit="times"),
         ),
         minutes=1,
         weaker="Paths of three turns. The margin is 1.35 times (a tenth below the claim); the "
@@ -128,8 +104,8 @@ TREE_CLAIMS = (
             )
         ),
         comparisons=(
-            Comparison(better="both", worse="inter", measure="success", min_effect=0.05),
-            Comparison(better="inter", worse="intra", measure="success", min_effect=0.05),
+            above("both", "inter"),
+            above("inter", "intra"),
         ),
         minutes=3,
         weaker=_TOY,
@@ -148,9 +124,7 @@ TREE_CLAIMS = (
                 _tree("tokens", _SEARCH, rollout__granularity="tokens", rollout__span=3),
             )
         ),
-        comparisons=(
-            Comparison(better="turns", worse="tokens", measure="success", min_effect=0.03),
-        ),
+        comparisons=(above("turns", "tokens", 0.03),),
         minutes=5,
         weaker=_SMALL + " Actions are about five tokens long, so a fork inside one is near a turn.",
     ),
@@ -168,11 +142,7 @@ TREE_CLAIMS = (
                 _chains("chains", _LONG, 8, 16),
             )
         ),
-        comparisons=(
-            Comparison(
-                better="tree", worse="chains", measure="turns", min_effect=0.1, unit="plain"
-            ),
-        ),
+        comparisons=(above("tree", "chains", 0.1, "turns", unit="plain"),),
         minutes=5,
         weaker=_SMALL + " A two-hop question needs three turns and seldom profits from more.",
     ),

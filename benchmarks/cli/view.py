@@ -11,8 +11,7 @@ import tyro
 from rich.markup import escape
 
 from ...envs.core.errors import BadValueError
-from ..viewer.packing import page_data
-from ..viewer.page import render_page
+from ..viewer.page import page_data, render_page
 from ..viewer.sources import read_source
 from .tables import say
 

@@ -6,6 +6,13 @@ from typing import Any
 
 from .preset import Preset, Published
 
+_WIKIPEDIA = {
+    "size": "full",
+    "prompt": "search-r1",
+    "top_k": 3,
+    "max_turns": 5,
+    "max_observation_chars": 2000,
+}
 _SEARCH_R1_GAIN = {"3B": "+20 % (relative)", "7B": "+24 % (relative)"}
 _SEARCH_R1_NOTES = (
     "the paper searches Wikipedia of 2018 (21 million passages): give --data and --corpus, or "
@@ -24,13 +31,7 @@ def _search_r1(recipe: str, size: str) -> Preset:
         recipe=recipe,
         model=f"Qwen/Qwen2.5-{size}",
         env="SearchQA-v0",
-        env_settings={
-            "size": "full",
-            "prompt": "search-r1",
-            "top_k": 3,
-            "max_turns": 5,
-            "max_observation_chars": 2000,
-        },
+        env_settings=dict(_WIKIPEDIA),
         steps=1005,
         max_tokens=500,
         max_context=6144,
@@ -68,15 +69,7 @@ def _tree_grpo(size: str) -> Preset:
         recipe="treegrpo",
         model=f"Qwen/Qwen2.5-{size}",
         env="SearchQA-v0",
-        env_settings={
-            "size": "full",
-            "prompt": "search-r1",
-            "top_k": 3,
-            "max_turns": 4,
-            "max_observation_chars": 2000,
-            "structure_score": 0.2,
-            "format_score": 0.1,
-        },
+        env_settings={**_WIKIPEDIA, "max_turns": 4, "structure_score": 0.2, "format_score": 0.1},
         steps=180,
         max_tokens=500,
         max_context=4096,

@@ -15,8 +15,14 @@ from helpers.viewer_runs import HOSTILE, write_run
 import turngym.envs
 from turngym.agents.scripted import scripted, text_env
 from turngym.benchmarks.cli.main import main
-from turngym.benchmarks.viewer.packing import _order, page_data, tool_calls
-from turngym.benchmarks.viewer.page import embed_json, render_page, source_hash
+from turngym.benchmarks.viewer.page import (
+    _order,
+    embed_json,
+    page_data,
+    render_page,
+    source_hash,
+    tool_calls,
+)
 from turngym.benchmarks.viewer.sources import read_source
 from turngym.envs.core.errors import BadValueError, DataError
 

@@ -9,8 +9,7 @@ import pytest
 from helpers.browser import OpenPage
 from helpers.viewer_runs import write_run
 
-from turngym.benchmarks.viewer.packing import page_data
-from turngym.benchmarks.viewer.page import render_page
+from turngym.benchmarks.viewer.page import page_data, render_page
 from turngym.benchmarks.viewer.sources import read_source
 
 pytestmark = pytest.mark.browser
