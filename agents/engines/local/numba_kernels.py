@@ -176,6 +176,8 @@ def _first_above(masses: Any, start: int, step: int, n: int, u: Any) -> Any:
     while index < n - 1 and not above > goal:
         index += 1
         above += masses[start + index * step]
+    while index > 0 and masses[start + index * step] == 0:  # u of all was rounded up to all
+        index -= 1
     mass = masses[start + index * step]
     rest = (goal - above + mass) / mass
     return index, min(max(rest, np.float32(0)), _BELOW_ONE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from turngym.agents.engines.sampling import DrawSettings, draw, uniforms
@@ -35,6 +35,7 @@ def test_an_even_grid_of_uniforms_gives_the_distribution(seed: int, temperature:
     np.testing.assert_allclose(drawn.entropies, -(probs * np.log(probs)).sum(), atol=1e-5)
 
 
+@example([0.0, 1.0, *[0.0] * 7], 8)
 @given(st.lists(st.floats(-30, 30, width=32), min_size=2, max_size=9), st.integers(0, 8))
 def test_a_token_without_mass_is_never_drawn(values: list[float], banned: int) -> None:
     logits = torch.tensor([values])
