@@ -268,6 +268,24 @@ def test_every_package_is_installed() -> None:
     assert not (ROOT / "__init__.py").exists()
 
 
+def test_every_data_file_is_installed() -> None:
+    tables = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    installed = {
+        file
+        for package, patterns in tables["package-data"].items()
+        for pattern in patterns
+        for file in (ROOT / package.removeprefix("turngym.").replace(".", "/")).glob(pattern)
+    }
+    data = {
+        file
+        for folder in MAY_IMPORT
+        for file in (ROOT / folder).rglob("*")
+        if file.suffix in {".json", ".jsonl", ".j2", ".html", ".css", ".js", ".pyi", ".typed"}
+        or file.name == "py.typed"
+    }
+    assert data - installed == set()
+
+
 def test_every_folder_with_source_is_a_package() -> None:
     bare = {
         str(p.parent.relative_to(ROOT))
