@@ -100,7 +100,7 @@ def test_read_an_order(benchmark: BenchmarkFixture) -> None:
 def test_customer_turn(benchmark: BenchmarkFixture, env: Retail) -> None:
     """An answer to a message that was never seen before; target 150 microseconds."""
     env.reset(seed=0, options={"task": 3})
-    scenario, state = env.episode.task.payload.scenario, env.episode.state.state
+    scenario, state = env.episode.task.payload.scenario, env.episode.state.customer
     assert scenario is not None
     customer, numbers = RuleCustomer(), itertools.count()
 
