@@ -62,6 +62,7 @@ class StepResult(NamedTuple):
     observation: str
     reward: float
     info: Mapping[str, Any]
+    state: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -132,6 +133,7 @@ class EpisodeRunner:
         renderer: Converts text to token ids and back.
         sampling: How to sample; stop strings default to the environment's.
         max_context: Maximum tokens of context and action together; None for the engine's limit.
+        record_states: Whether turns hold the digest of the state that they were taken in.
     """
 
     def __init__(
@@ -141,6 +143,7 @@ class EpisodeRunner:
         renderer: Renderer,
         sampling: Sampling,
         max_context: int | None = None,
+        record_states: bool = False,
     ) -> None:
         base_env = text_env(env)
         if max_context is not None and not 1 < max_context <= engine.max_context:
@@ -153,6 +156,7 @@ class EpisodeRunner:
         self.renderer = renderer
         self.sampling = sampling if sampling.stop else replace(sampling, stop=base_env.stop)
         self.max_context = max_context or engine.max_context
+        self.record_states = record_states
         self.fault = ""  # the last error message of a failed environment
 
     async def open(self, start: Start) -> EpisodeHandle:
@@ -216,6 +220,7 @@ class EpisodeRunner:
         """Take the action that ``done`` holds, whoever wrote it."""
         context, version = handle.now, self.engine.version
         action = self.renderer.action(context.given + done.ids.tolist())
+        state = text_env(handle.env).state_digest() if self.record_states else ""
         observation, reward, _, _, info = await call_env(
             handle.env, lambda: handle.env.step(action)
         )
@@ -223,7 +228,7 @@ class EpisodeRunner:
         if info["status"] == "env_error":
             self.fault = observation
         ids = context.ids + context.obs_ids + context.given
-        return StepResult(done, ids, action, version, observation, float(reward), info)
+        return StepResult(done, ids, action, version, observation, float(reward), info, state)
 
     def append(
         self, handle: EpisodeHandle, tree: Tree, result: StepResult, cuts: Sequence[int] = ()
@@ -260,6 +265,7 @@ class EpisodeRunner:
             previous=None if handle.last == context.parent else handle.last,
             spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
             debug_info=_debug_info(text_env(handle.env)),
+            state=result.state,
         )
         for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:

@@ -68,7 +68,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     A subclass passes its task source to ``__init__`` and implements :meth:`begin` and
     :meth:`play`; :meth:`metrics` adds metrics, :meth:`truncation_reward` rewards a truncated
-    episode, :meth:`fork_state` copies the state (override it when ``deepcopy`` is too slow).
+    episode, :meth:`fork_state` copies the state (override it when ``deepcopy`` is too slow),
+    :meth:`identify_state` says what of it tells it from other states.
     Everything that changes during an episode lives in the state; attributes of the
     environment itself are read-only data that forks share.
 
@@ -157,6 +158,15 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def fork_state(self, state: S) -> S:
         """Return an independent copy of the state."""
         return copy.deepcopy(state)
+
+    def identify_state(self, episode: Episode[S]) -> Any:
+        """Return what tells the present state from the task's others, as plain data.
+
+        Two states are equal where the same actions lead from both to equal states and equal
+        rewards. Override this where the state also holds how it was reached: clocks, counts and
+        logs of actions that nothing depends on, what is remembered to be faster.
+        """
+        return episode.state
 
     def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
         """Return texts that must not occur in the first prompt; the conformance kit checks it."""
@@ -339,6 +349,20 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def digest(self) -> str:
         """Return a stable hash of the episode, equal in every process."""
         return digest_of(self.episode)
+
+    def state_digest(self) -> str:
+        """Return a stable hash of where the episode stands, however it came there.
+
+        It covers the task, the session, whether the task's verdict has fallen, and what
+        :meth:`identify_state` returns; the turn counter, the transcript, the rewards so far, the
+        random stream and the turn limit are left out. So it is equal where the same actions have
+        equal prospects, as GiGPO's anchor states are (arXiv 2505.10978, section 4.2), while
+        :meth:`digest` is equal only after equal histories.
+        """
+        episode = self.episode
+        settled = episode.status in ("solved", "failed")
+        named = episode.task.id, self.session_key(), settled, self.identify_state(episode)
+        return digest_of(named)
 
     def _check_running(self, action: str) -> Episode[S]:
         """Return the running episode, or raise if the caller is at fault (not the model)."""

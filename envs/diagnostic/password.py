@@ -21,7 +21,7 @@ CODE = "bacabcbaccab"
 
 @dataclass(slots=True)
 class Doors:
-    """The episode's state: letters written so far."""
+    """The episode's state: letters written so far, so that only equal letters lead to it again."""
 
     written: list[str] = field(default_factory=list)
 

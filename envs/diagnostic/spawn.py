@@ -154,6 +154,15 @@ class Spawn(LetterEnv[Boxes, Inside]):
         state.waiting.remove(key)
         return self._go(state, key)
 
+    def identify_state(self, episode: Episode[Boxes]) -> tuple[object, ...]:
+        """Return the box, what was done in it, the queue, and what was asked for and taken.
+
+        Numbers of sessions and the order of what is done with are left out.
+        """
+        state = episode.state
+        done = frozenset(state.asked), frozenset(state.taken)
+        return state.here, state.acted, state.waiting, *done
+
     def metrics(self, episode: Episode[Boxes]) -> Mapping[str, float]:
         """Return the share of coins taken and the number of boxes asked for."""
         state = episode.state

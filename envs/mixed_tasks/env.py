@@ -131,6 +131,10 @@ class MixedTasks(TextEnv[Any, Any]):
         """Return the member's copy of its state."""
         return self._present.fork_state(state)
 
+    def identify_state(self, episode: Episode[Any]) -> Any:
+        """Return what tells the member's states apart."""
+        return self._find_member(episode.task).identify_state(episode)
+
     def hidden_answers(self, episode: Episode[Any]) -> Sequence[str]:
         """Return the member's hidden answers."""
         return self._find_member(episode.task).hidden_answers(episode)
