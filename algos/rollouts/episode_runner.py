@@ -100,23 +100,28 @@ class EpisodeHandle:
         """The context of the session whose turn it is."""
         return self.contexts[self.session]
 
-    def fork(self, branch: int) -> EpisodeHandle:
+    def fork(self, branch: int, *, redraw: bool = True) -> EpisodeHandle:
         """Return an independent handle at the same position; nothing is executed again.
 
         Args:
             branch: Distinguishes the copies: the same branch of the same handle samples the same
                 tokens, another branch others.
+            redraw: Whether the copy's environment draws random numbers of its own, where what an
+                action brings is drawn at all (:attr:`TextEnv.chance`); False for the original's.
         """
+        env, place = fork(self.env), (*self.place, self.turns, branch)
+        if redraw and text_env(env).chance:
+            text_env(env).redraw(seed_at(self.seed, *place))
         contexts = {s: c.fork() for s, c in self.contexts.items()}
         for context in contexts.values():
             if context.cache is not None:
                 self.holders[context.cache] += 1
         return replace(
             self,
-            env=fork(self.env),
+            env=env,
             contexts=contexts,
             askers=dict(self.askers),
-            place=(*self.place, self.turns, branch),
+            place=place,
         )
 
 

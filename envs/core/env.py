@@ -31,7 +31,7 @@ from .episode import (
     Verdict,
 )
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
-from .randomness import EpisodeRandom, SeededEnv
+from .randomness import EPISODE_KEY, EpisodeRandom, SeededEnv
 from .registration import load_expert
 from .settings import check_integer, check_settings
 from .spaces import Utf8Text
@@ -98,6 +98,11 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """True when a step may wait for something outside the process."""
     open_ended: bool = False
     """True if tasks have no common maximum return, so that success is a matter of degree."""
+    chance: bool = False
+    """True if what an action brings is drawn from the episode's random stream, so that rollouts
+    give every fork a stream of its own (:meth:`redraw`)."""
+    reward_noise: float = 0.0
+    """Bound of the reward term ``noise``, which is random and tells nothing about the actions."""
     sessions: bool = False
     """True if actions may ask for sessions: contexts of their own within the episode."""
 
@@ -340,6 +345,18 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TextEnv[S, P]:
         return self.fork()
+
+    def redraw(self, key: int) -> None:
+        """Give the episode another random stream; its state and its seed stay as they are.
+
+        A fork draws the numbers that the original draws, which compares actions by common random
+        numbers. Forks whose luck shall be independent are redrawn with keys of their own.
+
+        Args:
+            key: Not negative; equal keys of episodes of one seed give equal streams.
+        """
+        episode = self.episode
+        episode.random = EpisodeRandom(episode.random.seed, (*EPISODE_KEY, key))
 
     def forget(self) -> None:
         """Drop the episode and the generator, as if the environment were new."""

@@ -90,6 +90,8 @@ class MixedTasks(TextEnv[Any, Any]):
         self.blocking = any(env.blocking for env in envs)
         self.sessions = any(env.sessions for env in envs)
         self.open_ended = any(env.open_ended for env in envs)
+        self.chance = any(env.chance for env in envs)
+        self.reward_noise = max(env.reward_noise for env in envs)
 
     @property
     def max_turns(self) -> int:

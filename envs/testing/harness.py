@@ -74,6 +74,11 @@ class Play:
         return sum(step.reward for step in self.steps)
 
     @property
+    def earned(self) -> float:
+        """Sum of the rewards without noise."""
+        return self.total - sum(step.info["reward_terms"].get("noise", 0.0) for step in self.steps)
+
+    @property
     def status(self) -> Any:
         """Status after the last step."""
         return (self.steps[-1] if self.steps else self).info.get("status")
