@@ -70,7 +70,7 @@ class RunWriter:
     def draw(self) -> None:
         """Draw the learning curve."""
         title = f"{self.config.recipe.name} on {self.config.env.id}"
-        draw_curve(self.rows(), self.root / "curve.png", title)
+        draw_curve(self.rows(), self.root / "curve.png", title, self.config.eval_temperature)
 
     def evaluation(self, step: int, evaluation: Evaluation, renderer: Renderer) -> None:
         """Write the first episodes of an evaluation as text."""
@@ -106,13 +106,34 @@ class RunWriter:
 
 
 def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: int) -> None:
-    """Write the first ``count`` episodes of an evaluation."""
+    """Write the episodes of an evaluation's first ``count`` tasks, sampled and greedy."""
+    ways = evaluation.both()
     blocks = [
-        _block(f"{e.task_id}: {e.status}, return {e.return_:g}", e.tree, renderer)
-        for e in evaluation.episodes[:count]
+        _block(f"{e.task_id}: {e.status}, return {e.return_:g}, {way.decoding}", e.tree, renderer)
+        for task in zip(*(way.episodes[:count] for way in ways), strict=True)
+        for way, e in zip(ways, task, strict=True)
         if e.tree is not None
     ]
     _write(path, blocks)
+
+
+def read_actions(path: Path, decoding: str) -> list[str]:
+    """Return the first episode that was decoded so from what :func:`write_evaluation` wrote.
+
+    Args:
+        path: The file; without it there is nothing to return.
+        decoding: As :func:`~turngym.algos.evaluation.evaluate.describe_decoding` has it.
+
+    Returns:
+        The episode's lines but for its notes: observations, and actions after ``>>>``.
+    """
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    parts = text.split(_RULE + "\n")
+    for head, body in zip(parts[1::2], parts[2::2], strict=False):
+        if head.rstrip().endswith(f", {decoding}"):
+            lines = (line for line in body.splitlines() if line.strip())
+            return [line for line in lines if not line.startswith("[turn ")]
+    return []
 
 
 def write_group(path: Path, forest: Forest, renderer: Any) -> None:

@@ -112,7 +112,7 @@ def try_tasks(trainer: Trainer, trials: int) -> Tries:
     sets = [replace(what, seed=TRIAL_SEED + trial) for trial in range(trials)]
 
     async def play() -> list[Any]:
-        return [await evaluate_model(runner, each) for each in sets]
+        return [await evaluate_model(runner, each, greedy=False) for each in sets]
 
     return collect_tries(what, asyncio.run(play()))
 
