@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...algos.runs.run_dir import read_metrics
+from ...algos.training.trainer import settled_heap
 from .cell import Cell, ColumnResult, SearchResult, State, TriedRate
 from .layout import Layout
 from .measure import mean_over_budget
@@ -85,7 +86,7 @@ def try_rate(
     if not config.recipe.rollout.samples:
         return None
     folder = layout.search_dir(cell, rate)
-    with open_trainer(config, folder) as trainer:
+    with open_trainer(config, folder) as trainer, settled_heap():
         trainer.run()
     rows = read_metrics(folder / "metrics.jsonl")
     area = mean_over_budget(read_training(config, rows, column.measure), limits.tokens)

@@ -92,6 +92,9 @@ class SuiteEnv(Form):
         eval_tasks: Number of evaluation tasks.
         eval_every: Training steps between evaluations while training; 0 evaluates the trained
             model only, and the curve is that of the training rollouts.
+        checkpoint_every: Training steps between checkpoints of a cell; 0 for cells of seconds: a run
+            writes its metrics alone, is saved when it is interrupted, and begins again when it is
+            killed.
         measure: What the column is about, and what areas are taken of: ``success``, or a metric of
             the environment that every episode reports.
         threshold: Value of the measure whose cost in tokens is told; None for none.
@@ -113,6 +116,7 @@ class SuiteEnv(Form):
     eval_split: str = "dev"
     eval_tasks: int = Field(ge=1)
     eval_every: int = Field(ge=0)
+    checkpoint_every: int = Field(default=0, ge=0)
     measure: str = "success"
     threshold: float | None = None
     tokens_per_step: int | None = Field(default=None, ge=1)

@@ -148,6 +148,7 @@ def _standard(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
         max_tokens=column.max_tokens or 64,
         eval_tasks=column.eval_tasks or 100,
         eval_every=10,
+        checkpoint_every=10,
         threshold=THRESHOLD,
     )
 
@@ -185,6 +186,7 @@ def _full(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
         max_context=8192,
         eval_tasks=column.eval_tasks or 500,
         eval_every=10,
+        checkpoint_every=10,
         threshold=THRESHOLD,
     )
 

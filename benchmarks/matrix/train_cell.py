@@ -11,7 +11,7 @@ from ...algos.learner.settings import LearnerSettings
 from ...algos.recipes import make_recipe
 from ...algos.runs.run_dir import read_metrics
 from ...algos.training.config import Budget, EnvConfig, TrainConfig
-from ...algos.training.trainer import Trainer
+from ...algos.training.trainer import Trainer, settled_heap
 from ...envs.core.errors import BadValueError, UnknownNameError
 from .cell import Cell, CellResult, ColumnResult, Point, SearchResult, State, TrainingCurve, Used
 from .layout import Layout
@@ -54,7 +54,7 @@ def train_cell(
         trainer = open_trainer(config, folder)
     except RefusedCellError as refusal:
         return make_result(suite, cell, "refused", str(refusal))
-    with trainer:
+    with trainer, settled_heap():
         result = trainer.run()
         what = evaluation_set(column, config.env).make()
         played = play_trials(suite, column, what, trainer.engine, trainer.renderer)
@@ -123,7 +123,8 @@ def make_train_config(
             importance_cap=column.importance_cap,
             eval_every=every,
             eval_temperature=suite.eval_temperature,
-            checkpoint_every=max(1, every),
+            checkpoint_every=max(1, column.checkpoint_every),
+            records="all" if column.checkpoint_every else "metrics",
             keep=1,
             transcripts=4,
             max_batch=suite.max_batch,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...agents.engines.base import Engine, Sampling
 from ...agents.rendering.factory import Renderer
@@ -55,15 +55,16 @@ def play_trials(
     sampled, greedy = runner(suite.eval_temperature), runner(0.0)
     sets = [replace(what, seed=TRIAL_SEED + trial) for trial in range(suite.trials)]
 
-    async def play() -> list[Any]:
-        found = [await evaluate_model(sampled, each) for each in sets]
-        return [*found, await evaluate_model(greedy, sets[0])]
+    async def play() -> Played:
+        drawn = [await evaluate_model(sampled, each) for each in sets]
+        best = await evaluate_model(greedy, sets[0])
+        # Not the evaluations: asyncio makes a text of what its task returns, every tree included.
+        return Played(
+            sampled=collect_tries(what, drawn, column.measure),
+            greedy=collect_tries(what, [best], column.measure),
+        )
 
-    *drawn, best = asyncio.run(play())
-    return Played(
-        sampled=collect_tries(what, drawn, column.measure),
-        greedy=collect_tries(what, [best], column.measure),
-    )
+    return asyncio.run(play())
 
 
 def play_references(what: EvalSet, measure: str) -> dict[str, Tries]:
