@@ -76,7 +76,7 @@ class RunWriter:
         if not self._all:
             return
         title = f"{self.config.recipe.name} on {self.config.env.id}"
-        draw_curve(self.rows(), self.root / "curve.png", title)
+        draw_curve(self.rows(), self.root / "curve.png", title, self.config.eval_temperature)
 
     def evaluation(self, step: int, evaluation: Evaluation, renderer: Renderer) -> None:
         """Write the first episodes of an evaluation as text."""
@@ -116,10 +116,12 @@ class RunWriter:
 
 
 def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: int) -> None:
-    """Write the first ``count`` episodes of an evaluation."""
+    """Write the episodes of an evaluation's first ``count`` tasks, sampled and greedy."""
+    ways = evaluation.both()
     blocks = [
-        _block(f"{e.task_id}: {e.status}, return {e.return_:g}", e.tree, renderer)
-        for e in evaluation.episodes[:count]
+        _block(f"{e.task_id}: {e.status}, return {e.return_:g}, {way.decoding}", e.tree, renderer)
+        for task in zip(*(way.episodes[:count] for way in ways), strict=True)
+        for way, e in zip(ways, task, strict=True)
         if e.tree is not None
     ]
     _write(path, blocks)

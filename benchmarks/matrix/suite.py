@@ -92,9 +92,9 @@ class SuiteEnv(Form):
         eval_tasks: Number of evaluation tasks.
         eval_every: Training steps between evaluations while training; 0 evaluates the trained
             model only, and the curve is that of the training rollouts.
-        checkpoint_every: Training steps between checkpoints of a cell; 0 for cells of seconds: a run
-            writes its metrics alone, is saved when it is interrupted, and begins again when it is
-            killed.
+        checkpoint_every: Training steps between checkpoints of a cell; 0 for cells of seconds,
+            which write their metrics alone, are saved when they are interrupted, and begin again
+            when they are killed.
         measure: What the column is about, and what areas are taken of: ``success``, or a metric of
             the environment that every episode reports.
         threshold: Value of the measure whose cost in tokens is told; None for none.

@@ -48,20 +48,17 @@ def play_trials(
 ) -> Played:
     """Play every evaluation task with the engine's weights: the suite's trials and a greedy one."""
 
-    def runner(temperature: float) -> EpisodeRunner:
-        sampling = Sampling(max_tokens=column.max_tokens, temperature=temperature)
-        return EpisodeRunner(what.env, engine, renderer, sampling, column.max_context)
-
-    sampled, greedy = runner(suite.eval_temperature), runner(0.0)
+    sampling = Sampling(max_tokens=column.max_tokens, temperature=suite.eval_temperature)
+    runner = EpisodeRunner(what.env, engine, renderer, sampling, column.max_context)
     sets = [replace(what, seed=TRIAL_SEED + trial) for trial in range(suite.trials)]
 
     async def play() -> Played:
-        drawn = [await evaluate_model(sampled, each) for each in sets]
-        best = await evaluate_model(greedy, sets[0])
-        # Not the evaluations: asyncio makes a text of what its task returns, every tree included.
+        drawn = [await evaluate_model(runner, each, greedy=each is sets[0]) for each in sets]
+        greedy = drawn[0].greedy
+        assert greedy is not None
         return Played(
             sampled=collect_tries(what, drawn, column.measure),
-            greedy=collect_tries(what, [best], column.measure),
+            greedy=collect_tries(what, [greedy], column.measure),
         )
 
     return asyncio.run(play())
