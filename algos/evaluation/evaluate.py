@@ -144,7 +144,8 @@ class EpisodeScore:
     return_: float
     tokens: int
     metrics: Mapping[str, float]
-    tree: Tree | None = None
+    # asyncio writes out what its task returned, which took a second for some hundred trees
+    tree: Tree | None = field(default=None, repr=False)
     why: str = ""
     dataset: str = ""
     context_full: bool = False

@@ -30,6 +30,9 @@ class TrainSettings(EngineSettings):
         checkpoint_every: Training steps between checkpoints.
         keep: Number of checkpoints that are kept.
         transcripts: Episodes per evaluation that are written out as text.
+        records: What the run directory gets beside configuration, metrics and result: all of it, or
+            (metrics) nothing, for runs of seconds: no transcripts, rollouts, events and picture,
+            and no checkpoint but that of an interruption.
         keep_rollouts: Groups of the first step, and of each step with a checkpoint, that are
             written with every number per token for `turngym view`; 0 for none.
         max_lag: Play while the learner trains, with weights that are so many updates old (1 hides
@@ -54,6 +57,7 @@ class TrainSettings(EngineSettings):
     checkpoint_every: int = 10
     keep: int = 2
     transcripts: int = 8
+    records: Literal["all", "metrics"] = "all"
     keep_rollouts: int = 2
     max_lag: int | None = None
     importance_cap: float | None = None

@@ -213,7 +213,8 @@ class Trainer(Closing):
             over = self._spent() >= 1.0
             if self._evaluation_due(over):
                 self._evaluate(greedy=self._greedy_due(over))
-            if over or self.counters.step >= saved + self.config.checkpoint_every:
+            due = over or self.counters.step >= saved + self.config.checkpoint_every
+            if due and self.config.records == "all":
                 with held_interrupts():
                     saved = self._save()
             if over:
