@@ -331,6 +331,25 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def __deepcopy__(self, memo: dict[int, Any]) -> TextEnv[S, P]:
         return self.fork()
 
+    def random_position(self) -> Any:
+        """Return where the episode's random numbers stand; it changes when a step draws any.
+
+        An environment with a stream of its own in its state adds that stream's position.
+        """
+        return self.episode.random.position
+
+    def reseed(self, seed: int) -> None:
+        """Let the episode's further random numbers come from another stream.
+
+        The state stays as it is. A fork that is reseeded continues with other luck than the
+        episode it was forked from. An environment with a stream of its own in its state starts that
+        one anew too.
+
+        Args:
+            seed: Non-negative seed of the stream.
+        """
+        self.episode.random = EpisodeRandom(seed)
+
     def forget(self) -> None:
         """Drop the episode and the generator, as if the environment were new."""
         self._episode = None
