@@ -45,6 +45,7 @@ class Job:
         random: Whether transitions are random.
         keeps: A group is measured where one of these keeps it; empty measures every group.
         resample: How anchor turns are resampled; None for not at all.
+        resampled: Which of the groups have anchors; empty for none.
     """
 
     rollout: Rollout
@@ -54,6 +55,7 @@ class Job:
     random: bool
     keeps: tuple[GroupFilter, ...] = ()
     resample: ResampleSettings | None = None
+    resampled: tuple[bool, ...] = ()
 
 
 class Bench:
@@ -96,16 +98,18 @@ async def run_job(runner: RecordingRunner, job: Job) -> list[MeasuredGroup]:
     """Play and measure the groups of a job, concurrently."""
     groups = await runner.groups(job.rollout, job.starts)
 
-    async def one(start: Start, group: Group) -> MeasuredGroup:
+    async def one(start: Start, group: Group, again: bool) -> MeasuredGroup:
         returns = list(Forest.of([group]).endings()[0].values())
         if job.keeps and not any(keep.keeps(np.array(returns)) for keep in job.keeps):
             return MeasuredGroup(start=start, group=group, truths={}, work=Work())
         measured = await measure_group(runner, start, group, job.truth, job.random)
-        if job.resample is None:
+        if job.resample is None or not again:
             return measured
         return await resample_group(runner, job.rollout, measured, job.resample, job.random)
 
-    return list(await asyncio.gather(*(one(s, g) for s, g in zip(job.starts, groups, strict=True))))
+    again = job.resampled or (False,) * len(groups)
+    rows = zip(job.starts, groups, again, strict=True)
+    return list(await asyncio.gather(*(one(*row) for row in rows)))
 
 
 class Crew(Protocol):

@@ -141,25 +141,40 @@ def _share(top: Doubles, bottom: Doubles) -> Doubles:
         return np.where(bottom > 0, top / bottom, np.nan)
 
 
+def _root(share: Doubles) -> Doubles:
+    """Return the square root, 0 where noise made a share negative."""
+    return np.sqrt(np.maximum(share, 0.0))
+
+
 def _reliability(of: Weighted) -> Doubles:
     """Return the share of the truth's rank variance that is no noise (Spearman and Brown)."""
     halves = _share(of("halves"), of("groups"))
     return _share(2 * halves, 1 + halves)
 
 
+def _sign(of: Weighted) -> Doubles:
+    """Return the bracket ``[2, rows]`` of the share of the advantage whose sign is right.
+
+    The numerator is unbiased; the sum of ``|A|`` lies below that of ``|a|`` and above that of h1
+    and h2 with each other's sign.
+    """
+    ends = [(1 + _share(of("sign"), of(name))) / 2 for name in ("above", "below")]
+    return np.clip(np.sort(ends, axis=0), 0.0, 1.0)
+
+
 TURN_MEASURES: Mapping[str, Callable[[Weighted], Doubles]] = {
     "rank": lambda of: _share(of("rank"), of("groups")),
-    "rank_ceiling": lambda of: np.sqrt(np.maximum(_reliability(of), 0.0)),
+    "rank_ceiling": lambda of: _root(_reliability(of)),
     "reliability": _reliability,
     "rank_in_state": lambda of: _share(of("state rank"), of("state cells")),
     "constant_groups": lambda of: _share(of("constant"), of("groups")),
-    "sign_low": lambda of: (1 + _share(of("sign"), of("above"))) / 2,
-    "sign_high": lambda of: np.minimum((1 + _share(of("sign"), of("below"))) / 2, 1.0),
+    "sign_low": lambda of: _sign(of)[0],
+    "sign_high": lambda of: _sign(of)[1],
     "explained": lambda of: _share(of("c.h1") * of("c.h2"), of("c.c") * of("h1.h2")),
     "explained_raw": lambda of: _share(of("c.a") ** 2, of("c.c") * of("a.a")),
     "scale": lambda of: _share(of("c.a"), of("c.c")),
     "cosine_turns": lambda of: _share(of("cos turn"), of("groups")),
-    "cosine_turns_ceiling": lambda of: np.sqrt(_share(of("wh1.wh2"), of("wa.wa"))),
+    "cosine_turns_ceiling": lambda of: _root(_share(of("wh1.wh2"), of("wa.wa"))),
     "localisation": lambda of: _share(of("|c| decisive"), of("|c|")),
     "localisation_chance": lambda of: _share(of("decisive"), of("turns")),
 }
@@ -233,12 +248,12 @@ def gradient_measures(table: GradientTable, weights: Doubles) -> dict[str, Doubl
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total["c.a"] / np.sqrt(_above(total["c.c"]) * _above(total["h1.h2"]))
         bias = apart["c.a"] / np.sqrt(_above(apart["c.c"]) * _above(apart["a.a"]))
-        along = (apart["c.a"] / pairs) ** 2 / _above(apart["a.a"] / pairs)
+        along = np.maximum(apart["c.a"] / pairs, 0.0) ** 2 / _above(apart["a.a"] / pairs)
         rest = weights @ own["c.c"] / count - along
         signal = along / _above(rest) / (weights @ table.tokens / count) * 1000
     return {
         "cosine_batch": _share(weights @ cosines, count),
-        "cosine_batch_ceiling": np.sqrt(_share(weights @ own["h1.h2"], weights @ own["a.a"])),
+        "cosine_batch_ceiling": _root(_share(weights @ own["h1.h2"], weights @ own["a.a"])),
         "cosine_mean": np.clip(mean, -1, 1),
         "cosine_bias": np.clip(bias, -1, 1),
         "signal_per_1k": signal,

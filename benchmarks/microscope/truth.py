@@ -50,7 +50,8 @@ class TruthSettings:
     """How truth is measured.
 
     Attributes:
-        continuations: K, continuations per turn of Q and of V; even, fixed beforehand.
+        continuations: K, continuations per turn of Q and of V; a multiple of 4, fixed
+            beforehand.
         noise: Seed of the continuations; another one gives independent truth on the same groups.
         transitions: ``"fixed"`` refuses steps that draw random numbers, ``"random"`` reseeds every
             fork, ``"auto"`` takes them as fixed until a step draws.
@@ -65,10 +66,10 @@ class TruthSettings:
     def __post_init__(self) -> None:
         check_minimum(self, continuations=2, noise=0)
         check_choices(self)
-        if self.continuations % 2:
+        if self.continuations % 4:
             raise BadValueError(
-                f"TruthSettings.continuations is {self.continuations}; expected an even number: "
-                "metrics compare its two halves."
+                f"TruthSettings.continuations is {self.continuations}; expected a multiple of 4: "
+                "the measures compare its halves, and those of the second one."
             )
 
 
@@ -85,11 +86,22 @@ class TurnTruth:
     q: Floats
     v: Floats
 
-    @property
-    def differences(self) -> Floats:
-        """``q - v`` of the continuations that did not break ``[<= K]``."""
+    def means(self) -> tuple[float, float, float, float]:
+        """Return the mean of ``q - v`` over the first half of K and over two quarters of the rest.
+
+        Continuations that broke are left out; where a part has no other its mean is nan.
+
+        Returns:
+            h1, the two parts of h2, and the standard error of the mean of all.
+        """
         differences = self.q - self.v
-        return differences[np.isfinite(differences)]
+        half, quarter = len(differences) // 2, len(differences) // 4
+        whole = [part[np.isfinite(part)] for part in np.split(differences, [half, half + quarter])]
+        if not all(len(part) for part in whole):
+            return (float("nan"),) * 4
+        every = np.concatenate(whole)
+        h1, h3, h4 = (float(part.mean()) for part in whole)
+        return h1, h3, h4, float(every.std(ddof=1) / np.sqrt(len(every)))
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
