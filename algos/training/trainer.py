@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,6 @@ from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
 from ...envs.core.tasks import get_split_blocks, get_split_size
 from ..core.forest import Forest
-from ..core.protocols import Floats, Shaper
 from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
 from ..evaluation.prompt_lengths import check_all_prompts
 from ..evaluation.result import RunResult, scores_at
@@ -46,12 +45,13 @@ from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.task_order import OrderedTasks
 from ..runs.interrupts import agreed_stops, held_interrupts
 from ..runs.metrics import OF_SAMPLING
-from ..runs.process_group import Channel, join_ranks
+from ..runs.process_group import join_ranks
 from ..runs.progress import Bar, Reporter, Silent
 from ..runs.run_dir import Closing
 from ..runs.timer import Clock
 from .checkpoint import RunCounters, load_checkpoint, load_memory, newest_whole, save_checkpoint
 from .config import TrainConfig, config_digest, model_digest
+from .credit_step import assign_credit
 from .engines import EngineMaker, check_overlap, make_engine, make_runner
 from .policy import load_policy
 from .rollout_dump import RolloutDump, first_groups
@@ -92,19 +92,6 @@ def settled_heap() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-
-
-def shaped_by_first(shapers: Sequence[Shaper], forest: Forest, ranks: Channel) -> Forest:
-    """Return the forest after all shapers, as the first process has it.
-
-    They run in one process: a language model as judge may answer differently in another.
-    """
-    if not shapers:
-        return forest
-    if ranks.rank == 0:
-        for shape in shapers:
-            forest = shape(forest)
-    return ranks.from_first(forest)
 
 
 class Trainer(Closing):
@@ -283,12 +270,9 @@ class Trainer(Closing):
         self, forest: Forest, share: float, clock: Clock
     ) -> tuple[dict[str, float], RolloutDump]:
         recipe = self.config.recipe
-        shaped = shaped_by_first(recipe.shapers, forest, self.ranks.learner)
-        annotations: dict[str, list[Floats]] = {}
-        for annotate in recipe.used_annotators:
-            annotations |= annotate(shaped, self.learner)
-        annotations |= self.tasks.annotations(shaped)
-        credits = recipe.credit(shaped, annotations)
+        ranks = self.ranks.learner
+        credited = assign_credit(recipe, forest, self.learner, self.tasks, ranks)
+        shaped, annotations, credits = credited
         row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
         if (cap := self.config.importance_cap) is not None:
             if "old_logprobs" not in annotations:

@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "view": "Write rollouts or episodes as one HTML page.",
         "bench": "Fill the benchmark matrix, write its report, or measure speed.",
         "claims": "Test the papers' headline statements at small scale.",
+        "credit": "Measure how well recipes' credit matches the truth of each turn.",
     },
     "leaderboard": {
         "submit": "Play a suite and pack the actions as an entry.",

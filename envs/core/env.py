@@ -100,7 +100,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """True if tasks have no common maximum return, so that success is a matter of degree."""
     chance: bool = False
     """True if what an action brings is drawn from the episode's random stream, so that rollouts
-    give every fork a stream of its own (:meth:`redraw`)."""
+    give every fork a stream of its own (:meth:`reseed`)."""
     reward_noise: float = 0.0
     """Bound of the reward term ``noise``, which is random and tells nothing about the actions."""
     sessions: bool = False
@@ -346,17 +346,24 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def __deepcopy__(self, memo: dict[int, Any]) -> TextEnv[S, P]:
         return self.fork()
 
-    def redraw(self, key: int) -> None:
-        """Give the episode another random stream; its state and its seed stay as they are.
+    def random_position(self) -> Any:
+        """Return where the episode's random numbers stand; it changes when a step draws any.
 
-        A fork draws the numbers that the original draws, which compares actions by common random
-        numbers. Forks whose luck shall be independent are redrawn with keys of their own.
+        An environment with a stream of its own in its state adds that stream's position.
+        """
+        return self.episode.random.position
+
+    def reseed(self, seed: int) -> None:
+        """Let the episode's further random numbers come from another stream.
+
+        The state stays as it is. A fork that is reseeded continues with other luck than the
+        episode it was forked from. An environment with a stream of its own in its state starts that
+        one anew too.
 
         Args:
-            key: Not negative; equal keys of episodes of one seed give equal streams.
+            seed: Non-negative seed of the stream.
         """
-        episode = self.episode
-        episode.random = EpisodeRandom(episode.random.seed, (*EPISODE_KEY, key))
+        self.episode.random = EpisodeRandom(seed)
 
     def forget(self) -> None:
         """Drop the episode and the generator, as if the environment were new."""

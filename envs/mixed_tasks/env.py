@@ -161,6 +161,14 @@ class MixedTasks(TextEnv[Any, Any]):
         """Return the member's waiting sessions."""
         return self.view_member().waiting()
 
+    def random_position(self) -> Any:
+        """Return where the member's random numbers stand."""
+        return self.view_member().random_position()
+
+    def reseed(self, seed: int) -> None:
+        """Let the member's further random numbers come from another stream."""
+        self.view_member().reseed(seed)
+
     def session_key(self) -> str:
         """Return the member's session key."""
         return self.view_member().session_key()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..core.env import Policy, TextEnv
 from ..core.episode import Episode, Outcome
@@ -11,6 +12,7 @@ from ..core.errors import UnknownNameError
 from ..core.randomness import EpisodeRandom
 from ..core.tasks import Task
 from .backends import HOUSES, Backend, find_backend
+from .house.java_random import JavaRandom
 from .house.state import HouseState
 from .tasks.build import parse_simplifications
 from .tasks.catalogue import WHERE
@@ -205,6 +207,15 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         """
         state = episode.state
         return self._sim.state_digest(state.house), state.paid
+
+    def random_position(self) -> Any:
+        """Return where the episode's and the house's random numbers stand."""
+        return super().random_position(), self.episode.state.house.random.state
+
+    def reseed(self, seed: int) -> None:
+        """Let the house's further random numbers come from another stream."""
+        super().reseed(seed)
+        self.episode.state.house.random = JavaRandom(seed)
 
     def hidden_answers(self, episode: Episode[ScienceState]) -> Sequence[str]:
         """Return what the task's solver would do first."""

@@ -17,7 +17,7 @@ from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.learner.update_log import UpdateLog
 from turngym.algos.runs.interrupts import agreed_stops, held_interrupts, noted_interrupts
 from turngym.algos.runs.process_group import Channel, Ranks, join_ranks
-from turngym.algos.training.trainer import shaped_by_first
+from turngym.algos.training.credit_step import shaped_by_first
 from turngym.envs.core.errors import BadValueError
 
 PLACES = st.lists(

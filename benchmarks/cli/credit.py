@@ -1,0 +1,253 @@
+"""`turngym credit`: what the credit of recipes is worth, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from rich.markup import escape
+
+from ...agents.engines.factory import EngineSettings
+from ...envs.core.errors import BadValueError
+from ..runtime.threads import prepare
+from .arguments import Repeated, pairs
+from .env_options import Environment, EnvOptions, env_config
+from .model_options import Sampler, model_path, starter
+from .plugins import run_plugins
+from .tables import plain_table, say, table_console
+
+if TYPE_CHECKING:
+    from ...algos.core.recipe import Recipe
+    from ...algos.runs.progress import Reporter
+    from ...algos.training.config import TrainConfig
+    from ..microscope.report import CreditReport
+    from ..microscope.study import StudySettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruthOptions:
+    """How the true advantages are measured.
+
+    Attributes:
+        groups: Groups per recipe.
+        continuations: Continuations per turn, K; a multiple of 4. 16 compares recipes, 64 judges
+            signs and single turns.
+        noise: Seed of the continuations; another one measures the same groups again.
+        transitions: fixed (equal histories go on equally; refused where a step draws random
+            numbers), random (every fork gets luck of its own), or auto, which finds out.
+        resample: Times that the group around an anchor turn is sampled again, for bias and
+            variance; 0 leaves both out. Needs independent chains.
+        anchors: Anchor turns per recipe.
+        workers: Processes; left out: one per core.
+    """
+
+    groups: int = 40
+    continuations: int = 16
+    noise: int = 0
+    transitions: Literal["auto", "fixed", "random"] = "auto"
+    resample: int = 0
+    anchors: int = 30
+    workers: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Measure how well recipes' credit matches the true advantage of each turn.
+
+    Groups are played by each recipe's rollout, every turn is forked and continued many times, and
+    the recipe's credit is compared with what that shows. Recipes whose rollouts are equal are
+    judged on the same groups.
+
+    Attributes:
+        recipe: The recipes; differences are taken to the first.
+        recipe_arg: A setting of all recipes as name=value, repeatable; short: --recipe.NAME VALUE.
+        env: Id of the environment; `turngym envs` lists them.
+        env_options: Its settings.
+        model: Folder or hub name of the policy, or a run directory; left out: the small starter,
+            with settings for small models.
+        small: Settings of recipes for small models; left out: with the starter alone.
+        plugin: Python file that is run first, repeatable: it may register recipes and environments.
+        split: Split of the tasks.
+        seed: Of tasks, episodes and sampling.
+        max_tokens: Maximum tokens of one action.
+        sampler: The engine.
+        truth: How the true advantages are measured.
+        view: Groups per recipe that are written for `turngym view`.
+        out: Folder of the report; left out: runs/credit-ENV.
+        against: Folder of a matrix, or its packed results: correlate the gradient cosines of
+            --reports with the areas there.
+        reports: Reports (credit.json, or their folders) for --against.
+    """
+
+    recipe: tuple[str, ...] = ("grpo",)
+    recipe_arg: Repeated = ()
+    env: str = "SearchQA-v0"
+    env_options: Environment = field(default_factory=EnvOptions)
+    model: str | None = None
+    small: bool | None = None
+    plugin: Repeated = ()
+    split: str = "train"
+    seed: int = 0
+    max_tokens: int = 64
+    sampler: Sampler = field(default_factory=partial(EngineSettings, max_batch=256))
+    truth: Annotated[TruthOptions, tyro.conf.arg(name="")] = field(default_factory=TruthOptions)
+    view: int = 4
+    out: str | None = None
+    against: str | None = None
+    reports: tuple[str, ...] = ()
+
+
+def run(command: Command) -> None:
+    """Measure and report, or compare earlier reports with a matrix.
+
+    Raises:
+        TurngymError: Options that do not fit, or a recipe whose credit cannot be judged.
+    """
+    if (command.against is None) != (not command.reports):
+        raise BadValueError("credit: --against RESULTS and --reports FILES go together.")
+    if command.against is not None:
+        compare(command.against, command.reports)
+        return
+    from ...algos.runs.progress import reporter
+    from ..microscope.crew import Bench, hire
+    from ..microscope.report import write_report
+    from ..microscope.study import Study
+
+    prepare(small=command.model is None)
+    report = reporter()
+    run_plugins(command.plugin)
+    recipes = find_recipes(command)
+    config = make_config(command, recipes, report)
+    files = tuple(str(Path(file).resolve()) for file in command.plugin)
+    bench = Bench(config)
+    study = Study(bench, recipes, study_settings(command), report)
+    with hire(bench, workers(command), partial(run_plugins, files) if files else None) as crew:
+        found = study.run(crew)
+    out = Path(command.out or Path("runs") / f"credit-{command.env.removesuffix('-v0')}".lower())
+    written = write_report(found, out, study.write_dumps(out))
+    show(found)
+    say("")
+    for path in written:
+        say(escape(str(path)))
+
+
+def find_recipes(command: Command) -> dict[str, Recipe]:
+    """Return the recipes by name.
+
+    Raises:
+        BadValueError: None, or one of them twice.
+        UnknownNameError: No such recipe or setting.
+    """
+    from ...algos.recipes import make_recipe
+
+    if not command.recipe or len(set(command.recipe)) != len(command.recipe):
+        raise BadValueError(
+            f"--recipe {' '.join(command.recipe)}: expected at least one recipe, none twice."
+        )
+    small = command.model is None if command.small is None else command.small
+    changes = pairs(command.recipe_arg, "--recipe-arg")
+    return {name: make_recipe(name, changes, small=small) for name in command.recipe}
+
+
+def make_config(command: Command, recipes: dict[str, Recipe], report: Reporter) -> TrainConfig:
+    """Return environment, model and engine as a configuration."""
+    from ...algos.training.config import Budget, TrainConfig
+    from ..runtime.observation_budget import fitted
+
+    env = env_config(command.env, command.env_options)
+    small = command.model is None
+    model = model_path(command.model) if command.model else starter(command.env, report)
+    return TrainConfig(
+        env=fitted(env, model, command.max_tokens, small, report),
+        model=model,
+        recipe=next(iter(recipes.values())),
+        budget=Budget(steps=1),
+        split=command.split,
+        seed=command.seed,
+        max_tokens=command.max_tokens,
+        **vars(command.sampler),
+    )
+
+
+def study_settings(command: Command) -> StudySettings:
+    """Return the settings of the study.
+
+    Raises:
+        BadValueError: A number out of range.
+    """
+    from ..microscope.study import StudySettings
+    from ..microscope.truth import TruthSettings
+
+    truth = command.truth
+    return StudySettings(
+        groups=truth.groups,
+        truth=TruthSettings(
+            continuations=truth.continuations, noise=truth.noise, transitions=truth.transitions
+        ),
+        resample=truth.resample,
+        anchors=truth.anchors,
+        keep=command.view,
+    )
+
+
+def workers(command: Command) -> int:
+    """Return the number of processes.
+
+    Raises:
+        BadValueError: Less than one.
+    """
+    from ..microscope.crew import cores
+
+    count = cores() if command.truth.workers is None else command.truth.workers
+    if count < 1:
+        raise BadValueError(f"--workers {count}: expected at least 1.")
+    return count
+
+
+def show(report: CreditReport) -> None:
+    """Print the tables."""
+    from ..microscope.report import GRADIENTS, TURNS, corrected, show, shown_columns
+
+    console = table_console()
+    for title, columns in (("turns", TURNS), ("gradients", GRADIENTS)):
+        shown = shown_columns(report, columns)
+        table = plain_table(title, right=[column.title for column in shown])
+        for row in report.rows:
+            cells = []
+            for column in shown:
+                text = show(row.measures.get(column.key), column.percent)
+                part = corrected(row, column)
+                cells.append(text + (f" [dim]{part:.0%} of ceiling[/]" if part is not None else ""))
+            table.add_row(f"[bold]{escape(row.name)}[/]", *cells)
+        console.print(table)
+        console.print()
+    work = report.work
+    say(
+        f"{work['continuations']:,.0f} continuations of {work['turns']:,.0f} turns in "
+        f"{work['seconds']:.1f} s ({work['continuations'] / work['seconds']:,.0f}/s, "
+        f"{work['actions']:,.0f} actions sampled, transitions {report.transitions})"
+    )
+
+
+def compare(results: str, reports: Sequence[str]) -> None:
+    """Print how the gradient cosines order the recipes, against their areas."""
+    from ..microscope.against import correlate, read_cells
+
+    cells = read_cells(results, reports)
+    console = table_console()
+    table = plain_table("environment", "recipe", right=["gradient cosine", "area", "seeds"])
+    for cell in cells:
+        table.add_row(
+            escape(cell.column),
+            escape(cell.recipe),
+            f"{cell.cosine:.3f}",
+            f"{cell.area:.3f}",
+            str(cell.seeds),
+        )
+    console.print(table)
+    for line in correlate(cells):
+        say(line)

@@ -1,0 +1,294 @@
+"""The measures of a credit against the truth, each as sums over groups.
+
+Groups are independent, turns of one are not (they share their noise), so every measure is a
+function of sums over groups. Weighting the groups gives its bootstrap; the same weights for all
+recipes that saw the same groups give the interval of a difference.
+
+Notation: c credit, a measured advantage, h1 and h2 the means of the two halves of its
+continuations, A the true advantage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Doubles = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+MIN_RELIABILITY = 0.5
+"""Below it a measure is not divided by its ceiling: the quotient would be noise."""
+DECISIVE = 3.0
+"""A turn's truth counts as different from 0 beyond so many standard errors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TurnTable:
+    """The turns of some groups, with a credit and the truth; all arrays are ``[turns]``.
+
+    Attributes:
+        group: Number of the group.
+        credit: c, the mean credit.
+        truth: a.
+        first: h1.
+        second: h2.
+        error: Standard error of a.
+        state: Number of the state that the action was taken in, -1 where it is not known.
+        weight: What a turn's credit weighs in the gradient taken turn by turn.
+    """
+
+    group: Ints
+    credit: Doubles
+    truth: Doubles
+    first: Doubles
+    second: Doubles
+    error: Doubles
+    state: Ints
+    weight: Doubles
+
+
+def exact_table(
+    group: Ints, credit: Doubles, truth: Doubles, state: Ints | None = None
+) -> TurnTable:
+    """Return a table whose truth has no noise."""
+    return TurnTable(
+        group=group,
+        credit=credit,
+        truth=truth,
+        first=truth,
+        second=truth,
+        error=np.zeros(len(truth)),
+        state=np.full(len(group), -1) if state is None else state,
+        weight=np.ones(len(group)),
+    )
+
+
+def spearman(x: Doubles, y: Doubles) -> float:
+    """Return the rank correlation, ties at mean ranks; 0 where one side is constant."""
+    from scipy.stats import rankdata  # slow to import
+
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return 0.0
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+
+
+def cosine(x: Doubles, y: Doubles) -> float:
+    """Return the cosine of two vectors; 0 where one is 0."""
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / size if size > 0 else 0.0
+
+
+def group_sums(table: TurnTable, groups: int) -> dict[str, Doubles]:
+    """Return what the measures are made of, ``[groups]`` by name.
+
+    Args:
+        table: The turns.
+        groups: Number of groups; those without a turn have 0 everywhere.
+    """
+    c, a, h1, h2 = table.credit, table.truth, table.first, table.second
+    ct, at = c * table.weight, a * table.weight
+    sign = np.sign(c)
+    decisive = (np.abs(a) > DECISIVE * table.error) & (a != 0)
+    per_turn = {
+        "turns": np.ones(len(c)),
+        "sign": sign * a,
+        "above": np.abs(a),
+        "below": (np.sign(h1) * h2 + np.sign(h2) * h1) / 2,
+        "c.h1": c * h1,
+        "c.h2": c * h2,
+        "c.a": c * a,
+        "c.c": c * c,
+        "a.a": a * a,
+        "h1.h2": h1 * h2,
+        "wa.wa": at * at,
+        "wh1.wh2": h1 * h2 * table.weight**2,
+        "|c|": np.abs(c),
+        "|c| decisive": np.abs(c) * decisive,
+        "decisive": decisive.astype(float),
+    }
+    sums = {k: np.bincount(table.group, v, minlength=groups) for k, v in per_turn.items()}
+    names = ("groups", "rank", "halves", "constant", "cos turn", "state rank", "state cells")
+    sums |= {name: np.zeros(groups) for name in names}
+    for g, rows in _cells(table.group):
+        sums["groups"][g] = 1.0
+        sums["rank"][g] = spearman(c[rows], a[rows])
+        sums["halves"][g] = spearman(h1[rows], h2[rows])
+        sums["constant"][g] = float(np.ptp(c[rows]) == 0)
+        sums["cos turn"][g] = cosine(ct[rows], at[rows])
+        for state, members in _cells(table.state[rows]):
+            inside = rows[members]
+            if state >= 0 and len(inside) > 1 and np.ptp(a[inside]) > 0:
+                sums["state rank"][g] += spearman(c[inside], a[inside])
+                sums["state cells"][g] += 1.0
+    return sums
+
+
+def _cells(keys: Ints) -> list[tuple[int, Ints]]:
+    """Return each key with the places that have it."""
+    order = np.argsort(keys, kind="stable")
+    values, starts = np.unique(keys[order], return_index=True)
+    return list(zip(values.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+Weighted = Callable[[str], Doubles]
+
+
+def _share(top: Doubles, bottom: Doubles) -> Doubles:
+    """Divide; nan where the bottom is not above 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(bottom > 0, top / bottom, np.nan)
+
+
+def _root(share: Doubles) -> Doubles:
+    """Return the square root, 0 where noise made a share negative."""
+    return np.sqrt(np.maximum(share, 0.0))
+
+
+def _reliability(of: Weighted) -> Doubles:
+    """Return the share of the truth's rank variance that is no noise (Spearman and Brown)."""
+    halves = _share(of("halves"), of("groups"))
+    return _share(2 * halves, 1 + halves)
+
+
+def _sign(of: Weighted) -> Doubles:
+    """Return the bracket ``[2, rows]`` of the share of the advantage whose sign is right.
+
+    The numerator is unbiased; the sum of ``|A|`` lies below that of ``|a|`` and above that of h1
+    and h2 with each other's sign.
+    """
+    ends = [(1 + _share(of("sign"), of(name))) / 2 for name in ("above", "below")]
+    return np.clip(np.sort(ends, axis=0), 0.0, 1.0)
+
+
+TURN_MEASURES: Mapping[str, Callable[[Weighted], Doubles]] = {
+    "rank": lambda of: _share(of("rank"), of("groups")),
+    "rank_ceiling": lambda of: _root(_reliability(of)),
+    "reliability": _reliability,
+    "rank_in_state": lambda of: _share(of("state rank"), of("state cells")),
+    "constant_groups": lambda of: _share(of("constant"), of("groups")),
+    "sign_low": lambda of: _sign(of)[0],
+    "sign_high": lambda of: _sign(of)[1],
+    "explained": lambda of: _share(of("c.h1") * of("c.h2"), of("c.c") * of("h1.h2")),
+    "explained_raw": lambda of: _share(of("c.a") ** 2, of("c.c") * of("a.a")),
+    "scale": lambda of: _share(of("c.a"), of("c.c")),
+    "cosine_turns": lambda of: _share(of("cos turn"), of("groups")),
+    "cosine_turns_ceiling": lambda of: _root(_share(of("wh1.wh2"), of("wa.wa"))),
+    "localisation": lambda of: _share(of("|c| decisive"), of("|c|")),
+    "localisation_chance": lambda of: _share(of("decisive"), of("turns")),
+}
+"""Measures of turns, from weighted sums over groups."""
+
+
+def turn_measures(sums: Mapping[str, Doubles], weights: Doubles) -> dict[str, Doubles]:
+    """Return every measure of turns for each row of group weights.
+
+    Args:
+        sums: From :func:`group_sums`.
+        weights: ``[rows, groups]``.
+
+    Returns:
+        ``[rows]`` by name, nan where a measure has no value.
+    """
+    return {name: of(lambda part: weights @ sums[part]) for name, of in TURN_MEASURES.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GradientTable:
+    """Inner products of the groups' gradients.
+
+    Attributes:
+        own: Of c and a of each group ``[groups]``, by ``"c.c"``, ``"c.a"``, ``"a.a"``, ``"h1.h2"``.
+        across: The same between all pairs of groups ``[groups, groups]``.
+        tokens: Tokens that were sampled for each group ``[groups]``.
+    """
+
+    own: Mapping[str, Doubles]
+    across: Mapping[str, Doubles]
+    tokens: Doubles
+
+
+def gradient_table(
+    credit: npt.NDArray[np.float32],
+    truth: Sequence[npt.NDArray[np.float32]],
+    tokens: Doubles,
+) -> GradientTable:
+    """Return the inner products of gradients ``[groups, numbers]``.
+
+    Args:
+        credit: g(c).
+        truth: g(a), g(h1) and g(h2).
+        tokens: Tokens that were sampled for each group.
+    """
+    a, h1, h2 = truth
+    sides = {"c.c": (credit, credit), "c.a": (credit, a), "a.a": (a, a), "h1.h2": (h1, h2)}
+    across = {name: (x @ y.T).astype(np.float64) for name, (x, y) in sides.items()}
+    own = {name: np.diagonal(matrix).copy() for name, matrix in across.items()}
+    return GradientTable(own=own, across=across, tokens=tokens)
+
+
+def gradient_measures(table: GradientTable, weights: Doubles) -> dict[str, Doubles]:
+    """Return every measure of gradients for each row of group weights ``[rows, groups]``.
+
+    ``cosine_mean`` is of the sum over the groups, with the noise of the truth taken out by its
+    halves. ``cosine_bias`` uses products of different groups alone, so no noise of the sample is
+    in it: what is left is bias. ``signal_per_1k`` is what a thousand sampled tokens bring: the
+    squared part of a group's gradient along the reference gradient over the squared rest, per
+    thousand tokens; it adds up over groups, and does not depend on the scale of the credit.
+    """
+    own, across = table.own, table.across
+    size = np.sqrt(np.maximum(own["c.c"] * own["a.a"], 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cosines = np.where(size > 0, own["c.a"] / size, 0.0)
+    count = weights.sum(1)
+    total = {k: np.einsum("bi,ij,bj->b", weights, m, weights) for k, m in across.items()}
+    apart = {k: total[k] - (weights**2) @ own[k] for k in across}
+    pairs = count**2 - (weights**2).sum(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = total["c.a"] / np.sqrt(_above(total["c.c"]) * _above(total["h1.h2"]))
+        bias = apart["c.a"] / np.sqrt(_above(apart["c.c"]) * _above(apart["a.a"]))
+        along = np.maximum(apart["c.a"] / pairs, 0.0) ** 2 / _above(apart["a.a"] / pairs)
+        rest = weights @ own["c.c"] / count - along
+        signal = along / _above(rest) / (weights @ table.tokens / count) * 1000
+    return {
+        "cosine_batch": _share(weights @ cosines, count),
+        "cosine_batch_ceiling": _root(_share(weights @ own["h1.h2"], weights @ own["a.a"])),
+        "cosine_mean": np.clip(mean, -1, 1),
+        "cosine_bias": np.clip(bias, -1, 1),
+        "signal_per_1k": signal,
+    }
+
+
+def _above(values: Doubles) -> Doubles:
+    return np.where(values > 0, values, np.nan)
+
+
+def bias_variance(
+    credits: Sequence[Doubles], truth: Doubles, errors: Doubles, scale: float, spread: float
+) -> tuple[float, float]:
+    """Return the squared bias and the variance of a scaled credit, over the variance of truth.
+
+    Args:
+        credits: For each anchor turn its credit in several groups ``[M]``, weighing ``M`` as much.
+        truth: Measured advantage of each anchor.
+        errors: Its standard error; the square is taken off. All 0 where truth is exact: then the
+            variance of the mean is not taken off either.
+        scale: b, what the credit is multiplied with.
+        spread: Variance of the true advantages.
+    """
+    counts = np.array([len(c) for c in credits], dtype=float)
+    means = scale * np.array([np.mean(c) for c in credits])
+    noisy = bool(np.any(errors > 0))
+    spreads = scale**2 * np.array([np.var(c, ddof=int(noisy)) for c in credits])
+    bias = (means - truth) ** 2
+    if noisy:
+        bias = bias - errors**2 - spreads / counts
+    total = counts.sum()
+    return float(counts @ bias / total / spread), float(counts @ spreads / total / spread)
+
+
+def resampled_weights(groups: int, samples: int, seed: int = 0) -> Doubles:
+    """Return bootstrap weights ``[samples, groups]``: how often each group was drawn."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(groups, np.full(groups, 1 / groups), size=samples).astype(float)

@@ -1,0 +1,269 @@
+"""The report of a study as a record, and as pages: what each recipe's credit is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ...leaderboard.schema.base import Form
+from ..matrix.report import TEMPLATES as SHARED
+from ..matrix.report import write_pages
+from .metrics import MIN_RELIABILITY
+
+FORMAT = 1
+FILE = "credit.json"
+TEMPLATES = Path(__file__).parent / "templates"
+PAGES = {"credit.html": "credit.html.j2", "credit.md": "credit.md.j2"}
+
+
+class Value(Form):
+    """A measure with its 95 % bootstrap interval over groups.
+
+    Attributes:
+        value: The measure.
+        low95: Lower end of the interval; None where too few samples have a value.
+        high95: Upper end.
+    """
+
+    value: float
+    low95: float | None = None
+    high95: float | None = None
+
+
+class Row(Form):
+    """A credit under the microscope.
+
+    Attributes:
+        name: The recipe's, or ``truth`` or ``random`` with the rollout.
+        role: ``recipe``; ``truth``: one half of the continuations judged by the other; ``random``:
+            normal random numbers.
+        rollout: The rollout that played its groups.
+        played: Rows with the same number saw the same groups.
+        groups: Number of groups.
+        turns: Distinct turns with a truth.
+        left_out: Turns without one, because the environment broke in their continuations.
+        tokens: Sampled tokens per group.
+        success: Share of solved episodes.
+        deviation: Standard deviation of the measured advantages.
+        within: Share of the variance of token advantages that lies within turns.
+        measures: By name; a measure without a value is missing.
+        differences: The same less those of the first recipe.
+    """
+
+    name: str
+    role: Literal["recipe", "truth", "random"]
+    rollout: str
+    played: int
+    groups: int
+    turns: int
+    left_out: int
+    tokens: float
+    success: float
+    deviation: float
+    within: float
+    measures: dict[str, Value]
+    differences: dict[str, Value]
+
+
+class CreditReport(Form):
+    """What a study found.
+
+    Attributes:
+        format: Version of the record.
+        env_id: The environment.
+        env_settings: Its settings as text by name.
+        model: The policy.
+        model_digest: Hash of its weights.
+        split: Split of the tasks.
+        seed: Of tasks, episodes and sampling.
+        groups: Groups per recipe.
+        continuations: K, continuations of Q and of V per turn.
+        noise: Seed of the continuations.
+        transitions: Whether the environment's transitions were fixed, or random and reseeded.
+        work: ``turns``, ``continuations`` (values that were asked for), ``actions`` (sampled for
+            them), ``seconds`` and ``processes`` of measuring.
+        commit: Git commit of the code, empty where it is not known.
+        rows: The recipes in the order asked for, then truth and random of each rollout.
+    """
+
+    format: int = FORMAT
+    env_id: str
+    env_settings: dict[str, str]
+    model: str
+    model_digest: str
+    split: str
+    seed: int
+    groups: int
+    continuations: int
+    noise: int
+    transitions: Literal["fixed", "random"]
+    work: dict[str, float]
+    commit: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of the tables.
+
+    Attributes:
+        key: Name of the measure.
+        title: Heading.
+        note: What it says, a sentence.
+        ceiling: Measure that holds the best value that the noise of the truth allows.
+        percent: Shown in percent.
+    """
+
+    key: str
+    title: str
+    note: str
+    ceiling: str = ""
+    percent: bool = False
+
+
+TURNS = (
+    Column(
+        key="rank",
+        title="rank",
+        note="Rank correlation of credit and truth within groups; 0 is chance, 1 the right order.",
+        ceiling="rank_ceiling",
+    ),
+    Column(
+        key="rank_in_state",
+        title="rank, same state",
+        note="The same among turns of a group in one state; missing where no state came twice.",
+    ),
+    Column(
+        key="sign_low",
+        title="sign, at least",
+        note="Share of the advantage whose sign is right, at least; .5 is chance.",
+        percent=True,
+    ),
+    Column(
+        key="sign_high",
+        title="at most",
+        note="The same at most: the truth's noise hides the exact value.",
+        percent=True,
+    ),
+    Column(
+        key="explained",
+        title="explained",
+        note="Variance of the advantages that the credit explains at its best scale, free of the "
+        "noise of truth.",
+        percent=True,
+    ),
+    Column(
+        key="constant_groups",
+        title="silent groups",
+        note="Groups in which all turns have one credit.",
+        percent=True,
+    ),
+    Column(
+        key="localisation",
+        title="on decisive turns",
+        note="Share of the credit on turns whose advantage is beyond 3 standard errors of 0; "
+        "beside it the share of those turns.",
+        ceiling="localisation_chance",
+        percent=True,
+    ),
+)
+GRADIENTS = (
+    Column(
+        key="cosine_batch",
+        title="cosine, one group",
+        note="Cosine of the gradients of credit and of truth, group by group, on the same actions.",
+        ceiling="cosine_batch_ceiling",
+    ),
+    Column(
+        key="cosine_turns",
+        title="turn by turn",
+        note="The same with the gradients of turns taken as orthogonal.",
+        ceiling="cosine_turns_ceiling",
+    ),
+    Column(
+        key="cosine_mean",
+        title="all groups",
+        note="Cosine of the sums over all groups, free of the noise of truth.",
+    ),
+    Column(
+        key="cosine_bias",
+        title="bias alone",
+        note="Cosine of the expected gradients, from products of different groups alone.",
+    ),
+    Column(
+        key="signal_per_1k",
+        title="signal per 1,000 tokens",
+        note="Squared part of a group's gradient along the reference over the squared rest, per "
+        "thousand sampled tokens.",
+    ),
+    Column(key="bias", title="bias²", note="Squared bias of the scaled credit over Var(A)."),
+    Column(key="variance", title="variance", note="Its variance over Var(A)."),
+)
+
+
+def corrected(row: Row, column: Column) -> float | None:
+    """Return a measure over its ceiling; None where the truth is too noisy for that."""
+    value, ceiling = row.measures.get(column.key), row.measures.get(column.ceiling)
+    reliable = ceiling is not None and ceiling.value**2 >= MIN_RELIABILITY
+    if value is None or ceiling is None or not reliable or column.key == "localisation":
+        return None
+    return value.value / ceiling.value
+
+
+def show(value: Value | None, percent: bool = False) -> str:
+    """Return a measure with its interval as text; empty where there is none."""
+    if value is None:
+        return ""
+    numbers = [value.value, value.low95, value.high95]
+    texts = ["" if n is None else f"{100 * n:.0f}" if percent else f"{n:.2f}" for n in numbers]
+    unit = "%" if percent else ""
+    between = f" ({texts[1]} to {texts[2]})" if texts[1] else ""
+    return f"{texts[0]}{unit}{between}"
+
+
+def shown_columns(report: CreditReport, columns: Sequence[Column]) -> list[Column]:
+    """Return the columns in which some row has a value."""
+    return [c for c in columns if any(c.key in row.measures for row in report.rows)]
+
+
+def write_report(
+    report: CreditReport, folder: Path, pages: Mapping[str, str] | None = None
+) -> list[Path]:
+    """Write the record ``credit.json`` and its pages into a folder.
+
+    Args:
+        report: The report.
+        folder: Made when it does not exist.
+        pages: Files for `turngym view` by the recipe's name, relative to the folder.
+
+    Raises:
+        MissingExtraError: Jinja2 is not installed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    report.write(folder / FILE)
+    content: dict[str, Any] = {
+        "maps": [],  # of the shared style
+        "envs": [],
+        "report": report,
+        "tables": [
+            ("Turns: does the credit know which of them mattered?", shown_columns(report, TURNS)),
+            ("Gradients: where does the update go?", shown_columns(report, GRADIENTS)),
+        ],
+        "dumps": pages or {},
+        "show": show,
+        "corrected": corrected,
+        "reliability": _reliability(report),
+    }
+    return [folder / FILE, *write_pages(folder, PAGES, [TEMPLATES, SHARED], {}, content)]
+
+
+def _reliability(report: CreditReport) -> list[tuple[str, float | None]]:
+    """Return how reliable the truth's ranks are, for each rollout."""
+    found: dict[int, tuple[str, float | None]] = {}
+    for row in report.rows:
+        if row.role == "recipe":
+            value = row.measures.get("reliability")
+            found.setdefault(row.played, (row.rollout, None if value is None else value.value))
+    return list(found.values())

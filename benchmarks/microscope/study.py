@@ -1,0 +1,413 @@
+"""A study: some recipes, one policy and one environment under the microscope."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...algos.core.checks import check_minimum
+from ...algos.core.forest import Forest
+from ...algos.core.recipe import Recipe
+from ...algos.runs.progress import Bar, Reporter
+from ...algos.runs.provenance import git_commit
+from ...algos.training.config import model_digest
+from ...algos.training.credit_step import Credited, assign_credit
+from ...algos.training.rollout_dump import SUFFIX, first_groups, write_dump
+from .credits import TurnCredit, TurnIndex, turn_credit
+from .crew import Bench, Crew
+from .gradients import group_gradients
+from .metrics import (
+    GradientTable,
+    TurnTable,
+    bias_variance,
+    gradient_measures,
+    gradient_table,
+    group_sums,
+    resampled_weights,
+    turn_measures,
+)
+from .playing import Playground, Sample, Subject, known_truth, make_subject
+from .report import CreditReport, Row, Value
+from .truth import TruthSettings
+
+Doubles = npt.NDArray[np.float64]
+LEAST_SAMPLES = 0.9
+"""Share of the bootstrap samples in which a measure must have a value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudySettings:
+    """How a study is made.
+
+    Attributes:
+        groups: Groups per recipe.
+        truth: How truth is measured.
+        resample: M, how often the group around an anchor turn is sampled again, for bias and
+            variance; 0 leaves both out.
+        anchors: Anchor turns per recipe.
+        samples: Samples of the bootstrap over groups.
+        keep: Groups per recipe that are written for `turngym view`.
+    """
+
+    groups: int = 40
+    truth: TruthSettings = field(default_factory=TruthSettings)
+    resample: int = 0
+    anchors: int = 30
+    samples: int = 1000
+    keep: int = 4
+
+    def __post_init__(self) -> None:
+        check_minimum(self, groups=2, resample=0, anchors=1, samples=100, keep=0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Truth:
+    """The truth of a forest's turns, ``[turns]``; nan where there is none."""
+
+    index: TurnIndex
+    first: Doubles
+    third: Doubles
+    fourth: Doubles
+    error: Doubles
+    state: npt.NDArray[np.int64]
+
+    @property
+    def second(self) -> Doubles:
+        """Mean over the second half of the continuations."""
+        return (self.third + self.fourth) / 2
+
+    @property
+    def whole(self) -> Doubles:
+        """Mean over all continuations."""
+        return (self.first + self.second) / 2
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Turns that have a truth."""
+        return np.isfinite(self.whole)
+
+    def judge(self, credit: Doubles, *, half: bool = False) -> TurnTable:
+        """Return the table of a credit, judged by all continuations or by the second half."""
+        index, known = self.index, self.known
+        size = np.sqrt(index.tokens.astype(float)) * index.copies
+        truth = (self.second, self.third, self.fourth) if half else (self.whole, *self.halves)
+        a, h1, h2 = (part[known] for part in truth)
+        return TurnTable(
+            group=np.array([g for g, _, _ in index.places], dtype=np.int64)[known],
+            credit=credit[known],
+            truth=a,
+            first=h1,
+            second=h2,
+            error=self.error[known] * (np.sqrt(2.0) if half else 1.0),
+            state=self.state[known],
+            weight=size[known],
+        )
+
+    @property
+    def halves(self) -> tuple[Doubles, Doubles]:
+        """Means over the first and over the second half."""
+        return self.first, self.second
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Seen:
+    """A recipe with all that was computed of it."""
+
+    subject: Subject
+    sample: Sample
+    credited: Credited
+    truth: _Truth
+    credit: TurnCredit
+    played: int
+
+
+class Study:
+    """Judges the credit of recipes.
+
+    Args:
+        bench: Environment and policy.
+        recipes: By name, in the order of the report; differences are taken to the first.
+        settings: How.
+        report: Shows progress.
+
+    Raises:
+        BadValueError: A recipe whose credit cannot be judged.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        recipes: Mapping[str, Recipe],
+        settings: StudySettings,
+        report: Reporter,
+    ) -> None:
+        self.bench, self.settings, self.report = bench, settings, report
+        self.subjects = [make_subject(name, recipe, bench) for name, recipe in recipes.items()]
+        self._seen: list[_Seen] = []
+
+    def run(self, crew: Crew) -> CreditReport:
+        """Play, measure and judge."""
+        began = time.monotonic()
+        ground = Playground(
+            crew=crew,
+            truth=self.settings.truth,
+            groups=self.settings.groups,
+            resample=self.settings.resample,
+            anchors=self.settings.anchors,
+        )
+        with self.report.bar("measuring turns") as bar:
+            samples = ground.samples(self.subjects, bar.update)
+        seconds = time.monotonic() - began
+        self._seen = self._judge(samples)
+        with self.report.bar("differentiating") as bar:
+            rows = self._rows(bar)
+        config, work = self.bench.config, ground.work
+        return CreditReport(
+            env_id=config.env.id,
+            env_settings={name: str(value) for name, value in config.env.settings.items()},
+            model=config.model,
+            model_digest=model_digest(config.model),
+            split=config.split,
+            seed=config.seed,
+            groups=self.settings.groups,
+            continuations=self.settings.truth.continuations,
+            noise=self.settings.truth.noise,
+            transitions="random" if ground.random else "fixed",
+            work={
+                "turns": float(known_truth(samples)),
+                "continuations": float(work.continuations),
+                "actions": float(work.actions),
+                "seconds": seconds,
+                "processes": float(crew.workers),
+            },
+            commit=git_commit() or "",
+            rows=rows,
+        )
+
+    def write_dumps(self, folder: Path) -> dict[str, str]:
+        """Write each recipe's first groups with credit and truth per token, for `turngym view`.
+
+        Returns:
+            The files by the recipe's name, relative to the folder.
+        """
+        files: dict[str, str] = {}
+        if not self.settings.keep:
+            return files
+        folder.mkdir(parents=True, exist_ok=True)
+        for seen in self._seen:
+            name, (forest, annotations, credits) = seen.subject.name, seen.credited
+            dump = first_groups(forest, annotations, credits, self.settings.keep)
+            truth, n = seen.truth, len(dump.forest.paths)
+            streams = {
+                "credit": truth.index.spread(seen.credit.mean)[:n],
+                "true_advantage": truth.index.spread(truth.whole)[:n],
+                "true_error": truth.index.spread(truth.error)[:n],
+            }
+            about = {"recipe": name, "env": self.bench.config.env.id, "sampled": True}
+            dump = type(dump)(
+                step=0, about=about, forest=dump.forest, streams={**dump.streams, **streams}
+            )
+            files[name] = name + SUFFIX
+            learner = seen.subject.learner
+            write_dump(folder / files[name], dump, learner, self.bench.tokenizer)
+        return files
+
+    def _judge(self, samples: Mapping[str, Sample]) -> list[_Seen]:
+        seen: list[_Seen] = []
+        played: dict[tuple[int, ...], int] = {}
+        for subject in self.subjects:
+            sample = samples[subject.name]
+            same = tuple(id(measured) for measured in sample.groups)
+            number = played.setdefault(same, len(played))
+            credited = _credited(subject, sample.forest)
+            index = TurnIndex.of(credited.forest)
+            seen.append(
+                _Seen(
+                    subject=subject,
+                    sample=sample,
+                    credited=credited,
+                    truth=_truth_of(sample, index),
+                    credit=turn_credit(subject.recipe, credited, index),
+                    played=number,
+                )
+            )
+        return seen
+
+    def _rows(self, bar: Bar) -> list[Row]:
+        draws = _Draws(self._seen, self.settings.samples)
+        numbers = sorted({seen.played for seen in self._seen})
+        rows: dict[str, tuple[Row, dict[str, Doubles]]] = {}
+        extra: list[Row] = []
+        for done, number in enumerate(numbers):
+            members = [seen for seen in self._seen if seen.played == number]
+            first = members[0]
+            truth, index = first.truth, first.truth.index
+            noise = np.random.default_rng([self.bench.config.seed, number])
+            chance = noise.standard_normal(len(index.places))
+            kinds: dict[str, Any] = {
+                "h1": index.spread(np.nan_to_num(truth.first)),
+                "h3": index.spread(np.nan_to_num(truth.third)),
+                "h4": index.spread(np.nan_to_num(truth.fourth)),
+                "random": index.spread(chance),
+            }
+            kinds |= {f"recipe {s.subject.name}": s.credit.coefficients for s in members}
+
+            def tick(part: float, done: int = done) -> None:
+                bar.update((done + part) / len(numbers))
+
+            found = group_gradients(first.subject.learner, first.sample.forest, kinds, tick)
+            h1, h2 = found["h1"], (found["h3"] + found["h4"]) / 2
+            whole = (h1 + h2) / 2, h1, h2
+            half = h2, found["h3"], found["h4"]
+            tokens = np.full(len(first.sample.groups), first.sample.tokens)
+            weights = draws.weights(first.sample)
+            for seen in members:
+                name = seen.subject.name
+                pair = (
+                    truth.judge(seen.credit.mean),
+                    gradient_table(found[f"recipe {name}"], whole, tokens),
+                )
+                measures = _measures(*pair, weights)
+                self._add_bias(seen, measures)
+                rows[name] = _row(name, "recipe", seen, measures, seen.credit.within), measures
+            sides: tuple[tuple[Literal["truth", "random"], Any], ...] = (
+                ("truth", (truth.judge(truth.first, half=True), gradient_table(h1, half, tokens))),
+                ("random", (truth.judge(chance), gradient_table(found["random"], whole, tokens))),
+            )
+            several = f" ({first.subject.name})" if len(numbers) > 1 else ""
+            for role, pair in sides:
+                measures = _measures(*pair, weights)
+                extra.append(_row(role + several, role, first, measures, 0.0))
+        base = rows[self._seen[0].subject.name][1]
+        compared = [
+            row.model_copy(update={"differences": _differences(measures, base) if place else {}})
+            for place, (row, measures) in enumerate(rows[s.subject.name] for s in self._seen)
+        ]
+        return [*compared, *extra]
+
+    def _add_bias(self, seen: _Seen, measures: dict[str, Doubles]) -> None:
+        """Add bias and variance of the credit at the anchor turns, where groups were resampled."""
+        credits, worth, errors = [], [], []
+        groups = [measured.group for measured in seen.sample.groups]
+        number = {place: n for n, place in enumerate(seen.truth.index.places)}
+        for g, measured in enumerate(seen.sample.groups):
+            for (tree, turn), again in measured.resampled:
+                at = number[g, tree, turn]
+                if not seen.truth.known[at]:
+                    continue
+                found = []
+                for group in again:
+                    forest = Forest.of([*groups[:g], group, *groups[g + 1 :]])
+                    credited = _credited(seen.subject, forest)
+                    index = TurnIndex.of(credited.forest)
+                    if (g, tree, turn) in index.places:
+                        mean = turn_credit(seen.subject.recipe, credited, index).mean
+                        found.append(mean[index.places.index((g, tree, turn))])
+                if len(found) > 1:
+                    credits.append(np.array(found))
+                    worth.append(seen.truth.whole[at])
+                    errors.append(seen.truth.error[at])
+        if not credits:
+            return
+        known = seen.truth.known
+        error = seen.truth.error[known]
+        spread = max(float(seen.truth.whole[known].var() - np.mean(error**2)), 1e-12)
+        scale = float(measures["scale"][0])
+        bias, variance = bias_variance(credits, np.array(worth), np.array(errors), scale, spread)
+        measures["bias"], measures["variance"] = np.array([bias]), np.array([variance])
+
+
+class _Draws:
+    """Bootstrap weights of the groups, the same for all recipes that saw a group."""
+
+    def __init__(self, seen: Sequence[_Seen], samples: int) -> None:
+        names = sorted({name for one in seen for name in one.sample.names})
+        self._at = {name: i for i, name in enumerate(names)}
+        self._drawn = resampled_weights(len(names), samples)
+
+    def weights(self, sample: Sample) -> Doubles:
+        """Return ``[1 + samples, groups]``: first every group once, then the samples."""
+        drawn = self._drawn[:, [self._at[name] for name in sample.names]]
+        return np.concatenate([np.ones((1, drawn.shape[1])), drawn])
+
+
+def _credited(subject: Subject, forest: Forest) -> Credited:
+    return assign_credit(subject.recipe, forest, subject.learner, subject.tasks)
+
+
+def _truth_of(sample: Sample, index: TurnIndex) -> _Truth:
+    means = np.array(
+        [sample.groups[g].truths[tree, turn].means() for g, tree, turn in index.places]
+    ).reshape(-1, 4)
+    states: dict[str, int] = {"": -1}
+    numbers = []
+    for g, tree, turn in index.places:
+        state = getattr(sample.groups[g].group.trees[tree].turns[turn], "state", "")
+        numbers.append(states.setdefault(state, len(states)))
+    return _Truth(
+        index=index,
+        first=means[:, 0],
+        third=means[:, 1],
+        fourth=means[:, 2],
+        error=means[:, 3],
+        state=np.array(numbers, dtype=np.int64),
+    )
+
+
+def _measures(turns: TurnTable, gradients: GradientTable, weights: Doubles) -> dict[str, Doubles]:
+    sums = group_sums(turns, weights.shape[1])
+    return turn_measures(sums, weights) | gradient_measures(gradients, weights)
+
+
+def _row(
+    name: str,
+    role: Literal["recipe", "truth", "random"],
+    seen: _Seen,
+    measures: Mapping[str, Doubles],
+    within: float,
+) -> Row:
+    truth, forest = seen.truth, seen.sample.forest
+    solved = [forest.turns(path)[-1].status == "solved" for path in forest.paths]
+    return Row(
+        name=name,
+        role=role,
+        rollout=str(seen.subject.recipe.rollout),
+        played=seen.played,
+        groups=len(seen.sample.groups),
+        turns=int(truth.known.sum()),
+        left_out=int((~truth.known).sum()),
+        tokens=float(seen.sample.tokens),
+        success=float(np.mean(solved)) if solved else 0.0,
+        deviation=float(truth.whole[truth.known].std()),
+        within=float(within),
+        measures=_values(measures),
+        differences={},
+    )
+
+
+def _values(found: Mapping[str, Doubles]) -> dict[str, Value]:
+    """Return the measures that have a value, with their intervals.
+
+    What has no value in many samples of the bootstrap is noise in the others too, and left out.
+    """
+    out = {}
+    for name, drawn in found.items():
+        samples = drawn[1:][np.isfinite(drawn[1:])]
+        if not np.isfinite(drawn[0]) or len(samples) < LEAST_SAMPLES * (len(drawn) - 1):
+            continue
+        low = high = None
+        if len(samples):
+            low, high = (float(x) for x in np.percentile(samples, [2.5, 97.5]))
+        out[name] = Value(value=float(drawn[0]), low95=low, high95=high)
+    return out
+
+
+def _differences(ours: Mapping[str, Doubles], theirs: Mapping[str, Doubles]) -> dict[str, Value]:
+    both = ours.keys() & theirs.keys()
+    return _values({name: ours[name] - theirs[name] for name in both})

@@ -1,0 +1,122 @@
+"""A world small enough to be solved exactly: three states, right or left, six turns.
+
+Left falls back to the first state, right from the third wins. The policy sees the state alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from turngym.algos.core.forest import Forest, Group, Tree, Turn, last_token_reward
+
+STATES, TURNS, WON = 3, 6, 3
+RIGHT = np.array([0.6, 0.5, 0.3])
+"""Probability of going right in each state."""
+
+
+def go(state: int, right: bool) -> int:
+    """Return the next state; ``WON`` after the last one."""
+    return state + 1 if right else 0
+
+
+def solve() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return V ``[turns, states]`` and the advantage of left and right ``[turns, states, 2]``."""
+    values = np.zeros((TURNS + 1, STATES))
+    actions = np.zeros((TURNS, STATES, 2))
+    for turn in range(TURNS - 1, -1, -1):
+        for state in range(STATES):
+            for right in (0, 1):
+                after = go(state, bool(right))
+                last = turn == TURNS - 1
+                value = 1.0 if after == WON else 0.0 if last else values[turn + 1, after]
+                actions[turn, state, right] = value
+            values[turn, state] = RIGHT[state] * actions[turn, state, 1]
+            values[turn, state] += (1 - RIGHT[state]) * actions[turn, state, 0]
+    return values[:TURNS], actions - values[:TURNS, :, None]
+
+
+def exact_gradient() -> npt.NDArray[np.float64]:
+    """Return the gradient of the success rate in the three states' logits."""
+    _, advantages = solve()
+    here, gradient = np.array([1.0, 0.0, 0.0]), np.zeros(STATES)
+    for turn in range(TURNS):
+        there = np.zeros(STATES)
+        for state in range(STATES):
+            for right in (0, 1):
+                chance = here[state] * (RIGHT[state] if right else 1 - RIGHT[state])
+                gradient[state] += chance * advantages[turn, state, right] * (right - RIGHT[state])
+                if (after := go(state, bool(right))) != WON:
+                    there[after] += chance
+        here = there
+    return gradient
+
+
+@dataclass(frozen=True)
+class Played:
+    """Groups of episodes, turn after turn; all arrays are ``[turns]``.
+
+    Attributes:
+        forest: The same as a forest: one token per action, the reward on the last turn.
+        group: Number of the group.
+        depth: Turns taken before, in the episode.
+        state: State that the action was taken in.
+        right: Which action.
+    """
+
+    forest: Forest
+    group: npt.NDArray[np.int64]
+    depth: npt.NDArray[np.int64]
+    state: npt.NDArray[np.int64]
+    right: npt.NDArray[np.int64]
+
+    @property
+    def truth(self) -> npt.NDArray[np.float64]:
+        return solve()[1][self.depth, self.state, self.right]
+
+    @property
+    def scores(self) -> npt.NDArray[np.float64]:
+        """Gradient of each action's log-probability in the three logits ``[turns, 3]``."""
+        scores = np.zeros((len(self.state), STATES))
+        scores[np.arange(len(self.state)), self.state] = self.right - RIGHT[self.state]
+        return scores
+
+
+def play(groups: int, paths: int, seed: int = 0) -> Played:
+    """Play groups of episodes; one number of the generator decides each action."""
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[int, int, int, int]] = []
+    grown: list[Group] = []
+    for g in range(groups):
+        trees = []
+        for _ in range(paths):
+            state, tree = 0, Tree()
+            for depth in range(TURNS):
+                right = int(rng.random() < RIGHT[state])
+                after = go(state, bool(right))
+                rows.append((g, depth, state, right))
+                won = after == WON
+                status = "solved" if won else "truncated" if depth == TURNS - 1 else "running"
+                tree.add(_turn(depth, state, right, float(won), status))
+                if won:
+                    break
+                state = after
+            trees.append(tree)
+        grown.append(Group(str(g), "right-left", trees))
+    return Played(Forest.of(grown), *np.array(rows).T)
+
+
+def _turn(depth: int, state: int, right: int, reward: float, status: str) -> Turn:
+    chance = RIGHT[state] if right else 1 - RIGHT[state]
+    return Turn(
+        parent=depth - 1,
+        obs_ids=np.array([2 + state]),
+        act_ids=np.array([right]),
+        logprobs=np.log([chance]).astype(np.float32),
+        entropies=np.zeros(1, np.float32),
+        rewards=last_token_reward(reward, 1),
+        status=status,
+        action="LR"[right],
+    )
