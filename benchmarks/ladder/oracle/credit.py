@@ -54,7 +54,7 @@ Rule = Callable[[Batch, Memory, Settings], Doubles]
 def standardise(
     values: Doubles, axes: int | tuple[int, ...], mask: Doubles | None = None
 ) -> Doubles:
-    """Return z-scores with the unbiased deviation over some axes; exactly 0 where all are equal."""
+    """Return z-scores with the unbiased deviation over some axes; 0 where all are equal."""
     weights = np.ones_like(values) if mask is None else np.broadcast_to(mask, values.shape)
     count = np.maximum(weights.sum(axes, keepdims=True), 1)
     mean = (values * weights).sum(axes, keepdims=True) / count
@@ -105,6 +105,17 @@ def batch_norm(batch: Batch, memory: Memory, settings: Settings) -> Doubles:
     """REINFORCE++: returns to go, whitened over all turns of the batch."""
     del memory, settings
     gains = to_go(batch.reward * batch.valid)
+    return standardise(gains, (1, 2, 3), batch.valid) * batch.valid
+
+
+def session_batch(batch: Batch, memory: Memory, settings: Settings) -> Doubles:
+    """REINFORCE++ where every session is a path of its own: returns to go end with it."""
+    del memory, settings
+    rewards = batch.reward * batch.valid
+    gains, later = np.zeros_like(rewards), np.zeros(rewards.shape[:-1])
+    for t in range(rewards.shape[-1] - 1, -1, -1):
+        later = rewards[..., t] + ~batch.closed[..., t] * later
+        gains[..., t] = later
     return standardise(gains, (1, 2, 3), batch.valid) * batch.valid
 
 
@@ -198,6 +209,7 @@ RULES: Mapping[str, Rule] = {
     "both": both,
     "intra": intra,
     "batch": batch_norm,
+    "session-batch": session_batch,
     "critic": critic,
     "session-critic": session_critic,
     "sessions": sessions,

@@ -189,14 +189,13 @@ def _update(table: Table, batch: Batch, arm: Arm, memory: Memory, adam: Adam, ol
     parts = min(arm.updates, arm.minibatches, groups)
     for number in range(arm.updates):
         part = np.arange(groups) % parts == number % parts
-        gradient = _gradient(table, batch, advantages * weights, advantages, old, part, arm.clip)
+        gradient = _gradient(table, batch, advantages * weights, old, part, arm.clip)
         table.logits = table.logits + adam.step(gradient * groups / part.sum(), moving)
 
 
 def _gradient(
     table: Table,
     batch: Batch,
-    weighted: Doubles,
     advantages: Doubles,
     old: Doubles,
     part: Bools,
@@ -220,7 +219,7 @@ def _gradient(
         under = (signs < 0) & (ratio < 1 - clip.low)
         dual = (signs < 0) & (ratio > clip.dual) if clip.dual else np.zeros_like(over)
         factor = np.where(over | under | dual, 0.0, ratio)
-    strength = (weighted[:, part] * factor * valid).reshape(-1)
+    strength = (signs * factor * valid).reshape(-1)
     by_cell = np.bincount(cells.reshape(-1), strength, minlength=seeds * contexts * letters)
     by_row = np.bincount(rows.reshape(-1), strength, minlength=seeds * contexts)
     return by_cell.reshape(new.shape) - np.exp(log_softmax(table.logits)) * by_row.reshape(

@@ -380,7 +380,8 @@ class Boxes(World):
         logits = np.zeros((3, 2, 3, 4))
         for wanted in range(3):
             logits[:, :, wanted, 0] = np.log(wanted) if wanted else -20.0
-            logits[:, :, wanted, 1] = np.log(self.boxes - wanted)
+            others = self.boxes - wanted
+            logits[:, :, wanted, 1] = np.log(others) if others > 0 else -20.0
         return logits.reshape(18, 4)
 
     def draw_tasks(self, rng: np.random.Generator, n: int) -> Doubles:
