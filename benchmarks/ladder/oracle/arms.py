@@ -18,6 +18,7 @@ ARMS: Mapping[str, Arm] = {
     "grpo": _PLAIN,
     "treegrpo": Arm(rollout=Trees(), credit="both", clip=_DUAL),
     "arpo": Arm(rollout=Branches(), clip=_DUAL),
+    "no clip": replace(_PLAIN, clip=Clip(ratio="unclipped")),
     "dapo": replace(_PLAIN, filter=True, clip=Clip(high=0.28, dual=10.0)),
     "gspo": replace(_PLAIN, clip=Clip(ratio="sequence", low=3e-4, high=4e-4)),
     "reinforcepp": replace(_SINGLE, credit="batch"),
@@ -40,7 +41,6 @@ MORE: Mapping[str, Mapping[str, Arm]] = {
         "rloo": replace(_PLAIN, credit="rloo"),
     },
     "Fog": {"arpo beta 2": Arm(rollout=Branches(beta=2.0), clip=_DUAL)},
-    "Stale": {"grpo without clip": replace(_PLAIN, clip=Clip(ratio="unclipped"))},
     "Rare": {"grpo n4": replace(_PLAIN, rollout=Chains(n=4))},
 }
 """Variants that only the oracle plays, by family."""
