@@ -38,9 +38,9 @@ class Command:
         executor: Where cells run: processes here, or Ray.
         ray_address: Cluster to join (auto, or ray://...); left out: Ray is started here.
         gpus_per_worker: GPUs, or the share of one, of a Ray worker.
-        only: recipe=NAME, env=ID, seed=N or, with --speed, file=NAME, repeatable: of one kind any
-            fits.
-        baseline: Recipe that the report compares the others with.
+        only: recipe=NAME, row=LABEL, env=ID, column=NAME, seed=N or, with --speed, file=NAME,
+            repeatable: of one kind any fits.
+        baseline: Row that the report compares the others with.
     """
 
     suite: str | None = None

@@ -12,6 +12,7 @@ import tyro
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted, scripted_names
+from ...algos.evaluation.defaults import MAX_TOKENS
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, ContextFullError, DataError, EnvFault
@@ -114,7 +115,7 @@ class Command:
     fill_missing: bool = False
     key: str | None = None
     temperature: float = 0.0
-    max_tokens: int = 64
+    max_tokens: int = MAX_TOKENS
     sampler: Sampler = field(default_factory=EngineSettings)
 
 

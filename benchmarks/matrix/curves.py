@@ -39,16 +39,16 @@ class Line:
     high: list[float]
 
 
-def env_lines(results: Results, env_id: str, unit: Unit) -> list[Line]:
+def env_lines(results: Results, column: str, unit: Unit) -> list[Line]:
     """Make the lines of an environment's returns over its budget, one per recipe.
 
     The band is a 95 % bootstrap interval over seeds; of one seed, the interval over tasks that its
     evaluations had.
     """
-    limit = getattr(results.suite.env(env_id).limits, unit)
+    limit = getattr(results.suite.column(column).limits, unit)
     lines = []
     for recipe in results.recipes:
-        runs = [run for run in results.runs(recipe, env_id) if run.curve]
+        runs = [run for run in results.runs(recipe, column) if run.curve]
         if runs:
             lines.append(_line(recipe, runs, limit, unit))
     return lines
@@ -65,12 +65,12 @@ def budget_lines(
     lines = []
     for recipe in recipes:
         curves = []
-        for env_id in envs:
-            scale = results.scale(env_id)
-            runs = [run for run in results.runs(recipe, env_id) if run.curve]
+        for column in envs:
+            scale = results.scale(column)
+            runs = [run for run in results.runs(recipe, column) if run.curve]
             if scale is None or not runs:
                 continue
-            limit = getattr(results.suite.env(env_id).limits, unit)
+            limit = getattr(results.suite.column(column).limits, unit)
             read = np.mean([_read(run, unit, shares * limit) for run in runs], axis=0)
             curves.append([scale.normalise(float(value)) for value in read])
         if curves:

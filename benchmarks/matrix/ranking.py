@@ -126,10 +126,10 @@ def collect_costs(results: Results) -> list[Cost]:
     """Return the costs of every recipe with a finished cell."""
     found = []
     for recipe in results.recipes:
-        runs = [run for env_id in results.envs for run in results.runs(recipe, env_id)]
+        runs = [run for column in results.envs for run in results.runs(recipe, column)]
         if not runs:
             continue
-        limits = [results.suite.env(run.cell.env_id).limits for run in runs]
+        limits = [results.suite.column(run.cell.column).limits for run in runs]
         pairs = list(zip(runs, limits, strict=True))
         ended: dict[str, int] = {"tokens": 0, "calls": 0, "steps": 0}
         for run, limit in pairs:
@@ -158,10 +158,10 @@ def collect_costs(results: Results) -> list[Cost]:
 def mean_area(results: Results, recipe: str, envs: Sequence[str], unit: str) -> float:
     """Return the mean area under normalised learning curves, over runs and environments."""
     found = []
-    for env_id in envs:
-        scale = results.scale(env_id)
-        limit = getattr(results.suite.env(env_id).limits, unit)
-        runs = results.runs(recipe, env_id)
+    for column in envs:
+        scale = results.scale(column)
+        limit = getattr(results.suite.column(column).limits, unit)
+        runs = results.runs(recipe, column)
         if scale is None or not runs:
             continue
         areas = [
@@ -199,9 +199,9 @@ def _passed(
     rule: Callable[[int, int, int], float],
 ) -> float | None:
     means = []
-    for env_id in envs:
+    for column in envs:
         runs = []
-        for run in results.runs(recipe, env_id):
+        for run in results.runs(recipe, column):
             assert run.tries is not None
             tasks = [tried for tried in run.tries.by_task("solved").values() if len(tried) >= k]
             if tasks:
@@ -217,10 +217,10 @@ def _probability_of_improvement(
     """Return the mean chance over environments that a run beats one of the baseline."""
     chances = [
         improvement(
-            [float(np.mean(run)) for run in results.values(recipe, env_id)],
-            [float(np.mean(run)) for run in results.values(baseline, env_id)],
+            [float(np.mean(run)) for run in results.values(recipe, column)],
+            [float(np.mean(run)) for run in results.values(baseline, column)],
         )
-        for env_id in envs
+        for column in envs
     ]
     return sum(chances) / len(chances)
 
@@ -231,19 +231,19 @@ def _pair_by_task(
     """Return the normalised returns of all common tasks, means over trials and seeds."""
     left: list[float] = []
     right: list[float] = []
-    for env_id in envs:
-        mine, other = (_task_means(results, recipe, env_id) for recipe in (ours, theirs))
+    for column in envs:
+        mine, other = (_task_means(results, recipe, column) for recipe in (ours, theirs))
         for task in sorted(mine.keys() & other.keys()):
             left.append(mine[task])
             right.append(other[task])
     return left, right
 
 
-def _task_means(results: Results, recipe: str, env_id: str) -> dict[str, float]:
-    scale = results.scale(env_id)
+def _task_means(results: Results, recipe: str, column: str) -> dict[str, float]:
+    scale = results.scale(column)
     assert scale is not None
     values: dict[str, list[float]] = {}
-    for run in results.runs(recipe, env_id):
+    for run in results.runs(recipe, column):
         assert run.tries is not None
         for task, tried in run.tries.by_task("returns").items():
             values.setdefault(task, []).extend(scale.normalise(value) for value in tried)

@@ -146,9 +146,9 @@ def interval(value: Estimate | None, places: int = 1) -> str:
     return f"{100 * value.mean:.{places}f} ({low:.{places}f} to {high:.{places}f})"
 
 
-def split_words(env_id: str) -> list[str]:
+def split_words(column: str) -> list[str]:
     """Split an environment's name where a line may break."""
-    return re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+", env_id.removesuffix("-v0"))
+    return re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+", column.removesuffix("-v0"))
 
 
 def one_line(text: str) -> str:
@@ -166,7 +166,7 @@ def _heat_map(
         (abs(place.gain) for place in places.values() if place.gain is not None), default=0.0
     )
     rows = [
-        (recipe, [_shade(places[recipe, env_id], name, scale) for env_id in results.envs])
+        (recipe, [_shade(places[recipe, column], name, scale) for column in results.envs])
         for recipe in results.recipes
     ]
     return HeatMap(name=name, title=title, note=note, rows=rows)
@@ -174,7 +174,7 @@ def _heat_map(
 
 def _shade(place: Place, name: str, scale: float) -> Shade:
     value = getattr(place, name)
-    where = f"{place.recipe} on {place.env_id}"
+    where = f"{place.recipe} on {place.column}"
     if value is None:
         word = {"finished": "–", "refused": "n/a", "waiting": ""}.get(place.state, place.state)
         why = place.reason or ("no scale" if place.state == "finished" else place.state)
@@ -201,11 +201,11 @@ def _budget_plots(results: Results, ranks: Ranking, palette: dict[str, int]) -> 
 
 def _env_plots(results: Results, palette: dict[str, int]) -> list[Plot]:
     made = []
-    for env_id in results.envs:
-        lines = env_lines(results, env_id, "tokens")
+    for column in results.envs:
+        lines = env_lines(results, column, "tokens")
         if lines:
-            limit = results.suite.env(env_id).limits.tokens
-            labels = (env_id, f"{len(lines)} recipes", "sampled tokens")
+            limit = results.suite.column(column).limits.tokens
+            labels = (column, f"{len(lines)} recipes", "sampled tokens")
             made.append(plot(lines, palette, limit, labels))
     return made
 
@@ -224,7 +224,7 @@ def _problems(results: Results) -> list[tuple[CellResult, int]]:
     for result in results.cells.values():
         if result.state == "finished":
             continue
-        key = (result.cell.recipe, result.cell.env_id, result.state, result.reason)
+        key = (result.cell.recipe, result.cell.column, result.state, result.reason)
         first, count = seen.get(key, (result, 0))
         seen[key] = (first, count + 1)
     order = {"failed": 0, "interrupted": 1, "refused": 2}

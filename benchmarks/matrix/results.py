@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...envs.core.errors import DataError
 from ...envs.utils.statistics import Estimate, two_stage
-from .cell import Cell, CellResult, EnvResult, State
+from .cell import Cell, CellResult, ColumnResult, State
 from .layout import Layout
 from .suite import Suite
 
@@ -33,7 +33,7 @@ class Place:
 
     Attributes:
         recipe: Row.
-        env_id: Column.
+        column: Column.
         states: State per seed.
         runs: The finished cells.
         reason: Why the first cell without a score has none; empty if all have one.
@@ -43,7 +43,7 @@ class Place:
     """
 
     recipe: str
-    env_id: str
+    column: str
     states: tuple[State, ...]
     runs: tuple[CellResult, ...]
     reason: str
@@ -74,7 +74,7 @@ class Results:
 
     suite: Suite
     cells: dict[str, CellResult]
-    columns: dict[str, EnvResult]
+    columns: dict[str, ColumnResult]
     recipes: list[str] = field(default_factory=list)
     envs: list[str] = field(default_factory=list)
 
@@ -92,68 +92,69 @@ class Results:
         cells = {c.key: r for c in suite.cells if (r := layout.cell(suite, c)) is not None}
         if not cells:
             raise DataError(f"{folder} has no result of a cell yet; fill the matrix first.")
-        columns = {e.id: r for e in suite.envs if (r := layout.env(suite, e.id)) is not None}
+        names = [e.name for e in suite.envs]
+        columns = {name: r for name in names if (r := layout.column(suite, name)) is not None}
         touched = [result.cell for result in cells.values()]
         return cls(
             suite=suite,
             cells=cells,
             columns=columns,
-            recipes=[r.name for r in suite.recipes if any(c.recipe == r.name for c in touched)],
-            envs=[e.id for e in suite.envs if any(c.env_id == e.id for c in touched)],
+            recipes=[r.label for r in suite.recipes if any(c.recipe == r.label for c in touched)],
+            envs=[name for name in names if any(c.column == name for c in touched)],
         )
 
-    def scale(self, env_id: str) -> Scale | None:
+    def scale(self, column: str) -> Scale | None:
         """Return the scale of an environment; None where the expert is not better than random."""
-        column = self.columns.get(env_id)
-        players = column.reference if column else {}
+        start = self.columns.get(column)
+        players = start.reference if start else {}
         means = [players[n].mean("returns") if n in players else None for n in ("random", "expert")]
         low, high = means
         if low is None or high is None or high - low < MIN_GAP:
             return None
         return Scale(low, high)
 
-    def runs(self, recipe: str, env_id: str) -> list[CellResult]:
+    def runs(self, recipe: str, column: str) -> list[CellResult]:
         """Return the finished cells of a field, by seed."""
-        found = [self.cells.get(cell.key) for cell in self._seeds(recipe, env_id)]
+        found = [self.cells.get(cell.key) for cell in self._seeds(recipe, column)]
         return [r for r in found if r is not None and r.state == "finished" and _scored(r)]
 
-    def values(self, recipe: str, env_id: str) -> list[list[float]]:
+    def values(self, recipe: str, column: str) -> list[list[float]]:
         """Return each finished run's normalised returns by episode; empty without a scale."""
-        scale = self.scale(env_id)
+        scale = self.scale(column)
         if scale is None:
             return []
         return [
             [scale.normalise(value) for value in run.tries.flat("returns")]
-            for run in self.runs(recipe, env_id)
+            for run in self.runs(recipe, column)
             if run.tries is not None
         ]
 
-    def place(self, recipe: str, env_id: str) -> Place:
+    def place(self, recipe: str, column: str) -> Place:
         """Return a field of the matrix."""
-        results = [self.cells.get(cell.key) for cell in self._seeds(recipe, env_id)]
-        runs = self.runs(recipe, env_id)
+        results = [self.cells.get(cell.key) for cell in self._seeds(recipe, column)]
+        runs = self.runs(recipe, column)
         reasons = [r.reason for r in results if r is not None and r.reason]
-        values = self.values(recipe, env_id)
+        values = self.values(recipe, column)
         solved = [run.tries.flat("solved") for run in runs if run.tries is not None]
-        normalised = two_stage({env_id: values}) if values else None
+        normalised = two_stage({column: values}) if values else None
         return Place(
             recipe=recipe,
-            env_id=env_id,
+            column=column,
             states=tuple("waiting" if r is None else r.state for r in results),
             runs=tuple(runs),
             reason=reasons[0] if reasons else "",
-            success=two_stage({env_id: solved}) if solved else None,
+            success=two_stage({column: solved}) if solved else None,
             normalised=normalised,
-            gain=self._gain(env_id, runs, normalised),
+            gain=self._gain(column, normalised),
         )
 
     def common(self, recipes: Sequence[str]) -> list[str]:
         """Return the environments with a scale where all recipes finished all seeds."""
         seeds = len(self.suite.seeds)
         return [
-            env_id
-            for env_id in self.envs
-            if all(len(self.values(recipe, env_id)) == seeds for recipe in recipes)
+            column
+            for column in self.envs
+            if all(len(self.values(recipe, column)) == seeds for recipe in recipes)
         ]
 
     def ranked(self) -> list[str]:
@@ -168,17 +169,16 @@ class Results:
             recipes.remove(min(reversed(recipes), key=lambda recipe: count[recipe]))
         return recipes
 
-    def _gain(
-        self, env_id: str, runs: Sequence[CellResult], after: Estimate | None
-    ) -> float | None:
-        scale = self.scale(env_id)
-        starts = [run.before.return_.mean for run in runs if run.before is not None]
-        if scale is None or after is None or not starts:
+    def _gain(self, column: str, after: Estimate | None) -> float | None:
+        scale = self.scale(column)
+        start = self.columns.get(column)
+        before = start.tries.mean("returns") if start is not None and start.tries else None
+        if scale is None or after is None or before is None:
             return None
-        return after.mean - scale.normalise(sum(starts) / len(starts))
+        return after.mean - scale.normalise(before)
 
-    def _seeds(self, recipe: str, env_id: str) -> list[Cell]:
-        return [Cell(recipe=recipe, env_id=env_id, seed=seed) for seed in self.suite.seeds]
+    def _seeds(self, recipe: str, column: str) -> list[Cell]:
+        return [Cell(recipe=recipe, column=column, seed=seed) for seed in self.suite.seeds]
 
 
 def _scored(result: CellResult) -> bool:

@@ -35,14 +35,14 @@ def started(folder: Path, suite: Suite) -> Layout:
     layout = Layout(folder)
     folder.mkdir()
     layout.claim(suite)
-    assert perform(Job(out=str(folder), env_id=suite.envs[0].id)) == "finished"
+    assert perform(Job(out=str(folder), column=suite.envs[0].name)) == "finished"
     return layout
 
 
 def filled_cell(layout: Layout, suite: Suite) -> CellResult:
     """The suite's first cell, computed in this process."""
     cell = suite.cells[0]
-    perform(Job(out=str(layout.root), env_id=cell.env_id, cell=cell))
+    perform(Job(out=str(layout.root), column=cell.column, cell=cell))
     result = layout.cell(suite, cell)
     assert result is not None
     return result
@@ -59,7 +59,7 @@ def test_workers_fill_a_matrix(tmp_path: Path) -> None:
     )
     workers = ProcessExecutor(1, tmp_path / "logs", environment=ONE)
     board = run_matrix(suite, tmp_path, workers, Quiet())
-    assert board.counts() == {"finished": 2, "refused": 1}
+    assert board.counts() == {"finished": 2, "refused": 1}, board.results
     limits = suite.envs[0].limits
     for cell in suite.cells[:2]:
         result = board.results[cell.key]
@@ -75,6 +75,12 @@ def test_workers_fill_a_matrix(tmp_path: Path) -> None:
         assert result.curve[-1].step == used.steps
         assert (result.curve[-1].tokens, result.curve[-1].calls) == (used.tokens, used.calls)
         assert [len(row) for row in result.tries.solved] == [4, 4]
+        assert result.greedy_tries is not None
+        assert [len(row) for row in result.greedy_tries.solved] == [4]
+        assert used.optimizer_steps >= used.steps
+        played = [row for row in rows if "rollout/success_frac" in row]
+        assert result.training.values == tuple(row["rollout/success_frac"] for row in played)
+        assert result.area is not None
     refused = board.results["sft--Bandit-v0--s0"]
     assert "Optim.lr is -1.0" in refused.reason
     column = board.columns["Bandit-v0"]
@@ -137,8 +143,8 @@ def test_a_start_that_cannot_be_made_tells_why(tmp_path: Path, start: Any, says:
     suite = suite.model_copy(update={"envs": (changed,)})
     layout = Layout(tmp_path)
     layout.claim(suite)
-    assert perform(Job(out=str(tmp_path), env_id="Bandit-v0")) != "finished"
-    column = layout.env(suite, "Bandit-v0")
+    assert perform(Job(out=str(tmp_path), column="Bandit-v0")) != "finished"
+    column = layout.column(suite, "Bandit-v0")
     assert column is not None
     assert says in column.reason
 
@@ -149,7 +155,7 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     layout.claim(suite)
     workers = ProcessExecutor(1, layout.logs, environment=ONE)
-    job = Job(out=str(tmp_path), env_id="no-such-env")
+    job = Job(out=str(tmp_path), column="no-such-env")
     try:
         workers.submit(job)
         child = workers._workers[0]
@@ -159,7 +165,7 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
         assert "was killed (out of memory?)" in ended.death
         workers.submit(job)
         assert until_ended(workers).death == ""
-        column = layout.env(suite, "no-such-env")
+        column = layout.column(suite, "no-such-env")
         assert column is not None
         assert column.state == "refused"
     finally:

@@ -59,7 +59,7 @@ def test_a_column_without_a_start_fails_its_cells_alone(tmp_path: Path) -> None:
     suite = tiny(envs=("Bandit-v0", "Password-v0"))
 
     def act(job: Job) -> str | None:
-        return "no memory" if job.cell is None and job.env_id == "Password-v0" else None
+        return "no memory" if job.cell is None and job.column == "Password-v0" else None
 
     worker = Pretender(suite, Layout(tmp_path), act)
     board = run_matrix(suite, tmp_path, worker, Quiet())
@@ -74,10 +74,10 @@ def test_a_refused_column_tells_why(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
 
     def act(job: Job) -> str | None:
-        refused = column(suite, job.env_id).model_copy(
+        refused = column(suite, job.column).model_copy(
             update={"state": "refused", "reason": "no expert"}
         )
-        refused.write(layout.env_file(job.env_id))
+        refused.write(layout.column_file(job.column))
         return ""
 
     board = run_matrix(suite, tmp_path, Pretender(suite, layout, act), Quiet())

@@ -53,7 +53,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     suite = tiny(("grpo", "ppo", "rloo"), ("Bandit-v0", "Password-v0"))
 
     def returns(cell: Cell) -> object:
-        if cell.recipe == "rloo" and cell.env_id == "Password-v0":
+        if cell.recipe == "rloo" and cell.column == "Password-v0":
             return make_result(suite, cell, "failed", EVIL, f"Traceback\n{EVIL}")
         return [[1.0, 1.0, 1.0, 0.0]] if cell.recipe == "ppo" else [[0.0, 0.0, 1.0, 0.0]]
 
@@ -107,6 +107,7 @@ def test_gains_may_be_negative(tmp_path: Path) -> None:
         tmp_path,
         suite,
         lambda cell: finished(suite, cell, [[1.0, 0.0, 0.0, 0.0]], before=0.75),
+        before=0.75,
     )
     html, md = reported(tmp_path)
     assert "| ppo | -50 |" in md

@@ -57,7 +57,7 @@ def test_a_world_that_one_recipe_lacks_is_not_compared(tmp_path: Path) -> None:
     suite = tiny(envs=("Bandit-v0", "Password-v0"))
 
     def returns(cell: Cell) -> object:
-        if cell.recipe == "ppo" and cell.env_id == "Password-v0":
+        if cell.recipe == "ppo" and cell.column == "Password-v0":
             return make_result(suite, cell, "failed", "a bug")
         return GOOD
 
