@@ -44,6 +44,7 @@ class Family(Form):
         rows: Labels of the rows that are distinct here, the baseline first.
         same: Rows with the gradient of another one here, by label; they are not run.
         same_because: Why these are one gradient.
+        ceilings: Best measure that can be reached, by size or ``control``, where it is not 1.
         letters: Number of letters that the starting model writes equally often.
     """
 
@@ -65,6 +66,7 @@ class Family(Form):
     rows: tuple[str, ...]
     same: Mapping[str, str] = Field(default_factory=dict)
     same_because: str = ""
+    ceilings: Mapping[str, float] = Field(default_factory=dict)
     letters: int = 3
 
     @model_validator(mode="after")
@@ -93,6 +95,10 @@ class Family(Form):
         if self.setting:
             chosen[self.setting] = self.middle if size == CONTROL else size
         return {**chosen, **self.control} if size == CONTROL else chosen
+
+    def ceiling(self, size: Size | str) -> float:
+        """Return the best measure that can be reached at a size, or in the control."""
+        return self.ceilings.get(str(size), 1.0)
 
     def updates_at(self, size: Size | str) -> int:
         """Return the optimiser steps per batch at a size; 1 in the control and elsewhere."""
@@ -176,11 +182,11 @@ FAMILIES: Mapping[str, Family] = {
             env_id="Aliases-v0",
             asks="Neighbouring rooms look the same and need different letters.",
             mechanism="Whoever takes equal observations for equal states is misled.",
-            setting="aliases",
-            sizes=(2, 3, 6),
-            quick=(2, 3, 6),
-            middle=3,
-            fixed={"rooms": 6},
+            setting="rooms",
+            sizes=(3, 4, 5, 6, 9),
+            quick=(3, 6, 9),
+            middle=6,
+            fixed={"aliases": 3},
             control={"aliases": 1},
             tokens=12_000,
             tokens_per_step=256,
@@ -225,6 +231,7 @@ FAMILIES: Mapping[str, Family] = {
             rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
+            ceilings={"0.1": 0.9765, "0.2": 0.912, "0.3": 0.8155, "0.4": 0.696, "0.5": 0.5625},
             letters=4,
         ),
         Family(
