@@ -103,6 +103,7 @@ class SuiteEnv(Form):
         max_lag: Play with weights that are so many updates old; None plays in turn.
         importance_cap: Cap of the importance weights against lag; None for no such weights.
         recipe_settings: Changes to every recipe there, before the recipe's own.
+        rows: Labels of the rows that have a cell here; left out: all.
     """
 
     id: str
@@ -123,6 +124,7 @@ class SuiteEnv(Form):
     max_lag: int | None = Field(default=None, ge=0)
     importance_cap: float | None = Field(default=None, ge=1)
     recipe_settings: dict[str, Any] = Field(default_factory=dict)
+    rows: tuple[str, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -231,6 +233,10 @@ class Suite(Form):
         ):
             if len(set(names)) != len(names):
                 raise ValueError(f"{what} {names}: duplicate name")
+        labels = {r.label for r in self.recipes}
+        for column in self.envs:
+            if unknown := set(column.rows) - labels:
+                raise ValueError(f"column {column.name!r}: {sorted(unknown)} are no rows")
         for row in self.recipes:
             used = {seed + row.seed_offset for seed in self.seeds}
             twin = self.twin(row)
@@ -253,6 +259,7 @@ class Suite(Form):
             for seed in self.seeds
             for column in self.envs
             for row in self.recipes
+            if not column.rows or row.label in column.rows
         ]
 
     def column(self, name: str) -> SuiteEnv:

@@ -1,0 +1,1 @@
+"""The ladder: diagnostic families with one difficulty each, their oracle, scores and report."""

@@ -1,0 +1,320 @@
+"""The ladder's definition as data: a family per difficulty, its sizes, its control and its budget.
+
+A family asks one thing of an algorithm, as a number that grows (its sizes), and has a control in
+which that thing is absent and equality is the right answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from ...envs.core.errors import UnknownNameError
+from ...leaderboard.schema.base import Form
+
+Size = int | float
+CONTROL = "control"
+"""Name of a family's control in place of a size."""
+SOLVED = 0.8
+"""Share of the expert's measure from which a run has solved a size."""
+
+
+class Family(Form):
+    """A diagnostic family of the ladder.
+
+    Attributes:
+        name: Short name; columns are ``NAME-SIZE`` and ``NAME-control``.
+        env_id: Registered environment.
+        asks: What the family asks of an algorithm.
+        mechanism: Which mechanism should show here, and why.
+        setting: The environment's setting that the size is; empty where the size is the number of
+            updates per batch (:attr:`updates`).
+        sizes: All sizes, rising in difficulty.
+        quick: The three sizes of the quick suite.
+        middle: The size whose area is compared.
+        fixed: Other settings of the environment, the same at every size.
+        control: Settings that replace the middle size's in the control.
+        measure: ``success``, or the metric of the environment that is compared.
+        tokens: Sampled tokens of a run.
+        tokens_per_step: Sampled tokens of a training step.
+        lr: Learning rate of the policy.
+        updates: Optimiser steps per batch at each size, where the size is that.
+        rows: Labels of the rows that are distinct here, the baseline first.
+        same: Rows with the gradient of another one here, by label; they are not run.
+        same_because: Why these are one gradient.
+        ceilings: Best measure that can be reached, by size or ``control``, where it is not 1.
+        letters: Number of letters that the starting model writes equally often.
+    """
+
+    name: str
+    env_id: str
+    asks: str
+    mechanism: str
+    setting: str = ""
+    sizes: tuple[Size, ...] = Field(min_length=3)
+    quick: tuple[Size, ...] = Field(min_length=3, max_length=3)
+    middle: Size
+    fixed: Mapping[str, Any] = Field(default_factory=dict)
+    control: Mapping[str, Any] = Field(default_factory=dict)
+    measure: str = "success"
+    tokens: int = Field(ge=1)
+    tokens_per_step: int = Field(ge=1)
+    lr: float = Field(gt=0)
+    updates: bool = False
+    rows: tuple[str, ...]
+    same: Mapping[str, str] = Field(default_factory=dict)
+    same_because: str = ""
+    ceilings: Mapping[str, float] = Field(default_factory=dict)
+    letters: int = 3
+
+    @model_validator(mode="after")
+    def _check(self) -> Family:
+        if list(self.sizes) != sorted(set(self.sizes)):
+            raise ValueError(f"sizes {self.sizes}: expected rising ones")
+        if not set(self.quick) <= set(self.sizes) or self.middle not in self.quick:
+            raise ValueError(f"quick {self.quick}, middle {self.middle}: expected sizes among all")
+        if self.updates == bool(self.setting):
+            raise ValueError("expected either a setting or updates")
+        if unknown := set(self.same.values()) - set(self.rows):
+            raise ValueError(f"same: {sorted(unknown)} are no rows here")
+        return self
+
+    def column(self, size: Size | str) -> str:
+        """Return the name of the column of a size, or of the control."""
+        return f"{self.name}-{size}"
+
+    def columns(self, quick: bool) -> list[str]:
+        """Return the names of all columns: the sizes, then the control."""
+        return [self.column(size) for size in (*(self.quick if quick else self.sizes), CONTROL)]
+
+    def settings(self, size: Size | str) -> dict[str, Any]:
+        """Return the environment's settings at a size, or in the control."""
+        chosen = {**self.fixed}
+        if self.setting:
+            chosen[self.setting] = self.middle if size == CONTROL else size
+        return {**chosen, **self.control} if size == CONTROL else chosen
+
+    def ceiling(self, size: Size | str) -> float:
+        """Return the best measure that can be reached at a size, or in the control."""
+        return self.ceilings.get(str(size), 1.0)
+
+    def updates_at(self, size: Size | str) -> int:
+        """Return the optimiser steps per batch at a size; 1 in the control and elsewhere."""
+        return int(size) if self.updates and not isinstance(size, str) else 1
+
+    def optimiser(self, size: Size | str) -> dict[str, Any]:
+        """Return the recipes' optimiser settings at a size: mini batches, then epochs."""
+        updates = self.updates_at(size)
+        minibatches = min(updates, 16)
+        return {
+            "optim.lr": self.lr,
+            "optim.minibatches": minibatches,
+            "optim.epochs": max(1, updates // minibatches),
+        }
+
+
+_UPDATED_ONCE = {"dapo": "grpo", "gspo": "grpo", "tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"}
+_WHY_SAME = (
+    "one update a batch, so no ratio is clipped; DAPO's filter drops groups whose advantages are 0 "
+    "anyway; nobody judges and there are no sessions"
+)
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (
+        Family(
+            name="Lottery",
+            env_id="Lottery-v0",
+            asks="Free letters decide a lottery that nobody can learn; doors share the rest.",
+            mechanism="Branching behind the free letters compares paths with the same lottery.",
+            setting="luck",
+            sizes=(0.3, 0.5, 0.7, 0.8, 0.9, 0.95),
+            quick=(0.5, 0.8, 0.9),
+            middle=0.8,
+            fixed={"free": 3, "doors": 3},
+            control={"luck": 0.0},
+            measure="right",
+            tokens=16_000,
+            tokens_per_step=312,
+            lr=2e-3,
+            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            same=_UPDATED_ONCE,
+            same_because=_WHY_SAME,
+        ),
+        Family(
+            name="Corridor",
+            env_id="Corridor-v0",
+            asks="The first letter decides, and many letters without effect follow.",
+            mechanism="Credit must reach far back; forks behind the choice compare nothing.",
+            setting="delay",
+            sizes=(2, 4, 8, 16, 32, 64),
+            quick=(2, 8, 32),
+            middle=8,
+            control={"delay": 0},
+            tokens=12_000,
+            tokens_per_step=256,
+            lr=2e-3,
+            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            same=_UPDATED_ONCE,
+            same_because=_WHY_SAME,
+        ),
+        Family(
+            name="Keys",
+            env_id="Keys-v0",
+            asks="Rooms in a row with ways back and dead ends, so that states come again.",
+            mechanism="A critic, or a comparison of equal states, tells good doors from bad ones.",
+            setting="rooms",
+            sizes=(2, 3, 4, 5, 6, 8),
+            quick=(3, 4, 6),
+            middle=4,
+            control={"revisits": False},
+            tokens=12_000,
+            tokens_per_step=256,
+            lr=2e-3,
+            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            same=_UPDATED_ONCE,
+            same_because=_WHY_SAME,
+        ),
+        Family(
+            name="Aliases",
+            env_id="Aliases-v0",
+            asks="Neighbouring rooms look the same and need different letters.",
+            mechanism="Whoever takes equal observations for equal states is misled.",
+            setting="rooms",
+            sizes=(3, 4, 5, 6, 9),
+            quick=(3, 6, 9),
+            middle=6,
+            fixed={"aliases": 3},
+            control={"aliases": 1},
+            tokens=12_000,
+            tokens_per_step=256,
+            lr=2e-3,
+            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo"),
+            same=_UPDATED_ONCE,
+            same_because=_WHY_SAME,
+        ),
+        Family(
+            name="Noise",
+            env_id="Noise-v0",
+            asks="Normal noise on the reward of a sequence of doors.",
+            mechanism="Baselines over more paths are estimated better; nothing else should help.",
+            setting="noise",
+            sizes=(0.25, 0.5, 1.0, 2.0, 4.0),
+            quick=(0.5, 1.0, 2.0),
+            middle=1.0,
+            fixed={"doors": 4},
+            control={"noise": 0.0},
+            measure="right",
+            tokens=12_000,
+            tokens_per_step=256,
+            lr=2e-3,
+            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo"),
+            same=_UPDATED_ONCE,
+            same_because=_WHY_SAME + "; SPO refuses returns outside the environment's range",
+        ),
+        Family(
+            name="Fog",
+            env_id="Fog-v0",
+            asks="A look at the hidden letter lies now and then, and costs a little.",
+            mechanism="Entropy after an uncertain answer says where to branch (ARPO).",
+            setting="fog",
+            sizes=(0.1, 0.2, 0.3, 0.4, 0.5),
+            quick=(0.1, 0.3, 0.5),
+            middle=0.3,
+            fixed={"looks": 3},
+            control={"fog": 0.0},
+            tokens=12_000,
+            tokens_per_step=256,
+            lr=2e-3,
+            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            same=_UPDATED_ONCE,
+            same_because=_WHY_SAME,
+            ceilings={"0.1": 0.9765, "0.2": 0.912, "0.3": 0.8155, "0.4": 0.696, "0.5": 0.5625},
+            letters=4,
+        ),
+        Family(
+            name="Judge",
+            env_id="Judge-v0",
+            asks="All doors right or nothing, with a verdict on each door.",
+            mechanism="Verdicts tell what the outcome hides; turn by turn they tell it exactly.",
+            setting="doors",
+            sizes=(3, 4, 5, 6, 8),
+            quick=(3, 4, 6),
+            middle=4,
+            control={"judged": False},
+            tokens=12_000,
+            tokens_per_step=256,
+            lr=2e-3,
+            rows=("grpo", "tarl", "tarlturns", "treegrpo", "ppo"),
+            same={"dapo": "grpo", "gspo": "grpo", "pasa": "ppo"},
+            same_because=_WHY_SAME.replace("nobody judges and ", ""),
+        ),
+        Family(
+            name="Spawn",
+            env_id="Spawn-v0",
+            asks="What a session earns is decided by the session that asked for it.",
+            mechanism="Values of the sessions asked for carry credit across them (PaSa).",
+            setting="boxes",
+            sizes=(2, 3, 4, 5),
+            quick=(2, 3, 5),
+            middle=3,
+            control={"forced": True},
+            measure="coins",
+            tokens=12_000,
+            tokens_per_step=256,
+            lr=2e-3,
+            rows=("grpo", "pasa", "ppo", "tarl", "tarlturns", "reinforcepp"),
+            same={"dapo": "grpo", "gspo": "grpo"},
+            same_because=_WHY_SAME.partition("; nobody")[0],
+            letters=5,
+        ),
+        Family(
+            name="Stale",
+            env_id="Noise-v0",
+            asks="Many updates on a batch: the policy moves away from the one that played.",
+            mechanism="Clips hold the policy near its data (PPO's by token, GSPO's by path).",
+            sizes=(2, 4, 16, 64),
+            quick=(4, 16, 64),
+            middle=16,
+            updates=True,
+            fixed={"noise": 0.5, "doors": 4},
+            measure="right",
+            tokens=12_000,
+            tokens_per_step=1024,
+            lr=2e-3,
+            rows=("grpo", "no clip", "dapo", "gspo", "treegrpo", "reinforcepp", "ppo"),
+            same={"tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"},
+            same_because="nobody judges and there are no sessions",
+        ),
+        Family(
+            name="Rare",
+            env_id="Rare-v0",
+            asks="All doors right or nothing: success at the start is 3 to the power of -doors.",
+            mechanism="More different endings per token find the first success earlier.",
+            setting="doors",
+            sizes=(2, 3, 4, 5, 6),
+            quick=(3, 4, 5),
+            middle=4,
+            control={"doors": 1},
+            tokens=12_000,
+            tokens_per_step=256,
+            lr=2e-3,
+            rows=("grpo", "dapo", "treegrpo", "arpo", "spo", "reinforcepp", "ppo"),
+            same={"gspo": "grpo", "tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"},
+            same_because="one update a batch; nobody judges and there are no sessions",
+        ),
+    )
+}
+
+
+def find_family(name: str) -> Family:
+    """Return a family by its name.
+
+    Raises:
+        UnknownNameError: There is none.
+    """
+    if name not in FAMILIES:
+        raise UnknownNameError("family", name, FAMILIES, "ladder")
+    return FAMILIES[name]

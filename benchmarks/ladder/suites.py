@@ -1,0 +1,212 @@
+"""The ladder as suites of the matrix, and the separating settings on real environments.
+
+``ladder`` is the quick form: three sizes and the control of every family, five seeds, rows that are
+distinct. ``ladder-full`` has all sizes, ten seeds and a search for the learning rate. ``separating``
+has settings on real environments in which recipes can be told apart. A change needs a new version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..matrix.suite import (
+    Limits,
+    RateSearch,
+    Suite,
+    SuiteEnv,
+    SuiteRecipe,
+    TaughtStart,
+)
+from .families import CONTROL, FAMILIES, SOLVED, Family, Size
+
+BASELINE = "grpo"
+CHAINS = {"rollout.n": 8}
+ROWS = (
+    SuiteRecipe(name="grpo", settings=CHAINS),
+    SuiteRecipe(name="grpo", settings=CHAINS).again(),
+    SuiteRecipe(name="treegrpo"),
+    SuiteRecipe(name="arpo", settings={"rollout.initial": 4, "rollout.budget": 8}),
+    SuiteRecipe(name="dapo", settings=CHAINS),
+    SuiteRecipe(
+        name="grpo",
+        label="no clip",
+        settings={**CHAINS, "loss.clip.low": 0.999, "loss.clip.high": 1e6},
+    ),
+    SuiteRecipe(name="gspo", settings=CHAINS),
+    SuiteRecipe(name="reinforcepp"),
+    SuiteRecipe(name="ppo"),
+    SuiteRecipe(name="spo", settings={"tracker.pool": 128}),
+    SuiteRecipe(name="tarl", settings=CHAINS),
+    SuiteRecipe(name="tarlturns", settings=CHAINS),
+    SuiteRecipe(name="pasa", settings={"optim.critic_only_steps": 0}),
+)
+"""All rows; a family's columns have those that are distinct there, and the A/A row."""
+AGAIN = ROWS[1].label
+WEIGHTS = {
+    "hidden": 64,
+    "layers": 2,
+    "heads": 2,
+    "inner": 128,
+    "context": 512,
+}
+"""Shape of the starting models, of 0.1 million parameters."""
+
+
+def letters_start(family: Family) -> TaughtStart:
+    """Return a start that writes every letter equally often, one for all sizes of a family.
+
+    It imitates, for a few steps and from random weights, an expert that errs so often that all
+    letters are equally likely; so an episode at the start is a walk, not noise.
+    """
+    return TaughtStart(
+        settings={
+            **WEIGHTS,
+            "init_range": 0.1,
+            "vocab_size": 280,
+            "texts": 50,
+            "batch": 32,
+            "read_steps": 0,
+            "read_least": 0.0,
+            "held_out": 1,
+            "warmup_steps": 5,
+            "err_steps": 40,
+            "err_lr": 2e-3,
+            "mistakes": round(1 - 1 / family.letters, 6),
+        },
+        world={"size": "micro", **family.settings(family.middle)},
+    )
+
+
+def column_of(family: Family, size: Size | str) -> SuiteEnv:
+    """Return the column of a family at a size, or of its control."""
+    return SuiteEnv(
+        id=family.env_id,
+        name=family.column(size),
+        settings={"size": "micro", **family.settings(size)},
+        start=letters_start(family),
+        limits=Limits(tokens=family.tokens, calls=10 * family.tokens),
+        max_tokens=1,
+        eval_tasks=48,
+        eval_every=0,
+        measure=family.measure,
+        threshold=SOLVED * family.ceiling(size),
+        tokens_per_step=family.tokens_per_step,
+        recipe_settings=family.optimiser(size),
+        rows=(*family.rows, AGAIN),
+    )
+
+
+def _columns(quick: bool) -> tuple[SuiteEnv, ...]:
+    return tuple(
+        column_of(family, size)
+        for family in FAMILIES.values()
+        for size in (*(family.quick if quick else family.sizes), CONTROL)
+    )
+
+
+LADDER = Suite(
+    name="ladder",
+    version=1,
+    about="diagnostic families, three sizes and a control each: which mechanism shows where",
+    recipes=ROWS,
+    envs=_columns(quick=True),
+    seeds=(0, 1, 2, 3, 4),
+    trials=2,
+    max_batch=512,
+    min_effect=0.02,
+)
+LADDER_FULL = Suite(
+    name="ladder-full",
+    version=1,
+    about="the ladder with all sizes, ten seeds and a learning rate chosen for every row",
+    recipes=ROWS,
+    envs=_columns(quick=False),
+    seeds=tuple(range(10)),
+    trials=2,
+    max_batch=512,
+    min_effect=0.02,
+    lr_search=RateSearch(rates=(1e-3, 2e-3, 4e-3), seeds=(100, 101), share=0.5),
+)
+
+_OFF_POLICY = {"optim.minibatches": 8, "optim.epochs": 2}
+_ALL = tuple(row.label for row in ROWS if row.label not in ("no clip", "pasa"))
+
+
+def _search_qa(name: str, tokens: int, steps: int, **changes: Any) -> SuiteEnv:
+    common: dict[str, Any] = {
+        "id": "SearchQA-v0",
+        "name": name,
+        "settings": {"size": "micro", "hops": 2},
+        "start": TaughtStart(),
+        "limits": Limits(tokens=tokens, calls=tokens),
+        "max_tokens": 64,
+        "eval_tasks": 100,
+        "eval_every": 0,
+        "tokens_per_step": round(tokens / steps),
+    }
+    return SuiteEnv(**common | changes)
+
+
+SEPARATING = Suite(
+    name="separating",
+    version=1,
+    about="settings on real environments in which recipes can be told apart, five seeds",
+    recipes=ROWS,
+    envs=(
+        _search_qa("SearchQA-2hop", 10_000, 17, rows=_ALL),
+        _search_qa(
+            "SearchQA-2hop-offpolicy",
+            12_000,
+            3,
+            recipe_settings=_OFF_POLICY,
+            rows=(BASELINE, AGAIN, "no clip", "dapo", "gspo", "reinforcepp", "ppo"),
+        ),
+        SuiteEnv(
+            id="Retail-v0",
+            settings={"size": "micro"},
+            start=TaughtStart(settings={"read_least": 0.0}),
+            limits=Limits(tokens=20_000, calls=20_000),
+            max_tokens=64,
+            eval_tasks=60,
+            eval_every=0,
+            tokens_per_step=1_000,
+            rows=_ALL,
+        ),
+        SuiteEnv(
+            id="ScienceWorld-v0",
+            settings={"size": "micro"},
+            start=TaughtStart(settings={"read_least": 0.0}),
+            limits=Limits(tokens=20_000, calls=20_000),
+            max_tokens=32,
+            eval_tasks=60,
+            eval_every=0,
+            tokens_per_step=1_000,
+            rows=_ALL,
+        ),
+    ),
+    seeds=(0, 1, 2, 3, 4),
+    trials=2,
+    min_effect=0.02,
+)
+
+SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (LADDER, LADDER_FULL, SEPARATING)}
+"""The suites of this package by name."""
+
+
+def is_ladder(suite: Suite) -> bool:
+    """Return whether a suite is made of the ladder's families, whatever its rows and seeds."""
+    known = {name for family in FAMILIES.values() for name in family.columns(quick=False)}
+    return all(column.name in known for column in suite.envs)
+
+
+def families_of(suite: Suite) -> list[Family]:
+    """Return the families that a suite has columns of, in their order."""
+    names = {column.name for column in suite.envs}
+    return [family for family in FAMILIES.values() if names & set(family.columns(quick=False))]
+
+
+def sizes_of(suite: Suite, family: Family) -> list[Size]:
+    """Return the sizes of a family that a suite has columns of."""
+    names = {column.name for column in suite.envs}
+    return [size for size in family.sizes if family.column(size) in names]
