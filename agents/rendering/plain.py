@@ -63,12 +63,10 @@ class PlainRenderer(Renderer):
 
     def __init__(self, tokenizer: Any) -> None:
         super().__init__(tokenizer, eos_of(tokenizer))
-        self._tokenizer = tokenizer
 
     def open(self, instructions: str, observation: str) -> list[int]:
         """Return the ids of ``instructions + observation``."""
-        text = instructions + observation
-        return [int(i) for i in self._tokenizer.encode(text, add_special_tokens=False)]
+        return self._text.encode_first(instructions + observation)
 
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:  # noqa: ARG002
         """Return the ids of ``observation``."""

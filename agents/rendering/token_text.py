@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
-_REMEMBERED = 1024
-"""Encoded texts that are kept: the paths of a group read the same observations again and again."""
+from ...envs.utils.bounded_cache import BoundedCache
+
+_REMEMBERED = 1 << 20
+"""Tokens of encoded texts that are kept, at most some 40 MB: the paths of a group read the same
+observations again and again."""
 
 _WRAPPED = ("encode", "_encode_plus", "decode", "_decode")
 _ANCHORS = ("a", "0", ".", "~", ">", "1", "e", "k", "Z")
@@ -37,7 +39,7 @@ class TokenText:
         joined = self._raw_decode(self._anchor * 2)
         front = self._anchor_text
         self._adds_blank = bool(front) and joined == f"{front} {front}"
-        self._remembered = lru_cache(_REMEMBERED)(self._encode)
+        self._remembered: BoundedCache[str, list[int]] = BoundedCache(_REMEMBERED)
 
     def __reduce__(self) -> tuple[type[TokenText], tuple[Any]]:
         return TokenText, (self._tokenizer,)  # a copy remembers nothing
@@ -47,7 +49,15 @@ class TokenText:
 
         No special tokens are added.
         """
-        return list(self._remembered(text))
+        ids = self._remembered.get(text)
+        if ids is None:
+            ids = self._encode(text)
+            self._remembered.put(text, ids, 1 + len(ids))
+        return ids.copy()
+
+    def encode_first(self, text: str) -> list[int]:
+        """Return the ids of ``text`` that nothing stands before; no special tokens are added."""
+        return self._raw_encode(text)
 
     def _encode(self, text: str) -> list[int]:
         if self._adds_blank:
@@ -65,7 +75,7 @@ class TokenText:
         """
         if not len(ids):
             return ""
-        text = self._raw_decode([*self._anchor, *(int(i) for i in ids)])
+        text = self._raw_decode([*self._anchor, *map(int, ids)])
         return text[len(self._anchor_text) :]
 
     def _raw_encode(self, text: str) -> list[int]:

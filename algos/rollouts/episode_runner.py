@@ -50,7 +50,8 @@ class Context:
 
     def fork(self) -> Context:
         """Return an independent copy that shares the engine's cache."""
-        return replace(self, ids=list(self.ids), obs_ids=list(self.obs_ids), given=list(self.given))
+        ids, obs_ids, given = self.ids.copy(), self.obs_ids.copy(), self.given.copy()
+        return Context(ids, obs_ids, self.parent, self.edge, given, self.cache)
 
 
 class StepResult(NamedTuple):
@@ -117,12 +118,18 @@ class EpisodeHandle:
         for context in contexts.values():
             if context.cache is not None:
                 self.holders[context.cache] += 1
-        return replace(
-            self,
+        return EpisodeHandle(
             env=env,
+            task_id=self.task_id,
+            seed=self.seed,
+            session=self.session,
             contexts=contexts,
-            askers=dict(self.askers),
             place=place,
+            turns=self.turns,
+            last=self.last,
+            done=self.done,
+            askers=dict(self.askers),
+            holders=self.holders,
         )
 
 

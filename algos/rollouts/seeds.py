@@ -11,5 +11,5 @@ def seed_at(*place: int) -> int:
 
     The same in every process and on every machine; neighbouring places give unrelated seeds.
     """
-    data = b"".join(struct.pack("<q", p) for p in place)
+    data = struct.pack(f"<{len(place)}q", *place)
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1

@@ -16,11 +16,10 @@ Server = Callable[[Sequence[Any]], Sequence[Any]]
 
 def serve_one_by_one(played: Generator[Call, Any, Outcome]) -> Outcome:
     """Drive an environment's generator, serving each call by itself."""
-    turn = forward_calls(played)
     reply: Any = None
     while True:
         try:
-            call = turn.send(reply)
+            call = played.throw(reply) if isinstance(reply, EnvFault) else played.send(reply)
         except StopIteration as done:
             return done.value
         try:
@@ -89,7 +88,8 @@ def drive_together(turns: Sequence[Generator[Call, Any, R]]) -> list[R]:
 
 async def call_env(env: gym.Env[Any, Any], do: Callable[[], R]) -> R:
     """Run a step or a reset of ``env``, in a thread if it may block the event loop."""
+    if not getattr(env.unwrapped, "blocking", False):
+        return do()
     import asyncio  # it brings ssl along, which few environments need
 
-    blocking = getattr(env.unwrapped, "blocking", False)
-    return await asyncio.to_thread(do) if blocking else do()
+    return await asyncio.to_thread(do)

@@ -27,7 +27,10 @@ def normalise_answer(text: str) -> str:
 def exact_match(prediction: str, golds: Sequence[str]) -> float:
     """1.0 when the normalised prediction equals a normalised gold, else 0.0."""
     said = normalise_answer(prediction)
-    return float(any(normalise_answer(gold) == said for gold in golds))
+    for gold in golds:
+        if normalise_answer(gold) == said:
+            return 1.0
+    return 0.0
 
 
 def sub_em(prediction: str, golds: Sequence[str]) -> float:
@@ -36,7 +39,10 @@ def sub_em(prediction: str, golds: Sequence[str]) -> float:
     A gold that normalises to nothing ("The") never counts: it would match everything.
     """
     said = normalise_answer(prediction)
-    return float(any((norm := normalise_answer(gold)) and norm in said for gold in golds))
+    for gold in golds:
+        if (norm := normalise_answer(gold)) and norm in said:
+            return 1.0
+    return 0.0
 
 
 def f1(prediction: str, golds: Sequence[str]) -> float:

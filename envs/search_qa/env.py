@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -244,5 +244,5 @@ class SearchQA(TextEnv[SearchState, Question]):
         printed: PythonResult = yield Call(self.toolbox.python, find_code(action))
         return Outcome.move(write_result(printed.text, self.max_observation_chars), verdict=0)
 
-    def _is_formed(self, parts: Sequence[Piece]) -> bool:
+    def _is_formed(self, parts: Iterable[Piece]) -> bool:
         return is_well_formed(parts, self.toolbox.names)

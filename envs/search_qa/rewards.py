@@ -10,7 +10,7 @@ wrote each part instead of by a chat template's literal marker.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol
@@ -178,22 +178,27 @@ def count_evidence(state: Searched, question: Question) -> int:
     """How many facts of the plan were shown; without a plan, whether an answer was."""
     if not question.plan:
         return int(is_answer_shown(state, question))
-    return sum(any(p in state.found for p in probe.passages) for probe in question.plan)
+    found = frozenset(state.found)
+    return sum(not found.isdisjoint(probe.passages) for probe in question.plan)
 
 
-def list_pieces(episode: Episode[Any], action: str | None = None) -> list[Piece]:
-    """The trajectory after the prompt; ``action`` is one that ``episode.steps`` lacks."""
-    texts = [text for step in episode.steps for text in (step.observation, step.action)]
+def iterate_pieces(episode: Episode[Any], action: str | None = None) -> Iterator[Piece]:
+    """Yield the trajectory after the prompt; ``action`` is one that ``episode.steps`` lacks."""
+    for i, step in enumerate(episode.steps):
+        if i:
+            yield Piece(step.observation, by_model=False)
+        yield Piece(step.action, by_model=True)
     if action is not None:
-        texts += [episode.observation, action]
-    return [Piece(text, by_model=i % 2 == 0) for i, text in enumerate(texts[1:])]
+        if episode.steps:
+            yield Piece(episode.observation, by_model=False)
+        yield Piece(action, by_model=True)
 
 
 def grade_answer(
     rewards: Rewards,
     episode: Episode[Any],
     action: str,
-    is_formed: Callable[[Sequence[Piece]], bool],
+    is_formed: Callable[[Iterable[Piece]], bool],
 ) -> Outcome:
     """The outcome of an action that answers, and the answer in the episode's state.
 
@@ -206,15 +211,16 @@ def grade_answer(
     state, question = episode.state, episode.task.payload
     state.answer = find_last_answer(action) or ""
     score = OUTCOMES[rewards.outcome](state.answer, question.answers)
-    form = rewards.needs_form and is_formed(list_pieces(episode, action))
+    form = rewards.needs_form and is_formed(iterate_pieces(episode, action))
     terms = rewards(score, form, form and is_answer_shown(state, question))
-    if exact_match(state.answer, question.answers):
+    exact = score if rewards.outcome == "em" else exact_match(state.answer, question.answers)
+    if exact:
         return Outcome.solved("", terms, verdict=1)
     return Outcome.failed("", terms, verdict=-1)
 
 
 def compute_metrics(
-    episode: Episode[Any], is_formed: Callable[[Sequence[Piece]], bool]
+    episode: Episode[Any], is_formed: Callable[[Iterable[Piece]], bool]
 ) -> dict[str, float]:
     """EM and F1 of the answer, and what was shown on the way to it.
 
@@ -228,7 +234,7 @@ def compute_metrics(
         "f1": 0.0 if said is None else f1(said, question.answers),
         "recall": count_evidence(state, question) / max(len(question.plan), 1),
         "answer_shown": float(is_answer_shown(state, question)),
-        "well_formed": float(said is not None and is_formed(list_pieces(episode))),
+        "well_formed": float(said is not None and is_formed(iterate_pieces(episode))),
     }
     if question.hops:
         found["hops"] = float(question.hops)

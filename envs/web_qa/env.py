@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -307,7 +307,7 @@ class WebQA(TextEnv[WebState, Question]):
         return Outcome.move(text, verdict=1 if more else 0)
 
 
-def _is_formed(parts: Sequence[Piece]) -> bool:
+def _is_formed(parts: Iterable[Piece]) -> bool:
     """Whether a trajectory is well formed, opening taken for searching."""
     return is_well_formed(
         Piece(_OPENED.sub(r"<\1search>", text), by_model) if by_model else Piece(text, by_model)

@@ -50,16 +50,22 @@ class Batched:
 
     def __call__(self, requests: Sequence[Query]) -> list[list[Hit]]:
         """Return one list of hits per request; requests with equal ``k`` are served together."""
+        sizes = {request.k for request in requests}
+        if len(sizes) == 1:
+            return self._search([request.text for request in requests], sizes.pop())
         answers: list[list[Hit]] = [[] for _ in requests]
-        for k in sorted({request.k for request in requests}):
+        for k in sorted(sizes):
             places = [i for i, request in enumerate(requests) if request.k == k]
-            try:
-                found = self.retriever.search([requests[i].text for i in places], k)
-            except OSError as fault:  # what files and networks raise
-                raise EnvFault(f"the retriever failed: {fault}") from fault
+            found = self._search([requests[i].text for i in places], k)
             for i, hits in zip(places, found, strict=True):
                 answers[i] = hits
         return answers
+
+    def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        try:
+            return self.retriever.search(queries, k)
+        except OSError as fault:  # what files and networks raise
+            raise EnvFault(f"the retriever failed: {fault}") from fault
 
 
 def words(text: str) -> list[str]:

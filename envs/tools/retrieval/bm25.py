@@ -12,17 +12,21 @@ import numpy as np
 from ...core.errors import BadValueError
 from ...core.fork import Shared
 from ...core.settings import check_integer
+from ...utils.bounded_cache import BoundedCache
 from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
 from .base import Corpus, Hit, words
 
 _DENSE_SHARE = 8
+_REMEMBERED = 1 << 17
+"""Hits that are remembered, some 20 MB: the paths of a group ask for the same again and again."""
 
 
 class Bm25(Shared):
     """BM25 (Lucene variant, k1 1.5, b 0.75) over titles and texts, by bm25s's precomputed scores.
 
     Equal scores keep the order of the corpus, so results are the same in every process. Read-only
-    after construction: copies, forks and pickles of environments share it.
+    after construction: copies, forks and pickles of environments share it. Hits of the latest
+    queries are remembered; :meth:`forget` drops them.
 
     Args:
         corpus: The passages.
@@ -54,6 +58,7 @@ class Bm25(Shared):
         self._passages = arrays["indices"].astype(np.int64)
         self._starts = arrays["indptr"].tolist()
         self._dense: dict[int, np.ndarray] = {}
+        self._remembered: BoundedCache[tuple[str, int], list[Hit]] = BoundedCache(_REMEMBERED)
 
     def __len__(self) -> int:
         return len(self.corpus.texts)
@@ -70,13 +75,25 @@ class Bm25(Shared):
             BadValueError: ``k`` is below 1.
         """
         check_integer("k", k, "Bm25.search", min=1)
-        return [self._search(query, k) for query in queries]
+        return [self._recall(query, k) for query in queries]
+
+    def forget(self) -> None:
+        """Drop the remembered hits, so that every query is searched anew."""
+        self._remembered.clear()
+
+    def _recall(self, query: str, k: int) -> list[Hit]:
+        """Return the hits of a query, remembered or searched; the list is the caller's own."""
+        hits = self._remembered.get((query, k))
+        if hits is None:
+            hits = self._search(query, k)
+            self._remembered.put((query, k), hits, 1 + len(hits) + len(query) // 64)
+        return hits.copy()
 
     def _search(self, query: str, k: int) -> list[Hit]:
         known = [i for w in words(query) if (i := self._word_ids.get(w)) is not None]
         if not known:
             return []
-        sums = np.zeros(len(self), dtype=np.float32)
+        sums = np.zeros(len(self.corpus.texts), dtype=np.float32)
         for word in known:
             start, end = self._starts[word], self._starts[word + 1]
             if (end - start) * _DENSE_SHARE > len(sums):
