@@ -31,7 +31,7 @@ from .episode import (
     Verdict,
 )
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
-from .randomness import EPISODE_KEY, EpisodeRandom, SeededEnv
+from .randomness import EpisodeRandom, SeededEnv
 from .registration import load_expert
 from .settings import check_integer, check_settings
 from .spaces import Utf8Text
