@@ -37,7 +37,10 @@ class SetScore(BaseModel):
 
 
 class RunResult(BaseModel):
-    """``result.json``."""
+    """``result.json``.
+
+    ``optimizer_steps`` are those of all ``steps`` together; None in files of before 1.10.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,6 +51,7 @@ class RunResult(BaseModel):
     config_digest: str
     model_digest: str
     steps: int = Field(ge=0)
+    optimizer_steps: int | None = Field(default=None, ge=0)
     sampled_tokens: int = Field(ge=0)
     env_turns: int = Field(ge=0)
     seconds: float = Field(ge=0)
