@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from helpers.made_claims import above, tiny_claim
 
+from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.run_dir import read_metrics
+from turngym.algos.training.config import EnvConfig
 from turngym.benchmarks.claims.catalogue import CLAIMS, find_claims
+from turngym.benchmarks.claims.experiments import TrainedArm, Training
 from turngym.benchmarks.claims.outcome import RUN, ArmRuns, Finding, Outcome
 from turngym.benchmarks.claims.report import collect_repetitions, unmatched, write_report
 from turngym.benchmarks.claims.run import run_claims
@@ -235,13 +238,50 @@ def test_the_deepest_fall_of_a_curve(curve, deepest) -> None:
 
 
 def test_the_catalogue() -> None:
-    assert len(CLAIMS) >= 18
+    assert len(CLAIMS) >= 26
     for claim in CLAIMS.values():
         assert claim.minutes <= 15
         assert claim.digest == type(claim).model_validate_json(claim.model_dump_json()).digest
     assert [c.name for c in find_claims(["masking", "tree-leaves"])] == ["tree-leaves", "masking"]
     with pytest.raises(UnknownNameError, match="Did you mean 'masking'"):
         find_claims(["maskign"])
+
+
+def trained_arms() -> dict[str, TrainedArm]:
+    return {
+        f"{claim.name}: {arm.name}": arm
+        for claim in CLAIMS.values()
+        if isinstance(claim.experiment, Training)
+        for arm in claim.experiment.arms
+    }
+
+
+def test_every_trained_arm_has_a_recipe_and_an_environment() -> None:
+    made: set[str] = set()
+    for where, arm in trained_arms().items():
+        settings = {**arm.column.recipe_settings, **arm.settings}
+        recipe = make_recipe(arm.recipe, settings, small=True)
+        # equal tokens a step; the imitation of one step is the starting model
+        assert recipe.tokens_per_step or arm.column.limits.steps == 1, where
+        env = EnvConfig(id=arm.column.id, settings=arm.column.settings)
+        if repr(env) not in made:
+            made.add(repr(env))
+            assert env.make() is not None
+
+
+def test_every_mechanism_has_a_control_and_arms_differ_by_their_recipe_alone() -> None:
+    controls = [c for c in CLAIMS.values() if all(o.expected == "equal" for o in c.comparisons)]
+    assert {claim.name for claim in controls} == {
+        f"{paper}-control" for paper in ("tree", "arpo", "tarl", "pasa")
+    }
+    for claim in CLAIMS.values():
+        experiment = claim.experiment
+        if isinstance(experiment, Training):
+            columns = {arm.column.model_dump_json(exclude={"limits"}) for arm in experiment.arms}
+            limits = {arm.column.limits for arm in experiment.arms}
+            unequal = {"arpo-half-calls", "pasa-training", "tarl-mixed"}
+            assert (len(columns) == len(limits) == 1) or claim.name in unequal, claim.name
+    assert any("39.8 against 44.5" in r.figure for r in CLAIMS["tree-above-grpo"].reruns)
 
 
 @pytest.mark.parametrize(
