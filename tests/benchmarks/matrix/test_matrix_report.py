@@ -43,7 +43,7 @@ class Checker(HTMLParser):
 
 
 def reported(folder: Path, **options: str) -> tuple[str, str]:
-    html, md = write_report(folder, **options)
+    html, md = write_report([folder], **options)
     return html.read_text(encoding="utf-8"), md.read_text(encoding="utf-8")
 
 
@@ -125,7 +125,7 @@ def test_nothing_finished_is_a_report_too(tmp_path: Path) -> None:
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"suite\.json"):
-        write_report(tmp_path)
+        write_report([tmp_path])
     assert not (tmp_path / "report.html").exists()
 
 
