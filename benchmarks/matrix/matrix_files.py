@@ -184,7 +184,7 @@ def merge_parts(parts: Sequence[MatrixFiles], names: Sequence[str]) -> MatrixFil
                     "another machine, it may differ by rounding). Fill one part from a copy of the "
                     "other's columns and starting models."
                 )
-            if old is None or not old.start_digest:
+            if old is None or old.state != "finished":
                 columns[key] = column
         for key, cell in part.cells.items():
             cells[key] = _better(cells.get(key), cell, f"{name}: cell {key!r}")

@@ -18,7 +18,7 @@ from .plots import Plot, Tick, colours, plot, short, whiskers
 from .ranking import Comparison, Ranking, collect_costs, compare_by_column, rank_recipes
 from .results import Place, Results, Spread
 
-ONE_GRADIENT: Mapping[str, str] = getattr(registry, "ONE_GRADIENT", {})
+ONE_GRADIENT: Mapping[str, Any] = getattr(registry, "ONE_GRADIENT", {})
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES = {"report.html": "report.html.j2", "report.md": "report.md.j2"}
 METRICS = {
@@ -175,10 +175,16 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
     }
 
 
-def same_gradient(results: Results) -> dict[str, str]:
-    """Return the rows whose recipe's gradient on a batch is that of another one, with its name."""
+def same_gradient(results: Results) -> dict[str, tuple[str, str]]:
+    """Return the rows whose recipe's update is another one's on the same rollouts.
+
+    Each with the name of the other recipe, and why. Known of the settings for small models alone.
+    """
+    if not results.suite.small:
+        return {}
     rows = [results.suite.recipe(label) for label in results.recipes]
-    return {row.label: ONE_GRADIENT[row.name] for row in rows if row.name in ONE_GRADIENT}
+    known = {row.label: ONE_GRADIENT[row.name] for row in rows if row.name in ONE_GRADIENT}
+    return {label: (same.equals, same.why) for label, same in known.items()}
 
 
 def percent(value: float | None, places: int = 1) -> str:
