@@ -90,6 +90,8 @@ class MixedTasks(TextEnv[Any, Any]):
         self.blocking = any(env.blocking for env in envs)
         self.sessions = any(env.sessions for env in envs)
         self.open_ended = any(env.open_ended for env in envs)
+        self.chance = any(env.chance for env in envs)
+        self.reward_noise = max(env.reward_noise for env in envs)
 
     @property
     def max_turns(self) -> int:
@@ -130,6 +132,10 @@ class MixedTasks(TextEnv[Any, Any]):
     def fork_state(self, state: Any) -> Any:
         """Return the member's copy of its state."""
         return self._present.fork_state(state)
+
+    def identify_state(self, episode: Episode[Any]) -> Any:
+        """Return what tells the member's states apart."""
+        return self._find_member(episode.task).identify_state(episode)
 
     def hidden_answers(self, episode: Episode[Any]) -> Sequence[str]:
         """Return the member's hidden answers."""

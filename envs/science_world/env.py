@@ -194,6 +194,18 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         """Return an independent copy."""
         return replace(state, house=state.house.fork())
 
+    def identify_state(self, episode: Episode[ScienceState]) -> tuple[str, int]:
+        """Return the house with the task's progress, and the points that were paid.
+
+        Every tick warms and ages something, so that exact states never come again. Therefore the
+        clock, the random stream and the order of deeds are left out, temperatures count in steps of
+        ten degrees, and plants and animals by their stages: equal states may go on differently, by
+        what has nearly warmed through or grown up. The Java engine shows no state: there it is the
+        inputs, which never come again.
+        """
+        state = episode.state
+        return self._sim.state_digest(state.house), state.paid
+
     def hidden_answers(self, episode: Episode[ScienceState]) -> Sequence[str]:
         """Return what the task's solver would do first."""
         first = self._sim.plan(episode.state.house)
