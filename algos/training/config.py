@@ -17,6 +17,7 @@ from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import find_environment
 from ..core.recipe import Recipe
+from ..evaluation.defaults import TASKS
 from ..evaluation.evaluate import EvalSet
 from ..learner.importance_weights import check_importance
 from ..learner.settings import LearnerSettings
@@ -73,7 +74,7 @@ class EvalConfig:
     name: str = "dev"
     env: EnvConfig
     split: str = "dev"
-    n: int = 200
+    n: int = TASKS
 
     def make(self) -> EvalSet:
         """Make the environment and check that the split exists."""

@@ -212,8 +212,9 @@ class Trainer(Closing):
             check_stop()
             over = self._spent() >= 1.0
             if self._evaluation_due(over):
-                self._evaluate()
-            if over or self.counters.step >= saved + self.config.checkpoint_every:
+                self._evaluate(greedy=self._greedy_due(over))
+            due = over or self.counters.step >= saved + self.config.checkpoint_every
+            if due and self.config.records == "all":
                 with held_interrupts():
                     saved = self._save()
             if over:
@@ -325,10 +326,14 @@ class Trainer(Closing):
         every = self.config.eval_every
         return over or self.counters.step == 0 or (every > 0 and self.counters.step % every == 0)
 
-    def _evaluate(self) -> None:
+    def _greedy_due(self, over: bool) -> bool:
+        step, every = self.counters.step, self.config.eval_every * self.config.greedy_every
+        return over or step == 0 or (every > 0 and step % every == 0)
+
+    def _evaluate(self, *, greedy: bool) -> None:
         clock = Clock()
         row: dict[str, float] = {}
-        evaluations = [self._evaluate_one(what) for what in self.sets]
+        evaluations = [self._evaluate_one(what, greedy) for what in self.sets]
         with held_interrupts():
             clock.lap("eval")
             for evaluation in evaluations:
@@ -340,14 +345,16 @@ class Trainer(Closing):
             self.counters.evaluated_step = self.counters.step
             self._log(row)
 
-    def _evaluate_one(self, what: EvalSet) -> Evaluation:
+    def _evaluate_one(self, what: EvalSet, greedy: bool) -> Evaluation:
         runner = self._runner(what)
         with self.report.bar(f"evaluating {what.name}") as bar:
 
             def on_progress(n: int) -> None:
                 bar.update(n / len(what.tasks), f"{n} of {len(what.tasks)}")
 
-            return self.pipeline.call(lambda: evaluate_model(runner, what, on_progress))
+            return self.pipeline.call(
+                lambda: evaluate_model(runner, what, on_progress, greedy=greedy)
+            )
 
     def _resume(self) -> RunCounters:
         newest = newest_whole(self.writer.checkpoints)
@@ -390,6 +397,7 @@ class Trainer(Closing):
         """Return the scores before and after, read back from the metrics, with the counters."""
         rows, counters = self.writer.rows(), self.counters
         where = {s.name: (s.base_env.name, s.split) for s in self.sets}
+        heat = self.config.eval_temperature
         return RunResult(
             recipe=self.config.recipe.name,
             env_id=self.config.env.id,
@@ -401,8 +409,8 @@ class Trainer(Closing):
             sampled_tokens=counters.tokens,
             env_turns=counters.turns,
             seconds=counters.seconds,
-            before=scores_at(rows, 0, where),
-            after=scores_at(rows, counters.step, where),
+            before=scores_at(rows, 0, where, heat),
+            after=scores_at(rows, counters.step, where, heat),
         )
 
     def _elapsed(self) -> float:

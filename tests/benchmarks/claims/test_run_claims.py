@@ -225,7 +225,7 @@ def test_an_executor_lasts_until_it_is_closed_or_stopped_in_the_middle() -> None
     persistent.stop()
     assert here.stopped == 0
     here.submit = lambda job: None  # type: ignore[method-assign]
-    persistent.submit(Job(out="nowhere", env_id="Bandit-v0"))
+    persistent.submit(Job(out="nowhere", column="Bandit-v0"))
     persistent.stop()
     assert here.stopped == 1
 
