@@ -28,9 +28,9 @@ class Entry:
 
 
 # A rate that moves a few million parameters, and four optimiser steps per batch: in the second pass
-# the policy is no longer the one that sampled, so ratios and clips act (on 1 to 2 % of the tokens of
-# micro SearchQA). The warm-up keeps the first of them, of full size by Adam's scale, from spoiling a
-# good start. Measured against one step of 3e-4 per batch: equal success after 40 batches.
+# the policy is no longer the one that sampled, so ratios and clips act (on 1 to 2 % of the tokens
+# of micro SearchQA). The warm-up keeps the first steps, of full size by Adam's scale, from spoiling
+# a good start. Measured against one step of 3e-4 per batch: equal success after 40 batches.
 SMALL_STEP = {
     "optim.lr": 2e-4,
     "optim.epochs": 2,

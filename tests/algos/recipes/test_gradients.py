@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,12 +76,16 @@ def test_a_recipe_that_silently_became_grpo_is_found(
         assert cosine(on_chains["grpo"], changed) > APART
 
 
-def test_with_one_optimiser_step_the_mechanisms_would_be_asleep(lab: UpdateLab) -> None:
-    """What four steps per batch are for: one step has no ratio other than 1."""
+def test_a_clip_acts_in_four_optimiser_steps_and_not_in_one(lab: UpdateLab) -> None:
     forest = lab.forest(after_warm_up("grpo").rollout)
-    one = {"optim.epochs": 1, "optim.minibatches": 1}
-    grpo, gspo = (lab.change(after_warm_up(n, **one), forest) for n in ("grpo", "gspo"))
-    assert cosine(grpo, gspo) > 0.95
+
+    def alike(**settings: Any) -> float:
+        wide = after_warm_up("grpo", **settings)
+        tight = after_warm_up("grpo", **settings, **{"clip.low": 0.01, "clip.high": 0.01})
+        return cosine(lab.change(wide, forest), lab.change(tight, forest))
+
+    assert alike(**{"optim.epochs": 1, "optim.minibatches": 1}) > 0.9999
+    assert alike() < APART
 
 
 def test_the_table_names_recipes() -> None:
