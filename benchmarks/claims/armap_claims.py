@@ -41,7 +41,7 @@ ARMAP_CLAIMS = (
         comparisons=tuple(
             above(name, "greedy", 0.03) for name in ("reflexion", "best of n", "mcts")
         ),
-        minutes=5,
+        minutes=10,
         weaker=_WEAK,
     ),
     Claim(
@@ -54,7 +54,7 @@ ARMAP_CLAIMS = (
         ),
         experiment=_PLANS,
         comparisons=(above("mcts", "best of n", 0.03), above("best of n", "reflexion", 0.03)),
-        minutes=5,
+        minutes=10,
         weaker=_WEAK + " The arms are those of armap-above-greedy and are computed once.",
     ),
 )

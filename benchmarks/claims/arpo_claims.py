@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
-from .claim import Claim, Comparison, Source, above
-from .experiments import PlayedArm, TrainedArm, Training, play_search, probe, search, train_arm
+from .claim import Claim, Comparison, Rerun, Source, above, equal
+from .experiments import (
+    ONE_UPDATE,
+    PlayedArm,
+    TrainedArm,
+    Training,
+    letters,
+    play_search,
+    train_arm,
+)
 
 _ARPO = "ARPO, arXiv 2507.19849"
 _TARL = "TARL, arXiv 2509.14480"
-_CALLS = 9_000
-_TOY = "A diagnostic environment and a blank model of 0.1 million parameters."
-_SEARCH = search(20_000, hops=2)
+_CALLS = 12_000
+_FOG = letters("Fog-v0", _CALLS, count=4, fog=0.3)
+_HALF = letters("Fog-v0", _CALLS, count=4, calls=_CALLS // 2, fog=0.3)
+_CLEAR = letters("Fog-v0", _CALLS, count=4, fog=0.0)
+_JUDGE = letters("Judge-v0", 12_000, doors=4)
+_UNJUDGED = letters("Judge-v0", 12_000, doors=4, judged=False)
+_TOY = (
+    "A diagnostic environment whose actions are single letters, and a model of 0.1 million "
+    "parameters; one update a step, equal tokens a step."
+)
+_RERUNS = (
+    Rerun(
+        paper="RAPO, arXiv 2603.03078, table 1",
+        figure="ARPO above GRPO: mean of ten sets 43.0 against 40.7 (3B) and 49.3 against 46.7 "
+        "(7B)",
+        where="Qwen2.5-Instruct, one run, the calls not said",
+    ),
+)
 
 
-def _arpo(name: str, calls: int, **settings: Any) -> TrainedArm:
-    return train_arm(name, "arpo", probe("Fork-v0", calls), groups_per_step=8, **settings)
+def _branches(name: str, column: SuiteEnv, **settings: object) -> TrainedArm:
+    """Make an arm of ARPO: four chains that grow to eight paths."""
+    return train_arm(name, "arpo", column, rollout__initial=4, rollout__budget=8, **settings)
 
 
-def _grpo(name: str, calls: int) -> TrainedArm:
-    return train_arm(name, "grpo", probe("Fork-v0", calls), groups_per_step=8, rollout__n=8)
+def _chains(name: str, column: SuiteEnv, recipe: str = "grpo") -> TrainedArm:
+    return train_arm(name, recipe, column, rollout__n=8)
 
 
 def _mixed(weight: float) -> SuiteEnv:
@@ -35,6 +57,7 @@ def _mixed(weight: float) -> SuiteEnv:
         max_tokens=64,
         eval_tasks=100,
         eval_every=0,
+        recipe_settings={**ONE_UPDATE, "tokens_per_step": 1_000},
     )
 
 
@@ -57,8 +80,8 @@ ARPO_CLAIMS = (
     ),
     Claim(
         name="arpo-half-calls",
-        statement="ARPO with half the tool calls scores about what GRPO does with all of them, and "
-        "GRPO with half of them scores less.",
+        statement="Where tools are uncertain, ARPO with half the tool calls scores about what GRPO "
+        "does with all of them, and GRPO with half of them scores less.",
         source=Source(
             paper=_ARPO,
             where="abstract and the comparison of tool calls",
@@ -66,17 +89,50 @@ ARPO_CLAIMS = (
         ),
         experiment=Training(
             arms=(
-                _arpo("arpo, half the calls", _CALLS // 2),
-                _grpo("grpo, half the calls", _CALLS // 2),
-                _grpo("grpo, all calls", _CALLS),
+                _branches("arpo, half the calls", _HALF),
+                _chains("grpo, half the calls", _HALF),
+                _chains("grpo, all calls", _FOG),
             )
         ),
         comparisons=(
             above("arpo, half the calls", "grpo, all calls", margin=-0.05),
             above("grpo, all calls", "grpo, half the calls"),
         ),
-        minutes=3,
-        weaker=_TOY + " Every action counts as a call, an answer too.",
+        minutes=5,
+        weaker=_TOY + " Every action counts as a call, an answer too. Arms with half the calls "
+        "take half the tokens and steps, which is the statement. Starts and tasks are the same.",
+        reruns=_RERUNS,
+    ),
+    Claim(
+        name="arpo-above-grpo",
+        statement="Where tools are uncertain, ARPO trains a better agent than GRPO at equal "
+        "tokens.",
+        source=Source(
+            paper=_ARPO,
+            where="main tables",
+            figure="above GRPO on all thirteen benchmarks",
+        ),
+        experiment=Training(arms=(_branches("arpo", _FOG), _chains("grpo", _FOG))),
+        comparisons=(above("arpo", "grpo", 0.03, "area"),),
+        minutes=5,
+        weaker=_TOY,
+        reruns=_RERUNS,
+    ),
+    Claim(
+        name="arpo-control",
+        statement="Where a tool never errs, branching at high entropy has nothing to find: ARPO "
+        "and GRPO are equal.",
+        source=Source(
+            paper=_ARPO,
+            where="a control of arpo-above-grpo, not in the paper",
+            figure="none",
+        ),
+        experiment=Training(
+            arms=(_branches("arpo, no fog", _CLEAR), _chains("grpo, no fog", _CLEAR))
+        ),
+        comparisons=(equal("arpo, no fog", "grpo, no fog", 0.03, "area"),),
+        minutes=5,
+        weaker=_TOY,
     ),
     Claim(
         name="arpo-soft",
@@ -89,12 +145,12 @@ ARPO_CLAIMS = (
         ),
         experiment=Training(
             arms=(
-                _arpo("soft", _CALLS, credit__shared="own", optim__epochs=2),
-                _arpo("hard", _CALLS, credit__shared="mean", optim__epochs=2),
+                _branches("soft", _FOG, credit__shared="own", optim__epochs=2),
+                _branches("hard", _FOG, credit__shared="mean", optim__epochs=2),
             )
         ),
-        comparisons=(above("soft", "hard"),),
-        minutes=3,
+        comparisons=(above("soft", "hard", 0.03, "area"),),
+        minutes=6,
         weaker=_TOY + " Each batch is gone through twice: in the first pass, where no probability "
         "has moved yet, both advantages have the same gradient.",
     ),
@@ -110,15 +166,42 @@ TARL_CLAIMS = (
             figure="pass^1 55.4 against GRPO's 51.2",
         ),
         experiment=Training(
-            arms=(
-                train_arm("tarl", "tarl", _SEARCH),
-                train_arm("grpo", "grpo", _SEARCH),
-            )
+            arms=(_chains("tarl", _JUDGE, "tarl"), _chains("grpo, judged", _JUDGE))
         ),
-        comparisons=(above("tarl", "grpo", 0.03),),
+        comparisons=(above("tarl", "grpo, judged", 0.05, "area_right"),),
         minutes=5,
-        weaker="Two-hop questions instead of a shop, one model of under a million parameters. The "
-        "judge is the environment's rule and never errs; the paper's is a language model.",
+        weaker=_TOY + " The judge is the environment's rule and never errs; the paper's is a "
+        "language model. Success is all doors or nothing.",
+    ),
+    Claim(
+        name="tarl-control",
+        statement="Where nobody judges, TARL is GRPO.",
+        source=Source(
+            paper=_TARL,
+            where="a control of tarl-above-grpo, not in the paper",
+            figure="none",
+        ),
+        experiment=Training(
+            arms=(_chains("tarl, not judged", _UNJUDGED, "tarl"), _chains("grpo", _UNJUDGED))
+        ),
+        comparisons=(equal("tarl, not judged", "grpo", 0.05, "area_right"),),
+        minutes=5,
+        weaker=_TOY,
+    ),
+    Claim(
+        name="tarl-trajectory",
+        statement="One reward per trajectory trains a better agent than a reward at each turn.",
+        source=Source(
+            paper=_TARL,
+            where="section 3, comparison of where the reward is put",
+            figure="the sum at the end trains more stably; the figure is not at hand",
+        ),
+        experiment=Training(
+            arms=(_chains("tarl", _JUDGE, "tarl"), _chains("tarl by turn", _JUDGE, "tarlturns"))
+        ),
+        comparisons=(above("tarl", "tarl by turn", 0.05, "area_right"),),
+        minutes=5,
+        weaker=_TOY + " Verdicts that never err favour the reward at each turn.",
     ),
     Claim(
         name="tarl-mixed",
@@ -136,7 +219,7 @@ TARL_CLAIMS = (
             trials=2,
         ),
         comparisons=(above("mixed", "alone", 0.03),),
-        minutes=5,
+        minutes=12,
         weaker="Searching instead of a shop; hardly any maths (1 in 100) stands for none. The two "
         "tasks share a model of under a million parameters.",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -19,8 +19,12 @@ from ..matrix.suite import (
 )
 
 MAX_SEEDS = 20
+OTHER_SEEDS = MAX_SEEDS
+"""First seed of a repeated arm."""
 LR = 2e-3
-"""Learning rate of a blank model of 0.1 million parameters on the diagnostic environments."""
+"""Learning rate of a model of 0.1 million parameters on the diagnostic environments."""
+ONE_UPDATE = {"optim.minibatches": 1, "optim.epochs": 1}
+"""A step is one update: what differs between arms is whom they compare, not how far they go."""
 SEARCH_START = TaughtStart(world={"size": "micro", "hops": (1, 2)})
 """The package's mid-level starter, taught in micro SearchQA."""
 _OF_CRAWLS = ("recall", "actions", "return")
@@ -45,6 +49,12 @@ class TrainedArm(Form):
 class Training(Form):
     """Arms that are trained as cells of the matrix, each in a matrix of its own.
 
+    ``area`` is the mean of training success over the budget of sampled tokens, from the episodes
+    that training plays anyway; ``area_return`` and ``area_right`` are those of the return and of an
+    environment's share of right letters. ``area_tokens`` and ``area_calls`` are of the evaluations
+    between training steps, where there are some. ``success`` and ``return`` are of the weights at
+    the end, never of the best ones.
+
     Attributes:
         arms: The compared arms.
         trials: Trials of every evaluation task after training.
@@ -57,6 +67,9 @@ class Training(Form):
     measures: ClassVar[tuple[str, ...]] = (
         "success",
         "return",
+        "area",
+        "area_return",
+        "area_right",
         "area_tokens",
         "area_calls",
         "fall",
@@ -71,7 +84,7 @@ class Training(Form):
             about=f"{arm.recipe} on {arm.column.id}, an arm of a claim",
             recipes=(SuiteRecipe(name=arm.recipe, settings=arm.settings),),
             envs=(arm.column,),
-            seeds=tuple(range(MAX_SEEDS)),
+            seeds=tuple(range(OTHER_SEEDS + MAX_SEEDS)),
             trials=self.trials,
         )
 
@@ -79,9 +92,28 @@ class Training(Form):
         """Return the name of the arm's folder, which claims with the same arm share."""
         return f"{arm.name}-{self.suite(arm).digest[:12]}"
 
+    def world(self, arm: TrainedArm) -> str:
+        """Return a hash of the arm's starting model, environment and tasks."""
+        kept = {"recipe_settings", "limits", "eval_every"}
+        return digest_of(arm.column.model_dump(mode="json", exclude=kept))[:12]
+
+    def only(self, name: str) -> Training:
+        """Return the experiment with one of its arms."""
+        return self.model_copy(update={"arms": tuple(a for a in self.arms if a.name == name)})
+
 
 class Untrained(Form):
-    """Arms that are computed in this process."""
+    """Arms that are computed in this process.
+
+    Attributes:
+        arms: The compared arms.
+    """
+
+    arms: tuple[Any, ...]
+
+    def only(self, name: str) -> Self:
+        """Return the experiment with one of its arms."""
+        return self.model_copy(update={"arms": tuple(a for a in self.arms if a.name == name)})
 
     def key(self, arm: Form) -> str:
         """Return the name of the arm's folder."""
@@ -209,6 +241,9 @@ class Planning(ModelExperiment):
     measures: ClassVar[tuple[str, ...]] = ("success", "return")
 
 
+Experiment = Training | Playing | Crawling | Planning
+
+
 def play_search(*arms: PlayedArm) -> Playing:
     """Play two-hop questions of micro SearchQA with the package's mid-level starter."""
     return Playing(
@@ -227,29 +262,97 @@ def train_arm(name: str, recipe: str, column: SuiteEnv, **settings: Any) -> Trai
     return TrainedArm(name=name, recipe=recipe, settings=dotted, column=column)
 
 
-def probe(env_id: str, calls: int, *, every: int = 0, **settings: Any) -> SuiteEnv:
+def probe(env_id: str, tokens: int, per_step: int, *, every: int = 0, **settings: Any) -> SuiteEnv:
     """Make the column of a diagnostic environment, where a blank model learns within seconds."""
     return SuiteEnv(
         id=env_id,
         settings={"size": "micro", **settings},
         start=BlankStart(),
-        limits=Limits(tokens=2 * calls, calls=calls),
+        limits=Limits(tokens=tokens, calls=tokens),
         max_tokens=3,
         eval_split="train",
         eval_tasks=60,
         eval_every=every,
-        recipe_settings={"optim.lr": LR},
+        recipe_settings={**ONE_UPDATE, "optim.lr": LR, "tokens_per_step": per_step},
     )
 
 
-def search(tokens: int, *, every: int = 0, tasks: int = 100, **settings: Any) -> SuiteEnv:
-    """Make the column of micro SearchQA, starting from the package's mid-level starter."""
+def letters(
+    env_id: str,
+    tokens: int,
+    per_step: int = 256,
+    *,
+    count: int = 3,
+    lr: float = LR,
+    calls: int | None = None,
+    **settings: Any,
+) -> SuiteEnv:
+    """Make the column of an environment of letters, which a model starts by writing at random.
+
+    The start imitates, for a few steps, an expert that errs until all letters are about equally
+    likely; every setting of an environment has the same one.
+
+    Args:
+        env_id: The environment.
+        tokens: Budget of sampled tokens; a letter is one token.
+        per_step: Sampled tokens of a training step.
+        count: Number of letters.
+        lr: Learning rate.
+        calls: Budget of actions; that of tokens when left out.
+        settings: Constructor settings of the environment.
+    """
+    start = TaughtStart(
+        settings={
+            "hidden": 64,
+            "layers": 2,
+            "heads": 2,
+            "inner": 128,
+            "context": 512,
+            "init_range": 0.1,
+            "vocab_size": 280,
+            "texts": 50,
+            "batch": 32,
+            "read_steps": 0,
+            "read_least": 0.0,
+            "held_out": 1,
+            "warmup_steps": 5,
+            "err_steps": 40,
+            "err_lr": 2e-3,
+            "mistakes": round(1 - 1 / count, 6),
+        },
+        world={"size": "micro"},
+    )
+    return SuiteEnv(
+        id=env_id,
+        settings={"size": "micro", **settings},
+        start=start,
+        limits=Limits(tokens=tokens, calls=calls or tokens),
+        max_tokens=1,
+        eval_tasks=60,
+        eval_every=0,
+        recipe_settings={**ONE_UPDATE, "optim.lr": lr, "tokens_per_step": per_step},
+    )
+
+
+def search(
+    tokens: int = 10_000,
+    per_step: int = 600,
+    *,
+    hops: int = 2,
+    start: Start = SEARCH_START,
+    **settings: Any,
+) -> SuiteEnv:
+    """Make the column of micro SearchQA, starting from the package's mid-level starter.
+
+    Two hops bend flat at about 10,000 tokens; more of them measures the ceiling.
+    """
     return SuiteEnv(
         id="SearchQA-v0",
-        settings={"size": "micro", "hops": 1, **settings},
-        start=SEARCH_START,
+        settings={"size": "micro", "hops": hops, **settings},
+        start=start,
         limits=Limits(tokens=tokens, calls=tokens),
         max_tokens=64,
-        eval_tasks=tasks,
-        eval_every=every,
+        eval_tasks=100,
+        eval_every=0,
+        recipe_settings={**ONE_UPDATE, "tokens_per_step": per_step},
     )

@@ -267,7 +267,7 @@ def test_training_on_files_goes_from_start_to_report_and_on(
     assert result.steps == 1
     said = capsys.readouterr()
     assert "curve.png" in said.out
-    assert "success, sampled at temperature 1" in said.out
+    assert "success, sampled (T 1)" in said.out
     assert "success, greedy" in said.out
     assert "of sharpening" in said.out
     assert "max_observation_chars=" in said.err  # 512 tokens of context
@@ -282,7 +282,7 @@ def test_training_on_files_goes_from_start_to_report_and_on(
     words = ["eval", "--agent", str(run), *MICRO, "--n", "3", "--max-tokens", "4"]
     assert main([*words, "--out", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "dev, sampled at temperature 1" in said
+    assert "dev, sampled (T 1)" in said
     assert "dev, greedy" in said
     (row,) = json.loads(out.read_text())
     assert (row["temperature"], row["greedy"]["n"]) == (1.0, 3)

@@ -93,13 +93,13 @@ def test_greedy_scores_stand_below_sampled_ones() -> None:
     old, new = both(0.35, 0.85), both(0.855, 0.94, metrics={"em": 0.5, "hops": 2.0})
     lines = printed(before_after(old, new))
     sampled, greedy = lines[1:3]
-    assert sampled.startswith("success, sampled at temperature 1")
+    assert sampled.startswith("success, sampled (T 1)")
     assert greedy.startswith("success, greedy")
     assert "+50.5 pts" in sampled
     assert "+9.0 pts" in greedy
     assert [line.split("  ")[0] for line in lines[3:]] == [
-        *("return, sampled at temperature 1", "return, greedy"),
-        *("em, sampled at temperature 1", "em, greedy"),
+        *("return, sampled (T 1)", "return, greedy"),
+        *("em, sampled (T 1)", "em, greedy"),
     ]
     assert gain_line(old, new) == (
         "dev: the sampled gain of +50.5 points less the greedy gain of +9.0 leaves +41.5 of "
@@ -107,12 +107,12 @@ def test_greedy_scores_stand_below_sampled_ones() -> None:
     )
     head, one, two = printed(score_table([("run", old)]))
     assert "set, decoding" in head
-    assert "dev, sampled at temperature 1" in one
+    assert "dev, sampled (T 1)" in one
     assert "35.0%" in one
     assert "dev, greedy" in two
     assert "85.0%" in two
     heads = printed(metric_table([("run", old)]))
-    assert any("sampled at temperature 1  greedy" in line for line in heads)
+    assert any("sampled (T 1)  greedy" in line for line in heads)
     assert heads[-1].split() == ["hops", "2.000", "2.000"]
 
 
