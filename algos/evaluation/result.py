@@ -92,7 +92,10 @@ def gain_of(before: SetScore, after: SetScore) -> Gain | None:
 
 
 class RunResult(BaseModel):
-    """``result.json``."""
+    """``result.json``.
+
+    ``optimizer_steps`` are those of all ``steps`` together; None in files of before 1.10.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -103,6 +106,7 @@ class RunResult(BaseModel):
     config_digest: str
     model_digest: str
     steps: int = Field(ge=0)
+    optimizer_steps: int | None = Field(default=None, ge=0)
     sampled_tokens: int = Field(ge=0)
     env_turns: int = Field(ge=0)
     seconds: float = Field(ge=0)

@@ -41,8 +41,8 @@ from ..rollouts.stats import (
     rollout_metrics,
     shaped_metrics,
     tokens_sampled,
-    turns_taken,
 )
+from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.task_order import OrderedTasks
 from ..runs.interrupts import agreed_stops, held_interrupts
 from ..runs.metrics import OF_SAMPLING
@@ -162,6 +162,8 @@ class Trainer(Closing):
         self.writer = RunWriter(config, run_dir, resolved, self.ranks)
         try:
             self.counters = self._resume()
+            # by number of steps; playing may be some steps ahead of training
+            self._played = {self.counters.step: self.counters.played}
             self.pipeline = self._make_pipeline()
         except BaseException:
             self.writer.close()
@@ -236,21 +238,21 @@ class Trainer(Closing):
                 self.report.note(rollouts.warning)
             row = rollout_metrics(played.all) | lag_metrics(played.all, self.counters.step)
             row |= played.metrics() | {"engine/prefix_hit_frac": rollouts.stats.prefix_hit_frac}
-            learned, dump = self._learn(played.trained, clock)
+            learned, dump = self._learn(played.trained, played.share, clock)
             row |= learned
             if not self.config.recipe.rollout.samples:
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
             laps = {**rollouts.seconds, **clock.laps}
             row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / laps["rollout"]
-            self.counters.step = step
+            self.counters.count(self._played[step])
+            self._played.pop(step - 1)
             self.counters.optimizer_steps = self.learner.optimizer_steps
-            self.counters.tokens += tokens_sampled(played.all)
-            self.counters.turns += turns_taken(played.all)
             self.counters.paths += len(played.trained.paths)
             row |= {
                 "budget/tokens": float(self.counters.tokens),
                 "budget/turns": float(self.counters.turns),
                 "budget/paths": float(self.counters.paths),
+                "budget/optimizer_steps": float(self.counters.optimizer_steps),
             }
             row |= {f"time/{name}_s": seconds for name, seconds in laps.items()}
             row["time/step_s"] = clock.total()
@@ -262,14 +264,23 @@ class Trainer(Closing):
 
     async def _play(self, step: int) -> Rollouts:
         before = self.engine.stats
-        recipe, runner = self.config.recipe, self._runner()
-        played = await play_step(
-            recipe, runner, lambda extra: self.tasks.starts(step, recipe.groups_per_step, extra)
-        )
+        so_far, runner = self._played[step - 1], self._runner()
+        left = self._left(so_far)
+        played = await play_step(self.config.recipe, runner, self.tasks, so_far, left)
+        self._played[step] = so_far.after(played.all.groups)
         warning = fault_warning(step, played.all, runner.fault)
         return Rollouts(played=played, warning=warning, stats=self.engine.stats - before)
 
-    def _learn(self, forest: Forest, clock: Clock) -> tuple[dict[str, float], RolloutDump]:
+    def _left(self, played: Played) -> StepLimits:
+        """Return what is left of the budget after these steps and the first episodes."""
+        first = self.counters
+        return self.config.budget.left(
+            first.first_tokens + played.total.tokens, first.first_turns + played.total.turns
+        )
+
+    def _learn(
+        self, forest: Forest, share: float, clock: Clock
+    ) -> tuple[dict[str, float], RolloutDump]:
         recipe = self.config.recipe
         shaped = shaped_by_first(recipe.shapers, forest, self.ranks.learner)
         annotations: dict[str, list[Floats]] = {}
@@ -286,7 +297,7 @@ class Trainer(Closing):
         clock.lap("credit")
         if recipe.shapers:
             row |= shaped_metrics(shaped)
-        row |= self.learner.update(shaped, annotations, credits)
+        row |= self.learner.update(shaped, annotations, credits, share)
         learned = self.tasks.learn(shaped, self.learner)
         row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
@@ -303,6 +314,7 @@ class Trainer(Closing):
             paid = self.pipeline.call(lambda: play_first(runner, tasks, bar.update))
         # Counted at the end and at once: after an interrupt they are played again.
         self.counters.tokens, self.counters.turns = paid
+        self.counters.first_tokens, self.counters.first_turns = paid
 
     def _runner(self, what: EvalSet | None = None) -> EpisodeRunner:
         return make_runner(self.config, self.engine, self.renderer, self.env, what, self.ranks)
@@ -361,10 +373,14 @@ class Trainer(Closing):
         if self.config.max_lag is None:
             return SyncPipeline(self._play, self.engine)
         ready = load_pending(self.writer.pending, self.counters.step)
+        for step, rollouts in ready.items():
+            self._played[step] = self._played[step - 1].after(rollouts.played.all.groups)
         return AsyncPipeline(self._play, self.engine, self.config.max_lag, ready)
 
     def _save(self, *, wait: bool = True) -> int:
         pending = self.pipeline.pending(wait=wait)
+        # a step behind the end of the budget has no groups, and is none
+        pending = {step: one for step, one in pending.items() if one.played.all.groups}
         with held_interrupts():
             save_pending(self.writer.pending, pending)
             self.counters.seconds = self._elapsed()
@@ -388,6 +404,7 @@ class Trainer(Closing):
             config_digest=self.digests[0],
             model_digest=self.digests[1],
             steps=counters.step,
+            optimizer_steps=counters.optimizer_steps,
             sampled_tokens=counters.tokens,
             env_turns=counters.turns,
             seconds=counters.seconds,

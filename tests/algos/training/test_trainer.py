@@ -273,10 +273,10 @@ def test_a_nan_leaves_a_run_that_goes_on(tiny_model: Path, tmp_path: Path) -> No
     with Trainer(setup, tmp_path) as trainer:
         inner = trainer.learner.update
 
-        def poisoned(forest: Any, notes: Any, credits: Any) -> dict[str, float]:
+        def poisoned(forest: Any, notes: Any, credits: Any, share: float) -> dict[str, float]:
             if trainer.counters.step == 2:
                 credits.advantages[0][:] = float("nan")
-            return inner(forest, notes, credits)
+            return inner(forest, notes, credits, share)
 
         trainer.learner.update = poisoned  # type: ignore[method-assign]
         with pytest.raises(LossNotFiniteError):
