@@ -201,11 +201,11 @@ class Evaluation:
         """Return one line about an evaluation after a training step."""
         if not self.scored:
             return f"step {step}: {self.name} has no score: all {self.errors} episodes broke"
-        told = [f"{_told(self.success)} {self.decoding}".strip()]
+        parts = [f"{_write_interval(self.success)} {self.decoding}".strip()]
         if self.greedy is not None and self.temperature:
-            told.append(f"{_told(self.greedy.success)} greedy")
+            parts.append(f"{_write_interval(self.greedy.success)} greedy")
         return (
-            f"step {step}: {self.name} success {', '.join(told)}; n {len(self.scored)}, errors "
+            f"step {step}: {self.name} success {', '.join(parts)}; n {len(self.scored)}, errors "
             f"{self.errors}"
         )
 
@@ -319,7 +319,7 @@ def describe_decoding(temperature: float | None) -> str:
     return "greedy" if temperature == 0 else f"sampled at temperature {temperature:g}"
 
 
-def _told(success: Estimate) -> str:
+def _write_interval(success: Estimate) -> str:
     return f"{success.mean:.1%} (95 % CI {success.low95:.1%} to {success.high95:.1%})"
 
 

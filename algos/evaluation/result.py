@@ -21,8 +21,8 @@ class Score(BaseModel):
 
     Attributes:
         n: Scored episodes.
-        errors: Episodes that a broken environment took; they are in no mean.
-        agent_errors: Those in which the agent failed (its model's server did not answer); neither.
+        errors: Episodes that a broken environment took; excluded from averages.
+        agent_errors: Those in which the agent failed (its model's server did not answer); likewise.
         context_full: Scored episodes that ended, unsolved, because the model's context was full.
         success: Share of solved episodes.
         return_: Mean return; ``return`` in files.

@@ -45,7 +45,7 @@ class Command:
     """
 
     run_dir: str | None = None
-    steps: int = 120
+    steps: int = 40
     n: int = TASKS
     seed: int = 0
     sampler: Sampler = field(default_factory=lambda: EngineSettings(max_batch=128))
@@ -73,7 +73,7 @@ def run(command: Command) -> None:
         budget=Budget(steps=command.steps),
         evals=(EvalConfig(name="dev", env=env, split="dev", n=command.n),),
         seed=command.seed,
-        eval_every=20,
+        eval_every=10,
         checkpoint_every=20,
         **vars(command.sampler),
     )

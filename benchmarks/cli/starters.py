@@ -142,8 +142,10 @@ def score_starter(name: str, command: Command, report: Reporter) -> StarterScore
 def starter_table(rows: list[StarterScore], measure: str) -> Table:
     """Return a row per starting model; headroom is the expert's score less the model's."""
     percent = measure == "success"
-    heads = ("sampled", "greedy", "expert", "headroom sampled", "headroom greedy")
-    table = plain_table("starting model", "settings", right=("n", *heads))
+    table = plain_table("starting model", "settings", right=("n", "sampled", "greedy", "expert"))
+    table.add_column("headroom: sampled, greedy", justify="right")
+    for column in table.columns[3:5]:
+        column.no_wrap = True
     for row in rows:
         greedy, expert = row.score.greedy, row.expert
         parts = [_part(row.score, measure), None if greedy is None else _part(greedy, measure)]
@@ -153,20 +155,22 @@ def starter_table(rows: list[StarterScore], measure: str) -> Table:
             escape(", ".join(f"{key} {value}" for key, value in row.settings.items())),
             str(row.score.n),
             *("" if part is None else shown(part, percent) for part in parts),
-            "" if top is None else shown(top, percent),
-            *(_headroom(top, part, percent) for part in parts),
+            "" if top is None else _write(top.mean, percent),
+            ", ".join(
+                _write(top.mean - part.mean, percent)
+                for part in parts
+                if top is not None and part is not None
+            ),
         )
     return table
 
 
+def _write(value: float, percent: bool) -> str:
+    return f"{100 * value:.1f}" if percent else f"{value:.3f}"
+
+
 def _part(score: Score, measure: str) -> Estimate:
     return score.success if measure == "success" else score.return_
-
-
-def _headroom(top: Estimate | None, part: Estimate | None, percent: bool) -> str:
-    if top is None or part is None:
-        return ""
-    return f"{100 * (top.mean - part.mean):.1f}" if percent else f"{top.mean - part.mean:.3f}"
 
 
 def _json_row(row: StarterScore) -> dict[str, Any]:

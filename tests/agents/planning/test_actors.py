@@ -145,7 +145,9 @@ def engine_of(tiny_model: Path) -> Any:
 def test_greedy_is_what_greedy_evaluation_plays(tiny_model: Path, engine_of: Any) -> None:
     what = EvalSet(name="dev", env=gym.make("Letters-v0"), split="dev", n=6)
     settings = EngineSettings(device="cpu")
-    usual = TokenAgent(str(tiny_model), max_tokens=8, engine=settings).evaluate(what)
+    usual = TokenAgent(str(tiny_model), max_tokens=8, temperature=0.0, engine=settings).evaluate(
+        what
+    )
     seat = Planning(planner=Greedy(), tools=lambda: PlannerSetup(actor=engine_of.for_search()))
     planned = asyncio.run(seat.evaluate(what))
     assert [e.return_ for e in planned.episodes] == [e.return_ for e in usual.episodes]
