@@ -1,0 +1,312 @@
+"""Comparisons over seeds: numbers of scipy and of hand, degenerate inputs, laws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import nct, spearmanr, ttest_1samp, ttest_ind, ttest_rel
+from scipy.stats import t as student
+
+from turngym.envs.core.errors import BadValueError
+from turngym.envs.utils.seed_tests import (
+    SeedTest,
+    compare_seeds,
+    decide_seeds,
+    rank_correlation,
+    seed_interval,
+    seeds_needed,
+)
+
+OURS = [0.61, 0.70, 0.58, 0.66, 0.72, 0.60]
+THEIRS = [0.52, 0.55, 0.57, 0.50, 0.61, 0.49]
+
+
+def decided(test: SeedTest, min_effect: float = 0.05, bound: float | None = None):
+    return decide_seeds(test, test.p_value, min_effect=min_effect, bound=bound)
+
+
+def test_pairs_are_scipys_paired_t_test() -> None:
+    got, want = compare_seeds(OURS, THEIRS), ttest_rel(OURS, THEIRS)
+    ends = want.confidence_interval(0.95)
+    assert (got.n, got.paired) == (6, True)
+    assert got.p_value == pytest.approx(want.pvalue)
+    assert (got.low95, got.high95) == pytest.approx((ends.low, ends.high))
+    assert got.deviation == pytest.approx(np.std(np.subtract(OURS, THEIRS), ddof=1))
+    assert got.permutation_p == pytest.approx(2 / 64)  # all six agree
+    assert decided(got) == ("above", "the interval lies above 0")
+    assert decided(compare_seeds(THEIRS, OURS)).verdict == "below"
+
+
+def test_unpaired_arms_are_scipys_welch_test() -> None:
+    got = compare_seeds(OURS, THEIRS[:5], paired=False)
+    want = ttest_ind(OURS, THEIRS[:5], equal_var=False)
+    ends = want.confidence_interval(0.95)
+    assert (got.n, got.paired) == (5, False)
+    assert got.p_value == pytest.approx(want.pvalue)
+    assert (got.low95, got.high95) == pytest.approx((ends.low, ends.high))
+    assert decided(got).verdict == "above"
+    # of 462 exchanges five are as extreme: none, .61 for .58, .60 or .61, and .61, .57 for .60, .58
+    assert got.permutation_p == pytest.approx(2 * 5 / 462)
+
+
+def test_the_margin_moves_the_test_and_not_the_interval() -> None:
+    plain, moved = compare_seeds(OURS, THEIRS), compare_seeds(OURS, THEIRS, margin=0.1)
+    assert (moved.low95, moved.high95) == (plain.low95, plain.high95)
+    assert moved.p_value == pytest.approx(ttest_1samp(np.subtract(OURS, THEIRS), 0.1).pvalue)
+    assert decided(moved).verdict == "not decided"
+    better_than_nothing = compare_seeds(THEIRS, OURS, margin=-0.3)
+    assert decided(better_than_nothing) == ("above", "the interval lies above -0.3")
+
+
+def test_detectable_is_what_80_percent_power_finds() -> None:
+    got = compare_seeds(OURS, THEIRS)
+    shift = got.detectable / (got.deviation / math.sqrt(6))
+    critical = student.ppf(0.975, 5)
+    assert 1 - nct.cdf(critical, 5, shift) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_detectable_holds_in_simulation() -> None:
+    rng = np.random.default_rng(0)
+    gaps = rng.normal(0.0, 1.0, (1500, 7))
+    nothing = np.zeros(7)
+    effect = compare_seeds(gaps[0], nothing).detectable / compare_seeds(gaps[0], nothing).deviation
+    found = [compare_seeds(row + effect, nothing).p_value <= 0.05 for row in gaps]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("deviation", "effect", "low", "high"),
+    [
+        (0.35 * 2**0.5, 0.05, 768, 774),
+        (0.35 * 2**0.5, 0.17, 66, 70),
+        (0.02 * 2**0.5, 0.03, 9, 10),
+        (1.0, 0.01, 78_480, 78_500),
+        (0.0, 0.1, 2, 2),
+    ],
+)
+def test_seeds_needed(deviation: float, effect: float, low: int, high: int) -> None:
+    assert low <= seeds_needed(deviation, effect) <= high
+
+
+def test_seeds_needed_reach_the_power_and_one_less_does_not() -> None:
+    needed = seeds_needed(0.1, 0.08)
+    power = {
+        n: 1 - nct.cdf(student.ppf(0.975, n - 1), n - 1, 0.8 * math.sqrt(n))
+        for n in (needed - 1, needed)
+    }
+    assert power[needed - 1] < 0.8 <= power[needed]
+    assert seeds_needed(0.1, 0.08, power=0.95) > needed > seeds_needed(0.1, 0.08, level=0.2)
+    # at the limit of the exact rule the normal one goes on from there
+    assert seeds_needed(1.0, 0.0627) - seeds_needed(1.0, 0.0626) in range(-8, 1)
+
+
+def test_two_one_sided_tests() -> None:
+    gaps = np.array([0.01, -0.02, 0.0, 0.015, -0.01])
+    got = compare_seeds(gaps, np.zeros(5), bound=0.04)
+    sides = (
+        ttest_1samp(gaps, -0.04, alternative="greater").pvalue,
+        ttest_1samp(gaps, 0.04, alternative="less").pvalue,
+    )
+    assert got.equivalence_p == pytest.approx(max(sides))
+    assert decided(got, bound=0.04) == ("equivalent", "the difference lies within ±0.04")
+    assert decided(compare_seeds(gaps, np.zeros(5), bound=0.012), bound=0.012).verdict == (
+        "not decided"
+    )
+    # a large difference is never equivalent, whatever its p-value
+    far = compare_seeds(gaps + 0.3, np.zeros(5), bound=0.04)
+    assert far.equivalence_p is not None
+    assert far.equivalence_p > 0.99
+    assert decided(far, bound=0.04).verdict == "above"
+
+
+def test_equal_seeds_have_the_smallest_p_of_the_permutations() -> None:
+    five = compare_seeds([0.9] * 5, [0.5] * 5, bound=0.1)
+    assert (five.low95, five.high95, five.deviation, five.detectable) == (0.4, 0.4, 0.0, 0.0)
+    assert five.p_value == five.permutation_p == 2 / 32
+    assert five.equivalence_p == 1.0
+    verdict, why = decided(five)
+    assert verdict == "not decided"
+    assert "needs 6 seeds" in why
+    assert decided(compare_seeds([0.9] * 6, [0.5] * 6)).verdict == "above"
+    same = compare_seeds([0.5] * 5, [0.5] * 5, bound=0.1)
+    assert (same.p_value, same.equivalence_p) == (1.0, 1 / 32)
+    assert decided(same, bound=0.1).verdict == "equivalent"
+    # rounding alone is no deviation
+    steps = compare_seeds([0.1 + 0.2, 0.3, 0.6 - 0.3, 0.3, 0.3], [0.1] * 5)
+    assert steps.deviation == 0.0
+    apart = compare_seeds([0.9] * 5, [0.5] * 5, paired=False)
+    assert apart.p_value == pytest.approx(2 / 252)
+
+
+def test_few_seeds_decide_nothing() -> None:
+    two = compare_seeds([0.9, 0.91], [0.1, 0.1], bound=0.1)
+    assert two.p_value < 0.05
+    assert decided(two, bound=0.1) == ("not decided", "2 seeds; at least 5 are needed to decide")
+    four = compare_seeds([0.5, 0.5001, 0.5, 0.4999], [0.5] * 4, bound=0.1)
+    assert decided(four, bound=0.1).verdict == "not decided"
+
+
+def test_five_pairs_must_agree() -> None:
+    mostly = compare_seeds([1.0, 1.0, 1.0, 1.0, -0.01], [0.0] * 5)
+    assert mostly.p_value < 0.05
+    assert mostly.permutation_p == pytest.approx(2 * 2 / 32)
+    verdict, why = decided(mostly)
+    assert verdict == "not decided"
+    assert why.startswith("p of the permutation test is 0.125; needs ")
+
+
+def test_reasons_name_what_is_missing() -> None:
+    noisy = compare_seeds([0.9, 0.2, 0.8, 0.3, 0.95], [0.5, 0.6, 0.2, 0.7, 0.4])
+    assert decided(noisy).why.startswith("the interval contains 0; needs ")
+    assert f"at a deviation of {noisy.deviation:.3g}" in decided(noisy).why
+    clear = compare_seeds(OURS, THEIRS)
+    assert (
+        "p is 0.070 after correction" in decide_seeds(clear, 0.07, min_effect=0.05, bound=None)[1]
+    )
+    small = decided(clear, min_effect=0.2).why
+    assert small.startswith("the difference is smaller than 0.2, the least that matters")
+    # six seeds are enough for .2, so the next question is half of it
+    assert "for a difference of 0.1" in small or "for a difference of 0.2" in small
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "more", "says"),
+    [
+        ([1.0], [0.0], {}, "at least two seeds"),
+        ([], [], {}, "at least two seeds"),
+        ([1.0, math.nan], [0.0, 0.0], {}, "finite"),
+        ([1.0, 2.0], [0.0, 0.0, 0.0], {}, "paired=False"),
+        ([1.0, 2.0], [0.0, 0.0], {"bound": 0.0}, "above 0"),
+        ([1.0, 2.0], [0.0, 0.0], {"margin": math.inf}, "margin"),
+    ],
+)
+def test_what_cannot_be_compared(ours, theirs, more, says) -> None:
+    with pytest.raises(BadValueError, match=says):
+        compare_seeds(ours, theirs, **more)
+
+
+def test_bad_numbers() -> None:
+    for deviation, effect, more in (
+        (-1, 1, {}),
+        (1, 0, {}),
+        (1, math.inf, {}),
+        (1, 1, {"power": 0.01}),
+        (1, 1, {"level": 0}),
+    ):
+        with pytest.raises(BadValueError, match="seeds_needed"):
+            seeds_needed(deviation, effect, **more)
+    test = compare_seeds(OURS, THEIRS)
+    with pytest.raises(BadValueError, match="no equivalence_p"):
+        decide_seeds(test, 0.5, min_effect=0.1, bound=0.1)
+    with pytest.raises(BadValueError, match="min_effect"):
+        decide_seeds(test, 0.5, min_effect=-0.1, bound=None)
+    with pytest.raises(BadValueError, match="at least two"):
+        seed_interval([1.0])
+
+
+def test_the_interval_of_one_arm() -> None:
+    got, want = seed_interval(OURS), ttest_1samp(OURS, 0.0).confidence_interval(0.95)
+    assert (got.low95, got.high95) == pytest.approx((want.low, want.high))
+    flat = seed_interval([0.5] * 5)
+    assert (flat.mean, flat.low95, flat.high95) == (0.5, 0.5, 0.5)
+
+
+VALUES = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda p: (p[0] / 20, p[1] / 20)),
+    min_size=2,
+    max_size=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(VALUES, st.booleans())
+def test_arms_change_places(pairs: list[tuple[float, float]], paired: bool) -> None:
+    ours, theirs = [a for a, _ in pairs], [b for _, b in pairs]
+    one = compare_seeds(ours, theirs, paired=paired, bound=0.1)
+    back = compare_seeds(theirs, ours, paired=paired, bound=0.1)
+    assert one.difference == pytest.approx(-back.difference)
+    assert (one.low95, one.high95) == pytest.approx((-back.high95, -back.low95))
+    for name in ("p_value", "permutation_p", "deviation", "detectable", "equivalence_p"):
+        assert getattr(one, name) == pytest.approx(getattr(back, name), abs=1e-9)
+    verdicts = {decided(one, bound=0.1).verdict, decided(back, bound=0.1).verdict}
+    assert verdicts in ({"above", "below"}, {"equivalent"}, {"not decided"})
+
+
+SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+    "normal": lambda rng, size: rng.normal(0.5, 0.1, size),
+    "bimodal": lambda rng, size: rng.choice([0.25, 0.92], size) + rng.normal(0, 0.05, size),
+    "skewed": lambda rng, size: rng.beta(0.4, 3.0, size),
+    "tied": lambda rng, size: rng.binomial(4, 0.3, size) / 4,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("n", "paired"), [(5, True), (10, True), (5, False)])
+def test_equal_arms_are_seldom_told_apart(shape: str, n: int, paired: bool) -> None:
+    arms = SHAPES[shape](np.random.default_rng(3), (2000, 2, n))
+    tests = [compare_seeds(ours, theirs, paired=paired) for ours, theirs in arms]
+    assert np.mean([t.p_value <= 0.05 for t in tests]) <= 0.06
+    assert np.mean([t.low95 <= 0 <= t.high95 for t in tests]) >= 0.94
+    assert np.mean([decided(t, 0.0).verdict == "above" for t in tests]) <= 0.025
+
+
+def test_arms_at_the_bound_are_seldom_equivalent() -> None:
+    arms = np.random.default_rng(4).normal(0.5, 0.01, (3000, 2, 6))
+    found = [
+        compare_seeds(ours + 0.02, theirs, bound=0.02).equivalence_p <= 0.05
+        for ours, theirs in arms
+    ]
+    assert np.mean(found) <= 0.06
+
+
+def test_many_seeds_use_drawn_permutations() -> None:
+    rng = np.random.default_rng(5)
+    ours, theirs = rng.normal(0.6, 0.1, 40), rng.normal(0.5, 0.1, 40)
+    for paired in (True, False):
+        got = compare_seeds(ours, theirs, paired=paired)
+        assert got.permutation_p == pytest.approx(got.p_value, abs=0.01)
+        assert got == compare_seeds(ours, theirs, paired=paired)
+
+
+def test_rank_correlation_is_spearmans() -> None:
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=40)
+    y = x + rng.normal(size=40)
+    got = rank_correlation(x, y)
+    assert got.rho == pytest.approx(spearmanr(x, y).statistic)
+    assert got.low95 < got.rho < got.high95
+    assert got.p <= 0.001
+    assert got == rank_correlation(x, y)
+    assert rank_correlation(x, -y).rho == pytest.approx(-got.rho)
+    ties = rank_correlation([1, 1, 2, 3, 3], [2, 1, 1, 5, 4])
+    assert ties.rho == pytest.approx(spearmanr([1, 1, 2, 3, 3], [2, 1, 1, 5, 4]).statistic)
+
+
+def test_groups_widen_the_interval_of_a_rank_correlation() -> None:
+    """Where cells of a group are copies, there are as many values as groups."""
+    rng = np.random.default_rng(7)
+    x = np.repeat(rng.normal(size=8), 10)
+    y = np.repeat(x[::10] + rng.normal(size=8), 10)
+    groups = np.repeat(np.arange(8), 10).tolist()
+    cells, grouped = rank_correlation(x, y), rank_correlation(x, y, groups)
+    assert cells.rho == grouped.rho
+    assert grouped.high95 - grouped.low95 > 1.5 * (cells.high95 - cells.low95)
+    assert grouped.p > cells.p
+
+
+def test_what_has_no_order() -> None:
+    assert rank_correlation([1.0] * 5, [1, 2, 3, 4, 5]) == (0.0, -1.0, 1.0, 1.0)
+    for x, y, groups in (
+        ([1, 2], [1, 2], None),
+        ([1, 2, 3], [1, 2], None),
+        ([1, 2, math.nan], [1, 2, 3], None),
+        ([1, 2, 3], [1, 2, 3], ["a", "a", "a"]),
+        ([1, 2, 3], [1, 2, 3], ["a", "b"]),
+    ):
+        with pytest.raises(BadValueError, match="rank_correlation"):
+            rank_correlation(x, y, groups)
