@@ -27,10 +27,10 @@ def _quick(tokens: int, calls: int, max_tokens: int, **settings: Any) -> MatrixC
     return MatrixColumn(tokens=tokens, calls=calls, max_tokens=max_tokens, settings=settings)
 
 
-def _diagnostic(name: str, summary: str, **fields: Any) -> EnvironmentSpec:
+def _diagnostic(name: str, summary: str, module: str = "", **fields: Any) -> EnvironmentSpec:
     return EnvironmentSpec(
         id=f"{name}-v0",
-        entry_point=f"turngym.envs.diagnostic.{name.lower()}:{name}",
+        entry_point=f"turngym.envs.diagnostic.{module or name.lower()}:{name}",
         summary=summary,
         sizes=("micro", "full"),
         hidden=True,
@@ -50,13 +50,30 @@ _ENVIRONMENTS = (
         matrix={"quick": _quick(12_000, 3_000, 3)},
     ),
     _diagnostic("Recall", "a letter must be named some turns after it was shown"),
-    _diagnostic(
-        "Fork", "many rooms, one good door in each: trees see both kinds of door, chains do not"
-    ),
+    _diagnostic("Fork", "many rooms of equal worth, one good door in each"),
     _diagnostic(
         "Spawn",
         "boxes that are asked for become sessions; asking costs, coins lie in the boxes",
         reward_range=(-0.4, 1.0),
+    ),
+    _diagnostic("Lottery", "free letters draw a lot, the doors behind them earn the rest"),
+    _diagnostic("Corridor", "the first letter decides, the reward comes many turns later"),
+    _diagnostic("Keys", "rooms in a row that are visited again and again", "rooms"),
+    _diagnostic("Aliases", "rooms that look the same and need different letters", "rooms"),
+    _diagnostic(
+        "Noise",
+        "a password with a noisy reward",
+        "password_variants",
+        reward_range=(-4.0, 5.0),
+    ),
+    _diagnostic(
+        "Fog", "looks at a hidden letter that may err, then naming it", reward_range=(-0.06, 1.0)
+    ),
+    _diagnostic(
+        "Judge", "a password, all or nothing, with a verdict per door", "password_variants"
+    ),
+    _diagnostic(
+        "Rare", "a password, all or nothing, that is almost never right", "password_variants"
     ),
     EnvironmentSpec(
         id="SearchQA-v0",

@@ -61,6 +61,8 @@ class Turn:
         spawned: First prompts ``[n]`` of the sessions that the action asked for and that can
             still be opened.
         debug_info: The environment's ``debug_info`` about the action, JSON data for people to read.
+        state: The environment's ``state_digest`` where the action was taken; empty unless the
+            runner records states.
     """
 
     parent: int
@@ -83,6 +85,7 @@ class Turn:
     previous: int | None = None
     spawned: tuple[Ids, ...] = ()
     debug_info: Mapping[str, Any] = field(default_factory=dict)
+    state: str = ""
 
     @property
     def reward(self) -> float:

@@ -38,9 +38,10 @@ _JSON_TYPES: dict[Any, Any] = {
 _FIELDS: dict[str, Any] = {
     name: (_JSON_TYPES.get(kind, kind), ...) for name, kind in get_type_hints(Turn).items()
 }
-# older files call it "account", and leave it out where it is empty
+# files leave both out where they are empty; older ones call the first "account"
 _DEBUG_INFO = Field(default_factory=dict, validation_alias=AliasChoices("debug_info", "account"))
-_ROW: dict[str, Any] = {**_FIELDS, "debug_info": (dict[str, Any], _DEBUG_INFO)}
+_LATER: dict[str, Any] = {"debug_info": (dict[str, Any], _DEBUG_INFO), "state": (StrictStr, "")}
+_ROW: dict[str, Any] = {**_FIELDS, **_LATER}
 _TURN: Any = create_model("Turn", **_ROW)
 _COUNTS = ("faults", "pruned_tokens", "pruned_turns")
 _GROUP_ROW: dict[str, Any] = {
@@ -95,9 +96,7 @@ def group_to_json(group: Group) -> dict[str, Any]:
 
 def _turn_to_json(turn: Turn) -> dict[str, Any]:
     row = {name: _to_json(getattr(turn, name)) for name in _FIELDS}
-    if not turn.debug_info:  # few environments have any
-        del row["debug_info"]
-    return row
+    return {name: value for name, value in row.items() if value or name not in _LATER}
 
 
 def _to_json(value: Any) -> Any:

@@ -97,7 +97,10 @@ class Credit(Protocol):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Names that must be among the annotations."""
+        """Names that must be among the annotations; ``"states"`` for :attr:`Turn.state`.
+
+        States are no annotation: the runner records them in the turns.
+        """
         return frozenset()
 
     @property

@@ -123,7 +123,15 @@ class Recipe:
         return frozenset(
             "values" if name == "old_values" else name
             for name in self.credit.needs | (self.loss.needs - self.credit.provides)
-        ) - {"value_targets"}
+        ) - {"value_targets", "states"}
+
+    @property
+    def reads_states(self) -> bool:
+        """Whether the credit reads the states that turns were taken in, so that they are recorded.
+
+        Those of the rollout's turns are; a credit that needs them asks for ``"states"``.
+        """
+        return "states" in self.credit.needs
 
     @property
     def used_annotators(self) -> tuple[Annotator, ...]:

@@ -62,6 +62,7 @@ class StepResult(NamedTuple):
     observation: str
     reward: float
     info: Mapping[str, Any]
+    state: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,23 +100,28 @@ class EpisodeHandle:
         """The context of the session whose turn it is."""
         return self.contexts[self.session]
 
-    def fork(self, branch: int) -> EpisodeHandle:
+    def fork(self, branch: int, *, redraw: bool = True) -> EpisodeHandle:
         """Return an independent handle at the same position; nothing is executed again.
 
         Args:
             branch: Distinguishes the copies: the same branch of the same handle samples the same
                 tokens, another branch others.
+            redraw: Whether the copy's environment draws random numbers of its own, where what an
+                action brings is drawn at all (:attr:`TextEnv.chance`); False for the original's.
         """
+        env, place = fork(self.env), (*self.place, self.turns, branch)
+        if redraw and text_env(env).chance:
+            text_env(env).redraw(seed_at(self.seed, *place))
         contexts = {s: c.fork() for s, c in self.contexts.items()}
         for context in contexts.values():
             if context.cache is not None:
                 self.holders[context.cache] += 1
         return replace(
             self,
-            env=fork(self.env),
+            env=env,
             contexts=contexts,
             askers=dict(self.askers),
-            place=(*self.place, self.turns, branch),
+            place=place,
         )
 
 
@@ -132,6 +138,7 @@ class EpisodeRunner:
         renderer: Converts text to token ids and back.
         sampling: How to sample; stop strings default to the environment's.
         max_context: Maximum tokens of context and action together; None for the engine's limit.
+        record_states: Whether turns hold the digest of the state that they were taken in.
     """
 
     def __init__(
@@ -141,6 +148,7 @@ class EpisodeRunner:
         renderer: Renderer,
         sampling: Sampling,
         max_context: int | None = None,
+        record_states: bool = False,
     ) -> None:
         base_env = text_env(env)
         if max_context is not None and not 1 < max_context <= engine.max_context:
@@ -153,6 +161,7 @@ class EpisodeRunner:
         self.renderer = renderer
         self.sampling = sampling if sampling.stop else replace(sampling, stop=base_env.stop)
         self.max_context = max_context or engine.max_context
+        self.record_states = record_states
         self.fault = ""  # the last error message of a failed environment
 
     async def open(self, start: Start) -> EpisodeHandle:
@@ -216,6 +225,7 @@ class EpisodeRunner:
         """Take the action that ``done`` holds, whoever wrote it."""
         context, version = handle.now, self.engine.version
         action = self.renderer.action(context.given + done.ids.tolist())
+        state = text_env(handle.env).state_digest() if self.record_states else ""
         observation, reward, _, _, info = await call_env(
             handle.env, lambda: handle.env.step(action)
         )
@@ -223,7 +233,7 @@ class EpisodeRunner:
         if info["status"] == "env_error":
             self.fault = observation
         ids = context.ids + context.obs_ids + context.given
-        return StepResult(done, ids, action, version, observation, float(reward), info)
+        return StepResult(done, ids, action, version, observation, float(reward), info, state)
 
     def append(
         self, handle: EpisodeHandle, tree: Tree, result: StepResult, cuts: Sequence[int] = ()
@@ -260,6 +270,7 @@ class EpisodeRunner:
             previous=None if handle.last == context.parent else handle.last,
             spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
             debug_info=_debug_info(text_env(handle.env)),
+            state=result.state,
         )
         for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:

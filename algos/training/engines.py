@@ -91,6 +91,7 @@ def make_runner(
     temperature = config.recipe.temperature if what is None else config.eval_temperature
     sampling = Sampling(max_tokens=config.max_tokens, temperature=temperature)
     given = env if what is None else what.env, engine, renderer, sampling, config.max_context
+    given += (what is None and config.recipe.reads_states,)
     if isinstance(engine, GroupEngine):
         return engine.make_runner("" if what is None else what.name, given[0], *given[2:])
     return EpisodeRunner(*given) if ranks.alone else RankRunner(ranks.runner, *given)

@@ -386,7 +386,7 @@ async def _play_cell(
         start = Start(cell.split, slot.task, suite.seed_of(slot), uid)
         try:
             # A fork of the start samples what the first chain of a group would.
-            handle = (await runner.open(start)).fork(0)
+            handle = (await runner.open(start)).fork(0, redraw=False)
             tree = await play_out(runner, handle, Tree())
         except ContextFullError as full:
             return lost(slot, AgentStopped("context_full", str(full)))

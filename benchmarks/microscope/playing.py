@@ -109,7 +109,8 @@ class Playground:
         groups: Groups per recipe.
         resample: How often anchors are resampled; 0 for not at all.
         anchors: Anchors in all groups of a recipe together.
-        random: Whether transitions turned out to be random.
+        chance: Whether the environment says that its transitions are random.
+        random: Whether they are taken as random.
     """
 
     crew: Crew
@@ -117,11 +118,13 @@ class Playground:
     groups: int
     resample: int = 0
     anchors: int = 30
+    chance: bool = False
     random: bool = False
     _found: dict[_Place, MeasuredGroup] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.random = self.truth.transitions == "random"
+        said = self.chance and self.truth.transitions == "auto"
+        self.random = said or self.truth.transitions == "random"
 
     @property
     def work(self) -> Work:

@@ -104,10 +104,10 @@ async def _again(
     kept = Tree(group.trees[tree].turns[:at])
 
     def fork(handle: EpisodeHandle, chain: int) -> EpisodeHandle:
-        twin = handle.fork(chain)
+        twin = handle.fork(chain, redraw=False)
         twin.place = (_AGAIN, *place, chain)
         if random:
-            text_env(twin.env).reseed(seed_at(twin.seed, *twin.place))
+            text_env(twin.env).redraw(seed_at(twin.seed, *twin.place))
         return twin
 
     async def go_on() -> Tree:

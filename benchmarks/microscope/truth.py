@@ -54,7 +54,8 @@ class TruthSettings:
             beforehand.
         noise: Seed of the continuations; another one gives independent truth on the same groups.
         transitions: ``"fixed"`` refuses steps that draw random numbers, ``"random"`` reseeds every
-            fork, ``"auto"`` takes them as fixed until a step draws.
+            fork, ``"auto"`` believes the environment (:attr:`TextEnv.chance`), and reseeds when a step
+            draws nevertheless.
         merge: Play the rest of equal histories once; off plays everything, with the same numbers.
     """
 
@@ -130,7 +131,7 @@ class RecordingRunner(EpisodeRunner):
 
     async def act(self, handle: EpisodeHandle, done: Completion) -> StepResult:
         """Fork, then take the action."""
-        before = handle.fork(_SNAPSHOT)
+        before = handle.fork(_SNAPSHOT, redraw=False)
         where = text_env(handle.env).random_position()
         result = await super().act(handle, done)
         self.drew = self.drew or text_env(handle.env).random_position() != where
@@ -215,7 +216,7 @@ class Prober:
 
     async def _taken(self, before: EpisodeHandle, turn: Turn) -> list[float]:
         """Return Q of every k in an environment without random transitions: one step serves all."""
-        after = before.fork(_SNAPSHOT)
+        after = before.fork(_SNAPSHOT, redraw=False)
         reward = await self._take(after, turn)
         count = self.settings.continuations
         if after.done:
@@ -287,13 +288,13 @@ class Prober:
         return float("nan") if turn.status == "env_error" else result.reward
 
     def _fork(self, before: EpisodeHandle, k: int) -> EpisodeHandle:
-        walk = before.fork(k)
+        walk = before.fork(k, redraw=False)
         walk.place = (_NOISE, self.settings.noise, k)
         return walk
 
     def _reseed(self, walk: EpisodeHandle, k: int) -> None:
         place = (walk.seed, _LUCK, self.settings.noise, k, walk.turns)
-        text_env(walk.env).reseed(seed_at(*place))
+        text_env(walk.env).redraw(seed_at(*place))
 
     def _mark(self, origin: bytes, history: bytes) -> bytes:
         """Return what tells histories apart: where transitions are random, the origin as well.

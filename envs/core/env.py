@@ -31,7 +31,7 @@ from .episode import (
     Verdict,
 )
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
-from .randomness import EpisodeRandom, SeededEnv
+from .randomness import EPISODE_KEY, EpisodeRandom, SeededEnv
 from .registration import load_expert
 from .settings import check_integer, check_settings
 from .spaces import Utf8Text
@@ -68,7 +68,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     A subclass passes its task source to ``__init__`` and implements :meth:`begin` and
     :meth:`play`; :meth:`metrics` adds metrics, :meth:`truncation_reward` rewards a truncated
-    episode, :meth:`fork_state` copies the state (override it when ``deepcopy`` is too slow).
+    episode, :meth:`fork_state` copies the state (override it when ``deepcopy`` is too slow),
+    :meth:`identify_state` says what of it tells it from other states.
     Everything that changes during an episode lives in the state; attributes of the
     environment itself are read-only data that forks share.
 
@@ -97,6 +98,11 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """True when a step may wait for something outside the process."""
     open_ended: bool = False
     """True if tasks have no common maximum return, so that success is a matter of degree."""
+    chance: bool = False
+    """True if what an action brings is drawn from the episode's random stream, so that rollouts
+    give every fork a stream of its own (:meth:`redraw`)."""
+    reward_noise: float = 0.0
+    """Bound of the reward term ``noise``, which is random and tells nothing about the actions."""
     sessions: bool = False
     """True if actions may ask for sessions: contexts of their own within the episode."""
 
@@ -157,6 +163,15 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def fork_state(self, state: S) -> S:
         """Return an independent copy of the state."""
         return copy.deepcopy(state)
+
+    def identify_state(self, episode: Episode[S]) -> Any:
+        """Return what tells the present state from the task's others, as plain data.
+
+        Two states are equal where the same actions lead from both to equal states and equal
+        rewards. Override this where the state also holds how it was reached: clocks, counts and
+        logs of actions that nothing depends on, what is remembered to be faster.
+        """
+        return episode.state
 
     def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
         """Return texts that must not occur in the first prompt; the conformance kit checks it."""
@@ -338,17 +353,18 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """
         return self.episode.random.position
 
-    def reseed(self, seed: int) -> None:
-        """Let the episode's further random numbers come from another stream.
+    def redraw(self, key: int) -> None:
+        """Give the episode another random stream; its state and its seed stay as they are.
 
-        The state stays as it is. A fork that is reseeded continues with other luck than the
-        episode it was forked from. An environment with a stream of its own in its state starts that
-        one anew too.
+        A fork draws the numbers that the original draws, which compares actions by common random
+        numbers. Forks whose luck shall be independent are redrawn with keys of their own. An
+        environment with a stream of its own in its state starts that one anew too.
 
         Args:
-            seed: Non-negative seed of the stream.
+            key: Not negative; equal keys of episodes of one seed give equal streams.
         """
-        self.episode.random = EpisodeRandom(seed)
+        episode = self.episode
+        episode.random = EpisodeRandom(episode.random.seed, (*EPISODE_KEY, key))
 
     def forget(self) -> None:
         """Drop the episode and the generator, as if the environment were new."""
@@ -358,6 +374,20 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def digest(self) -> str:
         """Return a stable hash of the episode, equal in every process."""
         return digest_of(self.episode)
+
+    def state_digest(self) -> str:
+        """Return a stable hash of where the episode stands, however it came there.
+
+        It covers the task, the session, whether the task's verdict has fallen, and what
+        :meth:`identify_state` returns; the turn counter, the transcript, the rewards so far, the
+        random stream and the turn limit are left out. So it is equal where the same actions have
+        equal prospects, as GiGPO's anchor states are (arXiv 2505.10978, section 4.2), while
+        :meth:`digest` is equal only after equal histories.
+        """
+        episode = self.episode
+        settled = episode.status in ("solved", "failed")
+        named = episode.task.id, self.session_key(), settled, self.identify_state(episode)
+        return digest_of(named)
 
     def _check_running(self, action: str) -> Episode[S]:
         """Return the running episode, or raise if the caller is at fault (not the model)."""

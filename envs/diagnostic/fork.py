@@ -1,8 +1,13 @@
 """Fork-v0: a free walk into one of many rooms, and one good door in each.
 
-What it is for: telling tree rollouts from chains. Two chains of a small group almost never meet in
-the same room, so none of them shows a good and a bad door *of one room*; a tree that goes on from a
-room twice does. Which door is good depends on the walk, in a way that no single letter gives away.
+What it is for: counting and testing forks. Two chains of a small group almost never meet in the
+same room, while a tree that goes on from a room twice shows a good and a bad door of it. That gives
+trees no advantage: all rooms are worth the same, so that the mean over the prompt is as good a
+baseline as the mean over the room's branches. Where the way into a room matters, and trees gain by
+comparing behind it, is Lottery-v0.
+
+The good door is the letter after the last one walked, so that four associations are learned one by
+one. (Before, it followed from the sum of all letters, which nobody learns in part.)
 """
 
 from __future__ import annotations
@@ -49,7 +54,7 @@ class Fork(LetterEnv[Walk, str]):
         if not micro:
             self.instructions = (
                 f"Walk {self.walk} steps; every step is one of the letters a, b, c, d. Then choose "
-                "a door by its letter. Which door is good depends on the whole walk. Write one "
+                "a door by its letter. Which door is good depends on the last step. Write one "
                 "letter and nothing else.\n"
             )
         tasks = ["".join(signs) for signs in product("12345", repeat=3)]
@@ -76,9 +81,8 @@ class Fork(LetterEnv[Walk, str]):
         return done._replace(valid=letter is not None)
 
     def good_door(self, state: Walk) -> str:
-        """Return the good door of a walk's room: the letters' places, added up."""
-        total = sum(self.letters.index(letter) for letter in state.steps)
-        return self.letters[(total + 1) % len(self.letters)]
+        """Return the good door of a walk's room: the letter after the last one walked."""
+        return self.letters[(self.letters.index(state.steps[-1]) + 1) % len(self.letters)]
 
     def at_door(self, state: Walk) -> bool:
         """Return whether the next letter decides."""

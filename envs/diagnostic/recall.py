@@ -18,7 +18,10 @@ from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_
 
 @dataclass(slots=True)
 class Memory:
-    """The episode's state: the letter to remember, and the signs that are still to come."""
+    """The episode's state: the letter to remember, and the signs that are still to come.
+
+    Every turn uses up a sign, so no state comes twice in an episode.
+    """
 
     letter: str
     noise: str
@@ -64,20 +67,19 @@ class Recall(LetterEnv[Memory, str]):
         """Accept any letter until the question, where only the first one is right."""
         letter = read_letter(action, self.letters)
         state = episode.state
-        if episode.turn <= len(state.noise):
+        if state.noise:
+            sign, state.noise = state.noise[0], state.noise[1:]
             if letter is None:
                 return Outcome.unreadable(ask_for_letter(self.letters), verdict=-1)
-            if episode.turn == len(state.noise):
-                return Outcome.move(f"\n{state.noise[-1]} ?", verdict=0)
-            return Outcome.move(f"\n{state.noise[episode.turn - 1]}:", verdict=0)
+            return Outcome.move(f"\n{sign}{':' if state.noise else ' ?'}", verdict=0)
         if letter == state.letter:
             return Outcome.solved("\n", {"outcome": 1.0}, verdict=1)
         done = Outcome.failed("\n", {"outcome": 0.0}, verdict=-1)
         return done._replace(valid=letter is not None)
 
     def fork_state(self, state: Memory) -> Memory:
-        """Return the state itself, which never changes."""
-        return state
+        """Copy the letter and the signs."""
+        return Memory(state.letter, state.noise)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a policy that repeats the letter."""

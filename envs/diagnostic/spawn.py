@@ -12,12 +12,13 @@ from itertools import combinations, product
 
 from ..core.env import Episode, Opening, Outcome, Policy, SessionSwitch
 from ..core.randomness import EpisodeRandom
+from ..core.settings import check_integer
 from ..core.tasks import Task
 from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
 Inside = tuple[tuple[str, str], ...]
 """Letters of the boxes with a coin, each with the letter of the box in it that has one, or ""."""
-TAKE, STOP = "t", "s"
+BOXES, TAKE, STOP = "abcdefgh", "t", "s"
 COST = 0.02
 
 
@@ -33,6 +34,7 @@ class Boxes:
     asked: list[str] = field(default_factory=list)
     asked_now: str | None = None
     taken: list[str] = field(default_factory=list)
+    free: str = ""  # boxes that were opened without asking
 
     def wanted(self, key: str) -> str:
         """Return the letters that are worth writing in a session."""
@@ -52,28 +54,46 @@ class Spawn(LetterEnv[Boxes, Inside]):
     coin lies. Every ask, and every t for nothing, costs 0.02; a coin gives back the ask that led
     to it, so that a perfect episode returns 1.
 
+    The difficulty is ``boxes``. Control: ``forced=True``, where every box of the start is opened
+    without asking, and costs nothing: what is asked for no longer decides what can be earned there.
+
     Args:
         size: ``"micro"``, or ``"full"``, which has more boxes and states the rules.
+        boxes: Number of boxes, of the start and in every box: 3 in the micro size, 5 in the full.
+        forced: Whether all boxes of the start are opened without asking.
         render_mode: See :class:`TextEnv`.
 
     Raises:
         UnknownNameError: No such size.
+        BadValueError: ``boxes`` is out of range.
     """
 
     sessions = True
 
-    def __init__(self, *, size: str = "micro", render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        size: str = "micro",
+        boxes: int | None = None,
+        forced: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
         micro = check_size(size, "Spawn")
-        self.boxes = "abc" if micro else "abcde"
+        count = (3 if micro else 5) if boxes is None else boxes
+        self.boxes = BOXES[: check_integer("boxes", count, "Spawn", min=2, max=len(BOXES))]
+        self.forced = forced
         self.letters = self.boxes + TAKE + STOP
         self.stop = tuple(self.letters)
         if not micro:
             self.instructions = (
                 "The label names the boxes that hold a coin; t means that a coin lies here. Write "
                 f"the letter of a box ({', '.join(self.boxes)}) to have it opened later, t to take "
-                "the coin, s to stop here. Asking costs. Write one letter and nothing else.\n"
+                "the coin, s to stop here. Asking costs. "
             )
-        max_turns = 20 if micro else 40
+            if forced:
+                self.instructions += "Here at the start all boxes are opened without asking. "
+            self.instructions += "Write one letter and nothing else.\n"
+        max_turns = 10 * (count - 1)
         low = -COST * max_turns
         source = ListedTasks(_list_tasks(self.boxes))
         super().__init__(
@@ -86,6 +106,9 @@ class Spawn(LetterEnv[Boxes, Inside]):
         for letter, inner in task.payload:
             inside |= {letter: inner, **({letter + inner: ""} if inner else {})}
         state = Boxes(inside)
+        if self.forced:
+            state.free = self.boxes
+            state.asked, state.waiting = list(self.boxes), list(self.boxes)
         return state, state.label("")
 
     def play(self, episode: Episode[Boxes], action: str) -> Outcome:
@@ -97,7 +120,8 @@ class Spawn(LetterEnv[Boxes, Inside]):
         terms: dict[str, float] = {}
         if letter == TAKE and TAKE in wanted:
             state.taken.append(state.here)
-            terms = {"coin": 1 / (len(state.inside) - 1) + COST}
+            back = 0.0 if state.here in state.free else COST
+            terms = {"coin": 1 / (len(state.inside) - 1) + back}
         elif letter is not None and letter != STOP:
             terms = {"cost": -COST}
             self._ask(state, state.here + letter)
@@ -153,6 +177,15 @@ class Spawn(LetterEnv[Boxes, Inside]):
             state.waiting.insert(0, state.here)
         state.waiting.remove(key)
         return self._go(state, key)
+
+    def identify_state(self, episode: Episode[Boxes]) -> tuple[object, ...]:
+        """Return the box, what was done in it, the queue, and what was asked for and taken.
+
+        Numbers of sessions and the order of what is done with are left out.
+        """
+        state = episode.state
+        done = frozenset(state.asked), frozenset(state.taken)
+        return state.here, state.acted, state.waiting, *done
 
     def metrics(self, episode: Episode[Boxes]) -> Mapping[str, float]:
         """Return the share of coins taken and the number of boxes asked for."""

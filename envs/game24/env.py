@@ -135,6 +135,10 @@ class Game24(TextEnv[Game24State, Puzzle]):
         """A copy; its fields are immutable."""
         return Game24State(state.left, state.steps, state.refused, state.answered)
 
+    def identify_state(self, episode: Episode[Game24State]) -> str:
+        """The numbers that are left; what was refused leaves no trace."""
+        return write_numbers(episode.state.left)
+
     def hidden_answers(self, episode: Episode[Game24State]) -> Sequence[str]:
         """The expert's answer."""
         numbers = make_numbers(episode.task.payload.numbers)

@@ -181,6 +181,10 @@ class MathWord(TextEnv[MathState, Problem]):
         """A copy; its fields are immutable."""
         return MathState(state.reached, state.answer)
 
+    def identify_state(self, episode: Episode[MathState]) -> Any:
+        """The results reached, in whatever order, and the answer."""
+        return sorted(episode.state.reached), episode.state.answer
+
     def hidden_answers(self, episode: Episode[MathState]) -> Sequence[str]:
         """The answer of a generated problem; a user's own may well state theirs."""
         return (episode.task.payload.answer,) if episode.task.payload.plan else ()

@@ -90,6 +90,8 @@ class MixedTasks(TextEnv[Any, Any]):
         self.blocking = any(env.blocking for env in envs)
         self.sessions = any(env.sessions for env in envs)
         self.open_ended = any(env.open_ended for env in envs)
+        self.chance = any(env.chance for env in envs)
+        self.reward_noise = max(env.reward_noise for env in envs)
 
     @property
     def max_turns(self) -> int:
@@ -131,6 +133,10 @@ class MixedTasks(TextEnv[Any, Any]):
         """Return the member's copy of its state."""
         return self._present.fork_state(state)
 
+    def identify_state(self, episode: Episode[Any]) -> Any:
+        """Return what tells the member's states apart."""
+        return self._find_member(episode.task).identify_state(episode)
+
     def hidden_answers(self, episode: Episode[Any]) -> Sequence[str]:
         """Return the member's hidden answers."""
         return self._find_member(episode.task).hidden_answers(episode)
@@ -159,9 +165,9 @@ class MixedTasks(TextEnv[Any, Any]):
         """Return where the member's random numbers stand."""
         return self.view_member().random_position()
 
-    def reseed(self, seed: int) -> None:
-        """Let the member's further random numbers come from another stream."""
-        self.view_member().reseed(seed)
+    def redraw(self, key: int) -> None:
+        """Give the member's episode another random stream."""
+        self.view_member().redraw(key)
 
     def session_key(self) -> str:
         """Return the member's session key."""

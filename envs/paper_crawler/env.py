@@ -289,6 +289,19 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         """A copy of the queue and the schedule; papers are shared."""
         return state.fork()
 
+    def identify_state(self, episode: Episode[Crawl]) -> Any:
+        """The papers found, the session, what was asked in it, and which sessions can come.
+
+        The last step's report, the numbers of sessions and the counts of actions are left out, the
+        limit ``max_actions`` too. A search that brings nothing new uses up a search of its session
+        and so changes the state; searches in another order lead to the same one, unless the order
+        in which papers were found decides which sessions come next.
+        """
+        crawl = episode.state
+        found = {paper: (entry.score, entry.depth) for paper, entry in crawl.queue.items()}
+        agenda = crawl.layer, crawl.waiting, crawl.later, frozenset(crawl.numbers)
+        return crawl.here, sorted(crawl.args_taken), agenda, found
+
     # ------------------------------------------------------------------ sessions
 
     def asked(self) -> Sequence[Opening]:

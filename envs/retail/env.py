@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,24 @@ class Retail(TextEnv[RetailState, RetailTask]):
     def fork_state(self, state: RetailState) -> RetailState:
         """Return a copy of the state; records, scenario and words are shared."""
         return state.fork()
+
+    def identify_state(self, episode: Episode[RetailState]) -> Any:
+        """Return the shop, what the assistant knows and did, and the customer's state.
+
+        The customer's turns and wording, and calls that were refused, are left out. A read record
+        that is read again changes nothing; a message that brings nothing forward wears out the
+        customer's patience and so changes the state. The customer's last words are in it only where
+        nothing else tells what was agreed (a customer without goals).
+        """
+        state = episode.state
+        scripted = self.tracks and episode.task.payload.scenario is not None
+        return (
+            replace(state.customer, key=0, turn=0),
+            (state.overlay, state.user_id, state.seen, state.events, state.calls),
+            frozenset(rule for _, rule in state.violations),
+            (bool(state.searches), state.transferred, state.blamed),
+            "" if scripted else state.words,
+        )
 
     def hidden_answers(self, episode: Episode[RetailState]) -> Sequence[str]:
         """Return the customer's user id, and the items that the preferences mean."""

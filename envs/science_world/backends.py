@@ -34,6 +34,7 @@ class Backend:
         inventory: What the agent carries.
         plan: What the task's solver would do next; empty where there is none.
         digest: Stable hash of everything that play depends on.
+        state_digest: The same without what only tells how the house came there.
         name: ``python`` or ``jvm``.
         size: Size of the house.
     """
@@ -46,6 +47,7 @@ class Backend:
     inventory: Callable[[Any], str]
     plan: Callable[[Any], str]
     digest: Callable[[Any], str]
+    state_digest: Callable[[Any], str]
     name: str
     size: str
 
@@ -79,6 +81,7 @@ def find_backend(name: str, size: str) -> Backend:
         inventory=lambda house: house.inventory(),
         plan=lambda _: "",
         digest=lambda house: house.digest(),
+        state_digest=lambda house: house.digest(),
         name=name,
         size=size,
     )
@@ -98,6 +101,7 @@ def _make_python_backend(size: str) -> Backend:
         inventory=inventory,
         plan=plan_action,
         digest=digest_house,
+        state_digest=lambda house: digest_house(house, history=False),
         name="python",
         size=size,
     )

@@ -198,12 +198,28 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
 
     def random_position(self) -> Any:
         """Return where the episode's and the house's random numbers stand."""
-        return super().random_position(), self.episode.state.house.random.state
+        house = self.episode.state.house
+        own = house.random.state if isinstance(house, HouseState) else None
+        return super().random_position(), own
 
-    def reseed(self, seed: int) -> None:
-        """Let the house's further random numbers come from another stream."""
-        super().reseed(seed)
-        self.episode.state.house.random = JavaRandom(seed)
+    def redraw(self, key: int) -> None:
+        """Give the episode and its house other random streams."""
+        super().redraw(key)
+        house = self.episode.state.house
+        if isinstance(house, HouseState):  # the original engine keeps its own
+            house.random = JavaRandom(key)
+
+    def identify_state(self, episode: Episode[ScienceState]) -> tuple[str, int]:
+        """Return the house with the task's progress, and the points that were paid.
+
+        Every tick warms and ages something, so that exact states never come again. Therefore the
+        clock, the random stream and the order of deeds are left out, temperatures count in steps of
+        ten degrees, and plants and animals by their stages: equal states may go on differently, by
+        what has nearly warmed through or grown up. The Java engine shows no state: there it is the
+        inputs, which never come again.
+        """
+        state = episode.state
+        return self._sim.state_digest(state.house), state.paid
 
     def hidden_answers(self, episode: Episode[ScienceState]) -> Sequence[str]:
         """Return what the task's solver would do first."""

@@ -203,6 +203,15 @@ class SearchQA(TextEnv[SearchState, Question]):
         """A copy; its fields are immutable."""
         return SearchState(state.searches, state.found, state.shown, state.answer)
 
+    def identify_state(self, episode: Episode[SearchState]) -> Any:
+        """What was found and the answer: passages shown whole, in whatever order.
+
+        So a state comes again where a search brings nothing new, and after the same searches in
+        another order. What python printed is not in it: it changes nothing but the context.
+        """
+        state = episode.state
+        return frozenset(state.found), count_evidence(state, episode.task.payload), state.answer
+
     def hidden_answers(self, episode: Episode[SearchState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""
         return episode.task.payload.answers if episode.task.payload.plan else ()

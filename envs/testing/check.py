@@ -15,6 +15,7 @@ import gymnasium as gym
 
 from ..core.errors import BadValueError, TurngymError, UnknownNameError
 from ..core.settings import check_integer
+from . import digest_laws as digests
 from . import episode_laws as episode
 from . import state_laws as state
 from .harness import ConformanceError, Lab, LawViolation
@@ -36,6 +37,8 @@ LAWS: Mapping[str, Callable[[Lab], str | None]] = {
     "an episode is its task and its seed": state.episode_is_task_and_seed,
     "copies do not touch": state.copies_do_not_touch,
     "fork then act equals act": state.fork_then_act_equals_act,
+    "the state digest leaves history out": digests.state_digest_leaves_history_out,
+    "equal state digests go on alike": digests.equal_state_digests_go_on_alike,
     "fork through wrappers": state.fork_through_wrappers,
     "pickles mid-episode": state.pickles_mid_episode,
     "the caller's random state is untouched": state.random_state_untouched,

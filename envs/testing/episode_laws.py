@@ -25,8 +25,12 @@ def nothing_breaks(lab: Lab) -> None:
 
 
 def rewards_are_named_finite_and_in_range(lab: Lab) -> None:
-    """Every reward is a finite float, the sum of its terms; returns stay in the reward range."""
+    """Every reward is a finite float, the sum of its terms; returns stay in the reward range.
+
+    The term ``noise`` stays within the environment's ``reward_noise``.
+    """
     low, high = lab.text_env.reward_range
+    noise = lab.text_env.reward_noise
     for play in _play_sample(lab):
         for turn, step in enumerate(play.steps, start=1):
             terms = step.info.get("reward_terms")
@@ -38,12 +42,16 @@ def rewards_are_named_finite_and_in_range(lab: Lab) -> None:
                 math.fsum(terms.values()), step.reward, abs_tol=1e-9
             ):
                 raise LawViolation(f"turn {turn}: reward {step.reward} is not the sum of {terms}")
+            if abs(terms.get("noise", 0.0)) > noise:
+                raise LawViolation(
+                    f"turn {turn}: noise {terms['noise']} is beyond {noise}, the bound"
+                )
         if not low - _TINY <= play.total <= high + _TINY:
             raise LawViolation(f"return {play.total} is outside the reward range [{low}, {high}]")
 
 
 def expert_reaches_the_top(lab: Lab) -> str | None:
-    """The scripted expert solves every task of the sample with the highest return.
+    """The scripted expert solves every task of the sample with the highest return, noise aside.
 
     In an open-ended environment it earns more than silence in every task, and on average more than
     mixed play.
@@ -53,12 +61,12 @@ def expert_reaches_the_top(lab: Lab) -> str | None:
         return "the environment has no scripted expert"
     if lab.text_env.open_ended:
         return _expert_earns_more(lab, expert)
-    high = lab.text_env.reward_range[1]
+    high = lab.text_env.reward_range[1] - lab.text_env.reward_noise
     for task in lab.tasks(lab.text_env):
         play = lab.play(lab.env, 1, expert, _reset_options(task))
-        if play.status != "solved" or play.total < high - _TINY:
+        if play.status != "solved" or play.earned < high - _TINY:
             raise LawViolation(
-                f"task {task.id!r}: status {play.status!r}, return {play.total} after "
+                f"task {task.id!r}: status {play.status!r}, return {play.earned} after "
                 f"{len(play.steps)} turns; expected solved with {high}"
             )
     return None
@@ -66,7 +74,7 @@ def expert_reaches_the_top(lab: Lab) -> str | None:
 
 def null_and_garbage_stay_at_the_floor(lab: Lab) -> None:
     """Empty and senseless actions never solve a task nor earn anything."""
-    floor = max(0.0, lab.text_env.reward_range[0])
+    floor = max(0.0, lab.text_env.reward_range[0] + lab.text_env.reward_noise)
     for task, _ in zip(lab.tasks(lab.text_env), range(6), strict=False):
         for text in GARBAGE:
             play = lab.play(lab.env, 1, lambda *_, text=text: text, _reset_options(task))

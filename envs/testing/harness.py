@@ -74,6 +74,11 @@ class Play:
         return sum(step.reward for step in self.steps)
 
     @property
+    def earned(self) -> float:
+        """Sum of the rewards without noise."""
+        return self.total - sum(step.info["reward_terms"].get("noise", 0.0) for step in self.steps)
+
+    @property
     def status(self) -> Any:
         """Status after the last step."""
         return (self.steps[-1] if self.steps else self).info.get("status")
@@ -110,6 +115,11 @@ class Lab:
             raise BadValueError(f"check_text_env: {env} is not a TextEnv.")
         return env.unwrapped
 
+    def digests(self, env: gym.Env[Any, Any]) -> str:
+        """Return the digest of the episode and that of its state, as one text."""
+        inner = self.inner(env)
+        return f"{inner.digest()}:{inner.state_digest()}"
+
     def expert(self, env: gym.Env[Any, Any], mistakes: float, seed: int) -> Policy | None:
         """Return the environment's scripted expert, None when it has none."""
         try:
@@ -127,16 +137,17 @@ class Lab:
     ) -> Play:
         """Play one episode to its end, or to twice the turn limit when it does not end.
 
-        Digests are taken after every step where ``digests`` is set, and are empty otherwise.
+        Digests (:meth:`digests`) are taken after every step where ``digests`` is set, and are empty
+        otherwise.
         """
         observation, info = env.reset(seed=seed, options=None if options is None else dict(options))
         text_env = self.inner(env)
-        play = Play(observation, dict(info), text_env.digest() if digests else "", [])
+        play = Play(observation, dict(info), self.digests(env) if digests else "", [])
         play.limit = text_env.max_turns
         for _ in range(2 * text_env.max_turns):
             action = act(env, observation, info)
             observation, reward, terminated, truncated, info = env.step(action)
-            digest = text_env.digest() if digests else ""
+            digest = self.digests(env) if digests else ""
             taken = (observation, reward, terminated, truncated, dict(info), digest)
             play.steps.append(TakenStep(action, *taken))
             if info.get("status") == "env_error":

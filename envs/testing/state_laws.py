@@ -91,7 +91,7 @@ def copies_do_not_touch(lab: Lab) -> None:
                 continue
             observation, reward, *_ = env.step(play.steps[turn].action)
             want = play.steps[turn]
-            if (observation, reward, lab.inner(env).digest()) != (
+            if (observation, reward, lab.digests(env)) != (
                 want.observation,
                 want.reward,
                 want.digest,
@@ -121,19 +121,19 @@ def _forks_agree(lab: Lab, wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]
         env = wrap(lab.make())
         env.reset(seed=seed)
         for turn, move in enumerate(moves, start=1):
-            before = lab.inner(env).digest()
+            before = lab.digests(env)
             twin, spare = fork(env), fork(env)
             if lab.inner(twin) is lab.inner(env) or twin is env:
                 raise LawViolation(f"turn {turn}: the fork is the original itself")
             ahead = twin.step(move)
-            if lab.inner(env).digest() != before:
+            if lab.digests(env) != before:
                 raise LawViolation(f"turn {turn}: a step of the fork changed the original's state")
             here = env.step(move)
-            if ahead != here or lab.inner(twin).digest() != lab.inner(env).digest():
+            if ahead != here or lab.digests(twin) != lab.digests(env):
                 raise LawViolation(
                     f"turn {turn}: the fork answers {ahead!r}, the original {here!r}"
                 )
-            if lab.inner(spare).digest() != before:
+            if lab.digests(spare) != before:
                 raise LawViolation(f"turn {turn}: a step of the original changed the fork's state")
         if lab.inner(fork(env)).np_random is lab.inner(env).np_random:
             raise LawViolation("the fork draws from the original's generator")
@@ -150,7 +150,7 @@ def pickles_mid_episode(lab: Lab) -> None:
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise LawViolation(f"turn {turn}: cannot be pickled: {error}") from error
         ahead, here = twin.step(move), env.step(move)
-        if ahead != here or lab.inner(twin).digest() != lab.inner(env).digest():
+        if ahead != here or lab.digests(twin) != lab.digests(env):
             raise LawViolation(
                 f"turn {turn}: the pickled copy answers {ahead!r}, the original {here!r}"
             )
@@ -174,13 +174,15 @@ sys.path[:] = paths
 import cloudpickle
 make, seeds, moves = cloudpickle.loads(job)
 digests = []
+def note(env):
+    digests.append(f"{env.digest()}:{env.state_digest()}")
 for seed, actions in zip(seeds, moves):
     env = make()
     env.reset(seed=seed)
-    digests.append(env.unwrapped.digest())
+    note(env.unwrapped)
     for action in actions:
         env.step(action)
-        digests.append(env.unwrapped.digest())
+        note(env.unwrapped)
 sys.stdout.write("\\nDIGESTS " + " ".join(digests))
 """
 

@@ -225,6 +225,17 @@ class WebQA(TextEnv[WebState, Question]):
             state.answer,
         )
 
+    def identify_state(self, episode: Episode[WebState]) -> Any:
+        """The numbered results, the parts of pages that were shown, what was found, the answer.
+
+        So a state comes again where a page is opened again, and after other pages in another order
+        where the last search was the same.
+        """
+        state = episode.state
+        evidence = count_evidence(state, episode.task.payload)
+        shown = frozenset(state.opened), frozenset(state.found)
+        return state.results, *shown, evidence, state.answer
+
     def hidden_answers(self, episode: Episode[WebState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""
         return episode.task.payload.answers if episode.task.payload.plan else ()

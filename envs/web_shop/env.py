@@ -120,6 +120,15 @@ class WebShop(TextEnv[WebShopState, Goal]):
         """A copy; its fields are immutable."""
         return state.copy()
 
+    def identify_state(self, episode: Episode[WebShopState]) -> Any:
+        """The open page, what was found and chosen, and the purchase, without the counts.
+
+        So going back, or choosing another option and the first one again, returns to the state.
+        """
+        visit = episode.state
+        chosen = sorted(visit.chosen)
+        return visit.page, visit.found, visit.number, visit.item, chosen, visit.bought
+
     def hidden_answers(self, episode: Episode[WebShopState]) -> Sequence[str]:
         """The number of the item that the goal was made for."""
         return (episode.task.payload.item,)

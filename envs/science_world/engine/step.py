@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..actions.facts import is_object
 from ..actions.table import WAITS, find_actions
 from ..house.state import HouseState
+from ..objects.records import AnimalLife, Bloom, PlantLife, Watch
 from ..physics.ticking import settle, tick_house, wake
 from .action_lists import list_possible_objects
 from .parser import UNKNOWN, Match, parse, write_question
@@ -102,17 +103,53 @@ def _let_pass(house: HouseState, *, takes_time: bool) -> None:
         goals.check(house)
 
 
-def digest_house(house: HouseState) -> str:
-    """Return a hash of everything that play depends on; all rooms are brought up to date."""
+def _in_tens(heat: float) -> int:
+    return int(heat // 10)
+
+
+def _stage(life: Any) -> Any:
+    """Return a record of life without the ticks that it counts."""
+    match life:
+        case PlantLife():
+            return life.stage, life.sick, life.dead
+        case AnimalLife():
+            return life.stage, life.dead
+        case Bloom():
+            return life.plant, life.step > 0, life.other
+        case Watch():
+            return life.running > 0, life.shown
+        case _:
+            return life
+
+
+def digest_house(house: HouseState, *, history: bool = True) -> str:
+    """Return a hash of everything that play depends on; all rooms are brought up to date.
+
+    Args:
+        house: The house.
+        history: Exactly so. Without it the hash names the state, however the house came there: the
+            clock, the random stream, the counter of things made and the order of the agent's deeds
+            are left out, temperatures count in steps of ten degrees, lives by their stages.
+    """
     settle(house)
     columns = [getattr(house, name) for name in _DIGESTED]
+    if not history:
+        drifts = {"heat": _in_tens, "fuel": bool, "life": _stage}
+        columns = [
+            [drifts[name](value) for value in column] if name in drifts else column
+            for name, column in zip(_DIGESTED, columns, strict=True)
+        ]
     keys = [k.key for k in house.kind], [m and m.key for m in house.material]
-    numbers = (house.focus, house.ticks, house.next_uid, house.random.state)
+    numbers: tuple[int, ...] = (house.focus,)
+    if history:
+        numbers += (house.ticks, house.next_uid, house.random.state)
     maps = [sorted(m.items()) for m in (house.wires, house.volts)]
     slides = [(plane, sorted(spots.items())) for plane, spots in sorted(house.slides.items())]
     asked = None
     if house.pending is not None:
         asked = [(match.action.name, match.objects) for match in house.pending]
-    goals = "" if house.goals is None else house.goals.digest()
+    goals = ""
+    if house.goals is not None:
+        goals = house.goals.digest() if history else house.goals.state_digest()
     text = repr((columns, keys, numbers, sorted(house.simple), maps, slides, asked, goals))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

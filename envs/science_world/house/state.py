@@ -55,6 +55,10 @@ class GoalTracker(Protocol):
         """Return text that names the progress."""
         ...
 
+    def state_digest(self) -> str:
+        """Return text that names the progress, in whatever order it was made."""
+        ...
+
     def check(self, house: HouseState) -> None:
         """Check the goals once."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -238,6 +238,15 @@ class TaskState:
     def digest(self) -> str:
         """Return text that names the progress; the goals follow from the task."""
         return digest_of(self.progress)
+
+    def state_digest(self) -> str:
+        """Return the same for deeds in whatever order, and done once or several times."""
+        progress = self.progress
+        since = [
+            frozenset(progress.deeds[start:]) if isinstance(start, int) else None
+            for start in progress.memory
+        ]
+        return digest_of((replace(progress, deeds=[]), frozenset(progress.deeds), since))
 
     def check(self, house: HouseState) -> None:
         """Check ordered goals while the focus satisfies them, then optional ones."""

@@ -45,6 +45,17 @@ def test_debug_info_comes_back_also_under_its_former_name(tmp_path: Path) -> Non
     assert [g.trees[0].turns[0].debug_info for g in found.groups] == [{"queue": 2}] * 2
 
 
+def test_states_come_back_and_older_files_have_none(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    turns = turn(0.0, state="5e"), turn(1.0, parent=0)
+    save_forest(path, Forest.of([Group("u", "t", [tree(*turns)])]))
+    assert [t.state for t in load_forest(path).groups[0].trees[0].turns] == ["5e", ""]
+    assert path.read_text().count('"state"') == 1  # only where there is one
+    path.write_text(path.read_text().replace('"state": "5e"', '"state": 5'))
+    with pytest.raises(DataError, match=r"state.*got 5"):
+        load_forest(path)
+
+
 def saved(folder: Path) -> Path:
     path = folder / "forest.jsonl"
     groups = [Group(f"u{i}", "t", [tree(turn(0.1, status="solved"))]) for i in range(3)]

@@ -66,6 +66,6 @@ def test_only_trees_see_both_kinds_of_door_in_one_room(tree_rollout: Rollout) ->
 
 
 def test_the_count_sees_what_it_should() -> None:
-    engine = ScriptEngine([*"aaac", *"aaab", *"bbba"])  # the good door of aaa is b, of bbb a
+    engine = ScriptEngine([*"aaac", *"aaab", *"bbbc"])  # the good door of aaa is b, of bbb c
     group = asyncio.run(Chains(n=3)(runner(engine), Start("train", 0, 0, "u")))
     assert doors_by_room(group) == {"aaa": {"failed", "solved"}, "bbb": {"solved"}}
