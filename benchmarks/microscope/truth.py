@@ -54,8 +54,8 @@ class TruthSettings:
             beforehand.
         noise: Seed of the continuations; another one gives independent truth on the same groups.
         transitions: ``"fixed"`` refuses steps that draw random numbers, ``"random"`` reseeds every
-            fork, ``"auto"`` believes the environment (:attr:`TextEnv.chance`), and reseeds when a step
-            draws nevertheless.
+            fork, ``"auto"`` believes the environment (:attr:`TextEnv.chance`), and reseeds when a
+            step draws nevertheless.
         merge: Play the rest of equal histories once; off plays everything, with the same numbers.
     """
 
@@ -198,6 +198,8 @@ class Prober:
         count = self.settings.continuations
         self.work.continuations += 2 * count
         origin = history_key(before)
+        if self.random:  # what was drawn on the way here differs behind equal histories
+            origin += self.work.continuations.to_bytes(8, "little")
         fresh = (self._fresh(before, k, origin) for k in range(count))
         if self.random:
             taken = [self._retaken(before, turn, k, origin) for k in range(count)]
@@ -297,10 +299,7 @@ class Prober:
         text_env(walk.env).redraw(seed_at(*place))
 
     def _mark(self, origin: bytes, history: bytes) -> bytes:
-        """Return what tells histories apart: where transitions are random, the origin as well.
-
-        The recorded state behind an equal history may differ in what was drawn on the way.
-        """
+        """Return what tells histories apart: where transitions are random, the origin as well."""
         return origin + history if self.random else history
 
 
