@@ -74,9 +74,7 @@ async def resample_group(
     rng = np.random.default_rng(seed_at(start.seed, _WHICH))
     count = min(settings.anchors, len(places))
     chosen = [places[i] for i in sorted(rng.choice(len(places), size=count, replace=False))]
-    plain = EpisodeRunner(
-        runner.env, runner.engine, runner.renderer, runner.sampling, runner.max_context
-    )
+    plain = runner.plain()
     opened = await plain.open(start)
     found = []
     for tree, turn in chosen:

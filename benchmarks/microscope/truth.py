@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -151,12 +152,45 @@ class RecordingRunner(EpisodeRunner):
             )
         return self._before[id(turn.act_ids)][1]
 
+    def plain(self) -> EpisodeRunner:
+        """Return a runner that plays alike and keeps nothing."""
+        given = self.env, self.engine, self.renderer, self.sampling, self.max_context
+        return EpisodeRunner(*given)
+
     def forget(self) -> None:
         """Release all positions."""
         for _, handle in self._before.values():
             if not handle.done:
                 self.leave(handle)
         self._before.clear()
+
+
+class Slots:
+    """Lets so many in at a time, in the order of asking; asyncio's semaphore looks at all who wait.
+
+    Args:
+        free: How many.
+    """
+
+    def __init__(self, free: int) -> None:
+        self._free = free
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def __aenter__(self) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        await turn
+
+    async def __aexit__(self, *failure: object) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():  # else it was cancelled
+                turn.set_result(None)
+                return
+        self._free += 1
 
 
 class _Nowhere(Tree):
@@ -183,7 +217,7 @@ class Prober:
     random: bool
     work: Work = field(default_factory=Work)
     _known: dict[tuple[bytes, int], asyncio.Future[float]] = field(default_factory=dict)
-    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _slots: Slots = field(default_factory=lambda: Slots(AT_ONCE))
 
     async def measure(self, before: EpisodeHandle, turn: Turn) -> TurnTruth:
         """Return Q and V of a turn.
@@ -276,7 +310,7 @@ class Prober:
         done = Completion(
             ids=turn.act_ids, logprobs=turn.logprobs, entropies=turn.entropies, stop=turn.stop
         )
-        return self._settle(walk, await EpisodeRunner.act(self.runner, walk, done), where)
+        return self._settle(walk, await self.runner.act(walk, done), where)
 
     def _settle(self, walk: EpisodeHandle, result: StepResult, where: Any) -> float:
         """Go on to the next observation; return the reward, nan where the environment broke."""
@@ -373,7 +407,7 @@ async def measure_group(
             "credit: the rollout forks inside actions, and truth is measured for whole ones. Use "
             "--recipe.rollout.granularity step."
         )
-    prober = Prober(runner, settings, random)
+    prober = Prober(runner.plain(), settings, random)
     try:
         async with asyncio.TaskGroup() as tasks:
             found = [

@@ -30,20 +30,18 @@ def go(state: int, right: bool) -> int:
     return state + 1 if right else 0
 
 
-def solve() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def solve(slip: float = 0.0) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return V ``[turns, states]`` and the advantage of left and right ``[turns, states, 2]``."""
-    values = np.zeros((TURNS + 1, STATES))
+    values = np.zeros((TURNS + 1, STATES + 1))
+    values[:, WON] = 1.0
     actions = np.zeros((TURNS, STATES, 2))
     for turn in range(TURNS - 1, -1, -1):
         for state in range(STATES):
-            for right in (0, 1):
-                after = go(state, bool(right))
-                last = turn == TURNS - 1
-                value = 1.0 if after == WON else 0.0 if last else values[turn + 1, after]
-                actions[turn, state, right] = value
-            values[turn, state] = RIGHT[state] * actions[turn, state, 1]
-            values[turn, state] += (1 - RIGHT[state]) * actions[turn, state, 0]
-    return values[:TURNS], actions - values[:TURNS, :, None]
+            left, right = values[turn + 1, go(state, False)], values[turn + 1, go(state, True)]
+            actions[turn, state] = left, (1 - slip) * right + slip * left
+            chances = 1 - RIGHT[state], RIGHT[state]
+            values[turn, state] = chances @ actions[turn, state]
+    return values[:TURNS, :STATES], actions - values[:TURNS, :STATES, None]
 
 
 def exact_gradient() -> npt.NDArray[np.float64]:
