@@ -11,6 +11,7 @@ from typing import Any
 from ..agents.scripted import text_env
 from ..agents.warm_start.cache import ensure_starter
 from ..envs.core.errors import UnknownNameError
+from .evaluation.defaults import TASKS
 from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
@@ -30,7 +31,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     model: str | None = None,
     recipe_settings: Mapping[str, Any] | None = None,
     steps: int = 100,
-    eval_n: int = 200,
+    eval_n: int = TASKS,
     actors: int = 0,
     run_dir: Path | str | None = None,
     **options: Any,
@@ -43,7 +44,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         from turngym.algos import train_on
 
         result = train_on("SearchQA-v0", "grpo", settings={"size": "micro"}, engine="vllm")
-        print(result.after[0].success)
+        print(result.after[0].success, result.after[0].greedy.success)
 
     The number of threads is left to the caller: a model of a few million parameters is fastest with
     one (``OMP_NUM_THREADS=1``), as ``turngym train`` has it.

@@ -269,6 +269,19 @@ class TaskSource(Protocol):
         """Return the tasks of a training step, or of a further round of it."""
         ...
 
+    def starts_from(self, step: int, played: int, at: int, count: int) -> list[Start]:
+        """Return tasks of a step that plays until its tokens are reached.
+
+        What stands at a place does not depend on how many are asked for at once.
+
+        Args:
+            step: Training step, from 1.
+            played: Groups of all steps before.
+            at: First place in the step, from 0.
+            count: Most tasks to return.
+        """
+        ...
+
     def annotations(self, forest: Forest) -> dict[str, list[Floats]]:  # noqa: ARG002 - a default
         """Return per-path arrays from before this step."""
         return {}

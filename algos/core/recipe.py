@@ -69,7 +69,11 @@ class Recipe:
         shapers: Change rewards or judge turns before credit is given, in this order.
         filter: Selects the groups that are trained on; None for all.
         tracker: Per-task statistics across steps.
-        groups_per_step: Tasks per rollout batch.
+        groups_per_step: Tasks per rollout batch; not read where ``tokens_per_step`` is given.
+        tokens_per_step: Play groups until each step has had its share of sampled tokens, instead of
+            a number of groups: step s ends with the group that brings the run to s times as many,
+            so that recipes with equal budgets take equally many steps. Groups that a filter leaves
+            out count. None plays ``groups_per_step`` groups.
         temperature: Temperature of sampling and of all log-probabilities of the learner.
         train_observations: Put what the environment wrote into the loss as well, which Search-R1
             (arXiv 2503.09516) masks; for that ablation alone.
@@ -86,6 +90,7 @@ class Recipe:
     tracker: Tracker | None = None
     optim: Optim = field(default_factory=Optim)
     groups_per_step: int = 16
+    tokens_per_step: int | None = None
     temperature: float = 1.0
     train_observations: bool = False
 
@@ -94,6 +99,11 @@ class Recipe:
             raise BadValueError(
                 f"recipe {self.name!r}: groups_per_step is {self.groups_per_step}; expected at "
                 "least 1."
+            )
+        if self.tokens_per_step is not None and self.tokens_per_step < 1:
+            raise BadValueError(
+                f"recipe {self.name!r}: tokens_per_step is {self.tokens_per_step}; expected at "
+                "least 1, better several times what a group samples, or none."
             )
         if not self.temperature > 0:
             raise BadValueError(

@@ -3,6 +3,9 @@
 The tasks and the seeds are fixed, so two agents (or one agent before and after training) meet the
 same questions. Episodes that a broken environment or a failing agent ended are counted and shown,
 excluded from averages.
+
+A language model is scored twice in one evaluation: sampled at a temperature, and greedily. Training
+that only makes a model surer of what it does already raises the sampled score alone.
 """
 
 from __future__ import annotations
@@ -26,9 +29,10 @@ from ...envs.utils.statistics import Estimate, estimate, estimate_of_means
 from ...envs.wrappers.record import RecordEpisodes
 from ..core.forest import Tree
 from ..core.protocols import Start
-from ..rollouts import Chains, seed_at
+from ..rollouts import seed_at
 from ..rollouts.stats import response_metrics
-from .result import SetScore
+from .decodings import Decodings
+from .result import Score, SetScore, rows_of
 
 if TYPE_CHECKING:
     from ..rollouts import EpisodeRunner
@@ -89,15 +93,26 @@ class EvalSet:
         """Return the starts of the episodes."""
         return [Start(self.split, i, seed_at(self.seed, i), f"{self.name}/{i}") for i in self.tasks]
 
-    def evaluation(self, episodes: Sequence[EpisodeScore]) -> Evaluation:
-        """Return the episodes of :meth:`starts`, in that order, with their tasks' data sets."""
+    def evaluation(
+        self, episodes: Sequence[EpisodeScore], temperature: float | None = None
+    ) -> Evaluation:
+        """Return the episodes of :meth:`starts`, in that order, with their tasks' data sets.
+
+        Args:
+            episodes: One per start.
+            temperature: Of the sampling; None for an agent that has none.
+        """
         source = self.base_env.source
         known = [
             replace(episode, dataset=source.task(self.split, task).dataset)
             for task, episode in zip(self.tasks, episodes, strict=True)
         ]
         return Evaluation(
-            name=self.name, env_id=self.base_env.name, split=self.split, episodes=known
+            name=self.name,
+            env_id=self.base_env.name,
+            split=self.split,
+            episodes=known,
+            temperature=temperature,
         )
 
 
@@ -129,7 +144,8 @@ class EpisodeScore:
     return_: float
     tokens: int
     metrics: Mapping[str, float]
-    tree: Tree | None = None
+    # asyncio writes out what its task returned, which took a second for some hundred trees
+    tree: Tree | None = field(default=None, repr=False)
     why: str = ""
     dataset: str = ""
     context_full: bool = False
@@ -137,12 +153,24 @@ class EpisodeScore:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """All episodes of one evaluation set."""
+    """All episodes of one evaluation set.
+
+    Attributes:
+        name: Name of the set.
+        env_id: Id of its environment.
+        split: Split of its tasks.
+        episodes: One per task, sampled at ``temperature``.
+        temperature: Temperature of the sampling; None for an agent that has none.
+        greedy: The same tasks decoded greedily; None where they were not.
+        scored: The episodes that count: neither environment nor agent broke.
+    """
 
     name: str
     env_id: str
     split: str
     episodes: Sequence[EpisodeScore]
+    temperature: float | None = None
+    greedy: Evaluation | None = None
     scored: Sequence[EpisodeScore] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -173,28 +201,48 @@ class Evaluation:
         """Return one line about an evaluation after a training step."""
         if not self.scored:
             return f"step {step}: {self.name} has no score: all {self.errors} episodes broke"
-        success = self.success
+        told = [f"{_told(self.success)} {self.decoding}".strip()]
+        if self.greedy is not None and self.temperature:
+            told.append(f"{_told(self.greedy.success)} greedy")
         return (
-            f"step {step}: {self.name} success {success.mean:.1%} (95 % CI {success.low95:.1%} to "
-            f"{success.high95:.1%}, n {len(self.scored)}, errors {self.errors})"
+            f"step {step}: {self.name} success {', '.join(told)}; n {len(self.scored)}, errors "
+            f"{self.errors}"
         )
+
+    @property
+    def decoding(self) -> str:
+        """How the actions were chosen, in words; empty for an agent without temperature."""
+        return describe_decoding(self.temperature)
+
+    def both(self) -> list[Evaluation]:
+        """Return the sampled episodes and, where they are others, the greedy ones."""
+        return [self, *([self.greedy] if self.greedy is not None and self.temperature else [])]
 
     def score(self) -> SetScore:
         """Return the scores for tables and result files."""
-        # Success and return have intervals of their own.
-        names = sorted({name for e in self.scored for name in e.metrics} - {"success", "return"})
         return SetScore(
             name=self.name,
             env_id=self.env_id,
             split=self.split,
-            n=len(self.scored),
-            errors=self.errors,
-            agent_errors=self.agent_errors,
-            context_full=self.context_full,
-            success=self.success,
-            metrics={name: self.mean(name) for name in names},
-            **{"return": estimate([e.return_ for e in self.scored])},
+            temperature=self.temperature,
+            greedy=None if self.greedy is None else Score(**self.greedy.numbers()),
+            **self.numbers(),
         )
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the fields of :class:`~turngym.algos.evaluation.result.Score`."""
+        # Success and return have intervals of their own.
+        names = sorted({name for e in self.scored for name in e.metrics} - {"success", "return"})
+        return {
+            "n": len(self.scored),
+            "errors": self.errors,
+            "agent_errors": self.agent_errors,
+            "context_full": self.context_full,
+            "success": self.success,
+            "return": estimate([e.return_ for e in self.scored]),
+            "tokens": self.tokens,
+            "metrics": {name: self.mean(name) for name in names},
+        }
 
     def mean(self, metric: str) -> float:
         """Return the mean of a metric over the scored episodes that report it.
@@ -219,26 +267,27 @@ class Evaluation:
         for key in breakdown_metrics():
             values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})
             for value in values if len(values) > 1 else ():
-                found.append(
-                    Evaluation(
-                        name=f"{self.name}, {key} {value:g}",
-                        env_id=self.env_id,
-                        split=self.split,
-                        episodes=[e for e in self.scored if e.metrics.get(key) == value],
-                    )
-                )
+
+                def has(e: EpisodeScore, key: str = key, value: float = value) -> bool:
+                    return e.status not in UNSCORED and e.metrics.get(key) == value
+
+                found.append(self._part(f"{key} {value:g}", has))
         return found
+
+    def _part(self, name: str, has: Callable[[EpisodeScore], bool]) -> Evaluation:
+        """Return the episodes that ``has`` chooses, of the greedy ones too."""
+        return replace(
+            self,
+            name=f"{self.name}, {name}",
+            episodes=[e for e in self.episodes if has(e)],
+            greedy=None if self.greedy is None else self.greedy._part(name, has),
+        )
 
     def sets(self) -> list[Evaluation]:
         """Return the same episodes by data set, where there are several."""
         names = dict.fromkeys(e.dataset for e in self.episodes)
         return [
-            Evaluation(
-                name=f"{self.name}, {name}",
-                env_id=self.env_id,
-                split=self.split,
-                episodes=[e for e in self.episodes if e.dataset == name],
-            )
+            self._part(name, lambda e, name=name: e.dataset == name)
             for name in (names if len(names) > 1 else ())
         ]
 
@@ -255,14 +304,23 @@ class Evaluation:
         for part in sets:
             row |= part.row()
         if sets:
-            tokens = [s.tokens for s in sets if s.scored]
-            mean = mean_of_sets(sets, f"{self.name}, {MEAN}")
-            row |= _row(mean, sum(tokens) / max(1, len(tokens)))
+            row |= rows_of(mean_of_sets(sets, f"{self.name}, {MEAN}"))
         return row
 
     def row(self) -> dict[str, float]:
         """Return metrics of this evaluation (declared keys)."""
-        return _row(self.score(), self.tokens)
+        return rows_of(self.score())
+
+
+def describe_decoding(temperature: float | None) -> str:
+    """Return how actions are chosen at a temperature, in words; empty for None."""
+    if temperature is None:
+        return ""
+    return "greedy" if temperature == 0 else f"sampled at temperature {temperature:g}"
+
+
+def _told(success: Estimate) -> str:
+    return f"{success.mean:.1%} (95 % CI {success.low95:.1%} to {success.high95:.1%})"
 
 
 def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
@@ -271,55 +329,79 @@ def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
     Sets without a scored episode are left out. The intervals resample within each set; a measure
     that only some of the sets report is a mean over those.
     """
-    scored = [s for s in sets if s.scored]
-    scores = [s.score() for s in scored]
-    metrics = sorted({name for score in scores for name in score.metrics})
-    means = {name: [s.metrics[name] for s in scores if name in s.metrics] for name in metrics}
-    solved = [[float(e.status == "solved") for e in s.scored] for s in scored]
+    greedy = [s.greedy for s in sets if s.greedy is not None]
+    heats = {s.temperature for s in sets}
     return SetScore(
         name=name,
         env_id=sets[0].env_id,
         split=sets[0].split if len({s.split for s in sets}) == 1 else "",
-        n=sum(score.n for score in scores),
-        errors=sum(s.errors for s in sets),
-        agent_errors=sum(s.agent_errors for s in sets),
-        context_full=sum(s.context_full for s in sets),
-        success=estimate_of_means(solved),
-        metrics={name: sum(values) / len(values) for name, values in means.items()},
-        **{"return": estimate_of_means([[e.return_ for e in s.scored] for s in scored])},
+        temperature=heats.pop() if len(heats) == 1 else None,
+        greedy=Score(**_mean_numbers(greedy)) if len(greedy) == len(sets) else None,
+        **_mean_numbers(sets),
     )
 
 
-def _row(score: SetScore, tokens: float) -> dict[str, float]:
-    row = {
-        "n": float(score.n),
-        "errors": float(score.errors),
-        "context_full": float(score.context_full),
-        "success_frac": score.success.mean,
-        "success_low95": score.success.low95,
-        "success_high95": score.success.high95,
-        "return_mean": score.return_.mean,
-        "return_low95": score.return_.low95,
-        "return_high95": score.return_.high95,
-        "tokens_mean": tokens,
-        **{f"metric_{name}_mean": value for name, value in score.metrics.items()},
+def _mean_numbers(sets: Sequence[Evaluation]) -> dict[str, Any]:
+    """Return the fields of a score that is the mean of several sets."""
+    scored = [s for s in sets if s.scored]
+    scores = [Score(**s.numbers()) for s in scored]
+    metrics = sorted({name for score in scores for name in score.metrics})
+    means = {name: [s.metrics[name] for s in scores if name in s.metrics] for name in metrics}
+    solved = [[float(e.status == "solved") for e in s.scored] for s in scored]
+    return {
+        "n": sum(score.n for score in scores),
+        "errors": sum(s.errors for s in sets),
+        "agent_errors": sum(s.agent_errors for s in sets),
+        "context_full": sum(s.context_full for s in sets),
+        "success": estimate_of_means(solved),
+        "return": estimate_of_means([[e.return_ for e in s.scored] for s in scored]),
+        "tokens": sum(s.tokens for s in scored) / max(1, len(scored)),
+        "metrics": {name: sum(values) / len(values) for name, values in means.items()},
     }
-    return {f"eval/{score.name}/{key}": value for key, value in row.items()}
 
 
 async def evaluate_model(
-    runner: EpisodeRunner, what: EvalSet, tick: Tick = lambda _: None
+    runner: EpisodeRunner, what: EvalSet, tick: Tick = lambda _: None, *, greedy: bool = True
 ) -> Evaluation:
-    """Play every task once with a language model; all episodes run concurrently.
+    """Play every task with a language model, sampled and greedily; all episodes run concurrently.
+
+    At temperature 0 every task is played once, and both scores are those of the same episodes.
 
     Args:
         runner: Holds engine, renderer and sampling; its environment is replaced by the set's.
         what: The tasks.
-        tick: Called with the number of finished episodes.
+        tick: Called with the number of finished tasks.
+        greedy: Whether to play each task greedily too.
     """
     done = count(1)
-    groups = await runner.groups(Chains(n=1), what.starts(), lambda: tick(next(done)))
-    return what.evaluation([_score_of(g.task_id, g.trees[0] if g.trees else None) for g in groups])
+    heat = runner.sampling.temperature
+    rollout = Decodings(n=1 + (greedy and heat > 0))
+    groups = await runner.groups(rollout, what.starts(), lambda: tick(next(done)))
+    sampled, *cold = (
+        what.evaluation(
+            [_score_of(g.task_id, g.trees[i] if g.trees else None) for g in groups],
+            0.0 if i else heat,
+        )
+        for i in range(rollout.n)
+    )
+    if not greedy:
+        return sampled
+    return pair_up(sampled, *cold, temperature=heat)
+
+
+def pair_up(
+    sampled: Evaluation, greedy: Evaluation | None = None, temperature: float = 0.0
+) -> Evaluation:
+    """Return one evaluation of both ways of decoding.
+
+    Args:
+        sampled: The episodes sampled at ``temperature``.
+        greedy: The greedy episodes of the same tasks; None at temperature 0, where ``sampled``
+            holds them.
+        temperature: Temperature of the sampling.
+    """
+    cold = replace(sampled if greedy is None else greedy, temperature=0.0, greedy=None)
+    return replace(sampled, temperature=temperature, greedy=cold)
 
 
 async def evaluate_side_by_side(

@@ -16,6 +16,7 @@ from ..core.forest import Tree
 from ..core.protocols import Start
 from ..rollouts import EpisodeRunner, play_out
 from ..runs.progress import Reporter, Silent
+from .defaults import MAX_TOKENS, TEMPERATURE
 from .evaluate import EvalSet, Evaluation, evaluate_model
 from .prompt_lengths import check_prompts
 
@@ -26,7 +27,7 @@ class TokenAgent:
     Args:
         model: Folder or hub name.
         max_tokens: Most tokens of one action.
-        temperature: 0 is greedy.
+        temperature: Of the sampling; 0 is greedy.
         engine: Which engine samples, and how; None for the default one.
 
     Raises:
@@ -38,8 +39,8 @@ class TokenAgent:
         self,
         model: str,
         *,
-        max_tokens: int = 64,
-        temperature: float = 0.0,
+        max_tokens: int = MAX_TOKENS,
+        temperature: float = TEMPERATURE,
         engine: EngineSettings | None = None,
     ) -> None:
         self.tokenizer = load_tokenizer(model)
@@ -47,7 +48,7 @@ class TokenAgent:
         self.engine = build_engine(model, self.tokenizer, engine or EngineSettings())
 
     def evaluate(self, what: EvalSet, report: Reporter | None = None) -> Evaluation:
-        """Play every task of the set once.
+        """Play every task of the set, sampled and greedily; at temperature 0 greedily only.
 
         Raises:
             BadValueError: A prompt does not fit the model's context.

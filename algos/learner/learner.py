@@ -126,7 +126,7 @@ class Learner:
     # ------------------------------------------------------------------ training
 
     def update(
-        self, forest: Forest, annotations: Annotations, credits: Credits
+        self, forest: Forest, annotations: Annotations, credits: Credits, share: float = 1.0
     ) -> dict[str, float]:
         """Train on a forest: ``epochs x minibatches`` optimiser steps.
 
@@ -138,6 +138,8 @@ class Learner:
             forest: The trainable paths.
             annotations: Arrays per path; ``old_logprobs`` is computed here when it is not there.
             credits: One array per path.
+            share: The part of a whole rollout batch that this is, above 0 to 1: it takes this part
+                of the mini batches, at least one, so that each of them is as large as ever.
 
         Returns:
             Metrics (declared keys); empty for an empty forest, which changes nothing.
@@ -158,7 +160,7 @@ class Learner:
             log.compare(rows, range(len(rows)), streams["old_logprobs"])
         with explain_out_of_memory("training on a micro batch", self.models.memory_hint()):
             for _ in range(self.recipe.optim.epochs):
-                for chosen in self._mini_batches(rows):
+                for chosen in self._mini_batches(rows, share):
                     self._step(rows, chosen, streams, log)
         log.merge(self.models.team.ranks)
         return log.metrics(self.optimizer.param_groups)
@@ -277,9 +279,10 @@ class Learner:
                 )
         return streams
 
-    def _mini_batches(self, rows: Sequence[Row]) -> list[list[int]]:
+    def _mini_batches(self, rows: Sequence[Row], share: float) -> list[list[int]]:
         rng = np.random.default_rng([self.seed, self.optimizer_steps])
-        return mini_batches(rows, self.recipe.optim.minibatches, rng)
+        count = max(1, int(self.recipe.optim.minibatches * share + 0.5))
+        return mini_batches(rows, count, rng)
 
     def _param_groups(self) -> list[list[Tensor]]:
         models = [self.policy] if self.critic is None else [self.policy, self.critic]

@@ -91,5 +91,5 @@ class RemoteRunner(EpisodeRunner):
         answers = await self.remote.pool.play(works, tick)
         for answer in answers:
             self.remote.count(answer.stats)
-        self.fault = next((a.fault for a in answers if a.fault), "")
+        self.fault = next((a.fault for a in answers if a.fault), self.fault)
         return [answer.group for answer in answers]

@@ -16,6 +16,8 @@ from ..core.recipe import Recipe
 FIXED = frozenset({"name", "paper"})
 LISTS = frozenset({"annotators", "shapers"})
 """Fields that hold several parts, each found by its class name (``shapers.overlong.limit``)."""
+HOOKS = frozenset({"filter", "tracker"})
+"""Fields that hold a part or none; where there is none, it has no settings."""
 
 
 class Setting(NamedTuple):
@@ -81,7 +83,7 @@ def _settings(parts: Mapping[str, Any]) -> Iterator[Setting]:
             for part in value:
                 if dataclasses.is_dataclass(part):
                     yield from _inside(Setting(f"{name}.{_word(part)}", part, type(part)))
-        elif name not in FIXED and value is not None:  # a hook that is not there has no settings
+        elif name not in FIXED and not (name in HOOKS and value is None):
             yield from _inside(Setting(name, value, hints[name]))
 
 

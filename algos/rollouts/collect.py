@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.forest import Forest, Group
-from ..core.protocols import Start, TaskSource
+from ..core.protocols import TaskSource
 from ..core.recipe import Recipe
 from . import Chains, EpisodeRunner
 from .stats import tokens_sampled, turns_taken
+from .step_limits import Played, StepLimits, StepPlayer
 
 FIRST_AT_ONCE = 2048
 """Number of first episodes that are in memory at a time."""
@@ -27,12 +28,16 @@ class RolloutBatch:
         trained: The groups that are trained on.
         rounds: Rounds of playing.
         filtered: Whether groups could be left out.
+        share: The part of a whole step that this is: below 1 where the budget ended it.
+        unused_tokens: Tokens of groups that were begun beside the last ones and not needed.
     """
 
     all: Forest
     trained: Forest
     rounds: int = 1
     filtered: bool = False
+    share: float = 1.0
+    unused_tokens: int = 0
 
     @classmethod
     def whole(cls, groups: Sequence[Group]) -> RolloutBatch:
@@ -41,41 +46,94 @@ class RolloutBatch:
         return cls(all=forest, trained=forest)
 
     def metrics(self) -> dict[str, float]:
-        """Return metrics by declared key; none without a filter."""
-        if not self.filtered:
-            return {}
-        return {
-            "rollout/rounds": float(self.rounds),
-            "rollout/groups_left_out": float(len(self.all.groups) - len(self.trained.groups)),
-        }
+        """Return metrics by declared key; none where nothing was left out or dropped."""
+        row: dict[str, float] = {}
+        if self.filtered:
+            row["rollout/rounds"] = float(self.rounds)
+            row["rollout/groups_left_out"] = float(len(self.all.groups) - len(self.trained.groups))
+        if self.unused_tokens:
+            row["rollout/tokens_unused"] = float(self.unused_tokens)
+        return row
 
 
 async def play_step(
-    recipe: Recipe, runner: EpisodeRunner, starts: Callable[[int], Sequence[Start]]
+    recipe: Recipe,
+    runner: EpisodeRunner,
+    tasks: TaskSource,
+    before: Played,
+    left: StepLimits,
 ) -> RolloutBatch:
-    """Play until the recipe's filter has accepted enough groups, or the rounds are used up.
+    """Play the groups of the next step, none where the budget is used up.
+
+    With ``tokens_per_step`` the step ends where the run has sampled the next multiple of it. Else
+    it has a number of groups, and with a filter so many that it accepts, or its rounds are used up.
+    What is left of the budget ends it before.
 
     Args:
-        recipe: Rollout, filter, number of groups.
+        recipe: Rollout, filter, number of groups or tokens.
         runner: Plays the episodes.
-        starts: The tasks of each round, from 0.
+        tasks: The tasks of the step.
+        before: What the run has played until here.
+        left: What is left of its budget.
     """
-    if recipe.filter is None:
-        return RolloutBatch.whole(await runner.groups(recipe.rollout, starts(0)))
+    if recipe.tokens_per_step is not None:
+        return await _play_tokens(recipe, runner, tasks, before, left)
+    player = StepPlayer(runner, recipe.rollout, left, before.last)
+    wanted = recipe.groups_per_step
     every: list[Group] = []
     kept: list[Group] = []
     rounds = 0
-    while len(kept) < recipe.groups_per_step and rounds < recipe.filter.max_rounds:
-        groups = await runner.groups(recipe.rollout, starts(rounds))
+    while len(kept) < wanted and rounds < _max_rounds(recipe) and not player.over:
+        starts = tasks.starts(before.steps + 1, wanted, rounds)
+        groups = await player.groups(lambda at, n, s=starts: s[at : at + n], wanted)
         every += groups
-        kept += [g for g in groups if recipe.filter.keeps(_episode_returns(g))]
+        kept += _kept(recipe, groups)
         rounds += 1
-    return RolloutBatch(
-        all=Forest.of(every),
-        trained=Forest.of(kept[: recipe.groups_per_step]),
-        rounds=rounds,
-        filtered=True,
+    return _batch(recipe, player, every, kept[:wanted], rounds, len(kept) / wanted)
+
+
+async def _play_tokens(
+    recipe: Recipe, runner: EpisodeRunner, tasks: TaskSource, before: Played, left: StepLimits
+) -> RolloutBatch:
+    """Play until the run's steps have sampled the next multiple of ``tokens_per_step``."""
+    size = recipe.tokens_per_step or 1
+    missing = size - before.total.tokens % size
+    limit = missing if left.tokens is None else min(missing, left.tokens)
+    player = StepPlayer(runner, recipe.rollout, StepLimits(limit, left.turns), before.last)
+    groups = await player.groups(
+        lambda at, n: tasks.starts_from(before.steps + 1, before.total.groups, at, n), None
     )
+    share = player.used.tokens / size if left.reached(player.used) else 1.0
+    return _batch(recipe, player, groups, _kept(recipe, groups), 1, share)
+
+
+def _batch(
+    recipe: Recipe,
+    player: StepPlayer,
+    every: Sequence[Group],
+    kept: Sequence[Group],
+    rounds: int,
+    share: float,
+) -> RolloutBatch:
+    forest = Forest.of(every)
+    return RolloutBatch(
+        all=forest,
+        trained=forest if recipe.filter is None else Forest.of(kept),
+        rounds=rounds,
+        filtered=recipe.filter is not None,
+        share=min(1.0, share) if player.over else 1.0,
+        unused_tokens=player.unused_tokens,
+    )
+
+
+def _max_rounds(recipe: Recipe) -> int:
+    return 1 if recipe.filter is None else recipe.filter.max_rounds
+
+
+def _kept(recipe: Recipe, groups: Sequence[Group]) -> list[Group]:
+    """Return the groups that the recipe's filter accepts."""
+    which = recipe.filter
+    return [g for g in groups if which is None or which.keeps(_episode_returns(g))]
 
 
 def _episode_returns(group: Group) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -163,6 +164,12 @@ class EpisodeRunner:
         self.max_context = max_context or engine.max_context
         self.record_states = record_states
         self.fault = ""  # the last error message of a failed environment
+
+    def with_temperature(self, temperature: float) -> EpisodeRunner:
+        """Return a runner of the same episodes that samples at another temperature."""
+        other = copy(self)
+        other.sampling = replace(self.sampling, temperature=temperature)
+        return other
 
     async def open(self, start: Start) -> EpisodeHandle:
         """Begin the episode of ``start``: one reset, and the first prompt.

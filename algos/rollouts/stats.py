@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ...envs.utils.response_stats import compute_response_metrics
-from ..core.forest import Forest, Turn
+from ..core.forest import Forest, Group, Turn
 
 _OWN_KEYS = frozenset({"success", "return", "turns", "invalid_actions"})
 """Metrics of every environment that have a key of their own."""
@@ -16,14 +16,22 @@ _OWN_KEYS = frozenset({"success", "return", "turns", "invalid_actions"})
 
 def tokens_sampled(forest: Forest) -> int:
     """Count sampled action tokens, including those of failed and pruned episodes."""
-    pruned = sum(group.pruned_tokens for group in forest.groups)
-    return pruned + sum(len(t.act_ids) for t in _all_turns(forest))
+    return sum(group_tokens(group) for group in forest.groups)
+
+
+def group_tokens(group: Group) -> int:
+    """Count the sampled action tokens of a group, as :func:`tokens_sampled`."""
+    return group.pruned_tokens + sum(len(t.act_ids) for tree in group.trees for t in tree.turns)
 
 
 def turns_taken(forest: Forest) -> int:
     """Count environment steps, including those of pruned episodes."""
-    pruned = sum(group.pruned_turns for group in forest.groups)
-    return pruned + sum(not turn.partial for turn in _all_turns(forest))
+    return sum(group_turns(group) for group in forest.groups)
+
+
+def group_turns(group: Group) -> int:
+    """Count the environment steps of a group, as :func:`turns_taken`."""
+    return group.pruned_turns + sum(not t.partial for tree in group.trees for t in tree.turns)
 
 
 def fault_warning(step: int, forest: Forest, fault: str) -> str:

@@ -28,6 +28,11 @@ class OrderedTasks(TaskSource):
         """Return the tasks of a training step, or of a further round of it."""
         return step_starts(self.seed, step, count, self.split, self.size, extra_round)
 
+    def starts_from(self, step: int, played: int, at: int, count: int) -> list[Start]:
+        """Return the tasks at these places: the order goes on where the last step ended."""
+        places = range(played + at, played + at + count)
+        return _starts_at(self.seed, places, str(step), self.split, self.size)
+
 
 def step_starts(
     seed: int, step: int, count: int, split: str, size: Size, extra_round: int = 0
@@ -52,9 +57,14 @@ def step_starts(
     name = str(step)
     if extra_round:
         seed, name = seed_at(seed, _EXTRA, extra_round), f"{step}.{extra_round}"
+    return _starts_at(seed, range((step - 1) * count, step * count), name, split, size)
+
+
+def _starts_at(seed: int, places: range, name: str, split: str, size: Size) -> list[Start]:
+    """Return the starts at these places of the run's order; ``name`` is of the step."""
     starts = []
     turns: dict[int, npt.NDArray[np.int64]] = {}
-    for place in range((step - 1) * count, step * count):
+    for place in places:
         if size is None:
             task = seed_at(seed, _TASKS, place) % _UNBOUNDED
         else:

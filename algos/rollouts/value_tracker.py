@@ -168,9 +168,27 @@ class BetaMemory(TaskSource):
                 f"BetaTracker: a step plays {count} groups, but only {self.size} tasks are "
                 "tracked. Raise tracker.pool, or lower groups_per_step."
             )
+        return self._starts(step, self._draw(step, count), 0)
+
+    def starts_from(self, step: int, played: int, at: int, count: int) -> list[Start]:  # noqa: ARG002 - every step draws anew
+        """Draw an order of the whole pool by the weights, and return these places of it.
+
+        Raises:
+            BadValueError: The pool is used up before the step has its tokens.
+        """
+        if at >= self.size:
+            raise BadValueError(
+                f"BetaTracker: all {self.size} tracked tasks of step {step} were played before "
+                "tokens_per_step was reached. Raise tracker.pool, or lower tokens_per_step."
+            )
+        return self._starts(step, self._draw(step, self.size)[at : at + count], at)
+
+    def _draw(self, step: int, count: int) -> npt.NDArray[np.int64]:
         weights = self.rule.weights(np.array([self.value(t) for t in range(self.size)]))
         rng = np.random.default_rng([self.seed, _TASKS, step])
-        drawn = rng.choice(self.size, size=count, replace=False, p=weights / weights.sum())
+        return rng.choice(self.size, size=count, replace=False, p=weights / weights.sum())
+
+    def _starts(self, step: int, tasks: npt.NDArray[np.int64], first: int) -> list[Start]:
         return [
             Start(
                 self.split,
@@ -178,7 +196,7 @@ class BetaMemory(TaskSource):
                 seed_at(self.seed, _EPISODES, step, int(task)),
                 f"{step}/{place}/{task}",
             )
-            for place, task in enumerate(drawn)
+            for place, task in enumerate(tasks, first)
         ]
 
     def annotations(self, forest: Forest) -> dict[str, list[Floats]]:

@@ -13,6 +13,21 @@ from functools import lru_cache
 
 from ...envs.core.errors import BadValueError, UnknownNameError
 
+_EVALUATION: Mapping[str, str] = {
+    "n": "episodes scored",
+    "errors": "episodes left out because the environment broke",
+    "context_full": "scored episodes that ended because the context was full",
+    "success_frac": "share of solved episodes",
+    "success_low95": "lower end of its 95 % bootstrap interval",
+    "success_high95": "upper end",
+    "return_mean": "mean return",
+    "return_low95": "lower end of its 95 % bootstrap interval",
+    "return_high95": "upper end",
+    "tokens_mean": "sampled tokens per episode",
+    "metric_*_mean": "mean of a metric of the environment (em, f1, ...)",
+}
+"""Keys of one way of decoding, without the name of the set."""
+
 METRICS: Mapping[str, str] = {
     # what the policy did in this step's rollouts, as sampled
     "rollout/groups": "groups (tasks) played",
@@ -35,6 +50,8 @@ METRICS: Mapping[str, str] = {
     "of any environment response_chars, response_words, waits and self_corrections",
     "rollout/rounds": "rounds of playing until enough groups were kept",
     "rollout/groups_left_out": "groups played and not trained on",
+    "rollout/tokens_unused": "tokens of groups that were begun beside the step's last ones and "
+    "dropped, as it had enough; in no budget",
     "rollout/lag_mean": "updates between the weights that sampled and those that are trained, mean",
     "rollout/lag_max": "the same, largest",
     "engine/prefix_hit_frac": "share of the requests' context tokens that the engine had cached",
@@ -86,18 +103,11 @@ METRICS: Mapping[str, str] = {
     "budget/tokens": "tokens sampled for training since the start of the run",
     "budget/paths": "paths trained on since the start",
     "budget/turns": "environment steps taken for training since the start",
-    # evaluation, one entry per evaluation set
-    "eval/*/n": "episodes scored",
-    "eval/*/errors": "episodes left out because the environment broke",
-    "eval/*/context_full": "scored episodes that ended because the context was full",
-    "eval/*/success_frac": "share of solved episodes",
-    "eval/*/success_low95": "lower end of its 95 % bootstrap interval",
-    "eval/*/success_high95": "upper end",
-    "eval/*/return_mean": "mean return",
-    "eval/*/return_low95": "lower end of its 95 % bootstrap interval",
-    "eval/*/return_high95": "upper end",
-    "eval/*/tokens_mean": "sampled tokens per episode",
-    "eval/*/metric_*_mean": "mean of a metric of the environment (em, f1, ...)",
+    "budget/optimizer_steps": "optimiser steps taken since the start",
+    # evaluation, one entry per evaluation set; sampled at the evaluations' temperature
+    **{f"eval/*/{key}": what for key, what in _EVALUATION.items()},
+    # the same tasks decoded greedily, in those evaluations that are greedy too
+    **{f"eval/*/greedy_{key}": f"greedily: {what}" for key, what in _EVALUATION.items()},
     # seconds; the only keys that differ between a run and its repetition
     "time/rollout_s": "playing",
     "time/wait_s": "from asking for the step's rollouts, and the sync before, to having them",

@@ -11,39 +11,53 @@ COLOURS = ("#1f6feb", "#d9480f", "#2b8a3e", "#9c36b5", "#0b7285")
 WINDOW = 5
 
 
-def draw_curve(rows: Sequence[Mapping[str, Any]], path: Path, title: str = "") -> None:
+def draw_curve(
+    rows: Sequence[Mapping[str, Any]],
+    path: Path,
+    title: str = "",
+    temperature: float | None = None,
+) -> None:
     """Draw ``curve.png``.
 
-    Left the return, right the success, both against tokens sampled for training. A line with its
+    From left to right the return, the success by sampling and, where greedy decoding was evaluated
+    too, the success by greedy decoding, all against tokens sampled for training. A line with its
     95 % band is an evaluation set; the thin grey line is training itself, a mean over
-    :data:`WINDOW` steps.
+    :data:`WINDOW` steps, which samples.
 
     Args:
         rows: Lines of ``metrics.jsonl``.
         path: Where the picture goes.
-        title: What was trained, above both.
+        title: What was trained, above all.
+        temperature: Temperature of the evaluations' sampling; None if unknown. At 0 the sampled
+            panels are greedy themselves and the third is left out.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import PercentFormatter
 
-    figure = Figure(figsize=(9.0, 3.6), dpi=160, layout="constrained")
+    panels = [("return", "return_mean", "Return per episode")]
+    how = "" if temperature is None else f", temperature {temperature:g}"
+    if temperature == 0:
+        panels += [("success", "success_frac", "Solved, greedy")]
+    elif any(key.endswith("/greedy_success_frac") for row in rows for key in row):
+        panels += [("success", "success_frac", f"Solved, sampled{how}")]
+        panels += [("greedy_success", "greedy_success_frac", "Solved, greedy")]
+    else:
+        panels += [("success", "success_frac", f"Solved episodes{how}")]
+    figure = Figure(figsize=(4.5 * len(panels), 3.6), dpi=160, layout="constrained")
     FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
-    for axes, what, mean, head in (
-        (left, "return", "return_mean", "Return per episode"),
-        (right, "success", "success_frac", "Solved episodes"),
-    ):
+    for axes, (what, mean, head) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         _training(axes, rows, f"rollout/{mean}")
         for colour, name in zip(COLOURS * 9, _sets(rows), strict=False):
             _evaluation(axes, rows, name, (what, mean), colour)
         _dress(axes, head)
-    from matplotlib.ticker import PercentFormatter
-
-    right.set_ylim(-0.02, 1.02)
-    right.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    handles, labels = right.get_legend_handles_labels()
-    if handles:
-        right.legend(handles, labels, frameon=False, fontsize=8, loc="best")
+        if what != "return":
+            axes.set_ylim(-0.02, 1.02)
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        if what == "success":
+            handles, labels = axes.get_legend_handles_labels()
+            if handles:
+                axes.legend(handles, labels, frameon=False, fontsize=8, loc="best")
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold")
     figure.savefig(path)
@@ -70,6 +84,8 @@ def _evaluation(
 ) -> None:
     at = f"eval/{name}/"
     seen = [row for row in rows if at + what[1] in row]
+    if not seen:
+        return
     tokens = [row["budget/tokens"] for row in seen]
     low, high = ([row[f"{at}{what[0]}_{end}95"] for row in seen] for end in ("low", "high"))
     n = int(seen[-1][at + "n"])

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from ...envs.core.errors import DataError
 from ..learner.learner import Learner
+from ..rollouts.step_limits import Amount, Played
 from ..runs.run_dir import read_json, write_json
 from .policy_files import check_architecture, load_policy_weights, save_policy
 
@@ -47,6 +48,10 @@ class RunCounters:
         tokens: Tokens sampled for training.
         paths: Paths trained on.
         turns: Environment steps taken for training.
+        groups: Groups played in training steps.
+        first_tokens: Those of the tokens that were sampled before the first step.
+        first_turns: Likewise of the environment steps.
+        last: Tokens, environment steps and groups of the newest step.
         seconds: Wall time used, earlier parts of a resumed run included.
         evaluated_step: Last step whose evaluation is in the metrics; -1 before the first.
         metrics_bytes: Size of ``metrics.jsonl`` at the checkpoint.
@@ -57,9 +62,27 @@ class RunCounters:
     tokens: int = 0
     paths: int = 0
     turns: int = 0
+    groups: int = 0
+    first_tokens: int = 0
+    first_turns: int = 0
+    last: tuple[int, int, int] = (0, 0, 0)
     seconds: float = 0.0
     evaluated_step: int = -1
     metrics_bytes: int = 0
+
+    @property
+    def played(self) -> Played:
+        """What the steps have played."""
+        total = Amount(self.tokens - self.first_tokens, self.turns - self.first_turns, self.groups)
+        return Played(self.step, total, Amount(*self.last))
+
+    def count(self, played: Played) -> None:
+        """Count what the steps have played until now."""
+        self.step = played.steps
+        self.tokens = self.first_tokens + played.total.tokens
+        self.turns = self.first_turns + played.total.turns
+        self.groups = played.total.groups
+        self.last = (played.last.tokens, played.last.turns, played.last.groups)
 
 
 def save_checkpoint(

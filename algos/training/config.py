@@ -17,9 +17,11 @@ from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import find_environment
 from ..core.recipe import Recipe
+from ..evaluation.defaults import TASKS
 from ..evaluation.evaluate import EvalSet
 from ..learner.importance_weights import check_importance
 from ..learner.settings import LearnerSettings
+from ..rollouts.step_limits import StepLimits
 from .settings import TrainSettings
 
 
@@ -72,7 +74,7 @@ class EvalConfig:
     name: str = "dev"
     env: EnvConfig
     split: str = "dev"
-    n: int = 200
+    n: int = TASKS
 
     def make(self) -> EvalSet:
         """Make the environment and check that the split exists."""
@@ -102,6 +104,13 @@ class Budget:
                 f"budget: steps {self.steps}, tokens {self.tokens}, calls {self.calls}, minutes "
                 f"{self.minutes}; expected at least one limit, none below 0."
             )
+
+    def left(self, tokens: int, calls: int) -> StepLimits:
+        """Return what may still be sampled after so many tokens and environment steps."""
+        return StepLimits(
+            None if self.tokens is None else self.tokens - tokens,
+            None if self.calls is None else self.calls - calls,
+        )
 
     def spent(self, steps: int, tokens: int, calls: int, seconds: float) -> float:
         """Return the used share, 1 or more when training is over."""

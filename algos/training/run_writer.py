@@ -26,6 +26,8 @@ _RULE = "=" * 78
 class RunWriter:
     """Writer of everything in a run directory except checkpoints.
 
+    With ``records="metrics"`` it writes configuration, versions and metrics alone.
+
     Args:
         config: The run.
         root: Its folder.
@@ -43,6 +45,7 @@ class RunWriter:
         self.dir = open_run_dir(root, resolved, ranks)
         self.root, self.checkpoints = self.dir.root, self.dir.checkpoints
         self.pending = self.root / "ahead"
+        self._all = config.records == "all"
         self._board: Board | None = None
 
     def resume(self, step: int, metrics_bytes: int) -> None:
@@ -50,7 +53,8 @@ class RunWriter:
         self.dir.rewind_metrics(metrics_bytes)
         ids = sorted({self.config.env.id, *(e.env.id for e in self.config.evals)})
         add_version(self.root, versions(ids, step))
-        self._board = Board(self.root / "tensorboard", first_step=step)
+        if self._all:
+            self._board = Board(self.root / "tensorboard", first_step=step)
 
     def log(self, step: int, row: Mapping[str, float]) -> None:
         """Write a row of metrics.
@@ -69,11 +73,15 @@ class RunWriter:
 
     def draw(self) -> None:
         """Draw the learning curve."""
+        if not self._all:
+            return
         title = f"{self.config.recipe.name} on {self.config.env.id}"
-        draw_curve(self.rows(), self.root / "curve.png", title)
+        draw_curve(self.rows(), self.root / "curve.png", title, self.config.eval_temperature)
 
     def evaluation(self, step: int, evaluation: Evaluation, renderer: Renderer) -> None:
         """Write the first episodes of an evaluation as text."""
+        if not self._all:
+            return
         path = self.root / "trajectories" / f"step-{step:06d}-{evaluation.name}.txt"
         write_evaluation(path, evaluation, renderer, self.config.transcripts)
 
@@ -89,6 +97,8 @@ class RunWriter:
             renderer: Converts token ids to text.
             tokenizer: The policy's tokenizer.
         """
+        if not self._all:
+            return
         stem = f"{self.root}/trajectories/step-{dump.step:06d}-train"
         write_group(Path(stem + ".txt"), forest, renderer)
         save_forest(Path(stem + ".jsonl"), forest)
@@ -106,13 +116,34 @@ class RunWriter:
 
 
 def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: int) -> None:
-    """Write the first ``count`` episodes of an evaluation."""
+    """Write the episodes of an evaluation's first ``count`` tasks, sampled and greedy."""
+    ways = evaluation.both()
     blocks = [
-        _block(f"{e.task_id}: {e.status}, return {e.return_:g}", e.tree, renderer)
-        for e in evaluation.episodes[:count]
+        _block(f"{e.task_id}: {e.status}, return {e.return_:g}, {way.decoding}", e.tree, renderer)
+        for task in zip(*(way.episodes[:count] for way in ways), strict=True)
+        for way, e in zip(ways, task, strict=True)
         if e.tree is not None
     ]
     _write(path, blocks)
+
+
+def read_actions(path: Path, decoding: str) -> list[str]:
+    """Return the first episode that was decoded so from what :func:`write_evaluation` wrote.
+
+    Args:
+        path: The file; without it there is nothing to return.
+        decoding: As :func:`~turngym.algos.evaluation.evaluate.describe_decoding` has it.
+
+    Returns:
+        The episode's lines but for its notes: observations, and actions after ``>>>``.
+    """
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    parts = text.split(_RULE + "\n")
+    for head, body in zip(parts[1::2], parts[2::2], strict=False):
+        if head.rstrip().endswith(f", {decoding}"):
+            lines = (line for line in body.splitlines() if line.strip())
+            return [line for line in lines if not line.startswith("[turn ")]
+    return []
 
 
 def write_group(path: Path, forest: Forest, renderer: Any) -> None:

@@ -9,6 +9,7 @@ from ...agents.engines.factory import EngineSettings
 from ...agents.models.attention import Attention
 from ...agents.rendering.factory import Style
 from ..core.checks import check_minimum
+from ..evaluation.defaults import MAX_TOKENS, TEMPERATURE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +23,16 @@ class TrainSettings(EngineSettings):
         seed: Seed of everything: tasks, episodes, sampling, order of mini batches.
         max_tokens: Maximum tokens of one action.
         eval_every: Training steps between evaluations; 0 evaluates before and after only.
-        eval_temperature: Temperature of sampling in evaluations; 0 is greedy.
+        eval_temperature: Temperature of the sampled scores of evaluations; 0 gives greedy ones
+            only.
+        greedy_every: Every so many evaluations are greedy too; those before and after always are,
+            and 0 leaves it at them.
         checkpoint_every: Training steps between checkpoints.
         keep: Number of checkpoints that are kept.
         transcripts: Episodes per evaluation that are written out as text.
+        records: What the run directory gets beside configuration, metrics and result: all of it, or
+            (metrics) nothing, for runs of seconds: no transcripts, rollouts, events and picture,
+            and no checkpoint but that of an interruption.
         keep_rollouts: Groups of the first step, and of each step with a checkpoint, that are
             written with every number per token for `turngym view`; 0 for none.
         max_lag: Play while the learner trains, with weights that are so many updates old (1 hides
@@ -43,12 +50,14 @@ class TrainSettings(EngineSettings):
 
     split: str = "train"
     seed: int = 0
-    max_tokens: int = 64
+    max_tokens: int = MAX_TOKENS
     eval_every: int = 10
-    eval_temperature: float = 0.0
+    eval_temperature: float = TEMPERATURE
+    greedy_every: int = 1
     checkpoint_every: int = 10
     keep: int = 2
     transcripts: int = 8
+    records: Literal["all", "metrics"] = "all"
     keep_rollouts: int = 2
     max_lag: int | None = None
     importance_cap: float | None = None
@@ -59,4 +68,4 @@ class TrainSettings(EngineSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_minimum(self, max_tokens=1, eval_every=0, checkpoint_every=1, keep=1, transcripts=0)
-        check_minimum(self, keep_rollouts=0, seed=0)
+        check_minimum(self, keep_rollouts=0, seed=0, greedy_every=0, eval_temperature=0)

@@ -40,8 +40,8 @@ from ..rollouts.stats import (
     rollout_metrics,
     shaped_metrics,
     tokens_sampled,
-    turns_taken,
 )
+from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.task_order import OrderedTasks
 from ..runs.interrupts import agreed_stops, held_interrupts
 from ..runs.metrics import OF_SAMPLING
@@ -149,6 +149,8 @@ class Trainer(Closing):
         self.writer = RunWriter(config, run_dir, resolved, self.ranks)
         try:
             self.counters = self._resume()
+            # by number of steps; playing may be some steps ahead of training
+            self._played = {self.counters.step: self.counters.played}
             self.pipeline = self._make_pipeline()
         except BaseException:
             self.writer.close()
@@ -197,8 +199,9 @@ class Trainer(Closing):
             check_stop()
             over = self._spent() >= 1.0
             if self._evaluation_due(over):
-                self._evaluate()
-            if over or self.counters.step >= saved + self.config.checkpoint_every:
+                self._evaluate(greedy=self._greedy_due(over))
+            due = over or self.counters.step >= saved + self.config.checkpoint_every
+            if due and self.config.records == "all":
                 with held_interrupts():
                     saved = self._save()
             if over:
@@ -223,21 +226,21 @@ class Trainer(Closing):
                 self.report.note(rollouts.warning)
             row = rollout_metrics(played.all) | lag_metrics(played.all, self.counters.step)
             row |= played.metrics() | {"engine/prefix_hit_frac": rollouts.stats.prefix_hit_frac}
-            learned, dump = self._learn(played.trained, clock)
+            learned, dump = self._learn(played.trained, played.share, clock)
             row |= learned
             if not self.config.recipe.rollout.samples:
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
             laps = {**rollouts.seconds, **clock.laps}
             row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / laps["rollout"]
-            self.counters.step = step
+            self.counters.count(self._played[step])
+            self._played.pop(step - 1)
             self.counters.optimizer_steps = self.learner.optimizer_steps
-            self.counters.tokens += tokens_sampled(played.all)
-            self.counters.turns += turns_taken(played.all)
             self.counters.paths += len(played.trained.paths)
             row |= {
                 "budget/tokens": float(self.counters.tokens),
                 "budget/turns": float(self.counters.turns),
                 "budget/paths": float(self.counters.paths),
+                "budget/optimizer_steps": float(self.counters.optimizer_steps),
             }
             row |= {f"time/{name}_s": seconds for name, seconds in laps.items()}
             row["time/step_s"] = clock.total()
@@ -249,14 +252,23 @@ class Trainer(Closing):
 
     async def _play(self, step: int) -> Rollouts:
         before = self.engine.stats
-        recipe, runner = self.config.recipe, self._runner()
-        played = await play_step(
-            recipe, runner, lambda extra: self.tasks.starts(step, recipe.groups_per_step, extra)
-        )
+        so_far, runner = self._played[step - 1], self._runner()
+        left = self._left(so_far)
+        played = await play_step(self.config.recipe, runner, self.tasks, so_far, left)
+        self._played[step] = so_far.after(played.all.groups)
         warning = fault_warning(step, played.all, runner.fault)
         return Rollouts(played=played, warning=warning, stats=self.engine.stats - before)
 
-    def _learn(self, forest: Forest, clock: Clock) -> tuple[dict[str, float], RolloutDump]:
+    def _left(self, played: Played) -> StepLimits:
+        """Return what is left of the budget after these steps and the first episodes."""
+        first = self.counters
+        return self.config.budget.left(
+            first.first_tokens + played.total.tokens, first.first_turns + played.total.turns
+        )
+
+    def _learn(
+        self, forest: Forest, share: float, clock: Clock
+    ) -> tuple[dict[str, float], RolloutDump]:
         recipe = self.config.recipe
         ranks = self.ranks.learner
         credited = assign_credit(recipe, forest, self.learner, self.tasks, ranks)
@@ -270,7 +282,7 @@ class Trainer(Closing):
         clock.lap("credit")
         if recipe.shapers:
             row |= shaped_metrics(shaped)
-        row |= self.learner.update(shaped, annotations, credits)
+        row |= self.learner.update(shaped, annotations, credits, share)
         learned = self.tasks.learn(shaped, self.learner)
         row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
@@ -287,6 +299,7 @@ class Trainer(Closing):
             paid = self.pipeline.call(lambda: play_first(runner, tasks, bar.update))
         # Counted at the end and at once: after an interrupt they are played again.
         self.counters.tokens, self.counters.turns = paid
+        self.counters.first_tokens, self.counters.first_turns = paid
 
     def _runner(self, what: EvalSet | None = None) -> EpisodeRunner:
         return make_runner(self.config, self.engine, self.renderer, self.env, what, self.ranks)
@@ -297,10 +310,14 @@ class Trainer(Closing):
         every = self.config.eval_every
         return over or self.counters.step == 0 or (every > 0 and self.counters.step % every == 0)
 
-    def _evaluate(self) -> None:
+    def _greedy_due(self, over: bool) -> bool:
+        step, every = self.counters.step, self.config.eval_every * self.config.greedy_every
+        return over or step == 0 or (every > 0 and step % every == 0)
+
+    def _evaluate(self, *, greedy: bool) -> None:
         clock = Clock()
         row: dict[str, float] = {}
-        evaluations = [self._evaluate_one(what) for what in self.sets]
+        evaluations = [self._evaluate_one(what, greedy) for what in self.sets]
         with held_interrupts():
             clock.lap("eval")
             for evaluation in evaluations:
@@ -312,14 +329,16 @@ class Trainer(Closing):
             self.counters.evaluated_step = self.counters.step
             self._log(row)
 
-    def _evaluate_one(self, what: EvalSet) -> Evaluation:
+    def _evaluate_one(self, what: EvalSet, greedy: bool) -> Evaluation:
         runner = self._runner(what)
         with self.report.bar(f"evaluating {what.name}") as bar:
 
             def on_progress(n: int) -> None:
                 bar.update(n / len(what.tasks), f"{n} of {len(what.tasks)}")
 
-            return self.pipeline.call(lambda: evaluate_model(runner, what, on_progress))
+            return self.pipeline.call(
+                lambda: evaluate_model(runner, what, on_progress, greedy=greedy)
+            )
 
     def _resume(self) -> RunCounters:
         newest = newest_whole(self.writer.checkpoints)
@@ -339,10 +358,14 @@ class Trainer(Closing):
         if self.config.max_lag is None:
             return SyncPipeline(self._play, self.engine)
         ready = load_pending(self.writer.pending, self.counters.step)
+        for step, rollouts in ready.items():
+            self._played[step] = self._played[step - 1].after(rollouts.played.all.groups)
         return AsyncPipeline(self._play, self.engine, self.config.max_lag, ready)
 
     def _save(self, *, wait: bool = True) -> int:
         pending = self.pipeline.pending(wait=wait)
+        # a step behind the end of the budget has no groups, and is none
+        pending = {step: one for step, one in pending.items() if one.played.all.groups}
         with held_interrupts():
             save_pending(self.writer.pending, pending)
             self.counters.seconds = self._elapsed()
@@ -358,6 +381,7 @@ class Trainer(Closing):
         """Return the scores before and after, read back from the metrics, with the counters."""
         rows, counters = self.writer.rows(), self.counters
         where = {s.name: (s.base_env.name, s.split) for s in self.sets}
+        heat = self.config.eval_temperature
         return RunResult(
             recipe=self.config.recipe.name,
             env_id=self.config.env.id,
@@ -365,11 +389,12 @@ class Trainer(Closing):
             config_digest=self.digests[0],
             model_digest=self.digests[1],
             steps=counters.step,
+            optimizer_steps=counters.optimizer_steps,
             sampled_tokens=counters.tokens,
             env_turns=counters.turns,
             seconds=counters.seconds,
-            before=scores_at(rows, 0, where),
-            after=scores_at(rows, counters.step, where),
+            before=scores_at(rows, 0, where, heat),
+            after=scores_at(rows, counters.step, where, heat),
         )
 
     def _elapsed(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,28 +24,33 @@ SPEED_FILE = "benchmarks/RESULTS-speed.md"
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """Fill the benchmark matrix, write its report, or measure speed; one of the three.
+    """Fill the benchmark matrix, report it, pack its results, or measure speed; one of them.
 
-    The same command again keeps what is finished and resumes what was interrupted.
+    The same command again keeps what is finished and resumes what was interrupted. A matrix may be
+    filled in parts, on several machines: --report and --pack merge parts of one suite.
 
     Attributes:
         suite: quick (everything, micro size, minutes), standard (small models that learn), full
             (a model of the papers' size, on GPUs), or a suite file (.json).
-        report: Folder of a matrix whose report is written anew.
+        report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
+            parts of one suite.
+        pack: Folder of a matrix whose results become one file, repeatable likewise.
         speed: Run the speed files and write one table.
-        out: Folder of the matrix (left out: runs/bench-SUITE), or the file of --speed (left out:
-            benchmarks/RESULTS-speed.md).
+        out: Folder of the matrix (left out: runs/bench-SUITE); of --report the report's folder
+            (left out: the matrix, or beside a packed file); of --pack the file, compressed if it
+            ends in .gz; of --speed the file (left out: benchmarks/RESULTS-speed.md).
         workers: Cells at a time; left out: one per GPU, or per core.
         executor: Where cells run: processes here, or Ray.
         ray_address: Cluster to join (auto, or ray://...); left out: Ray is started here.
         gpus_per_worker: GPUs, or the share of one, of a Ray worker.
-        only: recipe=NAME, env=ID, seed=N or, with --speed, file=NAME, repeatable: of one kind any
-            fits.
-        baseline: Recipe that the report compares the others with.
+        only: recipe=NAME, row=LABEL, env=ID, column=NAME, seed=N or, with --speed, file=NAME,
+            repeatable: of one kind any fits.
+        baseline: Row that the report compares the others with.
     """
 
     suite: str | None = None
-    report: str | None = None
+    report: Repeated = ()
+    pack: Repeated = ()
     speed: bool = False
     out: str | None = None
     workers: int | None = None
@@ -61,14 +67,18 @@ def run(command: Command) -> None:
     Raises:
         BadValueError: Not exactly one thing, or options of another.
     """
-    asked = [command.suite is not None, command.report is not None, command.speed]
-    if sum(asked) != 1:
-        raise BadValueError("bench: give one of --suite NAME, --report FOLDER and --speed.")
+    asked = [command.suite is not None, command.report, command.pack, command.speed]
+    if sum(map(bool, asked)) != 1:
+        raise BadValueError("bench: give one of --suite NAME, --report PATH, --pack and --speed.")
     if command.suite is not None:
         fill(command, find_suite(command.suite))
-    elif command.report is not None:
-        _refuse_extra(command, ("out", "only", "workers"), "--report")
-        report(Path(command.report), command.baseline)
+    elif command.report:
+        _refuse_extra(command, ("only", "workers"), "--report")
+        parts = [Path(part) for part in command.report]
+        report(parts, report_folder(parts[0], command.out), command.baseline)
+    elif command.pack:
+        _refuse_extra(command, ("only", "workers"), "--pack")
+        pack([Path(part) for part in command.pack], command.out)
     else:
         from ..speed.table import write_speed
 
@@ -96,7 +106,7 @@ def fill(command: Command, suite: Suite) -> None:
     board = run_matrix(suite, out, executor(command, out, gpus), view(), cells)
     counts = ", ".join(f"{n} {state}" for state, n in sorted(board.counts().items()))
     say(f"{counts}; {board.reused} were there before")
-    report(out, command.baseline)
+    report([out], out, command.baseline)
 
 
 def executor(command: Command, out: Path, gpus: list[str]) -> Executor:
@@ -141,12 +151,34 @@ def find_suite(name: str) -> Suite:
     raise UnknownNameError("suite", name, [*SUITES, "a suite file (.json)"])
 
 
-def report(folder: Path, baseline: str) -> None:
+def report_folder(part: Path, out: str | None) -> Path:
+    """Return where the report of a matrix goes: as asked, its folder, or beside a packed file."""
+    if out is not None:
+        return Path(out)
+    return part.with_name(part.name.split(".")[0] + "-report") if part.is_file() else part
+
+
+def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
     """Write the report and print where it lies."""
     from ..matrix.report import write_report
 
-    for path in write_report(folder, baseline):
+    for path in write_report(parts, folder, baseline):
         say(f"report      {path}")
+
+
+def pack(parts: Sequence[Path], out: str | None) -> None:
+    """Write the results of a matrix as one file.
+
+    Raises:
+        BadValueError: No file was given.
+        DataError: No matrix, no result, or parts that contradict each other.
+    """
+    from ..matrix.matrix_files import read_parts, write_packed
+
+    if out is None:
+        raise BadValueError("bench: --pack needs --out FILE, such as results/mine.jsonl.gz.")
+    path = write_packed(read_parts(parts), Path(out))
+    say(f"results     {path} ({path.stat().st_size:,} bytes)")
 
 
 def _refuse_extra(command: Command, names: tuple[str, ...], mode: str) -> None:

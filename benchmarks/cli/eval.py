@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,8 @@ from ...agents.engines.factory import EngineSettings, build_engine
 from ...agents.engines.openai_client import Endpoint
 from ...agents.planning.actors import Actor, EngineActor, TextActor
 from ...agents.planning.budget import PlanningBudget
-from ...agents.planning.mcts import Mcts
-from ...agents.planning.objective import Objective, Scorer, length_penalty, metric, price_penalty
-from ...agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
-from ...agents.planning.search import Planner, PlannerSetup
+from ...agents.planning.objective import Objective, Scorer
+from ...agents.planning.search import PlannerSetup
 from ...agents.prompting import (
     PROMPTING,
     Dialect,
@@ -34,6 +32,7 @@ from ...agents.prompting import (
     prompting,
 )
 from ...agents.scripted import scripted, scripted_names
+from ...algos.evaluation.defaults import MAX_TOKENS, TASKS, TEMPERATURE
 from ...algos.evaluation.evaluate import (
     AGENT_ERROR,
     ENV_ERROR,
@@ -42,6 +41,7 @@ from ...algos.evaluation.evaluate import (
     Tick,
     evaluate_policy,
     mean_of_sets,
+    pair_up,
 )
 from ...algos.evaluation.planning import Planning
 from ...algos.evaluation.prompting import Prompted
@@ -55,6 +55,15 @@ from ..science_world.table import sources, task_sets, task_table
 from .arguments import Repeated, output_file, values
 from .env_options import Environment, EnvOptions, env_config, file_sets
 from .model_options import STARTER, Sampler, model_path, starter
+from .planner_options import (
+    COMPARING,
+    PLANNING,
+    PlannerOptions,
+    check_planner_options,
+    make_objective,
+    make_planner,
+    refuse_unused,
+)
 from .plugins import run_plugins
 from .tables import metric_table, score_table, table_console
 
@@ -89,52 +98,6 @@ class ModelOptions:
     dialect: Literal["auto", "chat", "tags"] = "auto"
 
 
-PLANNING = ("greedy", "sampling", "best-of-n", "reflexion", "mcts")
-"""The planners by name."""
-COMPARING = PLANNING[2:]
-"""Those that need a reward model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannerOptions:
-    """How greedy, sampling, best-of-n, reflexion and mcts search.
-
-    Attributes:
-        reward_model: Folder of the reward model (`turngym armap train`); for all but greedy and
-            sampling.
-        samples: Trajectories of best-of-n.
-        tries: Maximum attempts of reflexion.
-        threshold: Reward above which reflexion stops.
-        rollouts: Simulations of mcts.
-        candidates: Actions that mcts samples at a node.
-        horizon: Maximum actions of a roll-out of mcts.
-        rule: Selection rule of mcts.
-        final: What mcts plays: the best trajectory seen, or the root's best action, after which it
-            plans anew.
-        search_temperature: Temperature of sampled trajectories and candidates; greedy ones and
-            roll-outs of mcts have 0.
-        token_budget: Maximum sampled tokens of one episode's planning.
-        step_budget: Maximum environment steps of one episode's planning.
-        length_penalty: Penalty on the standardised reward per action.
-        price_penalty: Penalty on it, times the metric "price" of the finished episode.
-    """
-
-    reward_model: str | None = None
-    samples: int = 10
-    tries: int = 10
-    threshold: float = 0.0
-    rollouts: int = 10
-    candidates: int = 10
-    horizon: int = 10
-    rule: Literal["released", "ucb1", "puct"] = "released"
-    final: Literal["best_trajectory", "best_action_replan"] = "best_trajectory"
-    search_temperature: float = 1.0
-    token_budget: int | None = None
-    step_budget: int | None = None
-    length_penalty: float = 0.0
-    price_penalty: float = 0.0
-
-
 ASKING = (*PROMPTING, *PLANNING)
 """Agents that need a model: prompting agents and planners."""
 SERVER_CONCURRENCY = 16
@@ -143,20 +106,6 @@ OF_ENDPOINTS = ("model_name", "api_key_env", "api", "request_arg", "timeout", "a
 """Options that need a server."""
 OF_AGENTS = ("concurrency", "dialect")
 """Options that need a prompting agent."""
-USED_BY: Mapping[str, tuple[str, ...]] = {
-    "reward_model": COMPARING,
-    "samples": ("best-of-n",),
-    "tries": ("reflexion",),
-    "threshold": ("reflexion",),
-    **dict.fromkeys(("rollouts", "candidates", "horizon", "rule", "final"), ("mcts",)),
-    "search_temperature": PLANNING[1:],
-    "token_budget": PLANNING,
-    "step_budget": PLANNING,
-    "length_penalty": COMPARING,
-    "price_penalty": COMPARING,
-}
-"""Which planners look at an option."""
-ACTION_TOKENS = 64
 DRRN = "drrn:"
 """Before the folder of a network that scores legal actions."""
 TABLE_SETS = 4
@@ -185,7 +134,8 @@ class Command:
         eval_data: Question files (or folders, of which the last split counts) instead of a split,
             as name=file; searched in --corpus.
         seed: Seed of episodes and sampling.
-        temperature: Temperature of a model's sampling; 0 is greedy.
+        temperature: Temperature of a model's sampled score, beside which its greedy one stands;
+            0 gives the greedy one only. Left out: 1, and 0 for prompting agents and DRRN.
         max_tokens: Maximum tokens of a model's action, or of one reply to a prompting agent; left
             out: 64, and 512 in the dialect chat.
         sampler: What samples a model's actions.
@@ -204,12 +154,12 @@ class Command:
     env: str = "SearchQA-v0"
     env_options: Environment = field(default_factory=EnvOptions)
     split: str = "dev"
-    n: int = 200
+    n: int = TASKS
     per_task: bool = False
     published: tuple[Literal["paper", "gpt-4", "gpt-3.5"], ...] = ("paper", "gpt-4")
     eval_data: tuple[str, ...] = ()
     seed: int = 0
-    temperature: float = 0.0
+    temperature: float | None = None
     max_tokens: int | None = None
     sampler: Sampler = field(default_factory=EngineSettings)
     plugin: Repeated = ()
@@ -335,8 +285,8 @@ def _evaluate(
         from ...algos.evaluation.lm_agent import TokenAgent
 
         prepare(small=False)
-        max_tokens = ACTION_TOKENS if command.max_tokens is None else command.max_tokens
-        heat = command.temperature
+        max_tokens = MAX_TOKENS if command.max_tokens is None else command.max_tokens
+        heat = TEMPERATURE if command.temperature is None else command.temperature
         model = TokenAgent(agent, max_tokens=max_tokens, temperature=heat, engine=command.sampler)
         return [model.evaluate(what, report) for what in sets]
     evaluate = _make_evaluator(agent, command, asked, env)
@@ -359,22 +309,49 @@ def _make_evaluator(
         from ...agents.drrn.policy import DrrnPolicy, load_drrn
 
         prepare(small=True)
-        made = partial(DrrnPolicy, load_drrn(agent.removeprefix(DRRN)), command.temperature)
-        return lambda what, tick: evaluate_policy(what, made, tick)
+        network = load_drrn(agent.removeprefix(DRRN))
+
+        def at(heat: float) -> Callable[[EvalSet, Tick], Evaluation]:
+            made = partial(DrrnPolicy, network, heat)
+            return lambda what, tick: evaluate_policy(what, made, tick)
+
+        return _both_ways(at, command.temperature or 0.0)
     if asked is None or agent not in ASKING:
         return lambda what, tick: evaluate_policy(what, lambda s: scripted(agent, s, env), tick)
     if agent in PLANNING:
-        evaluator = make_planning(agent, command, asked, env)
-    else:
-        evaluator = make_prompted(agent, command, asked)
+        return _run_async(make_planning(agent, command, asked, env), asked.model)
+    return _both_ways(
+        lambda heat: _run_async(make_prompted(agent, command, asked, heat), asked.model),
+        command.temperature or 0.0,
+    )
 
+
+def _run_async(
+    evaluator: Planning | Prompted, model: TextModel
+) -> Callable[[EvalSet, Tick], Evaluation]:
     async def evaluate(what: EvalSet, tick: Tick) -> Evaluation:
         try:
             return await evaluator.evaluate(what, tick)
         finally:
-            await asked.model.close()
+            await model.close()
 
     return lambda what, tick: asyncio.run(evaluate(what, tick))
+
+
+def _both_ways(
+    at: Callable[[float], Callable[[EvalSet, Tick], Evaluation]], temperature: float
+) -> Callable[[EvalSet, Tick], Evaluation]:
+    """Return what evaluates at the temperature and, where it is not 0, greedily after it."""
+
+    def evaluate(what: EvalSet, tick: Tick) -> Evaluation:
+        if not temperature:
+            return pair_up(at(0.0)(what, tick))
+        half = lambda done: tick(done // 2)  # noqa: E731
+        sampled = at(temperature)(what, half)
+        greedy = at(0.0)(what, lambda done: half(done + len(what.tasks)))
+        return pair_up(sampled, greedy, temperature)
+
+    return evaluate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,14 +373,17 @@ class PromptedModel:
     tokenizer: Any = None
 
 
-def make_prompted(name: str, command: Command, asked: PromptedModel) -> Prompted:
-    """Return the evaluator of the prompting agent ``name``."""
+def make_prompted(
+    name: str, command: Command, asked: PromptedModel, temperature: float
+) -> Prompted:
+    """Return the evaluator of the prompting agent ``name`` at a temperature."""
+    second = bool(command.temperature) and temperature == 0
     return Prompted(
         agent=prompting(name, asked.dialect),
         model=asked.model,
-        limits=Limits(max_tokens=_reply_tokens(command, asked), temperature=command.temperature),
+        limits=Limits(max_tokens=_reply_tokens(command, asked), temperature=temperature),
         concurrency=_concurrency(command),
-        folder=_transcripts(command.out, name),
+        folder=_transcripts(command.out, f"{name}-greedy" if second else name),
     )
 
 
@@ -450,18 +430,11 @@ def check_model_options(names: tuple[str, ...], asked: ModelOptions) -> None:
     if asked.endpoint is not None and not asked.model_name:
         raise BadValueError("--endpoint: needs --model-name, the server's name for the model.")
     if asked.endpoint is None:
-        _refuse(asked, OF_ENDPOINTS, "goes with --endpoint")
+        refuse_unused(asked, OF_ENDPOINTS, "goes with --endpoint")
     if not mine:
-        _refuse(asked, OF_AGENTS, f"goes with prompting agents ({', '.join(ASKING)})")
+        refuse_unused(asked, OF_AGENTS, f"goes with prompting agents ({', '.join(ASKING)})")
     if (variable := asked.api_key_env) and not os.environ.get(variable):
         raise BadValueError(f"--api-key-env: the environment variable {variable} is not set.")
-
-
-def _refuse(options: ModelOptions | PlannerOptions, names: Iterable[str], reason: str) -> None:
-    """Refuse options that would do nothing."""
-    for name in names:
-        if getattr(options, name) != getattr(type(options)(), name):
-            raise BadValueError(f"--{name.replace('_', '-')}: {reason}.")
 
 
 def open_model(command: Command, report: Reporter) -> PromptedModel:
@@ -511,24 +484,6 @@ def _load_local(command: Command, report: Reporter) -> PromptedModel:
     )
 
 
-def check_planner_options(names: tuple[str, ...], options: PlannerOptions) -> None:
-    """Refuse options that do not fit together, before anything is loaded.
-
-    Raises:
-        BadValueError: No reward model for a planner that compares, or an option that no planner
-            looks at.
-    """
-    comparing = [name for name in names if name in COMPARING]
-    if comparing and options.reward_model is None:
-        raise BadValueError(
-            f"--agent {comparing[0]}: needs a reward model: --reward-model FOLDER, made by "
-            "`turngym armap train`."
-        )
-    for name, users in USED_BY.items():
-        if not any(user in names for user in users):
-            _refuse(options, [name], f"goes with --agent {' or '.join(users)}")
-
-
 def make_planning(
     name: str, command: Command, asked: PromptedModel, env: TextEnv[Any, Any]
 ) -> Planning:
@@ -544,46 +499,17 @@ def make_planning(
         from ...agents.planning.reward_model import open_reward_model
 
         scorer = open_reward_model(options.reward_model, device=command.sampler.device)
-    objective = _objective(options) if scorer is not None else Objective()
+    objective = make_objective(options) if scorer is not None else Objective()
     budget = PlanningBudget(tokens=options.token_budget, steps=options.step_budget)
     make_actor = _actor_maker(command, asked, env)
     return Planning(
-        planner=_planner(name, options),
+        planner=make_planner(name, options),
         tools=lambda: PlannerSetup(
             actor=make_actor(), scorer=scorer, objective=objective, budget=budget
         ),
         concurrency=_concurrency(command),
         folder=_transcripts(command.out, name),
     )
-
-
-def _planner(name: str, options: PlannerOptions) -> Planner:
-    heat = options.search_temperature
-    if name == "greedy":
-        return Greedy()
-    if name == "sampling":
-        return Sampling(temperature=heat)
-    if name == "best-of-n":
-        return BestOfN(n=options.samples, temperature=heat)
-    if name == "reflexion":
-        return Reflexion(tries=options.tries, threshold=options.threshold, temperature=heat)
-    return Mcts(
-        rollouts=options.rollouts,
-        candidates=options.candidates,
-        horizon=options.horizon,
-        rule=options.rule,
-        final=options.final,
-        temperature=heat,
-    )
-
-
-def _objective(options: PlannerOptions) -> Objective:
-    terms = []
-    if options.length_penalty:
-        terms.append(length_penalty(options.length_penalty))
-    if options.price_penalty:
-        terms.append(price_penalty(options.price_penalty, metric("price")))
-    return Objective(terms)
 
 
 def _actor_maker(

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted, scripted_names, text_env
+from ...algos.evaluation.defaults import MAX_TOKENS, TEMPERATURE
 from ...envs.core.tasks import get_split_size
 from ..runtime.threads import prepare
 from .env_options import Environment, EnvOptions, env_config
@@ -43,8 +44,8 @@ class Command:
     split: str = "dev"
     task: int | None = None
     seed: int = 0
-    temperature: float = 0.0
-    max_tokens: int = 64
+    temperature: float = TEMPERATURE
+    max_tokens: int = MAX_TOKENS
     sampler: Sampler = field(default_factory=EngineSettings)
 
 

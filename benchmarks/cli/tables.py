@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ...algos.evaluation.result import SetScore
+from ...algos.evaluation.evaluate import describe_decoding
+from ...algos.evaluation.result import Score, SetScore, gain_of
 from ...envs.utils.statistics import Estimate
 from ...leaderboard.schema.board import Board, BoardRow
 from ...leaderboard.schema.result import Scores
@@ -52,7 +53,11 @@ def shown(part: Estimate, percent: bool) -> str:
 
 
 def before_after(old: SetScore, new: SetScore) -> Table:
-    """Return what training changed on one evaluation set, with 95 % bootstrap intervals."""
+    """Return what training changed on one evaluation set, with 95 % bootstrap intervals.
+
+    Each measure has a row for the sampled episodes and, where they were decoded greedily too, one
+    for the greedy ones.
+    """
     pairs = [("errors", old.errors, new.errors)]
     pairs.append(("context full", old.context_full, new.context_full))
     counts = "".join(f", {head} {was} → {now}" for head, was, now in pairs if was or now)
@@ -62,21 +67,43 @@ def before_after(old: SetScore, new: SetScore) -> Table:
         when = "before" if not old.n else "after"
         table.add_row("[bold]success[/]", "", f"no score {when} training: every episode broke", "")
         return table
-    gain = 100 * (new.success.mean - old.success.mean)
-    table.add_row(
-        "[bold]success[/]",
-        shown(old.success, True),
-        shown(new.success, True),
-        f"[bold]{gain:+.1f} pts[/]",
-    )
-    gain = new.return_.mean - old.return_.mean
-    table.add_row("return", shown(old.return_, False), shown(new.return_, False), f"{gain:+.3f}")
+    ways = [
+        (how, was, now)
+        for (_, was), (how, now) in zip(_ways(old), _ways(new), strict=False)  # both, or sampled
+    ]
+    for how, was, now in ways:
+        gain = 100 * (now.success.mean - was.success.mean)
+        parts = shown(was.success, True), shown(now.success, True)
+        table.add_row(f"[bold]success[/]{how}", *parts, f"[bold]{gain:+.1f} pts[/]")
+    for how, was, now in ways:
+        gain = now.return_.mean - was.return_.mean
+        parts = shown(was.return_, False), shown(now.return_, False)
+        table.add_row(f"return{how}", *parts, f"{gain:+.3f}")
     for name in sorted(old.metrics.keys() & new.metrics.keys()):
-        was, now = old.metrics[name], new.metrics[name]
-        # What never changes (the hops of the questions) says nothing about training.
-        if was != now:
-            table.add_row(name, f"{was:.3f}", f"{now:.3f}", f"{now - was:+.3f}")
+        for how, was, now in ways:
+            first, last = was.metrics.get(name), now.metrics.get(name)
+            # What never changes (the hops of the questions) says nothing about training.
+            if first is not None and last is not None and first != last:
+                table.add_row(name + how, f"{first:.3f}", f"{last:.3f}", f"{last - first:+.3f}")
     return table
+
+
+def gain_line(old: SetScore, new: SetScore) -> str:
+    """Return how much of a gain is sharpening; empty where one way of decoding is missing."""
+    gain = gain_of(old, new)
+    if gain is None or new.temperature == 0:
+        return ""
+    sampled, greedy, sharp = (100 * x for x in (gain.sampled, gain.greedy, gain.sharpening))
+    return (
+        f"{new.name}: the sampled gain of {sampled:+.1f} points less the greedy gain of "
+        f"{greedy:+.1f} leaves {sharp:+.1f} of sharpening"
+    )
+
+
+def _decoding(score: SetScore) -> str:
+    """Return how a set was decoded, as the end of a row's name."""
+    how = describe_decoding(score.temperature)
+    return f", {how}" if how else ""
 
 
 def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
@@ -88,29 +115,45 @@ def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     table = plain_table("agent", "set", right=(*counts, *heads))
     table.add_column("success (95 % CI)")
     table.add_column("return (95 % CI)")
-    for agent, score in rows:
-        table.add_row(
-            f"[bold]{escape(_short(agent))}[/]",
-            escape(score.name),
-            *(str(_count(score, head)) for head in counts),
-            *(f"{score.metrics[m]:.3f}" if m in score.metrics else "" for m, _ in measures),
-            shown(score.success, True) if score.n else "no score",
-            shown(score.return_, False) if score.n else "no score",
-        )
+    if any(score.temperature is not None for _, score in rows):
+        table.columns[1].header = "set, decoding"
+    for agent, whole in rows:
+        for how, score in _ways(whole):
+            table.add_row(
+                f"[bold]{escape(_short(agent))}[/]",
+                escape(whole.name) + how,
+                *(str(_count(score, head)) for head in counts),
+                *(f"{score.metrics[m]:.3f}" if m in score.metrics else "" for m, _ in measures),
+                shown(score.success, True) if score.n else "no score",
+                shown(score.return_, False) if score.n else "no score",
+            )
     return table
 
 
+def _ways(score: SetScore) -> list[tuple[str, Score]]:
+    """Return the scores of a set by way of decoding: sampled, and greedy where there is one."""
+    short = f", sampled (T {score.temperature:g})" if score.temperature else _decoding(score)
+    ways: list[tuple[str, Score]] = [(short, score)]
+    if score.greedy is not None and score.temperature != 0:
+        ways.append((", greedy", score.greedy))
+    return ways
+
+
 def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
-    """Return the environment's other metrics, a column per agent and set."""
-    heads = [escape(f"{_short(agent)}\n{score.name}") for agent, score in rows]
-    table = plain_table("mean per episode", right=heads)
-    for name in sorted({m for _, s in rows for m in s.metrics}):
-        cells = (f"{s.metrics[name]:.3f}" if name in s.metrics else "" for _, s in rows)
+    """Return the environment's other metrics, a column per agent, set and way of decoding."""
+    columns = [
+        (escape(f"{_short(agent)}\n{whole.name}") + how.replace(", ", "\n"), score)
+        for agent, whole in rows
+        for how, score in _ways(whole)
+    ]
+    table = plain_table("mean per episode", right=[head for head, _ in columns])
+    for name in sorted({m for _, s in columns for m in s.metrics}):
+        cells = (f"{s.metrics[name]:.3f}" if name in s.metrics else "" for _, s in columns)
         table.add_row(name, *cells)
     return table
 
 
-def _count(score: SetScore, head: str) -> int:
+def _count(score: Score, head: str) -> int:
     return getattr(score, head.replace(" ", "_"))
 
 

@@ -14,6 +14,7 @@ import tyro
 
 from ...agents.models.lora import LoraSettings
 from ...agents.scripted import text_env
+from ...algos.evaluation.defaults import TASKS
 from ...algos.evaluation.result import RunResult
 from ...algos.learner.settings import LearnerSettings
 from ...algos.runs.progress import Reporter, Silent, reporter
@@ -26,7 +27,7 @@ from .arguments import Repeated, pairs
 from .env_options import Environment, EnvOptions, env_config, existing_file, file_sets
 from .model_options import model_path, starter
 from .plugins import run_plugins
-from .tables import before_after, say, table_console
+from .tables import before_after, gain_line, say, table_console
 
 if TYPE_CHECKING:
     from ...algos.training.engines import EngineMaker
@@ -115,7 +116,7 @@ class Command:
     calls: int | None = None
     minutes: float | None = None
     eval_split: str = "dev"
-    eval_n: int = 200
+    eval_n: int = TASKS
     eval_data: tuple[str, ...] = ()
     settings: Annotated[TrainSettings, tyro.conf.arg(name="")] = field(
         default_factory=TrainSettings
@@ -230,6 +231,8 @@ def print_result(result: RunResult, folder: Path) -> None:
     console.print()
     for old, new in zip(result.before, result.after, strict=True):
         console.print(before_after(old, new))
+        if line := gain_line(old, new):
+            say(line)
         console.print()
     say(
         f"{result.steps} steps, {result.sampled_tokens:,} sampled tokens, "

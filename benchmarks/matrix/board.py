@@ -9,8 +9,8 @@ from typing import Any
 
 from ...algos.runs.run_dir import read_metrics
 from ...envs.core.errors import DataError
-from .cell import Cell, CellResult, EnvResult, State
-from .jobs import Job, unfinished_result
+from .cell import Cell, CellResult, ColumnResult, SearchResult, State
+from .jobs import Job, failed_search, rate_row, unfinished_result
 from .layout import Layout
 from .suite import Suite
 from .train_cell import read_cost
@@ -20,7 +20,7 @@ DONE: tuple[State, ...] = ("finished",)
 
 
 class Board:
-    """States and results of the requested cells and of their columns.
+    """States and results of the requested cells, of their columns and learning rates.
 
     Finished results in the folder are reused; everything else is computed.
 
@@ -33,7 +33,8 @@ class Board:
     def __init__(self, suite: Suite, layout: Layout, cells: Sequence[Cell]) -> None:
         self.suite, self.layout, self.cells = suite, layout, list(cells)
         self.results: dict[str, CellResult] = {}
-        self.columns: dict[str, EnvResult] = {}
+        self.columns: dict[str, ColumnResult] = {}
+        self.searches: dict[tuple[str, str], SearchResult] = {}
         self.running: dict[str, tuple[Job, float]] = {}
         self.reused = 0
         self.began = time.monotonic()
@@ -43,19 +44,38 @@ class Board:
                 self.results[cell.key] = found
         self.reused = len(self.results)
         self._todo = [cell for cell in self.cells if cell.key not in self.results]
-        for env_id in dict.fromkeys(cell.env_id for cell in self._todo):
-            column = layout.env(suite, env_id)
+        for name in dict.fromkeys(cell.column for cell in self._todo):
+            column = layout.column(suite, name)
             if column is not None and column.state in DONE:
-                self.columns[env_id] = column
+                self.columns[name] = column
+        if suite.lr_search is not None:
+            for row, name in dict.fromkeys(self._searched(cell) for cell in self._todo):
+                search = layout.search(suite, row, name)
+                if search is not None and search.state in DONE:
+                    self.searches[row, name] = search
 
     def next_job(self) -> Job | None:
-        """Return the next job that can start: in the suite's order, columns before their cells."""
+        """Return the next job that can start, in the suite's order.
+
+        A column comes before its cells, the search for a learning rate before the cells of its row.
+        """
         for cell in self._todo:
-            if cell.env_id in self.running or cell.key in self.running:
-                continue
-            wanted = cell if cell.env_id in self.columns else None
-            return Job(out=str(self.layout.root), env_id=cell.env_id, cell=wanted)
+            job = self._needed(cell)
+            if job.key not in self.running:
+                return job
         return None
+
+    def _needed(self, cell: Cell) -> Job:
+        out = str(self.layout.root)
+        if cell.column not in self.columns:
+            return Job(out=out, column=cell.column)
+        row, _ = self._searched(cell)
+        if self.suite.lr_search is not None and (row, cell.column) not in self.searches:
+            return Job(out=out, column=cell.column, recipe=row)
+        return Job(out=out, column=cell.column, cell=cell)
+
+    def _searched(self, cell: Cell) -> tuple[str, str]:
+        return rate_row(self.suite, cell.recipe), cell.column
 
     @property
     def over(self) -> bool:
@@ -64,14 +84,14 @@ class Board:
 
     def start(self, job: Job) -> None:
         """Record that a job was given to a worker."""
-        self.running[_name(job)] = (job, time.monotonic())
+        self.running[job.key] = (job, time.monotonic())
 
     def end(self, job: Job, death: str) -> list[CellResult]:
         """Record that a job ended; return the cells that it decided."""
-        self.running.pop(_name(job))
-        if job.cell is None:
-            return self._end_column(job.env_id, death)
-        return [self._end_cell(job.cell, death)]
+        self.running.pop(job.key)
+        if job.cell is not None:
+            return [self._end_cell(job.cell, death)]
+        return self._end_search(job, death) if job.recipe else self._end_column(job.column, death)
 
     def mark_interrupted(self) -> None:
         """Mark running cells without a result as interrupted, after the workers were stopped."""
@@ -96,20 +116,37 @@ class Board:
         self._decide(result)
         return result
 
-    def _end_column(self, env_id: str, death: str) -> list[CellResult]:
-        column = self.layout.env(self.suite, env_id)
+    def _end_column(self, name: str, death: str) -> list[CellResult]:
+        column = self.layout.column(self.suite, name)
         if death or column is None:
-            column = EnvResult(
-                suite_digest=self.suite.digest, env_id=env_id, state="failed", reason=death
+            column = ColumnResult(
+                suite_digest=self.suite.digest, column=name, state="failed", reason=death
             )
-            column.write(self.layout.env_file(env_id))
+            column.write(self.layout.column_file(name))
         if column.state in DONE:
-            self.columns[env_id] = column
+            self.columns[name] = column
             return []
+        waiting = [cell for cell in self._todo if cell.column == name]
+        return self._without(waiting, column.state, f"no start: {column.reason}")
+
+    def _end_search(self, job: Job, death: str) -> list[CellResult]:
+        search = self.layout.search(self.suite, job.recipe, job.column)
+        if death or search is None:
+            search = failed_search(self.suite, job.recipe, job.column, self.layout, death)
+            search.write(self.layout.search_file(job.recipe, job.column))
+        if search.state in DONE:
+            self.searches[job.recipe, job.column] = search
+            return []
+        waiting = [cell for cell in self._todo if self._searched(cell) == (job.recipe, job.column)]
+        prefix = "" if search.state == "refused" else "no learning rate: "
+        return self._without(waiting, search.state, prefix + search.reason)
+
+    def _without(self, cells: Sequence[Cell], state: State, why: str) -> list[CellResult]:
+        """Decide cells that lack what they need."""
+        reason, _, trace = why.partition("\n")
         decided = []
-        for cell in [cell for cell in self._todo if cell.env_id == env_id]:
-            reason, _, trace = f"no start: {column.reason}".partition("\n")
-            result = unfinished_result(self.suite, cell, self.layout, column.state, reason, trace)
+        for cell in cells:
+            result = unfinished_result(self.suite, cell, self.layout, state, reason, trace)
             result.write(self.layout.cell_file(cell))
             self._decide(result)
             decided.append(result)
@@ -131,7 +168,7 @@ class Board:
 
     def share(self, cell: Cell) -> float:
         """Return the used share of a running cell's budget, read from its metrics."""
-        limits = self.suite.env(cell.env_id).limits
+        limits = self.suite.column(cell.column).limits
         try:
             rows: list[dict[str, Any]] = read_metrics(self.layout.run_dir(cell) / "metrics.jsonl")
         except DataError:
@@ -149,7 +186,3 @@ class Board:
             return None
         each = (time.monotonic() - self.began) / done
         return each * len(self._todo) if slots else None
-
-
-def _name(job: Job) -> str:
-    return job.env_id if job.cell is None else job.cell.key

@@ -5,29 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from ...algos.evaluation.result import SetScore
 from ...leaderboard.schema.base import Form
 
 State = Literal["waiting", "running", "finished", "failed", "refused", "interrupted"]
-FORMAT = 1
+FORMAT = 2
 
 
 class Cell(Form):
-    """One recipe on one environment with one seed."""
+    """One row in one column with one seed.
+
+    Attributes:
+        recipe: Label of the row.
+        column: Name of the column.
+        seed: Seed of the suite; the training seed is this plus the row's offset.
+    """
 
     recipe: str
-    env_id: str
+    column: str
     seed: int = Field(ge=0)
 
     @property
     def key(self) -> str:
         """Name of its files."""
-        return f"{self.recipe}--{self.env_id}--s{self.seed}"
+        return f"{self.recipe}--{self.column}--s{self.seed}"
 
     def __str__(self) -> str:
-        return f"{self.recipe} on {self.env_id}, seed {self.seed}"
+        return f"{self.recipe} on {self.column}, seed {self.seed}"
 
 
 class Machine(Form):
@@ -76,6 +81,30 @@ class Point(Form):
     return_high95: float
 
 
+class TrainingCurve(Form):
+    """The measure of the training rollouts, one entry per training step.
+
+    Attributes:
+        tokens: Tokens sampled for training until the end of the step.
+        calls: Actions taken for training until then.
+        values: Mean of the measure over the step's episodes, which the weights before the step's
+            update played.
+    """
+
+    tokens: tuple[int, ...] = ()
+    calls: tuple[int, ...] = ()
+    values: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> TrainingCurve:
+        if not len(self.tokens) == len(self.calls) == len(self.values):
+            raise ValueError("training curve: as many tokens, calls and values are expected")
+        return self
+
+
+What = Literal["solved", "returns", "measured"]
+
+
 class Tries(Form):
     """All trials of the evaluation tasks by one policy.
 
@@ -83,36 +112,41 @@ class Tries(Form):
         tasks: Ids of the tasks.
         solved: By trial, whether each task was solved; None where the environment failed.
         returns: By trial, the return of each task; None where the environment failed.
+        measured: By trial, the column's measure of each task; empty where the measure is success.
     """
 
     tasks: list[str]
     solved: list[list[bool | None]]
     returns: list[list[float | None]]
+    measured: list[list[float | None]] = Field(default_factory=list)
 
     @property
     def errors(self) -> int:
         """Count the episodes in which the environment failed."""
         return sum(value is None for tried in self.solved for value in tried)
 
-    def flat(self, what: Literal["solved", "returns"]) -> list[float]:
-        """Return every scored episode's value."""
-        rows: list[list[Any]] = list(getattr(self, what))
-        return [float(value) for tried in rows for value in tried if value is not None]
+    def flat(self, what: What) -> list[float]:
+        """Return every scored episode's value; the measure is success where no other was taken."""
+        return [float(value) for tried in self._rows(what) for value in tried if value is not None]
 
-    def mean(self, what: Literal["solved", "returns"]) -> float | None:
+    def mean(self, what: What) -> float | None:
         """Return the mean over scored episodes; None without any."""
         values = self.flat(what)
         return sum(values) / len(values) if values else None
 
-    def by_task(self, what: Literal["solved", "returns"]) -> dict[str, list[float]]:
+    def by_task(self, what: What) -> dict[str, list[float]]:
         """Return the scored values of each task's trials."""
-        rows: list[list[Any]] = list(getattr(self, what))
         found: dict[str, list[float]] = {}
-        for tried in rows:
+        for tried in self._rows(what):
             for task, value in zip(self.tasks, tried, strict=True):
                 if value is not None:
                     found.setdefault(task, []).append(float(value))
         return found
+
+    def _rows(self, what: What) -> list[list[Any]]:
+        if what == "measured" and not self.measured:
+            return list(self.solved)
+        return list(getattr(self, what))
 
 
 class Used(Form):
@@ -122,17 +156,25 @@ class Used(Form):
         tokens: Tokens sampled.
         calls: Actions taken in environments.
         steps: Training steps.
+        optimizer_steps: Optimiser steps: mini batches by epochs by training steps.
         seconds: Wall time of training and its evaluations.
     """
 
     tokens: int = Field(default=0, ge=0)
     calls: int = Field(default=0, ge=0)
     steps: int = Field(default=0, ge=0)
+    optimizer_steps: int = Field(default=0, ge=0)
     seconds: float = Field(default=0.0, ge=0)
+
+    def __add__(self, other: Used) -> Used:
+        return Used(**{name: getattr(self, name) + getattr(other, name) for name in ADDED})
+
+
+ADDED = tuple(Used.model_fields)
 
 
 class CellResult(Form):
-    """``cells/RECIPE--ENV--sSEED.json``: the result of a cell.
+    """``cells/ROW--COLUMN--sSEED.json``: the result of a cell, of the weights at its end.
 
     Attributes:
         format: Version of this schema.
@@ -146,14 +188,20 @@ class CellResult(Form):
         trace: Traceback of a failure.
         start_digest: Hash of the starting model.
         used: Cost of training.
-        curve: Evaluations while training.
-        before: Score before training; None unless finished.
-        after: Score after training; None unless finished.
-        tries: Every trial of every evaluation task after training; None unless finished.
+        rate: Learning rate of the policy; None where the recipe has none.
+        search: Cost of the search for the rate, which all seeds of the row share; None without.
+        curve: Evaluations while training; empty where the column has none.
+        training: The measure of the training rollouts.
+        area: Mean of the measure of the training rollouts over the whole budget of sampled tokens;
+            None where the policy does not play them (imitation).
+        to_threshold: Sampled tokens until the column's threshold was reached; None if it was not.
+        tries: Sampled trials of every evaluation task after training; None unless finished.
+        greedy_tries: A greedy trial of every evaluation task, likewise.
+        seconds: Wall time of the whole job, loading and final evaluation included.
         machine: Where it was computed; None where the worker died.
     """
 
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     suite: str
     suite_version: int
     suite_digest: str
@@ -163,34 +211,96 @@ class CellResult(Form):
     trace: str = ""
     start_digest: str = ""
     used: Used = Used()
+    rate: float | None = None
+    search: Used | None = None
     curve: tuple[Point, ...] = ()
-    before: SetScore | None = None
-    after: SetScore | None = None
+    training: TrainingCurve = TrainingCurve()
+    area: float | None = None
+    to_threshold: int | None = None
     tries: Tries | None = None
+    greedy_tries: Tries | None = None
+    seconds: float = Field(default=0.0, ge=0)
     machine: Machine | None = None
 
+    @property
+    def sampled(self) -> float | None:
+        """Return the success of the sampled trials after training; None without one."""
+        return self.tries.mean("solved") if self.tries is not None else None
 
-class EnvResult(Form):
-    """``envs/ENV.json``: the start of a column, and its reference players.
+    @property
+    def greedy(self) -> float | None:
+        """Return the success of the greedy trials after training; None without one."""
+        return self.greedy_tries.mean("solved") if self.greedy_tries is not None else None
+
+
+class TriedRate(Form):
+    """One trial of a search for the learning rate.
+
+    Attributes:
+        rate: The learning rate.
+        seed: The training seed.
+        area: Mean of the measure over the trial's budget; None where there is none.
+        used: Cost.
+    """
+
+    rate: float
+    seed: int
+    area: float | None
+    used: Used
+
+
+class SearchResult(Form):
+    """``searches/ROW--COLUMN.json``: the learning rate of a row in a column.
 
     Attributes:
         format: Version of this schema.
         suite_digest: Hash of the suite's content.
-        env_id: The environment.
+        recipe: Label of the row.
+        column: Name of the column.
+        state: As a cell's.
+        reason: Why no rate was found.
+        tried: The trials so far.
+        rate: The chosen rate; None unless finished.
+    """
+
+    format: Literal[2] = FORMAT
+    suite_digest: str
+    recipe: str
+    column: str
+    state: State
+    reason: str = ""
+    tried: tuple[TriedRate, ...] = ()
+    rate: float | None = None
+
+    @property
+    def used(self) -> Used:
+        """Return the cost of all trials."""
+        return sum((trial.used for trial in self.tried), Used())
+
+
+class ColumnResult(Form):
+    """``columns/COLUMN.json``: the start of a column, and its reference players.
+
+    Attributes:
+        format: Version of this schema.
+        suite_digest: Hash of the suite's content.
+        column: Name of the column.
         state: ``finished``, ``failed`` or ``refused``.
         reason: Why the column has no start.
         start: Folder or name of the starting model.
         start_digest: Hash of it.
         settings: Constructor settings of the environment.
         about: How the starting model was made.
-    reference: Trials of the scripted ``expert`` (where there is one), ``random`` and ``null``.
+        reference: Trials of the scripted ``expert`` (where there is one), ``random`` and ``null``.
+        tries: Sampled trials of the starting model on the evaluation tasks.
+        greedy_tries: Its greedy trials.
         seconds: Duration.
         machine: Where it was made.
     """
 
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     suite_digest: str
-    env_id: str
+    column: str
     state: State
     reason: str = ""
     start: str = ""
@@ -198,5 +308,7 @@ class EnvResult(Form):
     settings: Mapping[str, Any] = Field(default_factory=dict)
     about: Mapping[str, Any] = Field(default_factory=dict)
     reference: Mapping[str, Tries] = Field(default_factory=dict)
+    tries: Tries | None = None
+    greedy_tries: Tries | None = None
     seconds: float = 0.0
     machine: Machine | None = None

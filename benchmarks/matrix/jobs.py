@@ -8,7 +8,7 @@ from pathlib import Path
 from ...algos.runs.run_dir import read_metrics
 from ...envs.core.errors import BadValueError, DataError, UnknownNameError
 from ...leaderboard.schema.base import Form
-from .cell import Cell, CellResult, EnvResult, State
+from .cell import Cell, CellResult, ColumnResult, SearchResult, State
 from .layout import Layout
 from .suite import Suite
 
@@ -17,20 +17,31 @@ TRACE_LINES = 40
 
 
 class Job(Form):
-    """Prepare a column or compute a cell of a matrix.
+    """Prepare a column, search a learning rate, or compute a cell of a matrix.
 
     Attributes:
         out: The folder.
-        env_id: The column.
-        cell: The cell; None to prepare the column.
+        column: The column.
+        recipe: Label of the row whose learning rate is searched there; empty for another job.
+        cell: The cell; None for another job.
     """
 
     out: str
-    env_id: str
+    column: str
+    recipe: str = ""
     cell: Cell | None = None
 
     def __str__(self) -> str:
-        return f"start of {self.env_id}" if self.cell is None else str(self.cell)
+        if self.cell is not None:
+            return str(self.cell)
+        if self.recipe:
+            return f"learning rate of {self.recipe} on {self.column}"
+        return f"start of {self.column}"
+
+    @property
+    def key(self) -> str:
+        """Return a name that no other job of the matrix has."""
+        return self.cell.key if self.cell is not None else f"{self.recipe}--{self.column}"
 
 
 def perform(job: Job) -> State:
@@ -43,19 +54,25 @@ def perform(job: Job) -> State:
     """
     layout = Layout(job.out)
     suite = Suite.read(layout.suite_file)
-    result: CellResult | EnvResult
-    if job.cell is None:
-        result = _column(suite, job.env_id)
-        result.write(layout.env_file(job.env_id))
-        return result.state
+    if job.cell is not None:
+        return _perform_cell(suite, job.cell, layout)
+    if job.recipe:
+        found = _search(suite, job.recipe, job.column, layout)
+        found.write(layout.search_file(job.recipe, job.column))
+        return found.state
+    column = _column(suite, job.column)
+    column.write(layout.column_file(job.column))
+    return column.state
+
+
+def _perform_cell(suite: Suite, cell: Cell, layout: Layout) -> State:
     try:
-        result = _cell(suite, job.cell, layout)
+        result = _cell(suite, cell, layout)
     except KeyboardInterrupt:
-        unfinished_result(suite, job.cell, layout, "interrupted", "stopped").write(
-            layout.cell_file(job.cell)
-        )
+        stopped = unfinished_result(suite, cell, layout, "interrupted", "stopped")
+        stopped.write(layout.cell_file(cell))
         raise
-    result.write(layout.cell_file(job.cell))
+    result.write(layout.cell_file(cell))
     return result.state
 
 
@@ -72,30 +89,72 @@ def unfinished_result(
     return make_result(suite, cell, state, reason, trace).model_copy(update={"used": used})
 
 
+def rate_row(suite: Suite, recipe: str) -> str:
+    """Return the row whose search a row takes: its own, or of an A/A row the one it repeats."""
+    return suite.yardsticks.get(recipe, recipe)
+
+
 def _cell(suite: Suite, cell: Cell, layout: Layout) -> CellResult:
     try:
         from .train_cell import train_cell
 
-        start = layout.env(suite, cell.env_id)
-        if start is None or start.state != "finished":
-            raise DataError(f"{cell}: its column has no start; prepare the column first.")
-        return train_cell(suite, cell, start, layout)
+        start = _start(suite, cell.column, layout)
+        search = None
+        if suite.lr_search is not None:
+            search = layout.search(suite, rate_row(suite, cell.recipe), cell.column)
+            if search is None or search.state != "finished":
+                raise DataError(f"{cell}: its row has no learning rate; search it first.")
+        return train_cell(suite, cell, start, search, layout)
     except Exception as error:  # noqa: BLE001 - recorded in the cell, whatever it was
         return unfinished_result(
             suite, cell, layout, "failed", describe_error(error), format_trace(error)
         )
 
 
-def _column(suite: Suite, env_id: str) -> EnvResult:
+def _search(suite: Suite, recipe: str, column: str, layout: Layout) -> SearchResult:
+    try:
+        from .rate_search import search_rate
+
+        if suite.lr_search is None:
+            raise DataError(f"suite {suite.name!r} has no search for learning rates.")
+        return search_rate(suite, recipe, _start(suite, column, layout), suite.lr_search, layout)
+    except Exception as error:  # noqa: BLE001 - recorded in the search, whatever it was
+        reason = describe_error(error) + "\n" + format_trace(error)
+        return failed_search(suite, recipe, column, layout, reason)
+
+
+def failed_search(
+    suite: Suite, recipe: str, column: str, layout: Layout, reason: str
+) -> SearchResult:
+    """Make the result of a search that failed, with its trials until then."""
+    found = layout.search(suite, recipe, column)
+    return SearchResult(
+        suite_digest=suite.digest,
+        recipe=recipe,
+        column=column,
+        state="failed",
+        reason=reason,
+        tried=found.tried if found is not None else (),
+    )
+
+
+def _start(suite: Suite, column: str, layout: Layout) -> ColumnResult:
+    start = layout.column(suite, column)
+    if start is None or start.state != "finished":
+        raise DataError(f"column {column!r} has no start; prepare the column first.")
+    return start
+
+
+def _column(suite: Suite, column: str) -> ColumnResult:
     try:
         from .references import prepare_column
 
-        return prepare_column(suite, env_id)
+        return prepare_column(suite, column)
     except (BadValueError, UnknownNameError) as refusal:
         state, reason = "refused", str(refusal)
     except Exception as error:  # noqa: BLE001 - recorded in the column, whatever it was
         state, reason = "failed", describe_error(error) + "\n" + format_trace(error)
-    return EnvResult(suite_digest=suite.digest, env_id=env_id, state=state, reason=reason)
+    return ColumnResult(suite_digest=suite.digest, column=column, state=state, reason=reason)
 
 
 def describe_error(error: BaseException) -> str:

@@ -1,14 +1,15 @@
 """The files of a matrix in its folder.
 
-==========================  ====================================================================
-``suite.json``              the suite; another one is refused
-``lock``                    held while a matrix is filled here
-``envs/ENV.json``           start of a column and its reference players
-``cells/CELL.json``         result of a cell
-``runs/CELL/``              its run directory, from which an interrupted cell resumes
-``logs/``                   output of the workers
-``report.html, report.md``  the report
-==========================  ====================================================================
+=============================  ====================================================================
+``suite.json``                 the suite; another one is refused
+``lock``                       held while a matrix is filled here
+``columns/COLUMN.json``        start of a column and its reference players
+``searches/ROW--COLUMN.json``  learning rate of a row in a column
+``cells/CELL.json``            result of a cell
+``runs/CELL/``                 its run directory, from which an interrupted cell resumes
+``logs/``                      output of the workers
+``report.html, report.md``     the report
+=============================  ====================================================================
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...envs.core.errors import BadValueError
-from .cell import Cell, CellResult, EnvResult
+from .cell import Cell, CellResult, ColumnResult, SearchResult
 from .suite import Suite
 
-R = TypeVar("R", CellResult, EnvResult)
+R = TypeVar("R", CellResult, ColumnResult, SearchResult)
 
 
 class Layout:
@@ -47,9 +48,17 @@ class Layout:
         """Result file of a cell."""
         return self.root / "cells" / f"{cell.key}.json"
 
-    def env_file(self, env_id: str) -> Path:
+    def column_file(self, column: str) -> Path:
         """Result file of a column's start."""
-        return self.root / "envs" / f"{env_id}.json"
+        return self.root / "columns" / f"{column}.json"
+
+    def search_file(self, recipe: str, column: str) -> Path:
+        """Result file of the search for a learning rate."""
+        return self.root / "searches" / f"{recipe}--{column}.json"
+
+    def search_dir(self, cell: Cell, rate: float) -> Path:
+        """Run directory of a trial of a search."""
+        return self.root / "runs" / "search" / f"{cell.key}--lr{rate:g}"
 
     def run_dir(self, cell: Cell) -> Path:
         """Run directory of a cell."""
@@ -87,14 +96,23 @@ class Layout:
         """
         return _read(CellResult, self.cell_file(cell), suite)
 
-    def env(self, suite: Suite, env_id: str) -> EnvResult | None:
+    def column(self, suite: Suite, column: str) -> ColumnResult | None:
         """Read the start of a column; None if there is no file.
 
         Raises:
             DataError: The file is damaged.
             BadValueError: It belongs to another suite.
         """
-        return _read(EnvResult, self.env_file(env_id), suite)
+        return _read(ColumnResult, self.column_file(column), suite)
+
+    def search(self, suite: Suite, recipe: str, column: str) -> SearchResult | None:
+        """Read the learning rate of a row in a column; None if there is no file.
+
+        Raises:
+            DataError: The file is damaged.
+            BadValueError: It belongs to another suite.
+        """
+        return _read(SearchResult, self.search_file(recipe, column), suite)
 
 
 def _read(kind: type[R], path: Path, suite: Suite) -> R | None:

@@ -87,15 +87,16 @@ def table(board: Board) -> Table:
     """Make the table: recipes as rows, environments as columns, means over seeds."""
     made = Table(box=None, padding=(0, 1, 0, 1), pad_edge=False)
     made.add_column("")
-    envs = list(dict.fromkeys(cell.env_id for cell in board.cells))
-    for env_id in envs:
-        column = "" if env_id in board.columns else " [dim]…[/]" if env_id in board.running else ""
-        made.add_column(escape(env_id.removesuffix("-v0")) + column, justify="right", no_wrap=True)
+    columns = list(dict.fromkeys(cell.column for cell in board.cells))
+    busy = {job.column for job, _ in board.running.values() if job.cell is None}
+    for name in columns:
+        waits = " [dim]…[/]" if name in busy else ""
+        made.add_column(escape(name.removesuffix("-v0")) + waits, justify="right", no_wrap=True)
     cells: dict[tuple[str, str], list[Cell]] = {}
     for cell in board.cells:
-        cells.setdefault((cell.recipe, cell.env_id), []).append(cell)
+        cells.setdefault((cell.recipe, cell.column), []).append(cell)
     for recipe in dict.fromkeys(cell.recipe for cell in board.cells):
-        row = [mark(board, cells.get((recipe, env_id), [])) for env_id in envs]
+        row = [mark(board, cells.get((recipe, name), [])) for name in columns]
         made.add_row(f"[bold]{escape(recipe)}[/]", *row)
     return made
 
@@ -129,8 +130,8 @@ def footer(board: Board, slots: int) -> str:
     states = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
     left = board.seconds_left(slots)
     rest = "" if left is None else f", about {clock(left)} left"
-    starts = [job.env_id for job, _ in board.running.values() if job.cell is None]
-    making = f"; making the start of {', '.join(starts)}" if starts else ""
+    before = [str(job) for job, _ in board.running.values() if job.cell is None]
+    making = f"; making the {', the '.join(before)}" if before else ""
     passed = clock(time.monotonic() - board.began)
     return f"[dim]success in %, budget used in % ▸[/]  {states}, {passed} passed{rest}{making}"
 
@@ -145,5 +146,12 @@ def describe_result(result: CellResult) -> str:
         if solved is None or value is None
         else f"success {solved:.1%}, return {value:.3f}"
     )
+    if result.greedy is not None:
+        score += f", greedy {result.greedy:.1%}"
+    if result.area is not None:
+        score += f", area {result.area:.3f}"
     cost = result.used
-    return f"{score} ({cost.tokens:,} tokens, {cost.calls:,} calls, {cost.seconds:.0f} s)"
+    return (
+        f"{score} ({cost.tokens:,} tokens, {cost.calls:,} calls, "
+        f"{cost.optimizer_steps:,} optimiser steps, {result.seconds:.0f} s)"
+    )

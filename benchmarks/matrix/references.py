@@ -1,51 +1,70 @@
-"""The start of a column: the starting model of its recipes, and the reference players."""
+"""The start of a column: the starting model of its recipes, how it plays, and scripted players."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
+from ...agents.engines.factory import EngineSettings, build_engine
+from ...agents.models.loading import load_tokenizer
 from ...agents.models.random_init import BlankSettings
-from ...agents.scripted import scripted, text_env
+from ...agents.rendering.factory import make_renderer
+from ...agents.scripted import text_env
 from ...agents.warm_start.cache import MANIFEST, ensure_starter
 from ...agents.warm_start.settings import changed, starter_settings
-from ...algos.evaluation.evaluate import UNSCORED, EvalSet, Evaluation, evaluate_policy
 from ...algos.runs.progress import Silent
 from ...algos.runs.run_dir import read_json
-from ...algos.training.config import EnvConfig, EvalConfig, model_digest
+from ...algos.training.config import EnvConfig, model_digest
 from ..runtime.observation_budget import fitted
-from .cell import EnvResult, Tries
+from .cell import ColumnResult
 from .machine_info import this_machine
 from .suite import NamedStart, Suite, SuiteEnv, TaughtStart
+from .trials import Played, evaluation_set, play_references, play_trials
 
-REFERENCES = ("expert", "random", "null")
 
-
-def prepare_column(suite: Suite, env_id: str) -> EnvResult:
-    """Make the starting model of an environment and play the reference players.
+def prepare_column(suite: Suite, name: str) -> ColumnResult:
+    """Make the starting model of a column, and play it and the reference players.
 
     Raises:
         TurngymError: The suite is invalid.
     """
     began = time.monotonic()
-    column = suite.env(env_id)
+    column = suite.column(name)
     start, about = make_start_model(column)
     env = EnvConfig(id=column.id, settings=column.settings)
     taught = not isinstance(column.start, NamedStart)
     env = fitted(env, start, column.max_tokens, taught, Silent())
     what = evaluation_set(column, env).make()
-    return EnvResult(
+    played = play_start(suite, column, env, start)
+    return ColumnResult(
         suite_digest=suite.digest,
-        env_id=env_id,
+        column=name,
         state="finished",
         start=start,
         start_digest=model_digest(start),
         settings=dict(env.settings),
         about=about,
-        reference=play_references(what),
+        reference=play_references(what, column.measure),
+        tries=played.sampled,
+        greedy_tries=played.greedy,
         seconds=time.monotonic() - began,
         machine=this_machine(suite.device),
     )
+
+
+def play_start(suite: Suite, column: SuiteEnv, env: EnvConfig, start: str) -> Played:
+    """Play the evaluation tasks with the starting model, as a trained one plays them."""
+    tokenizer = load_tokenizer(start)
+    settings = EngineSettings(
+        engine_dtype=suite.dtype,
+        max_batch=suite.max_batch,
+        max_context=column.max_context,
+        device=suite.device,
+    )
+    engine = build_engine(start, tokenizer, settings)
+    what = evaluation_set(column, env).make()
+    renderer = make_renderer(tokenizer, tools=text_env(what.env).tools)
+    return play_trials(suite, column, what, engine, renderer)
 
 
 def make_start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
@@ -71,43 +90,3 @@ def make_start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
     return str(folder), {
         key: manifest[key] for key in ("parameters", "vocabulary", "reading") if key in manifest
     }
-
-
-def evaluation_set(column: SuiteEnv, env: EnvConfig) -> EvalConfig:
-    """Return the evaluation tasks of a column."""
-    split = column.eval_split
-    return EvalConfig(name=split, env=env, split=split, n=column.eval_tasks)
-
-
-def play_references(what: EvalSet) -> dict[str, Tries]:
-    """Play every task once with each scripted player that the environment has."""
-    env = text_env(what.env)
-    found = {}
-    for name in REFERENCES:
-        if name == "expert":
-            try:
-                env.expert()
-            except NotImplementedError:
-                continue
-        played = evaluate_policy(what, lambda seed, name=name: scripted(name, seed, env))
-        found[name] = collect_tries(what, [played])
-    return found
-
-
-def collect_tries(what: EvalSet, played: list[Evaluation]) -> Tries:
-    """Collect every trial of every task; None where the environment failed."""
-    scored = [[e.status not in UNSCORED for e in one.episodes] for one in played]
-    return Tries(
-        tasks=[f"{what.split}/{task}" for task in what.tasks],
-        solved=[
-            [
-                e.status == "solved" if good else None
-                for e, good in zip(one.episodes, row, strict=True)
-            ]
-            for one, row in zip(played, scored, strict=True)
-        ],
-        returns=[
-            [e.return_ if good else None for e, good in zip(one.episodes, row, strict=True)]
-            for one, row in zip(played, scored, strict=True)
-        ],
-    )

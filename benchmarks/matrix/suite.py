@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError, UnknownNameError
@@ -13,6 +13,10 @@ from ...leaderboard.schema.base import Form
 from .cell import Cell
 
 Item = TypeVar("Item")
+NAME = r"^[A-Za-z0-9][A-Za-z0-9 +._=,()-]*$"
+"""Names of rows and columns, which are parts of file names."""
+AGAIN = 1000
+"""Seed offset of a row that repeats another one with other seeds."""
 
 
 class Limits(Form):
@@ -27,6 +31,15 @@ class Limits(Form):
     tokens: int = Field(ge=1)
     calls: int = Field(ge=1)
     steps: int | None = Field(default=None, ge=1)
+
+    def part(self, share: float) -> Limits:
+        """Return a share of the budget, at least 1 of each."""
+
+        def some(limit: int) -> int:
+            return max(1, round(share * limit))
+
+        steps = None if self.steps is None else some(self.steps)
+        return Limits(tokens=some(self.tokens), calls=some(self.calls), steps=steps)
 
 
 class TaughtStart(Form):
@@ -68,6 +81,7 @@ class SuiteEnv(Form):
 
     Attributes:
         id: Registered id.
+        name: Unique name of the column; left out: the id. Several columns may have one environment.
         settings: Constructor settings.
         start: The model that every recipe starts from.
         limits: Budget of a cell.
@@ -76,11 +90,23 @@ class SuiteEnv(Form):
         train_split: Split of the training tasks.
         eval_split: Split of the evaluation tasks.
         eval_tasks: Number of evaluation tasks.
-        eval_every: Training steps between points of the learning curve.
+        eval_every: Training steps between evaluations while training; 0 evaluates the trained
+            model only, and the curve is that of the training rollouts.
+        checkpoint_every: Training steps between checkpoints of a cell; 0 for cells of seconds,
+            which write their metrics alone, are saved when they are interrupted, and begin again
+            when they are killed.
+        measure: What the column is about, and what areas are taken of: ``success``, or a metric of
+            the environment that every episode reports.
+        threshold: Value of the measure whose cost in tokens is told; None for none.
+        tokens_per_step: Sampled tokens of a training step, common to all recipes; None leaves each
+            recipe its number of groups.
+        max_lag: Play with weights that are so many updates old; None plays in turn.
+        importance_cap: Cap of the importance weights against lag; None for no such weights.
         recipe_settings: Changes to every recipe there, before the recipe's own.
     """
 
     id: str
+    name: str = Field(default="", pattern=NAME)
     settings: dict[str, Any]
     start: Start
     limits: Limits
@@ -90,19 +116,71 @@ class SuiteEnv(Form):
     eval_split: str = "dev"
     eval_tasks: int = Field(ge=1)
     eval_every: int = Field(ge=0)
+    checkpoint_every: int = Field(default=0, ge=0)
+    measure: str = "success"
+    threshold: float | None = None
+    tokens_per_step: int | None = Field(default=None, ge=1)
+    max_lag: int | None = Field(default=None, ge=0)
+    importance_cap: float | None = Field(default=None, ge=1)
     recipe_settings: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_name(cls, given: Any) -> Any:
+        return _with_default(given, "name", "id")
 
 
 class SuiteRecipe(Form):
     """A row of the matrix.
 
     Attributes:
-        name: Registered name.
+        name: Registered name of the recipe.
+        label: Unique name of the row; left out: the recipe's. Several rows may have one recipe.
         settings: Changes to the recipe, with dotted names.
+        seed_offset: Added to the suite's seeds. A row that differs from another in nothing else is
+            an A/A row: how far it lies from the other is what chance alone does. It is no
+            competitor and is never ranked.
     """
 
     name: str
+    label: str = Field(default="", pattern=NAME)
     settings: dict[str, Any] = Field(default_factory=dict)
+    seed_offset: int = Field(default=0, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_label(cls, given: Any) -> Any:
+        return _with_default(given, "label", "name")
+
+    def again(self, offset: int = AGAIN) -> SuiteRecipe:
+        """Return the A/A row of this row: the same with other seeds."""
+        return self.model_copy(
+            update={"label": f"{self.label} again", "seed_offset": self.seed_offset + offset}
+        )
+
+
+class RateSearch(Form):
+    """A search for the learning rate of every row in every column, before its cells.
+
+    Every rate trains with every search seed under a part of the budget; the rate with the largest
+    mean area under the column's measure is taken, the first of equal ones.
+
+    Attributes:
+        rates: Learning rates of the policy (``optim.lr``), the same for all rows.
+        seeds: Training seeds of the search; none of them is a seed of a cell.
+        share: Part of the cell's budget that each trial has.
+    """
+
+    rates: tuple[float, ...] = Field(min_length=2)
+    seeds: tuple[int, ...] = Field(min_length=1)
+    share: float = Field(gt=0, le=1)
+
+    @field_validator("rates")
+    @classmethod
+    def _positive(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
+        if min(rates) <= 0 or len(set(rates)) != len(rates):
+            raise ValueError(f"rates {rates}: expected different ones above 0")
+        return rates
 
 
 class Suite(Form):
@@ -116,9 +194,12 @@ class Suite(Form):
         envs: Columns.
         seeds: Training seeds.
         small: Whether recipes use their settings for small models instead of the papers'.
-        trials: Trials of every evaluation task after training.
-        eval_temperature: Sampling temperature of evaluations; above 0 with several trials.
+        trials: Trials of every evaluation task after training, beside a greedy one.
+        eval_temperature: Sampling temperature of the trials; above 0.
         max_batch: Maximum batch size of sampling.
+        lr_search: How the learning rate of each row is chosen; None takes the recipes' own.
+        min_effect: Difference of areas below which no row is called above or below another.
+        equivalence: Difference of areas within which rows are called equivalent.
         device: ``cpu``, ``cuda`` or ``auto``.
         dtype: Number format of sampling and training.
         gpu_memory_gb: Required GPU memory; 0 runs without a GPU.
@@ -132,8 +213,11 @@ class Suite(Form):
     seeds: tuple[int, ...] = Field(min_length=1)
     small: bool = True
     trials: int = Field(default=1, ge=1)
-    eval_temperature: float = Field(default=1.0, ge=0)
+    eval_temperature: float = Field(default=1.0, gt=0)
     max_batch: int = Field(default=64, ge=1)
+    lr_search: RateSearch | None = None
+    min_effect: float = Field(default=0.0, ge=0)
+    equivalence: float = Field(default=0.03, gt=0)
     device: Literal["auto", "cpu", "cuda"] = "cpu"
     dtype: Literal["auto", "float32", "bfloat16"] = "float32"
     gpu_memory_gb: float = Field(default=0.0, ge=0)
@@ -141,16 +225,19 @@ class Suite(Form):
     @model_validator(mode="after")
     def _check(self) -> Suite:
         for what, names in (
-            ("recipes", [r.name for r in self.recipes]),
-            ("envs", [e.id for e in self.envs]),
+            ("recipes", [r.label for r in self.recipes]),
+            ("envs", [e.name for e in self.envs]),
             ("seeds", [str(s) for s in self.seeds]),
         ):
             if len(set(names)) != len(names):
                 raise ValueError(f"{what} {names}: duplicate name")
-        if self.trials > 1 and self.eval_temperature == 0:
-            raise ValueError(
-                "several trials of greedy decoding are identical; raise eval_temperature"
-            )
+        for row in self.recipes:
+            used = {seed + row.seed_offset for seed in self.seeds}
+            twin = self.twin(row)
+            if twin is not None and used & {seed + twin.seed_offset for seed in self.seeds}:
+                raise ValueError(f"row {row.label!r}: shares a seed with the row that it repeats")
+            if self.lr_search is not None and used & set(self.lr_search.seeds):
+                raise ValueError(f"lr_search: a seed of it is a seed of row {row.label!r}")
         return self
 
     @property
@@ -162,30 +249,48 @@ class Suite(Form):
     def cells(self) -> list[Cell]:
         """Return all cells, ordered by seed."""
         return [
-            Cell(recipe=recipe.name, env_id=env.id, seed=seed)
+            Cell(recipe=row.label, column=column.name, seed=seed)
             for seed in self.seeds
-            for env in self.envs
-            for recipe in self.recipes
+            for column in self.envs
+            for row in self.recipes
         ]
 
-    def env(self, env_id: str) -> SuiteEnv:
-        """Return the column of an environment.
-
-        Raises:
-            UnknownNameError: The suite has none of that id.
-        """
-        return _named(env_id, {e.id: e for e in self.envs}, "environment", self.name)
-
-    def recipe(self, name: str) -> SuiteRecipe:
-        """Return the row of a recipe.
+    def column(self, name: str) -> SuiteEnv:
+        """Return a column by its name.
 
         Raises:
             UnknownNameError: The suite has none of that name.
         """
-        return _named(name, {r.name: r for r in self.recipes}, "recipe", self.name)
+        return _named(name, {e.name: e for e in self.envs}, "column", self.name)
+
+    def recipe(self, label: str) -> SuiteRecipe:
+        """Return a row by its label.
+
+        Raises:
+            UnknownNameError: The suite has none of that label.
+        """
+        return _named(label, {r.label: r for r in self.recipes}, "recipe", self.name)
+
+    def twin(self, row: SuiteRecipe) -> SuiteRecipe | None:
+        """Return the row that an A/A row repeats; None for any other row."""
+        for other in self.recipes:
+            same = (other.name, other.settings) == (row.name, row.settings)
+            if same and other.seed_offset < row.seed_offset:
+                return other
+        return None
+
+    @property
+    def yardsticks(self) -> dict[str, str]:
+        """Return the A/A rows, each with the row that it repeats."""
+        pairs = [(row.label, self.twin(row)) for row in self.recipes]
+        return {label: twin.label for label, twin in pairs if twin is not None}
 
     def only(self, words: Sequence[str]) -> list[Cell]:
-        """Select cells by ``recipe=NAME``, ``env=ID``, ``seed=N``; repeated keys are alternatives.
+        """Select cells; repeated keys are alternatives.
+
+        Args:
+            words: ``recipe=NAME`` (all rows of a recipe), ``row=LABEL``, ``env=ID`` (all columns
+                of an environment), ``column=NAME``, ``seed=N``.
 
         Raises:
             BadValueError: A word of another form.
@@ -194,23 +299,44 @@ class Suite(Form):
         wanted: dict[str, set[str]] = {}
         for word in words:
             kind, equals, name = word.partition("=")
-            if not equals or kind not in ("recipe", "env", "seed"):
-                raise BadValueError(f"--only {word}: expected recipe=NAME, env=ID or seed=N.")
-            if kind == "recipe":
-                name = self.recipe(name).name
-            elif kind == "env":
-                known = {e.id.removesuffix("-v0"): e.id for e in self.envs}
-                name = self.env(known.get(name, name)).id
-            elif name not in map(str, self.seeds):
-                raise UnknownNameError("seed", name, self.seeds, f"suite {self.name}")
-            wanted.setdefault(kind, set()).add(name)
-        return [
-            cell
-            for cell in self.cells
-            if cell.recipe in wanted.get("recipe", {cell.recipe})
-            and cell.env_id in wanted.get("env", {cell.env_id})
-            and str(cell.seed) in wanted.get("seed", {str(cell.seed)})
-        ]
+            if not equals or kind not in ("recipe", "row", "env", "column", "seed"):
+                raise BadValueError(
+                    f"--only {word}: expected recipe=NAME, row=LABEL, env=ID, column=NAME or "
+                    "seed=N."
+                )
+            wanted.setdefault(kind, set()).update(self._meant(kind, name))
+        names = {kind: wanted.get(kind) for kind in ("recipe", "row", "env", "column", "seed")}
+
+        def fits(cell: Cell) -> bool:
+            has = {
+                "recipe": self.recipe(cell.recipe).name,
+                "row": cell.recipe,
+                "env": self.column(cell.column).id,
+                "column": cell.column,
+                "seed": str(cell.seed),
+            }
+            return all(found is None or has[kind] in found for kind, found in names.items())
+
+        return [cell for cell in self.cells if fits(cell)]
+
+    def _meant(self, kind: str, name: str) -> set[str]:
+        known = {
+            "recipe": {r.name: r.name for r in self.recipes},
+            "row": {r.label: r.label for r in self.recipes},
+            "env": {e.id: e.id for e in self.envs},
+            "column": {e.name: e.name for e in self.envs},
+            "seed": {str(seed): str(seed) for seed in self.seeds},
+        }[kind]
+        short = {key.removesuffix("-v0"): value for key, value in known.items()}
+        word = {"env": "environment"}.get(kind, kind)
+        return {_named(name, short | known, word, self.name)}
+
+
+def _with_default(given: Any, field: str, source: str) -> Any:
+    """Return the values of a form, an empty field filled from another one."""
+    if isinstance(given, dict) and not given.get(field) and source in given:
+        return {**given, field: given[source]}
+    return given
 
 
 def _named(name: str, known: dict[str, Item], what: str, suite: str) -> Item:

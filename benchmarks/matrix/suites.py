@@ -12,7 +12,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...envs.core.registration import EnvironmentSpec, MatrixColumn, registered_environments
-from .suite import BlankStart, Limits, NamedStart, Suite, SuiteEnv, SuiteRecipe, TaughtStart
+from .suite import (
+    BlankStart,
+    Limits,
+    NamedStart,
+    RateSearch,
+    Suite,
+    SuiteEnv,
+    SuiteRecipe,
+    TaughtStart,
+)
 
 _QUICK_CHAINS = {"groups_per_step": 4, "rollout.n": 4}
 _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
@@ -55,6 +64,21 @@ _BRIEFLY_TAUGHT = TaughtStart(
 """Half taught, in seconds: it writes actions of the right form more often than good ones."""
 
 
+BASELINE = "grpo"
+"""The row that the A/A row of every suite of the package repeats."""
+THRESHOLD = 0.5
+"""Training success whose cost in tokens is told."""
+
+
+def _rows(settings: Mapping[str, Mapping[str, Any]]) -> tuple[SuiteRecipe, ...]:
+    """Return a row per recipe, and the A/A row behind the baseline."""
+    rows = []
+    for name, changes in settings.items():
+        row = SuiteRecipe(name=name, settings=dict(changes))
+        rows += [row, row.again()] if name == BASELINE else [row]
+    return tuple(rows)
+
+
 def _columns(
     suite: str, column_of: Callable[[EnvironmentSpec, MatrixColumn], SuiteEnv]
 ) -> tuple[SuiteEnv, ...]:
@@ -87,6 +111,7 @@ def _quick(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
             limits=_limits(column, 2500, None),
             eval_tasks=column.eval_tasks or 48,
             eval_every=20,
+            threshold=THRESHOLD,
             recipe_settings={"optim.lr": 1e-3},
         )
     return SuiteEnv(
@@ -95,16 +120,15 @@ def _quick(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
         limits=_limits(column, 2500, 12),
         eval_tasks=column.eval_tasks or 12,
         eval_every=2,
+        threshold=THRESHOLD,
     )
 
 
 QUICK = Suite(
     name="quick",
-    version=1,
+    version=2,
     about="every recipe on every world at micro size: does it run, and how does the report look",
-    recipes=tuple(
-        SuiteRecipe(name=name, settings=dict(settings)) for name, settings in _QUICK_RECIPES.items()
-    ),
+    recipes=_rows(_QUICK_RECIPES),
     envs=_columns("quick", _quick),
     seeds=(0,),
     trials=2,
@@ -124,6 +148,8 @@ def _standard(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
         max_tokens=column.max_tokens or 64,
         eval_tasks=column.eval_tasks or 100,
         eval_every=10,
+        checkpoint_every=10,
+        threshold=THRESHOLD,
     )
 
 
@@ -135,11 +161,12 @@ def _own_starter(row: EnvironmentSpec, settings: Mapping[str, Any]) -> TaughtSta
 
 STANDARD = Suite(
     name="standard",
-    version=1,
-    about="small taught models that learn for real, three seeds, on one workstation",
-    recipes=tuple(SuiteRecipe(name=name) for name in _QUICK_RECIPES),
+    version=2,
+    about="small taught models that learn for real, five seeds, on one workstation",
+    recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=_columns("standard", _standard),
-    seeds=(0, 1, 2),
+    seeds=(0, 1, 2, 3, 4),
+    lr_search=RateSearch(rates=(1e-4, 3e-4, 1e-3), seeds=(100,), share=0.25),
     trials=4,
     device="auto",
     dtype="auto",
@@ -159,14 +186,16 @@ def _full(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
         max_context=8192,
         eval_tasks=column.eval_tasks or 500,
         eval_every=10,
+        checkpoint_every=10,
+        threshold=THRESHOLD,
     )
 
 
 FULL = Suite(
     name="full",
-    version=1,
+    version=2,
     about="a model of the papers' size with the papers' settings, three seeds, on GPUs",
-    recipes=tuple(SuiteRecipe(name=name) for name in _QUICK_RECIPES),
+    recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=_columns("full", _full),
     seeds=(0, 1, 2),
     small=False,

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from ...agents.engines.base import Sampling
-from ...algos.evaluation.evaluate import evaluate_model
-from ...algos.evaluation.result import RunResult
 from ...algos.learner.settings import LearnerSettings
 from ...algos.recipes import make_recipe
-from ...algos.rollouts import EpisodeRunner
 from ...algos.runs.run_dir import read_metrics
 from ...algos.training.config import Budget, EnvConfig, TrainConfig
-from ...algos.training.trainer import Trainer
+from ...algos.training.trainer import Trainer, settled_heap
 from ...envs.core.errors import BadValueError, UnknownNameError
-from .cell import Cell, CellResult, EnvResult, Point, Tries, Used
+from .cell import Cell, CellResult, ColumnResult, Point, SearchResult, State, TrainingCurve, Used
 from .layout import Layout
 from .machine_info import this_machine
-from .references import collect_tries, evaluation_set
-from .suite import Suite
-
-TRIAL_SEED = 1000
-"""First seed of the trials, which differ from the seeds of the learning curve."""
+from .measure import mean_over_budget, read_training_curve, tokens_to_threshold
+from .suite import Limits, Suite
+from .trials import evaluation_set, play_trials
 
 
-def train_cell(suite: Suite, cell: Cell, start: EnvResult, layout: Layout) -> CellResult:
-    """Train a cell, or resume its interrupted run, and score it.
+class RefusedCellError(BadValueError):
+    """A recipe that cannot be trained in an environment: the combination is invalid."""
+
+
+def train_cell(
+    suite: Suite, cell: Cell, start: ColumnResult, search: SearchResult | None, layout: Layout
+) -> CellResult:
+    """Train a cell, or resume its interrupted run, and score its last weights.
 
     Args:
         suite: The suite.
         cell: The cell.
         start: The start of its column.
+        search: The learning rate of its row in its column; None where none is searched.
         layout: The folder.
 
     Returns:
@@ -43,92 +44,128 @@ def train_cell(suite: Suite, cell: Cell, start: EnvResult, layout: Layout) -> Ce
         TurngymError: Training failed.
         KeyboardInterrupt: After a checkpoint was saved.
     """
+    began = time.monotonic()
+    column = suite.column(cell.column)
     folder = layout.run_dir(cell)
-    fresh = not (folder / "config.json").exists()
+    rate = search.rate if search is not None else None
+    seed = cell.seed + suite.recipe(cell.recipe).seed_offset
     try:
-        config = make_train_config(suite, cell, start)
-        trainer = Trainer(config, folder)
-    except (BadValueError, UnknownNameError) as refusal:
-        if not fresh:
-            raise
+        config = make_train_config(suite, cell, start, seed, column.limits, rate)
+        trainer = open_trainer(config, folder)
+    except RefusedCellError as refusal:
         return make_result(suite, cell, "refused", str(refusal))
-    with trainer:
+    with trainer, settled_heap():
         result = trainer.run()
-        tried = try_tasks(trainer, suite.trials)
+        what = evaluation_set(column, config.env).make()
+        played = play_trials(suite, column, what, trainer.engine, trainer.renderer)
+    rows = read_metrics(folder / "metrics.jsonl")
+    curve = read_training(config, rows, column.measure)
+    limit, threshold = column.limits.tokens, column.threshold
     return make_result(suite, cell, "finished").model_copy(
         update={
             "start_digest": start.start_digest,
-            "used": cost_of(result),
-            "curve": read_curve(
-                read_metrics(folder / "metrics.jsonl"), suite.env(cell.env_id).eval_split
-            ),
-            "before": result.before[0],
-            "after": result.after[0],
-            "tries": tried,
+            "used": read_cost(rows).model_copy(update={"seconds": result.seconds}),
+            "rate": config.recipe.optim.lr,
+            "search": search.used if search is not None else None,
+            "curve": read_curve(rows, column.eval_split),
+            "training": curve,
+            "area": mean_over_budget(curve, limit),
+            "to_threshold": None
+            if threshold is None
+            else tokens_to_threshold(curve, limit, threshold),
+            "tries": played.sampled,
+            "greedy_tries": played.greedy,
+            "seconds": time.monotonic() - began,
             "machine": this_machine(suite.device),
         }
     )
 
 
-def make_train_config(suite: Suite, cell: Cell, start: EnvResult) -> TrainConfig:
-    """Make the configuration of a cell's training run.
+def make_train_config(
+    suite: Suite,
+    cell: Cell,
+    start: ColumnResult,
+    seed: int,
+    limits: Limits,
+    rate: float | None = None,
+) -> TrainConfig:
+    """Make the configuration of a training run of a row in a column.
+
+    Args:
+        suite: The suite.
+        cell: The row and the column.
+        start: The start of the column.
+        seed: The training seed.
+        limits: The budget.
+        rate: Learning rate of the policy; None takes the recipe's.
 
     Raises:
-        BadValueError: The recipe's settings are invalid.
-        UnknownNameError: No such recipe, setting, environment or split.
+        RefusedCellError: The recipe's settings are invalid.
     """
-    column = suite.env(cell.env_id)
-    row = suite.recipe(cell.recipe)
+    column, row = suite.column(cell.column), suite.recipe(cell.recipe)
     env = EnvConfig(id=column.id, settings=dict(start.settings))
-    limits = column.limits
     every = column.eval_every
-    return TrainConfig(
-        env=env,
-        model=start.start,
-        recipe=make_recipe(row.name, {**column.recipe_settings, **row.settings}, small=suite.small),
-        budget=Budget(steps=limits.steps, tokens=limits.tokens, calls=limits.calls),
-        evals=(evaluation_set(column, env),),
-        split=column.train_split,
-        seed=cell.seed,
-        max_tokens=column.max_tokens,
-        max_context=column.max_context,
-        eval_every=every,
-        eval_temperature=suite.eval_temperature,
-        checkpoint_every=max(1, every),
-        keep=1,
-        transcripts=4,
-        max_batch=suite.max_batch,
-        engine_dtype=suite.dtype,
-        device=suite.device,
-        learner=LearnerSettings(precision=suite.dtype),
-    )
+    step = {} if column.tokens_per_step is None else {"tokens_per_step": column.tokens_per_step}
+    searched = {} if rate is None else {"optim.lr": rate}
+    settings = {**step, **column.recipe_settings, **row.settings, **searched}
+    try:
+        return TrainConfig(
+            env=env,
+            model=start.start,
+            recipe=make_recipe(row.name, settings, small=suite.small),
+            budget=Budget(steps=limits.steps, tokens=limits.tokens, calls=limits.calls),
+            evals=(evaluation_set(column, env),) if every else (),
+            split=column.train_split,
+            seed=seed,
+            max_tokens=column.max_tokens,
+            max_context=column.max_context,
+            max_lag=column.max_lag,
+            importance_cap=column.importance_cap,
+            eval_every=every,
+            eval_temperature=suite.eval_temperature,
+            checkpoint_every=max(1, column.checkpoint_every),
+            records="all" if column.checkpoint_every else "metrics",
+            keep=1,
+            transcripts=4,
+            max_batch=suite.max_batch,
+            engine_dtype=suite.dtype,
+            device=suite.device,
+            learner=LearnerSettings(precision=suite.dtype),
+        )
+    except (BadValueError, UnknownNameError) as fault:
+        raise RefusedCellError(str(fault)) from fault
 
 
-def try_tasks(trainer: Trainer, trials: int) -> Tries:
-    """Play every evaluation task ``trials`` times with the trained weights."""
-    config, what = trainer.config, trainer.sets[0]
-    sampling = Sampling(max_tokens=config.max_tokens, temperature=config.eval_temperature)
-    runner = EpisodeRunner(what.env, trainer.engine, trainer.renderer, sampling, config.max_context)
-    sets = [replace(what, seed=TRIAL_SEED + trial) for trial in range(trials)]
+def open_trainer(config: TrainConfig, folder: Path) -> Trainer:
+    """Open the trainer of a run, new or interrupted.
 
-    async def play() -> list[Any]:
-        return [await evaluate_model(runner, each) for each in sets]
+    Raises:
+        RefusedCellError: A new run whose recipe and environment do not go together.
+        TurngymError: An interrupted run that cannot be resumed.
+    """
+    fresh = not (folder / "config.json").exists()
+    try:
+        return Trainer(config, folder)
+    except (BadValueError, UnknownNameError) as fault:
+        if not fresh:
+            raise
+        raise RefusedCellError(str(fault)) from fault
 
-    return collect_tries(what, asyncio.run(play()))
 
+def read_training(
+    config: TrainConfig, rows: Sequence[Mapping[str, Any]], measure: str
+) -> TrainingCurve:
+    """Read the measure of a run's training rollouts; empty where the policy does not play them.
 
-def cost_of(result: RunResult) -> Used:
-    """Return the cost of a run."""
-    return Used(
-        tokens=result.sampled_tokens,
-        calls=result.env_turns,
-        steps=result.steps,
-        seconds=result.seconds,
-    )
+    Raises:
+        BadValueError: The rollouts do not report the measure.
+    """
+    own = config.recipe.rollout.samples
+    return read_training_curve(rows, measure) if own else TrainingCurve()
 
 
 def read_cost(rows: Sequence[Mapping[str, Any]]) -> Used:
-    """Read the cost of an unfinished run from its metrics."""
+    """Read the cost of a run so far from its metrics."""
     known = [row for row in rows if "budget/turns" in row]
     if not known:
         return Used()
@@ -137,6 +174,7 @@ def read_cost(rows: Sequence[Mapping[str, Any]]) -> Used:
         tokens=int(last["budget/tokens"]),
         calls=int(last["budget/turns"]),
         steps=int(last["step"]),
+        optimizer_steps=int(max(row.get("budget/optimizer_steps", 0) for row in known)),
         seconds=float(rows[-1].get("time/elapsed_s", 0.0)),
     )
 
@@ -160,7 +198,7 @@ def read_curve(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Point, ...
 
 
 def make_result(
-    suite: Suite, cell: Cell, state: Any, reason: str = "", trace: str = ""
+    suite: Suite, cell: Cell, state: State, reason: str = "", trace: str = ""
 ) -> CellResult:
     """Make a result without a score."""
     return CellResult(

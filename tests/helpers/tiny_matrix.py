@@ -7,14 +7,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from turngym.algos.evaluation.result import SetScore
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.cell import (
     Cell,
     CellResult,
-    EnvResult,
+    ColumnResult,
     Machine,
     Point,
+    SearchResult,
+    TrainingCurve,
+    TriedRate,
     Tries,
     Used,
 )
@@ -23,7 +25,6 @@ from turngym.benchmarks.matrix.jobs import Job
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.suite import BlankStart, Limits, Suite, SuiteEnv, SuiteRecipe
 from turngym.benchmarks.matrix.train_cell import make_result
-from turngym.envs.utils.statistics import Estimate
 
 BLANK = {"hidden": 16, "layers": 1, "inner": 16, "episodes": 10}
 MACHINE = Machine(
@@ -82,35 +83,62 @@ def tries(*rows: Iterable[float]) -> Tries:
     )
 
 
-def column(suite: Suite, env_id: str) -> EnvResult:
-    """A start whose expert always gets 1 and whose random player gets 0."""
-    n = suite.env(env_id).eval_tasks
-    return EnvResult(
+def share(solved: float, n: int) -> Tries:
+    """One trial of each task; that share of the tasks is solved."""
+    return tries([float(i < round(solved * n)) for i in range(n)])
+
+
+def column(suite: Suite, name: str, before: float = 0.0) -> ColumnResult:
+    """A start that solves a share of the tasks; the expert always gets 1, the random player 0."""
+    n = suite.column(name).eval_tasks
+    return ColumnResult(
         suite_digest=suite.digest,
-        env_id=env_id,
+        column=name,
         state="finished",
         start="nowhere",
-        settings=suite.env(env_id).settings,
+        settings=suite.column(name).settings,
         about={"parameters": 1234},
         reference={"expert": tries([1.0] * n), "random": tries([0.0] * n)},
+        tries=share(before, n),
+        greedy_tries=share(before, n),
         machine=MACHINE,
     )
 
 
+def search(suite: Suite, recipe: str, name: str) -> SearchResult:
+    """A search whose second rate was better."""
+    plan = suite.lr_search
+    assert plan is not None
+    return SearchResult(
+        suite_digest=suite.digest,
+        recipe=recipe,
+        column=name,
+        state="finished",
+        tried=tuple(
+            TriedRate(rate=rate, seed=seed, area=0.1 * i, used=Used(tokens=10, steps=1))
+            for seed in plan.seeds
+            for i, rate in enumerate(plan.rates[:2])
+        ),
+        rate=plan.rates[1],
+    )
+
+
 def finished(
-    suite: Suite, cell: Cell, rows: Iterable[Iterable[float]], before: float = 0.0
+    suite: Suite,
+    cell: Cell,
+    rows: Iterable[Iterable[float]],
+    before: float = 0.0,
+    greedy: float | None = None,
 ) -> CellResult:
-    """A finished cell with these returns; its curve is a straight line up to their mean."""
+    """A finished cell with these returns.
+
+    Its evaluations rise in a straight line to their mean; so do its four training steps, from a
+    quarter of the way.
+    """
     tried = tries(*rows)
     after = tried.mean("returns")
     assert after is not None
-    limits = suite.env(cell.env_id).limits
-
-    def score(value: float) -> SetScore:
-        whole = Estimate(mean=value, low95=value, high95=value)
-        numbers = {"n": len(tried.tasks), "errors": 0, "success": whole, "metrics": {}}
-        return SetScore(name="dev", env_id=cell.env_id, split="dev", **numbers, **{"return": whole})
-
+    limits = suite.column(cell.column).limits
     curve = [
         Point(
             step=step,
@@ -123,25 +151,41 @@ def finished(
         )
         for step, value in ((0, before), (2, after))
     ]
+    training = TrainingCurve(
+        tokens=tuple(limits.tokens * i // 4 for i in (1, 2, 3, 4)),
+        calls=tuple(limits.calls * i // 8 for i in (1, 2, 3, 4)),
+        values=tuple(before + (after - before) * i / 4 for i in (1, 2, 3, 4)),
+    )
     return make_result(suite, cell, "finished").model_copy(
         update={
-            "used": Used(tokens=limits.tokens, calls=limits.calls // 2, steps=2, seconds=3.0),
+            "used": Used(
+                tokens=limits.tokens,
+                calls=limits.calls // 2,
+                steps=4,
+                optimizer_steps=8,
+                seconds=3.0,
+            ),
+            "rate": 3e-4,
             "curve": tuple(curve),
-            "before": score(before),
-            "after": score(after),
+            "training": training,
+            "area": sum(training.values) / 4,
             "tries": tried,
+            "greedy_tries": share(after if greedy is None else greedy, len(tried.tasks)),
+            "seconds": 4.0,
             "machine": MACHINE,
         }
     )
 
 
-def filled(folder: Path, suite: Suite, returns: Callable[[Cell], Any]) -> Layout:
+def filled(
+    folder: Path, suite: Suite, returns: Callable[[Cell], Any], before: float = 0.0
+) -> Layout:
     """A folder with results: what ``returns`` gives is tries, a whole result, or None for none."""
     layout = Layout(folder)
     folder.mkdir(parents=True, exist_ok=True)
     layout.claim(suite)
     for env in suite.envs:
-        column(suite, env.id).write(layout.env_file(env.id))
+        column(suite, env.name, before).write(layout.column_file(env.name))
     for cell in suite.cells:
         given = returns(cell)
         if given is None:
@@ -173,11 +217,14 @@ class Pretender:
     def submit(self, job: Job) -> None:
         self.asked.append(str(job))
         death = self._act(job)
-        if death is None and job.cell is None:
-            column(self._suite, job.env_id).write(self._layout.env_file(job.env_id))
-        elif death is None and job.cell is not None:
+        if death is None and job.cell is not None:
             result = finished(self._suite, job.cell, [[1.0, 0.0, 0.0, 0.0]])
             result.write(self._layout.cell_file(job.cell))
+        elif death is None and job.recipe:
+            made = search(self._suite, job.recipe, job.column)
+            made.write(self._layout.search_file(job.recipe, job.column))
+        elif death is None:
+            column(self._suite, job.column).write(self._layout.column_file(job.column))
         self._ended.append(Ended(job, death or ""))
 
     def wait(self, seconds: float) -> list[Ended]:

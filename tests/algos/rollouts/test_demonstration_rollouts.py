@@ -25,6 +25,8 @@ from turngym.algos.core.recipe import Recipe
 from turngym.algos.recipes import dapo, make_recipe, pasa, ppo, sft, spo
 from turngym.algos.rollouts import Demonstrations, EpisodeRunner
 from turngym.algos.rollouts.collect import play_step
+from turngym.algos.rollouts.step_limits import Played, StepLimits
+from turngym.algos.rollouts.task_order import OrderedTasks
 from turngym.algos.rollouts.value_tracker import BetaMemory
 from turngym.algos.runs.metrics import OF_SAMPLING
 from turngym.algos.training.trainer import Trainer
@@ -150,11 +152,14 @@ def test_a_filter_sees_episodes_not_their_sessions() -> None:
             return [group for _ in starts]
 
         recipe: Any = SimpleNamespace(
-            rollout=None, filter=DynamicSampling(max_rounds=1), groups_per_step=1
+            rollout=None,
+            filter=DynamicSampling(max_rounds=1),
+            groups_per_step=1,
+            tokens_per_step=None,
         )
-        start = Start("train", 0, 0, "u")
         runner: Any = SimpleNamespace(groups=groups)
-        return len(asyncio.run(play_step(recipe, runner, lambda extra: [start])).trained.groups)
+        played = play_step(recipe, runner, OrderedTasks(0, "train", 1), Played(), StepLimits())
+        return len(asyncio.run(played).trained.groups)
 
     assert kept(1.0) == 1
     assert kept(1.0, 1.0) == 0

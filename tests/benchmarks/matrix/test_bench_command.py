@@ -43,6 +43,8 @@ def test_grpo_step(benchmark):
         (["--suite", "quick", "--gpus-per-worker", "1"], "go with --executor ray"),
         (["--report", "nowhere"], "no suite.json"),
         (["--report", "nowhere", "--workers", "2"], "--workers does not go with --report"),
+        (["--pack", "nowhere", "--report", "nowhere"], "give one of"),
+        (["--pack", "nowhere", "--out", "a.jsonl"], "no suite.json"),
         (["--speed", "--only", "file=nothing"], "unknown speed file 'nothing'"),
     ],
 )

@@ -18,7 +18,7 @@ from turngym.benchmarks.matrix.executors import ProcessExecutor
 from turngym.benchmarks.matrix.jobs import Job, perform
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.run import run_matrix
-from turngym.benchmarks.matrix.suite import NamedStart, Suite, SuiteRecipe, TaughtStart
+from turngym.benchmarks.matrix.suite import NamedStart, RateSearch, Suite, SuiteRecipe, TaughtStart
 
 ONE = {"OMP_NUM_THREADS": "1"}
 
@@ -35,14 +35,14 @@ def started(folder: Path, suite: Suite) -> Layout:
     layout = Layout(folder)
     folder.mkdir()
     layout.claim(suite)
-    assert perform(Job(out=str(folder), env_id=suite.envs[0].id)) == "finished"
+    assert perform(Job(out=str(folder), column=suite.envs[0].name)) == "finished"
     return layout
 
 
 def filled_cell(layout: Layout, suite: Suite) -> CellResult:
     """The suite's first cell, computed in this process."""
     cell = suite.cells[0]
-    perform(Job(out=str(layout.root), env_id=cell.env_id, cell=cell))
+    perform(Job(out=str(layout.root), column=cell.column, cell=cell))
     result = layout.cell(suite, cell)
     assert result is not None
     return result
@@ -59,7 +59,7 @@ def test_workers_fill_a_matrix(tmp_path: Path) -> None:
     )
     workers = ProcessExecutor(1, tmp_path / "logs", environment=ONE)
     board = run_matrix(suite, tmp_path, workers, Quiet())
-    assert board.counts() == {"finished": 2, "refused": 1}
+    assert board.counts() == {"finished": 2, "refused": 1}, board.results
     limits = suite.envs[0].limits
     for cell in suite.cells[:2]:
         result = board.results[cell.key]
@@ -75,6 +75,12 @@ def test_workers_fill_a_matrix(tmp_path: Path) -> None:
         assert result.curve[-1].step == used.steps
         assert (result.curve[-1].tokens, result.curve[-1].calls) == (used.tokens, used.calls)
         assert [len(row) for row in result.tries.solved] == [4, 4]
+        assert result.greedy_tries is not None
+        assert [len(row) for row in result.greedy_tries.solved] == [4]
+        assert used.optimizer_steps >= used.steps
+        played = [row for row in rows if "rollout/success_frac" in row]
+        assert result.training.values == tuple(row["rollout/success_frac"] for row in played)
+        assert result.area is not None
     refused = board.results["sft--Bandit-v0--s0"]
     assert "Optim.lr is -1.0" in refused.reason
     column = board.columns["Bandit-v0"]
@@ -110,6 +116,48 @@ def test_an_interrupted_cell_ends_in_the_same_numbers(
     assert resumed.used.tokens == whole.used.tokens
 
 
+def test_a_learning_rate_is_searched_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = RateSearch(rates=(1e-4, 3e-3), seeds=(50, 51), share=0.5)
+    suite = tiny(("grpo", "sft"), lr_search=plan)
+    layout = started(tmp_path / "out", suite)
+    real, runs = Trainer.run, []
+
+    def cut(self: Trainer) -> Any:
+        if len(runs) == 1:
+            raise KeyboardInterrupt
+        runs.append(self.config)
+        return real(self)
+
+    job = Job(out=str(layout.root), column="Bandit-v0", recipe="grpo")
+    monkeypatch.setattr(Trainer, "run", cut)
+    with pytest.raises(KeyboardInterrupt):
+        perform(job)
+    half = layout.search(suite, "grpo", "Bandit-v0")
+    assert half is not None
+    assert (half.state, half.rate, len(half.tried)) == ("interrupted", None, 1)
+    monkeypatch.setattr(Trainer, "run", real)
+    assert perform(job) == "finished"
+    search = layout.search(suite, "grpo", "Bandit-v0")
+    assert search is not None
+    assert search.tried[0] == half.tried[0]
+    assert [(t.rate, t.seed) for t in search.tried] == [
+        (r, s) for s in (50, 51) for r in plan.rates
+    ]
+    assert search.used.tokens <= 4 * 45  # half of 60 each, and a group
+    means = {r: sum(t.area or 0 for t in search.tried if t.rate == r) / 2 for r in plan.rates}
+    assert search.rate == max(plan.rates, key=lambda rate: (means[rate], -rate))
+    cell = filled_cell(layout, suite)
+    assert (cell.rate, cell.search) == (search.rate, search.used)
+    assert runs[0].seed == 50
+    # an imitator has no success of its own to choose by
+    assert perform(Job(out=str(layout.root), column="Bandit-v0", recipe="sft")) == "finished"
+    kept = layout.search(suite, "sft", "Bandit-v0")
+    assert kept is not None
+    assert (kept.rate, kept.tried) == (None, ())
+
+
 def test_an_error_becomes_the_cells_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite = tiny(("grpo",))
     layout = started(tmp_path / "out", suite)
@@ -137,8 +185,8 @@ def test_a_start_that_cannot_be_made_tells_why(tmp_path: Path, start: Any, says:
     suite = suite.model_copy(update={"envs": (changed,)})
     layout = Layout(tmp_path)
     layout.claim(suite)
-    assert perform(Job(out=str(tmp_path), env_id="Bandit-v0")) != "finished"
-    column = layout.env(suite, "Bandit-v0")
+    assert perform(Job(out=str(tmp_path), column="Bandit-v0")) != "finished"
+    column = layout.column(suite, "Bandit-v0")
     assert column is not None
     assert says in column.reason
 
@@ -149,7 +197,7 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     layout.claim(suite)
     workers = ProcessExecutor(1, layout.logs, environment=ONE)
-    job = Job(out=str(tmp_path), env_id="no-such-env")
+    job = Job(out=str(tmp_path), column="no-such-env")
     try:
         workers.submit(job)
         child = workers._workers[0]
@@ -159,7 +207,7 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
         assert "was killed (out of memory?)" in ended.death
         workers.submit(job)
         assert until_ended(workers).death == ""
-        column = layout.env(suite, "no-such-env")
+        column = layout.column(suite, "no-such-env")
         assert column is not None
         assert column.state == "refused"
     finally:

@@ -10,15 +10,15 @@ from pydantic import ValidationError
 
 from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.algos.training.config import EnvConfig
-from turngym.benchmarks.matrix.suite import Suite
+from turngym.benchmarks.matrix.suite import Limits, RateSearch, Suite, SuiteEnv
 from turngym.benchmarks.matrix.suites import SUITES
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.core.registration import all_ids, find_environment
 
 DIGESTS = {
-    "quick": (1, "77eb56e6cac0779a7706fa3c76a4a71d"),
-    "standard": (1, "6dc390a106953b208575540bcab41d9c"),
-    "full": (1, "d166eb1e704368e48ddb69519dcf2e24"),
+    "quick": (2, "9ade37ed95c6835230d2d9fdfcc1c325"),
+    "standard": (2, "e8ddf439dde1f0b83ff2bec35040d55c"),
+    "full": (2, "d51954263ecf4d5541676744c475e103"),
 }
 """A suite that changes needs a new version, and its new digest here."""
 OURS = [r for r in RECIPES if RECIPES[r].factory.__module__.startswith("turngym.")]
@@ -36,7 +36,7 @@ def test_a_suite_is_frozen(name: str) -> None:
 @pytest.mark.parametrize("name", SUITES)
 def test_a_suite_has_every_recipe_and_every_environment(name: str) -> None:
     suite = SUITES[name]
-    assert {r.name for r in suite.recipes} == set(OURS)
+    assert {r.label for r in suite.recipes} - suite.yardsticks.keys() == set(OURS)
     assert {e.id for e in suite.envs} >= set(WORLDS)
     assert len(suite.cells) == len(suite.recipes) * len(suite.envs) * len(suite.seeds)
     for row in suite.recipes:
@@ -79,13 +79,44 @@ def test_a_damaged_suite_file_names_the_place(tmp_path: Path) -> None:
     [
         ({"seeds": (0, 0)}, "duplicate name"),
         ({"recipes": ("grpo", "grpo")}, "duplicate name"),
-        ({"eval_temperature": 0.0}, "greedy"),
+        ({"eval_temperature": 0.0}, "greater than 0"),
+        ({"lr_search": RateSearch(rates=(1e-3, 1e-4), seeds=(0,), share=0.5)}, "a seed of it"),
         ({"recipes": ()}, "at least 1"),
     ],
 )
 def test_bad_suites(changes: dict[str, object], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         tiny(**changes)  # type: ignore[arg-type]
+
+
+def test_rows_and_columns_may_have_variants() -> None:
+    suite = tiny(("grpo",))
+    row, column = suite.recipes[0], suite.envs[0]
+    other = row.model_copy(update={"label": "grpo fast", "settings": {"optim.lr": 1e-2}})
+    fast = SuiteEnv(**{**column.model_dump(), "name": "Short", "limits": Limits(tokens=9, calls=9)})
+    variants = {**suite.model_dump(), "recipes": (row, other, row.again()), "envs": (column, fast)}
+    made = Suite.model_validate(variants)
+    assert [e.name for e in made.envs] == ["Bandit-v0", "Short"]
+    assert made.yardsticks == {"grpo again": "grpo"}
+    assert made.column("Short").limits.tokens == 9
+    assert len(made.only(["env=Bandit"])) == 6
+    assert {c.recipe for c in made.only(["recipe=grpo", "column=Short"])} == {
+        "grpo",
+        "grpo fast",
+        "grpo again",
+    }
+    assert [c.key for c in made.only(["row=grpo fast", "column=Short"])] == ["grpo fast--Short--s0"]
+    with pytest.raises(ValidationError, match="duplicate name"):
+        Suite.model_validate({**variants, "envs": (column, column)})
+    with pytest.raises(ValidationError, match="shares a seed"):
+        Suite.model_validate({**variants, "seeds": (0, 1000)})
+    with pytest.raises(ValidationError, match="pattern"):
+        SuiteEnv(**{**column.model_dump(), "name": "a/b"})
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_suite_has_an_a_a_row(name: str) -> None:
+    assert SUITES[name].yardsticks == {"grpo again": "grpo"}
 
 
 def test_only_leaves_what_is_named() -> None:
