@@ -113,7 +113,7 @@ class EpisodeHandle:
         """
         env, place = fork(self.env), (*self.place, self.turns, branch)
         if redraw and text_env(env).chance:
-            text_env(env).reseed(seed_at(self.seed, *place))
+            text_env(env).redraw(seed_at(self.seed, *place))
         contexts = {s: c.fork() for s, c in self.contexts.items()}
         for context in contexts.values():
             if context.cache is not None:

@@ -109,7 +109,8 @@ class Playground:
         groups: Groups per recipe.
         resample: How often anchors are resampled; 0 for not at all.
         anchors: Anchors in all groups of a recipe together.
-        random: Whether transitions turned out to be random.
+        chance: Whether the environment says that its transitions are random.
+        random: Whether they are taken as random.
     """
 
     crew: Crew
@@ -117,11 +118,13 @@ class Playground:
     groups: int
     resample: int = 0
     anchors: int = 30
+    chance: bool = False
     random: bool = False
     _found: dict[_Place, MeasuredGroup] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.random = self.truth.transitions == "random"
+        said = self.chance and self.truth.transitions == "auto"
+        self.random = said or self.truth.transitions == "random"
 
     @property
     def work(self) -> Work:
@@ -164,25 +167,28 @@ class Playground:
         return samples
 
     def _sample(self, subject: Subject, tick: Tick) -> Sample:
-        """Play rounds until the recipe's filter has accepted enough groups."""
+        """Play rounds until the recipe's filter has accepted enough groups.
+
+        Of a further round no more groups are played than are missing, which keeps the same ones.
+        """
         keep = subject.recipe.filter
         rounds = 1 if keep is None else keep.max_rounds
         played: list[MeasuredGroup] = []
         kept: list[MeasuredGroup] = []
         for number in range(rounds):
-            starts = subject.tasks.starts(1, self.groups, number)
-            batch = self._measured(subject.recipe, starts, tick)
-            played += batch
-            kept += [m for m in batch if keep is None or keep.keeps(episode_returns(m.group))]
-            if len(kept) >= self.groups:
-                break
+            starts = list(subject.tasks.starts(1, self.groups, number))
+            while starts and (missing := self.groups - len(kept)) > 0:
+                batch = self._measured(subject.recipe, starts[:missing], tick)
+                starts = starts[missing:]
+                played += batch
+                kept += [m for m in batch if keep is None or keep.keeps(episode_returns(m.group))]
         if not any(measured.truths for measured in kept):
             raise BadValueError(
                 f"credit: recipe {subject.name!r} has no group with a turn to measure after "
                 f"{rounds} rounds of {self.groups}; choose a policy that succeeds now and then."
             )
         spent = sum(tokens_sampled(Forest.of([measured.group])) for measured in played)
-        return Sample(groups=kept[: self.groups], tokens=spent / len(kept))
+        return Sample(groups=kept, tokens=spent / len(kept))
 
     def _measured(self, recipe: Recipe, starts: Sequence[Start], tick: Tick) -> list[MeasuredGroup]:
         """Return the groups of these starts; those that are not known yet are played."""

@@ -74,9 +74,7 @@ async def resample_group(
     rng = np.random.default_rng(seed_at(start.seed, _WHICH))
     count = min(settings.anchors, len(places))
     chosen = [places[i] for i in sorted(rng.choice(len(places), size=count, replace=False))]
-    plain = EpisodeRunner(
-        runner.env, runner.engine, runner.renderer, runner.sampling, runner.max_context
-    )
+    plain = runner.plain()
     opened = await plain.open(start)
     found = []
     for tree, turn in chosen:
@@ -104,10 +102,10 @@ async def _again(
     kept = Tree(group.trees[tree].turns[:at])
 
     def fork(handle: EpisodeHandle, chain: int) -> EpisodeHandle:
-        twin = handle.fork(chain)
+        twin = handle.fork(chain, redraw=False)
         twin.place = (_AGAIN, *place, chain)
         if random:
-            text_env(twin.env).reseed(seed_at(twin.seed, *twin.place))
+            text_env(twin.env).redraw(seed_at(twin.seed, *twin.place))
         return twin
 
     async def go_on() -> Tree:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ...agents.scripted import text_env
 from ...algos.core.checks import check_minimum
 from ...algos.core.forest import Forest
 from ...algos.core.recipe import Recipe
@@ -160,6 +161,7 @@ class Study:
             groups=self.settings.groups,
             resample=self.settings.resample,
             anchors=self.settings.anchors,
+            chance=text_env(self.bench.env).chance,
         )
         with self.report.bar("measuring turns") as bar:
             samples = ground.samples(self.subjects, bar.update)
@@ -348,7 +350,7 @@ def _truth_of(sample: Sample, index: TurnIndex) -> _Truth:
     states: dict[str, int] = {"": -1}
     numbers = []
     for g, tree, turn in index.places:
-        state = getattr(sample.groups[g].group.trees[tree].turns[turn], "state", "")
+        state = sample.groups[g].group.trees[tree].turns[turn].state
         numbers.append(states.setdefault(state, len(states)))
     return _Truth(
         index=index,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -54,7 +55,8 @@ class TruthSettings:
             beforehand.
         noise: Seed of the continuations; another one gives independent truth on the same groups.
         transitions: ``"fixed"`` refuses steps that draw random numbers, ``"random"`` reseeds every
-            fork, ``"auto"`` takes them as fixed until a step draws.
+            fork, ``"auto"`` believes the environment (:attr:`TextEnv.chance`), and reseeds when a
+            step draws nevertheless.
         merge: Play the rest of equal histories once; off plays everything, with the same numbers.
     """
 
@@ -130,7 +132,7 @@ class RecordingRunner(EpisodeRunner):
 
     async def act(self, handle: EpisodeHandle, done: Completion) -> StepResult:
         """Fork, then take the action."""
-        before = handle.fork(_SNAPSHOT)
+        before = handle.fork(_SNAPSHOT, redraw=False)
         where = text_env(handle.env).random_position()
         result = await super().act(handle, done)
         self.drew = self.drew or text_env(handle.env).random_position() != where
@@ -150,12 +152,45 @@ class RecordingRunner(EpisodeRunner):
             )
         return self._before[id(turn.act_ids)][1]
 
+    def plain(self) -> EpisodeRunner:
+        """Return a runner that plays alike and keeps nothing."""
+        given = self.env, self.engine, self.renderer, self.sampling, self.max_context
+        return EpisodeRunner(*given)
+
     def forget(self) -> None:
         """Release all positions."""
         for _, handle in self._before.values():
             if not handle.done:
                 self.leave(handle)
         self._before.clear()
+
+
+class Slots:
+    """Lets so many in at a time, in the order of asking; asyncio's semaphore looks at all who wait.
+
+    Args:
+        free: How many.
+    """
+
+    def __init__(self, free: int) -> None:
+        self._free = free
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def __aenter__(self) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        await turn
+
+    async def __aexit__(self, *failure: object) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():  # else it was cancelled
+                turn.set_result(None)
+                return
+        self._free += 1
 
 
 class _Nowhere(Tree):
@@ -182,7 +217,7 @@ class Prober:
     random: bool
     work: Work = field(default_factory=Work)
     _known: dict[tuple[bytes, int], asyncio.Future[float]] = field(default_factory=dict)
-    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _slots: Slots = field(default_factory=lambda: Slots(AT_ONCE))
 
     async def measure(self, before: EpisodeHandle, turn: Turn) -> TurnTruth:
         """Return Q and V of a turn.
@@ -197,6 +232,8 @@ class Prober:
         count = self.settings.continuations
         self.work.continuations += 2 * count
         origin = history_key(before)
+        if self.random:  # what was drawn on the way here differs behind equal histories
+            origin += self.work.continuations.to_bytes(8, "little")
         fresh = (self._fresh(before, k, origin) for k in range(count))
         if self.random:
             taken = [self._retaken(before, turn, k, origin) for k in range(count)]
@@ -215,7 +252,7 @@ class Prober:
 
     async def _taken(self, before: EpisodeHandle, turn: Turn) -> list[float]:
         """Return Q of every k in an environment without random transitions: one step serves all."""
-        after = before.fork(_SNAPSHOT)
+        after = before.fork(_SNAPSHOT, redraw=False)
         reward = await self._take(after, turn)
         count = self.settings.continuations
         if after.done:
@@ -273,7 +310,7 @@ class Prober:
         done = Completion(
             ids=turn.act_ids, logprobs=turn.logprobs, entropies=turn.entropies, stop=turn.stop
         )
-        return self._settle(walk, await EpisodeRunner.act(self.runner, walk, done), where)
+        return self._settle(walk, await self.runner.act(walk, done), where)
 
     def _settle(self, walk: EpisodeHandle, result: StepResult, where: Any) -> float:
         """Go on to the next observation; return the reward, nan where the environment broke."""
@@ -287,19 +324,16 @@ class Prober:
         return float("nan") if turn.status == "env_error" else result.reward
 
     def _fork(self, before: EpisodeHandle, k: int) -> EpisodeHandle:
-        walk = before.fork(k)
+        walk = before.fork(k, redraw=False)
         walk.place = (_NOISE, self.settings.noise, k)
         return walk
 
     def _reseed(self, walk: EpisodeHandle, k: int) -> None:
         place = (walk.seed, _LUCK, self.settings.noise, k, walk.turns)
-        text_env(walk.env).reseed(seed_at(*place))
+        text_env(walk.env).redraw(seed_at(*place))
 
     def _mark(self, origin: bytes, history: bytes) -> bytes:
-        """Return what tells histories apart: where transitions are random, the origin as well.
-
-        The recorded state behind an equal history may differ in what was drawn on the way.
-        """
+        """Return what tells histories apart: where transitions are random, the origin as well."""
         return origin + history if self.random else history
 
 
@@ -373,7 +407,7 @@ async def measure_group(
             "credit: the rollout forks inside actions, and truth is measured for whole ones. Use "
             "--recipe.rollout.granularity step."
         )
-    prober = Prober(runner, settings, random)
+    prober = Prober(runner.plain(), settings, random)
     try:
         async with asyncio.TaskGroup() as tasks:
             found = [

@@ -31,7 +31,7 @@ from .episode import (
     Verdict,
 )
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
-from .randomness import EpisodeRandom, SeededEnv
+from .randomness import EPISODE_KEY, EpisodeRandom, SeededEnv
 from .registration import load_expert
 from .settings import check_integer, check_settings
 from .spaces import Utf8Text
@@ -100,7 +100,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """True if tasks have no common maximum return, so that success is a matter of degree."""
     chance: bool = False
     """True if what an action brings is drawn from the episode's random stream, so that rollouts
-    give every fork a stream of its own (:meth:`reseed`)."""
+    give every fork a stream of its own (:meth:`redraw`)."""
     reward_noise: float = 0.0
     """Bound of the reward term ``noise``, which is random and tells nothing about the actions."""
     sessions: bool = False
@@ -353,17 +353,18 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """
         return self.episode.random.position
 
-    def reseed(self, seed: int) -> None:
-        """Let the episode's further random numbers come from another stream.
+    def redraw(self, key: int) -> None:
+        """Give the episode another random stream; its state and its seed stay as they are.
 
-        The state stays as it is. A fork that is reseeded continues with other luck than the
-        episode it was forked from. An environment with a stream of its own in its state starts that
-        one anew too.
+        A fork draws the numbers that the original draws, which compares actions by common random
+        numbers. Forks whose luck shall be independent are redrawn with keys of their own. An
+        environment with a stream of its own in its state starts that one anew too.
 
         Args:
-            seed: Non-negative seed of the stream.
+            key: Not negative; equal keys of episodes of one seed give equal streams.
         """
-        self.episode.random = EpisodeRandom(seed)
+        episode = self.episode
+        episode.random = EpisodeRandom(episode.random.seed, (*EPISODE_KEY, key))
 
     def forget(self) -> None:
         """Drop the episode and the generator, as if the environment were new."""

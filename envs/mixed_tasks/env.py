@@ -165,9 +165,9 @@ class MixedTasks(TextEnv[Any, Any]):
         """Return where the member's random numbers stand."""
         return self.view_member().random_position()
 
-    def reseed(self, seed: int) -> None:
-        """Let the member's further random numbers come from another stream."""
-        self.view_member().reseed(seed)
+    def redraw(self, key: int) -> None:
+        """Give the member's episode another random stream."""
+        self.view_member().redraw(key)
 
     def session_key(self) -> str:
         """Return the member's session key."""

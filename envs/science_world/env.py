@@ -196,6 +196,19 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         """Return an independent copy."""
         return replace(state, house=state.house.fork())
 
+    def random_position(self) -> Any:
+        """Return where the episode's and the house's random numbers stand."""
+        house = self.episode.state.house
+        own = house.random.state if isinstance(house, HouseState) else None
+        return super().random_position(), own
+
+    def redraw(self, key: int) -> None:
+        """Give the episode and its house other random streams."""
+        super().redraw(key)
+        house = self.episode.state.house
+        if isinstance(house, HouseState):  # the original engine keeps its own
+            house.random = JavaRandom(key)
+
     def identify_state(self, episode: Episode[ScienceState]) -> tuple[str, int]:
         """Return the house with the task's progress, and the points that were paid.
 
@@ -207,15 +220,6 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
         """
         state = episode.state
         return self._sim.state_digest(state.house), state.paid
-
-    def random_position(self) -> Any:
-        """Return where the episode's and the house's random numbers stand."""
-        return super().random_position(), self.episode.state.house.random.state
-
-    def reseed(self, seed: int) -> None:
-        """Let the house's further random numbers come from another stream."""
-        super().reseed(seed)
-        self.episode.state.house.random = JavaRandom(seed)
 
     def hidden_answers(self, episode: Episode[ScienceState]) -> Sequence[str]:
         """Return what the task's solver would do first."""

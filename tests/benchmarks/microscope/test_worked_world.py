@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from helpers.right_left_world import STATES, Played, exact_gradient, play, solve
 
 from turngym.algos.core.forest import Forest
 from turngym.algos.credit import GroupCredit
@@ -20,7 +21,6 @@ from turngym.benchmarks.microscope.metrics import (
     group_sums,
     turn_measures,
 )
-from helpers.right_left_world import STATES, Played, exact_gradient, play, solve
 
 GROUPS = 400
 
