@@ -5,7 +5,9 @@ from __future__ import annotations
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
 from .claim import Claim, Comparison, Rerun, Source, above, equal
 from .experiments import (
+    NO_REFERENCE,
     ONE_UPDATE,
+    SEARCH_LR,
     PlayedArm,
     TrainedArm,
     Training,
@@ -38,11 +40,12 @@ _RERUNS = (
 
 def _branches(name: str, column: SuiteEnv, **settings: object) -> TrainedArm:
     """Make an arm of ARPO: four chains that grow to eight paths."""
-    return train_arm(name, "arpo", column, rollout__initial=4, rollout__budget=8, **settings)
+    changes = {"rollout__initial": 4, "rollout__budget": 8, **settings}
+    return train_arm(name, "arpo", column, loss__kl__coef=0.0, **changes)
 
 
 def _chains(name: str, column: SuiteEnv, recipe: str = "grpo") -> TrainedArm:
-    return train_arm(name, recipe, column, rollout__n=8)
+    return train_arm(name, recipe, column, loss__kl__coef=0.0, rollout__n=8)
 
 
 def _mixed(weight: float) -> SuiteEnv:
@@ -57,7 +60,12 @@ def _mixed(weight: float) -> SuiteEnv:
         max_tokens=64,
         eval_tasks=100,
         eval_every=0,
-        recipe_settings={**ONE_UPDATE, "tokens_per_step": 1_000},
+        recipe_settings={
+            **ONE_UPDATE,
+            **NO_REFERENCE,
+            "optim.lr": SEARCH_LR,
+            "tokens_per_step": 1_000,
+        },
     )
 
 

@@ -23,8 +23,11 @@ OTHER_SEEDS = MAX_SEEDS
 """First seed of a repeated arm."""
 LR = 2e-3
 """Learning rate of a model of 0.1 million parameters on the diagnostic environments."""
-ONE_UPDATE = {"optim.minibatches": 1, "optim.epochs": 1}
+ONE_UPDATE = {"optim.minibatches": 1, "optim.epochs": 1, "optim.warmup_steps": 0}
 """A step is one update: what differs between arms is whom they compare, not how far they go."""
+SEARCH_LR = 3e-4
+NO_REFERENCE = {"loss.kl.coef": 0.0}
+"""Recipes that differ by other parts share this one."""
 SEARCH_START = TaughtStart(world={"size": "micro", "hops": (1, 2)})
 """The package's mid-level starter, taught in micro SearchQA."""
 _OF_CRAWLS = ("recall", "actions", "return")
@@ -52,8 +55,8 @@ class Training(Form):
     ``area`` is the mean of training success over the budget of sampled tokens, from the episodes
     that training plays anyway; ``area_return`` and ``area_right`` are those of the return and of an
     environment's share of right letters. ``area_tokens`` and ``area_calls`` are of the evaluations
-    between training steps, where there are some. ``success`` and ``return`` are of the weights at
-    the end, never of the best ones.
+    between training steps, where there are some. ``success`` (sampled), ``greedy`` (success of
+    greedy decoding) and ``return`` are of the weights at the end, never of the best ones.
 
     Attributes:
         arms: The compared arms.
@@ -66,6 +69,7 @@ class Training(Form):
 
     measures: ClassVar[tuple[str, ...]] = (
         "success",
+        "greedy",
         "return",
         "area",
         "area_return",
@@ -354,5 +358,10 @@ def search(
         max_tokens=64,
         eval_tasks=100,
         eval_every=0,
-        recipe_settings={**ONE_UPDATE, "tokens_per_step": per_step},
+        recipe_settings={
+            **ONE_UPDATE,
+            **NO_REFERENCE,
+            "optim.lr": SEARCH_LR,
+            "tokens_per_step": per_step,
+        },
     )

@@ -24,13 +24,11 @@ class SeedRun(Form):
         seed: The seed.
         values: Values by metric and unit (a task, or :data:`RUN`).
         used: Cost.
-        optimizer_steps: Optimiser steps; 0 where nothing was trained.
     """
 
     seed: int
     values: Mapping[str, Mapping[str, float]]
     used: Used = Used()
-    optimizer_steps: int = Field(default=0, ge=0)
 
 
 class ArmRuns(Form):
@@ -58,7 +56,7 @@ class ArmRuns(Form):
     @property
     def optimizer_steps(self) -> float:
         """Return the mean number of optimiser steps per seed."""
-        return sum(run.optimizer_steps for run in self.runs) / max(1, len(self.runs))
+        return sum(run.used.optimizer_steps for run in self.runs) / max(1, len(self.runs))
 
     def mean(self, measure: str) -> float | None:
         """Return the mean over seeds of the means over units; None without values."""

@@ -50,7 +50,8 @@ _USUAL = _crawler("alpha 1.5, cost 0.1")
 
 def _critic(name: str, recipe: str, column: SuiteEnv) -> TrainedArm:
     """Make an arm with a critic that learns from the first step."""
-    return train_arm(name, recipe, column, optim__critic_lr=5e-3, optim__critic_only_steps=0)
+    changes = {"optim__critic_lr": 5e-3, "optim__critic_only_steps": 0, "credit__kl_coef": 0.0}
+    return train_arm(name, recipe, column, **changes)
 
 
 def _apart(better: str, worse: str, measure: str, least: float) -> Comparison:
@@ -76,6 +77,10 @@ PASA_CLAIMS = (
                     groups_per_step=32,
                     optim__lr=1e-3,
                     optim__critic_lr=5e-3,
+                    optim__critic_only_steps=5,
+                    optim__minibatches=1,
+                    optim__warmup_steps=0,
+                    credit__kl_coef=0.0,
                 ),
                 train_arm("imitation", "sft", _UNTRAINED, groups_per_step=1, optim__lr=1e-9),
             ),

@@ -123,6 +123,7 @@ def gather(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "describe_difference": describe_difference,
         "describe_test": describe_test,
         "unmatched": unmatched,
+        "columns_of": columns_of,
         "repetitions": collect_repetitions(outcomes),
         "value": value,
         "expected": expected,
@@ -208,6 +209,19 @@ def unmatched(outcome: Outcome, comparison: Comparison) -> str:
         if len(spent) > 1 and max(spent) > (1 + MATCHED) * min(spent):
             found.append(f"{what} {min(spent):,.0f} to {max(spent):,.0f}")
     return f"not matched: {', '.join(found)}" if found else ""
+
+
+def columns_of(outcome: Outcome) -> list[tuple[str, str]]:
+    """Return the measures that the table of arms has, with their units.
+
+    What the comparisons are about comes first; then sampled and greedy success at the end, side by
+    side, so that sharpening can be told from learning.
+    """
+    units = {one.measure: one.unit for one in reversed(outcome.claim.comparisons)}
+    seen = {name for arm in outcome.arms for run in arm.runs for name in run.values}
+    ends = [(name, "points") for name in ("success", "greedy") if "greedy" in seen]
+    first = [(one.measure, units[one.measure]) for one in outcome.claim.comparisons]
+    return list(dict.fromkeys([*first, *(pair for pair in ends if pair[0] not in units)]))
 
 
 def collect_repetitions(outcomes: Sequence[Outcome]) -> Repetitions:

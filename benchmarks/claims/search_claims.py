@@ -10,8 +10,8 @@ _RECALL = probe("Recall-v0", 9_000, 128, every=4)
 _SEARCH = search()
 _RACE = Training(
     arms=(
-        train_arm("ppo", "ppo", _RECALL, optim__critic_lr=5e-3),
-        train_arm("grpo", "grpo", _RECALL, rollout__n=8),
+        train_arm("ppo", "ppo", _RECALL, optim__critic_lr=5e-3, credit__kl_coef=0.0),
+        train_arm("grpo", "grpo", _RECALL, loss__kl__coef=0.0, rollout__n=8),
     )
 )
 _WEAK = (

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...algos.runs.run_dir import read_metrics
-from ..matrix.cell import CellResult
+from ..matrix.cell import CellResult, TrainingCurve, Tries, What
 from ..matrix.curves import area_under
 from ..matrix.executors import Ended, Executor
 from ..matrix.jobs import Job
 from ..matrix.layout import Layout
+from ..matrix.measure import mean_over_budget
 from ..matrix.progress_view import View
 from ..matrix.run import run_matrix
 from ..matrix.suite import Limits
@@ -122,10 +123,7 @@ def _arm(
 def _seed_run(result: CellResult, limits: Limits, layout: Layout) -> SeedRun:
     rows = read_metrics(layout.run_dir(result.cell) / "metrics.jsonl")
     return SeedRun(
-        seed=result.cell.seed,
-        values=read_measures(result, limits, rows),
-        used=result.used,
-        optimizer_steps=int(sum(row.get("update/optimizer_steps", 0) for row in rows)),
+        seed=result.cell.seed, values=read_measures(result, limits, rows), used=result.used
     )
 
 
@@ -140,12 +138,18 @@ def read_measures(
         rows: The metrics that its training logged.
     """
     values: dict[str, Mapping[str, float]] = {}
-    if result.tries is not None:
-        for measure, what in (("success", "solved"), ("return", "returns")):
-            tried = result.tries.by_task("solved" if what == "solved" else "returns")
+    trials: tuple[tuple[str, Tries | None, What], ...] = (
+        ("success", result.tries, "solved"),
+        ("return", result.tries, "returns"),
+        ("greedy", result.greedy_tries, "solved"),
+    )
+    for measure, tries, what in trials:
+        if tries is not None:
+            tried = tries.by_task(what)
             values[measure] = {task: float(np.mean(got)) for task, got in tried.items()}
     for measure, key in AREAS.items():
-        if (area := area_of_training(rows, key, limits.tokens)) is not None:
+        area = area_of_training(rows, key, limits.tokens)
+        if area is not None and result.area is not None:  # imitation plays no episodes of its own
             values[measure] = {RUN: area}
     if len(result.curve) > 1:
         success = [point.success for point in result.curve]
@@ -159,22 +163,19 @@ def read_measures(
     return values
 
 
-def area_of_training(rows: Sequence[Mapping[str, Any]], key: str, limit: float) -> float | None:
+def area_of_training(rows: Sequence[Mapping[str, Any]], key: str, limit: int) -> float | None:
     """Return the mean of a training metric over the budget of sampled tokens.
 
-    The episodes of a step were played by the weights before its update: its value holds from the
-    tokens sampled before to those sampled after it. Tokens beyond the limit do not count; a run
-    that ends early continues with its last value. None where no step logged the metric.
+    None where no step logged the metric; see
+    :func:`~turngym.benchmarks.matrix.measure.mean_over_budget`.
     """
-    spent = area = last = 0.0
-    seen = False
-    for row in rows:
-        if key in row and "budget/tokens" in row:
-            end = min(float(row["budget/tokens"]), limit)
-            seen, last = True, float(row[key])
-            area += last * max(0.0, end - spent)
-            spent = max(spent, end)
-    return (area + last * (limit - spent)) / limit if seen else None
+    steps = [row for row in rows if key in row and "budget/tokens" in row]
+    curve = TrainingCurve(
+        tokens=tuple(int(row["budget/tokens"]) for row in steps),
+        calls=tuple(int(row.get("budget/turns", 0)) for row in steps),
+        values=tuple(float(row[key]) for row in steps),
+    )
+    return mean_over_budget(curve, limit)
 
 
 def largest_drop(values: Sequence[float]) -> float:

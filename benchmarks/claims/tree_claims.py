@@ -44,11 +44,11 @@ _SMALL = (
 def _tree(name: str, column: SuiteEnv, trees: int = 2, nodes: int = 2, **more: Any) -> TrainedArm:
     """Make an arm of trees, each expanded once from ``nodes`` points."""
     changes = {"rollout__trees": trees, "rollout__nodes": nodes, **more}
-    return train_arm(name, "treegrpo", column, **changes)
+    return train_arm(name, "treegrpo", column, loss__kl__coef=0.0, **changes)
 
 
 def _chains(name: str, column: SuiteEnv, n: int) -> TrainedArm:
-    return train_arm(name, "grpo", column, rollout__n=n)
+    return train_arm(name, "grpo", column, loss__kl__coef=0.0, rollout__n=n)
 
 
 _PAIRS = (

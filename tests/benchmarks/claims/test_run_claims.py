@@ -13,7 +13,12 @@ from turngym.algos.training.config import EnvConfig
 from turngym.benchmarks.claims.catalogue import CLAIMS, find_claims
 from turngym.benchmarks.claims.experiments import TrainedArm, Training
 from turngym.benchmarks.claims.outcome import RUN, ArmRuns, Finding, Outcome
-from turngym.benchmarks.claims.report import collect_repetitions, unmatched, write_report
+from turngym.benchmarks.claims.report import (
+    collect_repetitions,
+    columns_of,
+    unmatched,
+    write_report,
+)
 from turngym.benchmarks.claims.run import run_claims
 from turngym.benchmarks.claims.training import (
     PersistentExecutor,
@@ -111,7 +116,7 @@ def test_areas_and_steps_come_from_what_training_logged(ran) -> None:
     run = arm.runs[0]
     rows = read_metrics(next((out / "arms" / arm.folder / "runs").glob("*s0")) / "metrics.jsonl")
     steps = [row for row in rows if "rollout/success_frac" in row]
-    assert run.optimizer_steps == sum(row["update/optimizer_steps"] for row in steps) > 0
+    assert run.used.optimizer_steps == sum(row["update/optimizer_steps"] for row in steps) > 0
     limit, before, total = 60, 0.0, 0.0
     for row in steps:
         end = min(row["budget/tokens"], limit)
@@ -120,7 +125,9 @@ def test_areas_and_steps_come_from_what_training_logged(ran) -> None:
     total += steps[-1]["rollout/success_frac"] * (limit - before)
     assert run.values["area"] == {RUN: pytest.approx(total / limit)}
     assert "area_right" not in run.values  # Bandit-v0 has no letters
-    assert arm.optimizer_steps == sum(r.optimizer_steps for r in arm.runs) / 2
+    assert arm.optimizer_steps == sum(r.used.optimizer_steps for r in arm.runs) / 2
+    assert set(run.values["greedy"]) == set(run.values["success"])
+    assert columns_of(first) == [("success", "points"), ("greedy", "points")]
 
 
 def test_the_area_of_training_by_hand() -> None:
@@ -179,7 +186,8 @@ def test_arms_that_took_other_steps_are_named(ran) -> None:
     (comparison,) = first.claim.comparisons
     assert unmatched(first, comparison) == ""
     run = first.arms[0].runs[0]
-    more = run.model_copy(update={"optimizer_steps": 50 * run.optimizer_steps})
+    used = run.used.model_copy(update={"optimizer_steps": 50 * run.used.optimizer_steps})
+    more = run.model_copy(update={"used": used})
     arm = first.arms[0].model_copy(update={"runs": (more,)})
     other = first.model_copy(update={"arms": (arm, *first.arms[1:])})
     assert "optimiser steps" in unmatched(other, comparison)
