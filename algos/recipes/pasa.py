@@ -17,7 +17,7 @@ from .registry import SMALL_CRITIC, SMALL_SINGLE, recipe
         **SMALL_CRITIC,
         "optim.epochs": 1,
         "optim.minibatches": 4,
-        "optim.critic_only_steps": 10,
+        "optim.critic_only_steps": 5,
         "credit.kl_coef": 0.001,
         "credit.gamma1": 0.9,
         "loss.value.coef": 1.0,

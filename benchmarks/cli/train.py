@@ -235,7 +235,8 @@ def print_result(result: RunResult, folder: Path) -> None:
             say(line)
         console.print()
     say(
-        f"{result.steps} steps, {result.sampled_tokens:,} sampled tokens, "
+        f"{result.steps} steps ({result.optimizer_steps} of the optimiser), "
+        f"{result.sampled_tokens:,} sampled tokens, "
         f"{result.env_turns:,} environment steps, {result.seconds / 60:.1f} minutes"
     )
     for label, name in (

@@ -112,7 +112,16 @@ def our_steps(model_folder: Path, run_dir: Path) -> tuple[list[float], float]:
     """Seconds of each step, and sampled tokens per step."""
     recipe = make_recipe(
         "grpo",
-        {"rollout.n": COMPLETIONS, "groups_per_step": PROMPTS, "optim.lr": 1e-4},
+        {
+            "rollout.n": COMPLETIONS,
+            "groups_per_step": PROMPTS,
+            "optim.lr": 1e-4,
+            # one optimiser step per batch and no reference, as the peer
+            "optim.epochs": 1,
+            "optim.minibatches": 1,
+            "optim.warmup_steps": 0,
+            "loss.kl.coef": 0.0,
+        },
         small=True,
     )
     config = TrainConfig(

@@ -1,7 +1,8 @@
 """Training runs that a laptop ends in seconds: every recipe on the diagnostic worlds.
 
-The settings are those of a random model of 0.1 million parameters; the recipes' own small settings
-are for a model that can read.
+The settings are those of a random model of 0.1 million parameters: one optimiser step per batch at
+a high rate, no KL, which holds it to knowing nothing; the recipes' own small settings are for a
+model that can read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 
 from turngym.agents.warm_start.cache import ensure_starter
 from turngym.algos.learner.settings import LearnerSettings
-from turngym.algos.recipes import make_recipe
+from turngym.algos.recipes import make_recipe, settings_of
 from turngym.algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from turngym.algos.training.trainer import train
 
@@ -81,9 +82,16 @@ class Learned:
     seconds: float
 
 
+def blank_settings(recipe: str) -> dict[str, Any]:
+    """One plain optimiser step per batch, and no KL."""
+    known = settings_of(make_recipe(recipe, small=True))
+    plain = {"optim.epochs": 1, "optim.minibatches": 1, "optim.warmup_steps": 0}
+    return plain | {key: 0.0 for key in ("loss.kl.coef", "credit.kl_coef") if key in known}
+
+
 def learn(recipe: str, env_id: str, folder: Path, seed: int = 0) -> Learned:
     """Train the blank model; ``folder`` holds the starters and the run."""
-    settings = {**SETTINGS[recipe], **EXTRA.get((recipe, env_id), {})}
+    settings = {**blank_settings(recipe), **SETTINGS[recipe], **EXTRA.get((recipe, env_id), {})}
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

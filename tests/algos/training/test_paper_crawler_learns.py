@@ -17,6 +17,8 @@ SETTINGS = {
     "rollout.per_layer": "20",
     "optim.minibatches": "4",
     "optim.lr": "2e-4",
+    "optim.warmup_steps": "0",
+    "credit.kl_coef": "0",
 }
 
 

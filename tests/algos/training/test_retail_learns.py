@@ -20,7 +20,14 @@ ARMS: dict[str, tuple[str, EnvConfig]] = {
     "GRPO + TARL": ("tarl", SHOP),
     "mixed + TARL": ("tarl", MIXED),
 }
-SETTINGS = {"groups_per_step": "12", "optim.minibatches": "4"}
+SETTINGS = {
+    "groups_per_step": "12",
+    "optim.lr": "3e-4",
+    "optim.epochs": "1",
+    "optim.minibatches": "4",
+    "optim.warmup_steps": "0",
+    "loss.kl.coef": "0",
+}
 
 
 def trained(folder: Path, recipe: str, env: EnvConfig, seed: int) -> list[dict[str, Any]]:
