@@ -127,7 +127,7 @@ def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: i
     _write(path, blocks)
 
 
-def read_actions(path: Path, decoding: str) -> list[str]:
+def read_first_episode(path: Path, decoding: str) -> list[str]:
     """Return the first episode that was decoded so from what :func:`write_evaluation` wrote.
 
     Args:

@@ -13,7 +13,7 @@ from ...algos.evaluation.defaults import TASKS
 from ...algos.evaluation.result import RunResult
 from ...algos.runs.progress import clock, reporter
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
-from ...algos.training.run_writer import read_actions
+from ...algos.training.run_writer import read_first_episode
 from ..runtime.threads import prepare
 from .model_options import Sampler, starter
 from .tables import say
@@ -101,7 +101,7 @@ def tell_strategy(result: RunResult, folder: Path) -> list[str]:
             solved = scores[0].greedy.success.mean
             lines.append(f"  {when}: {searches:.2f} searches per question, {solved:.1%} right")
             first = folder / "trajectories" / f"step-{step:06d}-{scores[0].name}.txt"
-            lines += [f"    {action}" for action in read_actions(first, "greedy")]
+            lines += [f"    {line}" for line in read_first_episode(first, "greedy")]
     return lines
 
 

@@ -26,7 +26,7 @@ from turngym.algos.evaluation.result import SetScore, gain_of, rows_of, scores_a
 from turngym.algos.rollouts import EpisodeRunner
 from turngym.algos.runs.metrics import checked
 from turngym.algos.training.config import EnvConfig, EvalConfig
-from turngym.algos.training.run_writer import read_actions, write_evaluation
+from turngym.algos.training.run_writer import read_first_episode, write_evaluation
 from turngym.algos.training.settings import TrainSettings
 from turngym.benchmarks.cli import demo, play, submit, train
 from turngym.benchmarks.cli import eval as eval_command
@@ -244,11 +244,11 @@ def test_transcripts_show_both_ways_of_each_task(tiny_model: Path, tmp_path: Pat
     ends = ["sampled at temperature 1", "greedy"] * 2
     assert [head.split(", ")[-1] for head in heads] == ends
     for way, words in ((done, "sampled at temperature 1"), (done.greedy, "greedy")):
-        told = [line for line in read_actions(file, words) if line.startswith(">>> ")]
+        told = [line for line in read_first_episode(file, words) if line.startswith(">>> ")]
         first = actions(way)[0]
         assert len(told) == len(first)
         assert told[0].removeprefix(">>> ").strip() == first[0].splitlines()[0].strip()
-    assert read_actions(tmp_path / "none.txt", "greedy") == []
+    assert read_first_episode(tmp_path / "none.txt", "greedy") == []
 
 
 def test_defaults_agree_between_the_commands() -> None:
