@@ -37,7 +37,7 @@ class Runner:
     blocks: list[int] = field(default_factory=list)
     equal: Sequence[bool] = (False,)
 
-    async def groups(self, rollout: Any, starts: Sequence[Start]) -> list[Group]:  # noqa: ARG002
+    async def groups(self, rollout: Any, starts: Sequence[Start]) -> list[Group]:
         self.blocks.append(len(starts))
         return [self.group(start) for start in starts]
 
