@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...algos.recipes import registry
+from ...algos.recipes import ONE_GRADIENT
 from ...envs.core.errors import MissingExtraError
 from ...envs.utils.seed_tests import MIN_SEEDS
 from .cell import CellResult, Machine
@@ -18,7 +18,6 @@ from .plots import Plot, Tick, colours, plot, short, whiskers
 from .ranking import Comparison, Ranking, collect_costs, compare_by_column, rank_recipes
 from .results import Place, Results, Spread
 
-ONE_GRADIENT: Mapping[str, Any] = getattr(registry, "ONE_GRADIENT", {})
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES = {"report.html": "report.html.j2", "report.md": "report.md.j2"}
 METRICS = {

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.tiny_matrix import filled, tiny
 
+from turngym.algos.recipes import ONE_GRADIENT
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.report import one_line, split_words, write_report
 from turngym.benchmarks.matrix.train_cell import make_result
@@ -136,6 +137,17 @@ def test_five_seeds_are_tested_and_the_a_a_row_stands_apart(tmp_path: Path) -> N
     assert html.index('<th scope="row">grpo<') < html.index('<th scope="row">grpo again')
     assert "with other seeds" in html
     assert html.count('class="band') == 3 * 2  # two budgets, one column; both rows with a colour
+
+
+def test_rows_of_one_gradient_are_marked(tmp_path: Path) -> None:
+    suite = tiny(("grpo", "arpo"))
+    filled(tmp_path, suite, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    html, md = reported(tmp_path)
+    assert f"| arpo ≡ {ONE_GRADIENT['arpo'].equals} |" in md
+    assert "arpo is grpo" in html
+    papers = suite.model_copy(update={"small": False})  # known of the small settings alone
+    filled(tmp_path / "papers", papers, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    assert "≡" not in reported(tmp_path / "papers")[1]
 
 
 def test_nothing_finished_is_a_report_too(tmp_path: Path) -> None:
