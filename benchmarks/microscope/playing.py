@@ -14,7 +14,7 @@ from ...algos.core.protocols import Rollout, Start, TaskSource
 from ...algos.core.recipe import Recipe
 from ...algos.learner.learner import Learner
 from ...algos.rollouts.collect import play_first
-from ...algos.rollouts.stats import tokens_sampled
+from ...algos.rollouts.stats import group_tokens
 from ...algos.rollouts.task_order import OrderedTasks
 from ...envs.core.errors import BadValueError
 from ...envs.core.tasks import get_split_blocks, get_split_size
@@ -187,7 +187,7 @@ class Playground:
                 f"credit: recipe {subject.name!r} has no group with a turn to measure after "
                 f"{rounds} rounds of {self.groups}; choose a policy that succeeds now and then."
             )
-        spent = sum(tokens_sampled(Forest.of([measured.group])) for measured in played)
+        spent = sum(group_tokens(measured.group) for measured in played)
         return Sample(groups=kept, tokens=spent / len(kept))
 
     def _measured(self, recipe: Recipe, starts: Sequence[Start], tick: Tick) -> list[MeasuredGroup]:

@@ -10,6 +10,11 @@ const COLOURS = [
     low: "less likely", high: "more likely",
   },
   {
+    id: "truth", name: "Truth", kind: "div", of: stream("true_advantage"),
+    help: "The turn's true advantage, measured by continuations (turngym credit).",
+    low: "worse than the policy's own", high: "better",
+  },
+  {
     id: "mask", name: "Mask", kind: "mask", of: (path) => (isMasked(path) ? 0 : 1), always: true,
     help: "Only what the model wrote is trained; prompts, results and broken episodes are masked.",
   },

@@ -3,6 +3,7 @@
 const NAMES = {
   advantages: "advantage", old_logprobs: "log-prob at the step's start", ref_logprobs: "log-prob of the reference",
   new_logprobs: "log-prob after the step", values: "value before the token", value_targets: "value target",
+  credit: "credit of the turn", true_advantage: "true advantage of the turn", true_error: "its standard error",
   spawned_values: "value of asked sessions", tracked_values: "expected of the task",
 };
 const FIRST = ["advantages", "values", "value_targets"];

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
@@ -223,11 +224,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _rounded(values: Any) -> list[float]:
+def _rounded(values: Any) -> list[float | None]:
     return [_round(float(v)) for v in values]
 
 
-def _round(value: float) -> float:
+def _round(value: float) -> float | None:
+    if not math.isfinite(value):
+        return None  # as of turns without a truth, or after a diverged update
     short = float(f"{value:.{DIGITS}g}")
     return int(short) if short == int(short) and abs(short) < 1e15 else short
 

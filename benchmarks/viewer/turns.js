@@ -105,8 +105,23 @@ function turnCard(group, path, turn, position, sofar) {
     turn.terms.length || turn.metrics.length ? footer(turn) : null);
 }
 
+/** Credit beside truth: what the recipe says of the turn, and what continuations show. */
+function truthChips(group, path, turn, at) {
+  const offset = offsetOf(group, path, path.turns.indexOf(at));
+  const [credit, truth, error] = ["credit", "true_advantage", "true_error"].map((name) => path.streams[name]?.[offset] ?? null);
+  if (truth === null || credit === null) return [];
+  const certain = Math.abs(truth) > 3 * error;
+  const right = Math.sign(credit) === Math.sign(truth);
+  return [
+    chip(`credit ${num(credit, true)}`, certain ? (right ? "good" : "bad") : "",
+      certain ? (right ? "Of the right sign" : "Of the wrong sign") : "The truth is too near 0, or too uncertain, to tell the sign"),
+    chip(`truth ${num(truth, true)} ± ${num(error)}`, "",
+      `True advantage and its standard error${certain ? "" : ": within 3 standard errors of 0"}`),
+  ];
+}
+
 function turnChips(group, path, tree, turn, at) {
-  const chips = [];
+  const chips = truthChips(group, path, turn, at);
   const ways = kidsOf(tree)[at].filter((k) => !tree[k].spawn);
   const through = pathsThrough(group, path.tree, at);
   if (through.length > 1) chips.push(chip(`in ${through.length} paths`, "", "These tokens are computed once and trained in each path"));

@@ -1,0 +1,128 @@
+"""Gradient cosines against the areas of a matrix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.tiny_matrix import filled, tiny
+
+from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.microscope.against import MEASURES, correlate, read_cells, within_columns
+from turngym.benchmarks.microscope.report import CreditReport, Row, Value
+from turngym.envs.core.errors import DataError
+
+ENVS = ("Bandit-v0", "Password-v0", "Recall-v0")
+RECIPES = ("grpo", "ppo", "rloo")
+SUCCESS = {"grpo": 0.25, "ppo": 0.5, "rloo": 1.0}
+
+
+def report(env_id: str, cosines: dict[str, float], **more: Any) -> CreditReport:
+    def row(name: str, role: Any, cosine: float) -> Row:
+        return Row(
+            name=name,
+            role=role,
+            rollout="Chains",
+            played=0,
+            groups=2,
+            turns=8,
+            left_out=0,
+            tokens=10.0,
+            success=0.5,
+            deviation=0.1,
+            within=0.0,
+            measures={MEASURES[0]: Value(value=cosine)},
+            differences={},
+        )
+
+    rows = [row(name, "recipe", cosine) for name, cosine in cosines.items()]
+    return CreditReport(
+        env_id=env_id,
+        env_settings={"size": "micro", **more},
+        model="m",
+        model_digest="d",
+        split="train",
+        seed=0,
+        groups=2,
+        continuations=4,
+        noise=0,
+        transitions="fixed",
+        work={
+            "turns": 8.0,
+            "continuations": 64.0,
+            "actions": 9.0,
+            "seconds": 1.0,
+            "processes": 1.0,
+        },
+        commit="",
+        rows=[*rows, row("truth", "truth", 1.0)],
+    )
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    suite = tiny(RECIPES, ENVS, (0, 1))
+
+    def returns(cell: Any) -> Any:
+        solved = SUCCESS[cell.recipe]
+        return [[float(i < 4 * solved) for i in range(4)]] * 2
+
+    filled(tmp_path / "matrix", suite, returns)
+    return tmp_path / "matrix"
+
+
+def write(folder: Path, reports: list[CreditReport]) -> list[str]:
+    for i, one in enumerate(reports):
+        one.write(folder / f"{i}" / "credit.json")
+    return [str(folder / f"{i}") for i in range(len(reports))]
+
+
+@pytest.mark.parametrize(("order", "rho"), [((0.1, 0.2, 0.9), 1.0), ((0.9, 0.2, 0.1), -1.0)])
+def test_cosines_that_order_recipes_as_areas_do(
+    order: tuple[float, ...],
+    rho: float,
+    matrix: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    reports = [report(env, dict(zip(RECIPES, order, strict=True))) for env in ENVS]
+    files = write(tmp_path, reports)
+    cells = read_cells(str(matrix), files)
+    assert len(cells) == 9
+    assert {cell.seeds for cell in cells} == {2}
+    assert [cell.area for cell in cells[:3]] == sorted(cell.area for cell in cells[:3])
+    line = correlate(cells)[0]
+    assert line.startswith(f"cosine_batch: rank correlation with the area {rho:.2f} ")
+    assert "over 9 cells of 3 environments; the claim asks for 40 cells" in line
+    assert main(["credit", "--against", str(matrix), "--reports", *files]) == 0
+    assert f"{rho:.2f}" in capsys.readouterr().out
+
+
+def test_sides_are_ranked_within_their_environment(matrix: Path, tmp_path: Path) -> None:
+    """A scale of the environment's own, or one recipe alone, says nothing about recipes."""
+    reports = [
+        report(ENVS[0], {"grpo": 0.1, "ppo": 0.2}),
+        report(ENVS[1], {"grpo": 0.8, "ppo": 0.9}),
+        report(ENVS[2], {"grpo": 0.5}),
+    ]
+    cells = read_cells(str(matrix), write(tmp_path, reports))
+    x, y, columns = within_columns(cells, MEASURES[0])
+    assert x == y == [0.0, 1.0, 0.0, 1.0]
+    assert columns == [ENVS[0]] * 2 + [ENVS[1]] * 2
+
+
+def test_what_does_not_fit_is_refused(matrix: Path, tmp_path: Path) -> None:
+    other = write(tmp_path / "a", [report("Fork-v0", {"grpo": 0.1})])
+    with pytest.raises(DataError, match="no column of Fork-v0"):
+        read_cells(str(matrix), other)
+    unlike = write(tmp_path / "b", [report(ENVS[0], {"grpo": 0.1}, size="full")])
+    with pytest.raises(DataError, match="no column of Bandit-v0"):
+        read_cells(str(matrix), unlike)
+    unknown = write(tmp_path / "c", [report(ENVS[0], {"dapo": 0.1})])
+    with pytest.raises(DataError, match="no recipe of the reports"):
+        read_cells(str(matrix), unknown)
+    twice = write(tmp_path / "d", [report(ENVS[0], {"grpo": 0.1})] * 2)
+    with pytest.raises(DataError, match="earlier report"):
+        read_cells(str(matrix), twice)
+    assert main(["credit", "--against", str(matrix)]) == 2
