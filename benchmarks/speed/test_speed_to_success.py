@@ -63,13 +63,14 @@ class Trace:
 
 def ours(model: str, precision: str, seed: int, out: Path) -> None:
     """Train with this library, as ``turngym train`` does."""
+    from turngym.benchmarks.runtime.threads import prepare
+
+    prepare(small=True)
     from turngym.algos import Budget, EnvConfig, LearnerSettings, TrainConfig, make_recipe, train
     from turngym.algos.runs.progress import Silent
     from turngym.algos.runs.run_dir import read_metrics
     from turngym.algos.training.checkpoint import newest_whole
-    from turngym.benchmarks.runtime.threads import prepare
 
-    prepare(small=True)
     trace = Trace()
 
     class Clock(Silent):
