@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep Python's garbage collector from running within the context.
+
+    Importing torch and transformers makes a million objects that all stay; looking through them
+    again and again for garbage takes a quarter of the imports' time.
+    """
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def prepare(small: bool) -> None:
@@ -13,8 +32,11 @@ def prepare(small: bool) -> None:
             unlike them does not collapse when other programs use the cores. ``OMP_NUM_THREADS``
             overrules it.
     """
-    import torch
-    from transformers.utils import logging
+    with no_collection():
+        import torch
+        from transformers import modeling_utils  # noqa: F401 - what every model imports
+        from transformers.utils import logging
+    gc.freeze()  # later collections need not look through the libraries either
 
     logging.disable_progress_bar()
     if small and "OMP_NUM_THREADS" not in os.environ:

@@ -99,7 +99,7 @@ class Bm25(Shared):
             if (end - start) * _DENSE_SHARE > len(sums):
                 sums += self._column(word, start, end)
             else:
-                sums[self._passages[start:end]] += self._scores[start:end]
+                np.add.at(sums, self._passages[start:end], self._scores[start:end])
         ids, titles, texts = self.corpus
         return [Hit(ids[i], titles[i], texts[i], score) for i, score in _best(sums, k)]
 

@@ -43,6 +43,19 @@ def test_no_shared_word_finds_nothing() -> None:
     assert index.search(["", "  ?", "zebra"], 3) == [[], [], []]
 
 
+def test_a_remembered_answer_is_what_searching_again_gives() -> None:
+    index = Bm25(corpus(TEXTS), name="a")
+    new = index.search(["fox red", "fox"], 2)
+    again = index.search(["fox", "fox red"], 2)
+    assert again == new[::-1]
+    again[0].clear()  # the list is the caller's own
+    assert index.search(["fox"], 2)[0] == new[1]
+    assert index.search(["fox"], 1)[0] == new[1][:1]  # another k is another question
+    index.forget()
+    assert index.search(["fox red", "fox"], 2) == new
+    assert pickle.loads(pickle.dumps(index)).search(["fox red", "fox"], 2) == new
+
+
 def test_refusals() -> None:
     with pytest.raises(BadValueError, match="empty"):
         Bm25(corpus([]), name="x")
