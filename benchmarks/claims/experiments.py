@@ -96,7 +96,7 @@ class Training(Form):
         """Return the name of the arm's folder, which claims with the same arm share."""
         return f"{arm.name}-{self.suite(arm).digest[:12]}"
 
-    def world(self, arm: TrainedArm) -> str:
+    def pairing(self, arm: TrainedArm) -> str:
         """Return a hash of the arm's starting model, environment and tasks."""
         kept = {"recipe_settings", "limits", "eval_every"}
         return digest_of(arm.column.model_dump(mode="json", exclude=kept))[:12]

@@ -38,14 +38,15 @@ class ArmRuns(Form):
         name: Name of the arm.
         folder: Its folder below the claims' folder.
         runs: One per seed that finished.
-        world: Hash of what makes seeds of two arms pairs: starting model, environment and tasks.
+        pairing: Hash of starting model, environment and tasks; arms that share it are paired by
+            seed.
         problem: Reason why a seed has no values; empty if all have.
     """
 
     name: str
     folder: str
     runs: tuple[SeedRun, ...]
-    world: str = ""
+    pairing: str = ""
     problem: str = ""
 
     @property

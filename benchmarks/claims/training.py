@@ -112,7 +112,7 @@ def _arm(
     return ArmRuns(
         name=arm.name,
         folder=key,
-        world=experiment.world(arm),
+        pairing=experiment.pairing(arm),
         runs=tuple(
             _seed_run(r, arm.column.limits, layout) for r in results if r.state == "finished"
         ),

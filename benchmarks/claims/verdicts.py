@@ -53,7 +53,7 @@ from .claim import Comparison
 from .outcome import ArmRuns, Finding, Verdict
 
 EDGE = 0.03
-SHARES = ("success", "recall", "area", "area_right", "area_tokens", "area_calls")
+SHARES = ("success", "greedy", "recall", "area", "area_right", "area_tokens", "area_calls")
 """Metrics with a floor of 0 and a ceiling of 1."""
 Floats = npt.NDArray[np.float64]
 
@@ -185,8 +185,8 @@ class _Seeds:
             for name in comparison.arms
         }
         common = sorted(set.intersection(*(set(found) for found in self._values.values())))
-        worlds = {arms[name].world for name in comparison.arms}
-        self.paired = bool(common) and len(worlds) == 1
+        pairings = {arms[name].pairing for name in comparison.arms}
+        self.paired = bool(common) and len(pairings) == 1
         if self.paired:
             self._seeds = dict.fromkeys(self._values, common)
         else:

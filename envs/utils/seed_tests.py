@@ -136,7 +136,7 @@ def compare_seeds(
         else _exchange_p(first - margin, second, patterns)
     )
     n, difference = min(len(first), len(second)), float(first.mean() - second.mean())
-    rounding = 1e-12 * max(*np.abs(first), *np.abs(second), abs(margin))
+    rounding = 1e-12 * max(float(np.abs(first).max()), float(np.abs(second).max()), abs(margin))
     if error > rounding:
         from scipy.special import stdtr  # slow to import
 
@@ -374,8 +374,8 @@ def _exchange_p(first: Floats, second: Floats, patterns: Floats) -> float:
 def _share_beyond(sums: Floats, seen: float, size: float) -> float:
     """Return twice the smaller share of permutations at least as extreme as the seen sum."""
     slack = 1e-10 * size
-    up, down = np.mean(sums >= seen - slack), np.mean(sums <= seen + slack)
-    return min(1.0, 2 * float(min(up, down)))
+    up, down = np.count_nonzero(sums >= seen - slack), np.count_nonzero(sums <= seen + slack)
+    return min(1.0, 2 * min(up, down) / len(sums))
 
 
 def _doubt(test: SeedTest, adjusted_p: float, min_effect: float) -> str:

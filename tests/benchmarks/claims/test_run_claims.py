@@ -11,7 +11,7 @@ from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.config import EnvConfig
 from turngym.benchmarks.claims.catalogue import CLAIMS, find_claims
-from turngym.benchmarks.claims.experiments import TrainedArm, Training
+from turngym.benchmarks.claims.experiments import CrawledArm, Crawling, TrainedArm, Training
 from turngym.benchmarks.claims.outcome import RUN, ArmRuns, Finding, Outcome
 from turngym.benchmarks.claims.report import (
     collect_repetitions,
@@ -108,6 +108,34 @@ def test_an_arm_is_compared_with_itself_on_other_seeds(ran) -> None:
     assert (repeated.verdict, repeated.seeds) == ("not decided", 2)
     measures = [f.comparison.measure for f in curves.repetition]
     assert sorted(measures) == sorted(c.measure for c in curves.claim.comparisons)
+
+
+def test_arms_without_training_are_repeated_too(tmp_path) -> None:
+    usual, nothing = (
+        CrawledArm(name="usual"),
+        CrawledArm(name="nothing pays", env_settings={"alpha": 0.0}),
+    )
+    experiment = Crawling(
+        arms=(usual, nothing),
+        env_settings={"size": "micro"},
+        requests=4,
+        settings={"steps": 6, "frozen_steps": 2, "requests": 4},
+    )
+    more = above("usual", "nothing pays", measure="actions", unit="plain")
+    claim = tiny_claim("crawls").model_copy(
+        update={"experiment": experiment, "comparisons": (more,)}
+    )
+    said: list[str] = []
+    (outcome,) = run_claims([claim], tmp_path, 2, Here(), Quiet, said.append)
+    assert [[run.seed for run in arm.runs] for arm in outcome.arms] == [[0, 1], [0, 1], [20, 21]]
+    assert [f.comparison.better for f in outcome.repetition] == ["nothing pays, other seeds"]
+    assert outcome.findings[0].test is not None
+    assert outcome.findings[0].test.paired
+    assert columns_of(outcome) == [("actions", "plain")]
+    again: list[str] = []
+    run_claims([claim], tmp_path, 2, Here(), Quiet, again.append)
+    assert sum("seed" in line for line in said) == 6
+    assert not any("seed " in line for line in again[1:-1])
 
 
 def test_areas_and_steps_come_from_what_training_logged(ran) -> None:

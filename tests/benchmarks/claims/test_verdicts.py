@@ -95,7 +95,7 @@ def test_pairs_remove_what_seeds_share():
     theirs = around("theirs", 0.5, wobble=[a + b / 5 for a, b in zip(luck, OTHER, strict=True)])
     paired = verdict(above(), ours, theirs)
     assert paired.verdict == "reproduced"
-    elsewhere = theirs.model_copy(update={"world": "another start"})
+    elsewhere = theirs.model_copy(update={"pairing": "another start"})
     apart = verdict(above(), ours, elsewhere)
     assert not apart.test.paired
     assert apart.verdict == "not decided"
