@@ -39,7 +39,7 @@ class SetScore(BaseModel):
 class RunResult(BaseModel):
     """``result.json``.
 
-    ``optimizer_steps`` are those of all ``steps`` together; None in files of before 1.10.
+    ``optimizer_steps`` are those of all ``steps`` together; None in older files.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
