@@ -94,7 +94,7 @@ def gain_of(before: SetScore, after: SetScore) -> Gain | None:
 class RunResult(BaseModel):
     """``result.json``.
 
-    ``optimizer_steps`` are those of all ``steps`` together; None in files of before 1.10.
+    ``optimizer_steps`` are those of all ``steps`` together; None in older files.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

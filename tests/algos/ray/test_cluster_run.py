@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -13,8 +14,11 @@ import torch
 from helpers.rank_run import setup
 from safetensors.torch import load_file
 
+from turngym.algos.core.forest import Group
+from turngym.algos.core.protocols import Start
 from turngym.algos.ray import RayRollouts
 from turngym.algos.ray.work import PlayedGroup, Work
+from turngym.algos.rollouts import Chains
 from turngym.algos.runs.metrics import without_times
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.trainer import Trainer, train
@@ -23,16 +27,30 @@ ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 
 
 STEPS = 3
 STORE = 100 * 2**20
+STUCK_S = 600.0
 OF_ENGINE = ("engine/prefix_hit_frac",)  # each actor has a cache of its own
 
 
-def prepare(folder: str) -> None:
-    """In an actor: the toy world, and one thread."""
+def prepare(folder: str, doomed: str) -> None:
+    """In an actor: the toy world, one thread; on the doomed node step 2 is never played to an end.
+
+    So that it is still playing when it is killed, however fast the groups are.
+    """
     sys.path.insert(0, folder)
     from helpers import letters_world
 
     torch.set_num_threads(1)
     assert letters_world.Letters
+    if ray.get_runtime_context().get_node_id() != doomed:
+        return
+    play = Chains.__call__
+
+    async def stuck(self: Chains, runner: Any, start: Start) -> Group:
+        if runner.engine.version == 1:
+            await asyncio.sleep(STUCK_S)
+        return await play(self, runner, start)
+
+    Chains.__call__ = stuck
 
 
 class Nodes:
@@ -49,6 +67,11 @@ class Nodes:
 
     def add(self) -> Any:
         return self.cluster.add_node(num_cpus=1, object_store_memory=STORE)
+
+    @property
+    def doomed(self) -> str:
+        """The id of the node that will be killed."""
+        return self.nodes[-1].node_id
 
     def kill_one(self) -> None:
         """Like a power cut; another node joins."""
@@ -95,7 +118,7 @@ def test_a_node_killed_in_mid_step_changes_nothing(
 ) -> None:
     config = setup("grpo", str(tiny_model), STEPS)
     train(config, tmp_path / "here")
-    register = partial(prepare, str(Path(__file__).parents[2]))
+    register = partial(prepare, str(Path(__file__).parents[2]), nodes.doomed)
     with (
         RayRollouts(2, prepare=register) as make,
         Trainer(config, tmp_path / "there", engine=make) as trainer,
