@@ -214,7 +214,7 @@ def difference(found: Comparison | None) -> str:
     return f"{signed(test.difference)} ({signed(test.low95)} to {signed(test.high95)})"
 
 
-def tokens_told(place: Place) -> str:
+def threshold_tokens(place: Place) -> str:
     """Format the tokens to the threshold: the mean of the seeds that reached it, and how many."""
     reached = [tokens for tokens in place.to_threshold if tokens is not None]
     if not reached:
@@ -273,8 +273,8 @@ def _shade(name: str, place: Place, found: Comparison | None, scale: float) -> S
     if name == "against":
         assert found is not None
         text = f"{100 * value:+.0f}{MARKS.get(found.verdict, '')}"
-        told = f"{difference(found)} against {found.other}: {found.verdict}, {found.why}"
-        return Shade(place, text, strength, f"{where}: {told}")
+        summary = f"{difference(found)} against {found.other}: {found.verdict}, {found.why}"
+        return Shade(place, text, strength, f"{where}: {summary}")
     spread = getattr(place, name)
     text = f"{100 * value:+.0f}" if name in SIGNED else f"{100 * value:.0f}"
     label = f"{where}: {interval(spread)}, {spread.n} seed{'s' if spread.n != 1 else ''}"
@@ -358,7 +358,7 @@ def _zero(axis: Sequence[Tick]) -> float | None:
 FILTERS = {
     "signed": signed,
     "difference": difference,
-    "threshold": tokens_told,
+    "threshold": threshold_tokens,
     "short": short,
     "percent": percent,
     "interval": interval,

@@ -97,7 +97,7 @@ class SuiteEnv(Form):
             when they are killed.
         measure: What the column is about, and what areas are taken of: ``success``, or a metric of
             the environment that every episode reports.
-        threshold: Value of the measure whose cost in tokens is told; None for none.
+        threshold: Value of the measure whose cost in tokens is reported; None for none.
         tokens_per_step: Sampled tokens of a training step, common to all recipes; None leaves each
             recipe its number of groups.
         max_lag: Play with weights that are so many updates old; None plays in turn.

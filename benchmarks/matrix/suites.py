@@ -69,7 +69,7 @@ _BRIEFLY_TAUGHT = TaughtStart(
 BASELINE = "grpo"
 """The row that the A/A row of every suite of the package repeats."""
 THRESHOLD = 0.5
-"""Training success whose cost in tokens is told."""
+"""Training success whose cost in tokens is reported."""
 
 
 def _rows(settings: Mapping[str, Mapping[str, Any]]) -> tuple[SuiteRecipe, ...]:
