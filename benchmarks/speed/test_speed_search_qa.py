@@ -73,7 +73,9 @@ def test_batched_steps(
     steps = COPIES * ROUNDS / median(seconds[1:])
     queries = [action for actions in turns for action in actions if "<search>" in action]
     benchmark.extra_info |= {"steps_per_s": steps, "new_queries": len(set(queries)) / len(queries)}
-    print(f"\n{size}, {'again' if remembered else 'new'}, mistakes {mistakes}: {steps:,.0f} steps/s")
+    print(
+        f"\n{size}, {'again' if remembered else 'new'}, mistakes {mistakes}: {steps:,.0f} steps/s"
+    )
     assert steps > 2000
 
 
