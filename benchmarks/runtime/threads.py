@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 
 @contextmanager
@@ -34,8 +35,9 @@ def prepare(small: bool) -> None:
     """
     with no_collection():
         import torch
-        from transformers import modeling_utils  # noqa: F401 - what every model imports
         from transformers.utils import logging
+
+        import_module("transformers.modeling_utils")  # what every model imports
     gc.freeze()  # later collections need not look through the libraries either
 
     logging.disable_progress_bar()

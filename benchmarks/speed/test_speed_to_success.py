@@ -223,11 +223,11 @@ def run_side(side: str, model: str, precision: str, seed: int, out: Path) -> dic
     seconds = time.time() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads((out / "trace.json").read_text())
-    rows = told["rows"]
+    report = json.loads((out / "trace.json").read_text())
+    rows = report["rows"]
     assert len(rows) == STEPS
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    result = {"seconds": seconds, "cpu": cpu, "policy": told["policy"]}
+    result = {"seconds": seconds, "cpu": cpu, "policy": report["policy"]}
     result["first"] = rows[0]["cpu"]
     result["step"] = (rows[-1]["cpu"] - rows[0]["cpu"]) / (len(rows) - 1)
     for i in range(WINDOW - 1, len(rows)):
