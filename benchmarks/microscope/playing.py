@@ -210,14 +210,16 @@ class Playground:
         return [self._found[place] for place in places]
 
     def _jobs(self, recipe: Recipe, starts: Sequence[Start]) -> list[Job]:
-        """Cut the starts into jobs: few enough that many turns share a batch of the engine."""
+        """Cut the starts into jobs, the same however many processes there are.
+
+        What shares a batch of the engine moves its rounding, and so, now and then, a token.
+        """
         if not starts:
             return []
         anchors = max(1, round(self.anchors / self.count(recipe)))
         again = ResampleSettings(times=self.resample, anchors=anchors) if self.resample else None
         chosen = max(1, round(self.anchors / anchors))
-        count = min(len(starts), 1 if self.crew.workers == 1 else 4 * self.crew.workers)
-        parts = np.array_split(np.arange(len(starts)), max(count, -(-len(starts) // AT_ONCE)))
+        parts = np.array_split(np.arange(len(starts)), -(-len(starts) // AT_ONCE))
         return [
             Job(
                 rollout=recipe.rollout,
@@ -233,8 +235,8 @@ class Playground:
         ]
 
 
-AT_ONCE = 8
-"""Groups of a job at most."""
+AT_ONCE = 5
+"""Groups of a job at most: many turns share a batch, and there are jobs for several processes."""
 
 
 def episode_returns(group: Group) -> np.ndarray:

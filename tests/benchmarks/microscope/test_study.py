@@ -180,7 +180,7 @@ def test_worker_processes_measure_what_one_process_measures() -> None:
         recipe=recipes["grpo"],
         budget=Budget(steps=1),
     )
-    made = StudySettings(groups=5, truth=TruthSettings(continuations=8), samples=100)
+    made = StudySettings(groups=8, truth=TruthSettings(continuations=8), samples=100)
     found = []
     for workers in (1, 2):
         bench = Bench(config)
