@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...algos.core.recipe import Recipe
     from ...algos.runs.progress import Reporter
     from ...algos.training.config import TrainConfig
-    from ..microscope.report import CreditReport
+    from ..microscope.report import CreditReport, Row
     from ..microscope.study import StudySettings
 
 
@@ -33,7 +33,8 @@ class TruthOptions:
     """How the true advantages are measured.
 
     Attributes:
-        groups: Groups per recipe.
+        groups: Groups of the first recipe; recipes with smaller groups get more of them, so that
+            all have about as many paths.
         continuations: Continuations per turn, K; a multiple of 4. 16 compares recipes, 64 judges
             signs and single turns.
         noise: Seed of the continuations; another one measures the same groups again.
@@ -209,8 +210,8 @@ def workers(command: Command) -> int:
 
 
 def show(report: CreditReport) -> None:
-    """Print the tables."""
-    from ..microscope.report import GRADIENTS, TURNS, corrected, show, shown_columns
+    """Print the tables; intervals and differences are in the pages."""
+    from ..microscope.report import GRADIENTS, TURNS, shown_columns
 
     console = table_console()
     for title, columns in (("turns", TURNS), ("gradients", GRADIENTS)):
@@ -219,9 +220,9 @@ def show(report: CreditReport) -> None:
         for row in report.rows:
             cells = []
             for column in shown:
-                text = show(row.measures.get(column.key), column.percent)
-                part = corrected(row, column)
-                cells.append(text + (f" [dim]{part:.0%} of ceiling[/]" if part is not None else ""))
+                text = _number(row, column.key, column.percent)
+                most = _number(row, column.ceiling, column.percent)
+                cells.append(f"{text} [dim]of {most}[/]" if text and most else text)
             table.add_row(f"[bold]{escape(row.name)}[/]", *cells)
         console.print(table)
         console.print()
@@ -231,6 +232,12 @@ def show(report: CreditReport) -> None:
         f"{work['seconds']:.1f} s ({work['continuations'] / work['seconds']:,.0f}/s, "
         f"{work['actions']:,.0f} actions sampled, transitions {report.transitions})"
     )
+
+
+def _number(row: Row, name: str, percent: bool) -> str:
+    """Return a measure without its interval; empty where there is none."""
+    found = row.measures.get(name)
+    return "" if found is None else f"{found.value:.0%}" if percent else f"{found.value:.2f}"
 
 
 def compare(results: str, reports: Sequence[str]) -> None:

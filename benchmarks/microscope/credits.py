@@ -64,7 +64,8 @@ class TurnIndex:
         if not streams:
             return np.zeros(0)
         values = np.concatenate([np.asarray(s, dtype=np.float64) for s in streams])
-        return np.bincount(np.concatenate(self.owners), values, minlength=len(self.places))
+        owners = np.concatenate(self.owners)
+        return np.bincount(owners, values, minlength=len(self.places)).astype(np.float64)
 
     def spread(self, values: Doubles) -> list[Floats]:
         """Return a value per turn as ``[n_act]`` arrays per path."""

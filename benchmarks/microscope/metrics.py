@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -108,7 +109,10 @@ def group_sums(table: TurnTable, groups: int) -> dict[str, Doubles]:
         "|c| decisive": np.abs(c) * decisive,
         "decisive": decisive.astype(float),
     }
-    sums = {k: np.bincount(table.group, v, minlength=groups) for k, v in per_turn.items()}
+    sums: dict[str, Doubles] = {
+        name: np.bincount(table.group, values, minlength=groups).astype(np.float64)
+        for name, values in per_turn.items()
+    }
     names = ("groups", "rank", "halves", "constant", "cos turn", "state rank", "state cells")
     sums |= {name: np.zeros(groups) for name in names}
     for g, rows in _cells(table.group):
@@ -210,8 +214,8 @@ class GradientTable:
 
 
 def gradient_table(
-    credit: npt.NDArray[np.float32],
-    truth: Sequence[npt.NDArray[np.float32]],
+    credit: npt.NDArray[np.floating[Any]],
+    truth: Sequence[npt.NDArray[np.floating[Any]]],
     tokens: Doubles,
 ) -> GradientTable:
     """Return the inner products of gradients ``[groups, numbers]``.

@@ -106,7 +106,8 @@ class Playground:
     Attributes:
         crew: Plays them.
         truth: How truth is measured.
-        groups: Groups per recipe.
+        groups: Groups of a recipe with ``paths`` paths in each.
+        paths: Recipes with smaller groups get more of them, so that all have about as many paths.
         resample: How often anchors are resampled; 0 for not at all.
         anchors: Anchors in all groups of a recipe together.
         chance: Whether the environment says that its transitions are random.
@@ -116,6 +117,7 @@ class Playground:
     crew: Crew
     truth: TruthSettings
     groups: int
+    paths: int
     resample: int = 0
     anchors: int = 30
     chance: bool = False
@@ -166,18 +168,23 @@ class Playground:
             samples[subject.name] = self._sample(subject, report)
         return samples
 
+    def count(self, recipe: Recipe) -> int:
+        """Return the number of groups of a recipe."""
+        return max(self.groups, round(self.groups * self.paths / recipe.rollout.max_paths))
+
     def _sample(self, subject: Subject, tick: Tick) -> Sample:
         """Play rounds until the recipe's filter has accepted enough groups.
 
         Of a further round no more groups are played than are missing, which keeps the same ones.
         """
         keep = subject.recipe.filter
+        count = self.count(subject.recipe)
         rounds = 1 if keep is None else keep.max_rounds
         played: list[MeasuredGroup] = []
         kept: list[MeasuredGroup] = []
         for number in range(rounds):
-            starts = list(subject.tasks.starts(1, self.groups, number))
-            while starts and (missing := self.groups - len(kept)) > 0:
+            starts = list(subject.tasks.starts(1, count, number))
+            while starts and (missing := count - len(kept)) > 0:
                 batch = self._measured(subject.recipe, starts[:missing], tick)
                 starts = starts[missing:]
                 played += batch
@@ -185,7 +192,7 @@ class Playground:
         if not any(measured.truths for measured in kept):
             raise BadValueError(
                 f"credit: recipe {subject.name!r} has no group with a turn to measure after "
-                f"{rounds} rounds of {self.groups}; choose a policy that succeeds now and then."
+                f"{rounds} rounds of {count}; choose a policy that succeeds now and then."
             )
         spent = sum(group_tokens(measured.group) for measured in played)
         return Sample(groups=kept, tokens=spent / len(kept))
@@ -203,14 +210,16 @@ class Playground:
         return [self._found[place] for place in places]
 
     def _jobs(self, recipe: Recipe, starts: Sequence[Start]) -> list[Job]:
-        """Cut the starts into jobs: few enough that many turns share a batch of the engine."""
+        """Cut the starts into jobs, the same however many processes there are.
+
+        What shares a batch of the engine moves its rounding, and so, now and then, a token.
+        """
         if not starts:
             return []
-        anchors = max(1, round(self.anchors / self.groups))
+        anchors = max(1, round(self.anchors / self.count(recipe)))
         again = ResampleSettings(times=self.resample, anchors=anchors) if self.resample else None
         chosen = max(1, round(self.anchors / anchors))
-        count = min(len(starts), 1 if self.crew.workers == 1 else 4 * self.crew.workers)
-        parts = np.array_split(np.arange(len(starts)), max(count, -(-len(starts) // AT_ONCE)))
+        parts = np.array_split(np.arange(len(starts)), -(-len(starts) // AT_ONCE))
         return [
             Job(
                 rollout=recipe.rollout,
@@ -226,8 +235,8 @@ class Playground:
         ]
 
 
-AT_ONCE = 8
-"""Groups of a job at most."""
+AT_ONCE = 5
+"""Groups of a job at most: many turns share a batch, and there are jobs for several processes."""
 
 
 def episode_returns(group: Group) -> np.ndarray:

@@ -78,7 +78,7 @@ class CreditReport(Form):
         model_digest: Hash of its weights.
         split: Split of the tasks.
         seed: Of tasks, episodes and sampling.
-        groups: Groups per recipe.
+        groups: Groups of the first recipe.
         continuations: K, continuations of Q and of V per turn.
         noise: Seed of the continuations.
         transitions: Whether the environment's transitions were fixed, or random and reseeded.

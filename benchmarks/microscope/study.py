@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ...agents.scripted import text_env
 from ...algos.core.checks import check_minimum
 from ...algos.core.forest import Forest
+from ...algos.core.protocols import Rollout
 from ...algos.core.recipe import Recipe
 from ...algos.runs.progress import Bar, Reporter
 from ...algos.runs.provenance import git_commit
@@ -47,7 +48,8 @@ class StudySettings:
     """How a study is made.
 
     Attributes:
-        groups: Groups per recipe.
+        groups: Groups of the first recipe; recipes with smaller groups get more of them, so that
+            all have about as many paths.
         truth: How truth is measured.
         resample: M, how often the group around an anchor turn is sampled again, for bias and
             variance; 0 leaves both out.
@@ -96,7 +98,7 @@ class _Truth:
     def judge(self, credit: Doubles, *, half: bool = False) -> TurnTable:
         """Return the table of a credit, judged by all continuations or by the second half."""
         index, known = self.index, self.known
-        size = np.sqrt(index.tokens.astype(float)) * index.copies
+        size = np.sqrt(index.tokens.astype(np.float64)) * index.copies.astype(np.float64)
         truth = (self.second, self.third, self.fourth) if half else (self.whole, *self.halves)
         a, h1, h2 = (part[known] for part in truth)
         return TurnTable(
@@ -159,6 +161,7 @@ class Study:
             crew=crew,
             truth=self.settings.truth,
             groups=self.settings.groups,
+            paths=self.subjects[0].recipe.rollout.max_paths,
             resample=self.settings.resample,
             anchors=self.settings.anchors,
             chance=text_env(self.bench.env).chance,
@@ -278,13 +281,13 @@ class Study:
                 measures = _measures(*pair, weights)
                 self._add_bias(seen, measures)
                 rows[name] = _row(name, "recipe", seen, measures, seen.credit.within), measures
-            sides: tuple[tuple[Literal["truth", "random"], Any], ...] = (
-                ("truth", (truth.judge(truth.first, half=True), gradient_table(h1, half, tokens))),
-                ("random", (truth.judge(chance), gradient_table(found["random"], whole, tokens))),
+            sides: tuple[tuple[Literal["truth", "random"], TurnTable, GradientTable], ...] = (
+                ("truth", truth.judge(truth.first, half=True), gradient_table(h1, half, tokens)),
+                ("random", truth.judge(chance), gradient_table(found["random"], whole, tokens)),
             )
             several = f" ({first.subject.name})" if len(numbers) > 1 else ""
-            for role, pair in sides:
-                measures = _measures(*pair, weights)
+            for role, turns, gradients in sides:
+                measures = _measures(turns, gradients, weights)
                 extra.append(_row(role + several, role, first, measures, 0.0))
         base = rows[self._seen[0].subject.name][1]
         compared = [
@@ -339,6 +342,19 @@ class _Draws:
         return np.concatenate([np.ones((1, drawn.shape[1])), drawn])
 
 
+def name_rollout(rollout: Rollout) -> str:
+    """Return a rollout's name with the settings that are not its defaults."""
+    kind = type(rollout)
+    if not is_dataclass(rollout):
+        return kind.__name__
+    given = [
+        f"{f.name}={getattr(rollout, f.name)}"
+        for f in fields(rollout)
+        if getattr(rollout, f.name) != f.default or f.name == "n"
+    ]
+    return f"{kind.__name__}({', '.join(given)})"
+
+
 def _credited(subject: Subject, forest: Forest) -> Credited:
     return assign_credit(subject.recipe, forest, subject.learner, subject.tasks)
 
@@ -379,7 +395,7 @@ def _row(
     return Row(
         name=name,
         role=role,
-        rollout=str(seen.subject.recipe.rollout),
+        rollout=name_rollout(seen.subject.recipe.rollout),
         played=seen.played,
         groups=len(seen.sample.groups),
         turns=int(truth.known.sum()),

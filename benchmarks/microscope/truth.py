@@ -100,7 +100,7 @@ class TurnTruth:
         half, quarter = len(differences) // 2, len(differences) // 4
         whole = [part[np.isfinite(part)] for part in np.split(differences, [half, half + quarter])]
         if not all(len(part) for part in whole):
-            return (float("nan"),) * 4
+            return float("nan"), float("nan"), float("nan"), float("nan")
         every = np.concatenate(whole)
         h1, h3, h4 = (float(part.mean()) for part in whole)
         return h1, h3, h4, float(every.std(ddof=1) / np.sqrt(len(every)))

@@ -114,7 +114,7 @@ def play(groups: int, paths: int, seed: int = 0) -> Played:
     return Played(Forest.of(grown), *np.array(rows).T)
 
 
-def _turn(depth: int, state: int, right: int, reward: float, status: str) -> Turn:
+def _turn(depth: int, state: int, right: int, reward: float, status: Any) -> Turn:
     chance = RIGHT[state] if right else 1 - RIGHT[state]
     return Turn(
         parent=depth - 1,

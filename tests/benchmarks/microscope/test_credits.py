@@ -73,7 +73,7 @@ def test_a_shared_turn_gets_the_weighted_mean_of_its_paths() -> None:
     advantages = made.recipe.credit(grown, {}).advantages
     shared = np.flatnonzero(index.copies > 1)
     assert len(shared)
-    for at in shared:
+    for at in shared.tolist():
         g, tree, turn = index.places[at]
         of = [
             advantages[i][0]

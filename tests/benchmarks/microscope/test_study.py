@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import bifurcation_world  # noqa: F401 - registers its environment
+from helpers import bifurcation_world
 
 from turngym.agents.warm_start.cache import ensure_starter
 from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
-from turngym.benchmarks.microscope.crew import Bench, OwnProcess
+from turngym.benchmarks.microscope.crew import Bench, OwnProcess, hire
 from turngym.benchmarks.microscope.report import CreditReport, write_report
 from turngym.benchmarks.microscope.study import Study, StudySettings
 from turngym.benchmarks.microscope.truth import RandomTransitionError, TruthSettings
@@ -22,6 +22,7 @@ from turngym.benchmarks.viewer.page import page_data, render_page
 from turngym.benchmarks.viewer.sources import read_source
 from turngym.envs.core.errors import BadValueError
 
+assert bifurcation_world.Bifurcation  # importing it registers the environment
 ENV, LENGTH, AT = "Bifurcation-v0", 4, 2
 
 
@@ -168,6 +169,28 @@ def test_random_transitions_are_found_out_or_refused(model: str) -> None:
     made, crew = study(model, "grpo", env=noisy, groups=2, truth=fixed)
     with pytest.raises(RandomTransitionError, match="transitions random"):
         made.run(crew)
+
+
+@pytest.mark.slow
+def test_worker_processes_measure_what_one_process_measures() -> None:
+    recipes = {"dapo": make_recipe("dapo", small=True), "grpo": make_recipe("grpo", small=True)}
+    config = TrainConfig(
+        env=EnvConfig(id="Password-v0"),
+        model=str(ensure_starter("Password-v0")),
+        recipe=recipes["grpo"],
+        budget=Budget(steps=1),
+    )
+    made = StudySettings(groups=8, truth=TruthSettings(continuations=8), samples=100)
+    found = []
+    for workers in (1, 2):
+        bench = Bench(config)
+        one = Study(bench, recipes, made, Silent())
+        with hire(bench, workers, None) as crew:
+            report = one.run(crew)
+        assert report.work["processes"] == workers
+        found.append((report.rows, [seen.truth.whole.tolist() for seen in one._seen]))
+    assert found[0][1] == found[1][1]
+    assert found[0][0] == found[1][0]
 
 
 def test_what_cannot_be_judged_is_refused(model: str) -> None:
