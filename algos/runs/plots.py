@@ -35,15 +35,14 @@ def draw_curve(
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter
 
-    panels = [("return", "return_mean", "Return per episode")]
-    how = "" if temperature is None else f", temperature {temperature:g}"
+    how = "" if temperature is None else f", sampled at temperature {temperature:g}"
     if temperature == 0:
-        panels += [("success", "success_frac", "Solved, greedy")]
-    elif any(key.endswith("/greedy_success_frac") for row in rows for key in row):
-        panels += [("success", "success_frac", f"Solved, sampled{how}")]
+        how = ", greedy"
+    panels = [("return", "return_mean", f"Return{how}")]
+    panels += [("success", "success_frac", f"Solved{how}")]
+    both = any(key.endswith("/greedy_success_frac") for row in rows for key in row)
+    if both and temperature != 0:
         panels += [("greedy_success", "greedy_success_frac", "Solved, greedy")]
-    else:
-        panels += [("success", "success_frac", f"Solved episodes{how}")]
     figure = Figure(figsize=(4.5 * len(panels), 3.6), dpi=160, layout="constrained")
     FigureCanvasAgg(figure)
     for axes, (what, mean, head) in zip(figure.subplots(1, len(panels)), panels, strict=True):

@@ -73,7 +73,7 @@ def run(command: Command) -> None:
         budget=Budget(steps=command.steps),
         evals=(EvalConfig(name="dev", env=env, split="dev", n=command.n),),
         seed=command.seed,
-        eval_every=10,
+        eval_every=5,
         checkpoint_every=20,
         **vars(command.sampler),
     )

@@ -22,14 +22,9 @@ def score(success: float = 0.5, **more: Any) -> SetScore:
 
 
 def both(sampled: float, greedy: float, temperature: float = 1.0, **more: Any) -> SetScore:
-    cold = score(greedy, **more)
-    numbers = {name: getattr(cold, name) for name in Score.model_fields if name != "return_"}
-    return score(
-        sampled,
-        temperature=temperature,
-        greedy=Score(**numbers, **{"return": cold.return_}),
-        **more,
-    )
+    numbers = score(greedy, **more).model_dump(by_alias=True, include=set(Score.model_fields))
+    cold = Score.model_validate(numbers)
+    return score(sampled, temperature=temperature, greedy=cold, **more)
 
 
 def printed(table: Any) -> list[str]:
