@@ -210,9 +210,9 @@ FAMILIES: Mapping[str, Family] = {
             tokens=12_000,
             tokens_per_step=256,
             lr=2e-3,
-            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo"),
+            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
-            same_because=_WHY_SAME + "; SPO refuses returns outside the environment's range",
+            same_because=_WHY_SAME,
         ),
         Family(
             name="Fog",

@@ -1,8 +1,9 @@
 """The ladder as suites of the matrix, and the separating settings on real environments.
 
-``ladder`` is the quick form: three sizes and the control of every family, five seeds, rows that are
-distinct. ``ladder-full`` has all sizes, ten seeds and a search for the learning rate. ``separating``
-has settings on real environments in which recipes can be told apart. A change needs a new version.
+``ladder`` is the quick form: three sizes and the control of every family, five seeds, rows that
+are distinct. ``ladder-full`` has all sizes, ten seeds and a search for the learning rate.
+``separating`` has settings on real environments in which recipes can be told apart. A change needs
+a new version.
 """
 
 from __future__ import annotations
