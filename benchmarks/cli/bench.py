@@ -11,9 +11,13 @@ from rich.console import Console
 
 from ...envs.core.errors import BadValueError, UnknownNameError
 from .arguments import Repeated
-from .tables import say
+from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..ladder.families import Family
+    from ..ladder.oracle.forecast import Oracle
     from ..matrix.executors import Executor
     from ..matrix.suite import Suite
 
@@ -29,7 +33,11 @@ class Command:
 
     Attributes:
         suite: quick (everything, micro size, minutes), standard (small models that learn), full
-            (a model of the papers' size, on GPUs), or a suite file (.json).
+            (a model of the papers' size, on GPUs), ladder (diagnostic families, two hours),
+            ladder-full (a night), separating (real environments that tell recipes apart), or a
+            suite file (.json).
+        oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
+            show where; written beside the results, nothing is trained.
         report: Folder of a matrix whose report is written anew.
         speed: Run the speed files and write one table.
         out: Folder of the matrix (left out: runs/bench-SUITE), or the file of --speed (left out:
@@ -44,6 +52,7 @@ class Command:
     """
 
     suite: str | None = None
+    oracle: bool = False
     report: str | None = None
     speed: bool = False
     out: str | None = None
@@ -64,7 +73,11 @@ def run(command: Command) -> None:
     asked = [command.suite is not None, command.report is not None, command.speed]
     if sum(asked) != 1:
         raise BadValueError("bench: give one of --suite NAME, --report FOLDER and --speed.")
-    if command.suite is not None:
+    if command.oracle and command.suite is None:
+        raise BadValueError("bench: --oracle goes with --suite ladder or ladder-full.")
+    if command.oracle:
+        ask_oracle(command, find_suite(command.suite or ""))
+    elif command.suite is not None:
         fill(command, find_suite(command.suite))
     elif command.report is not None:
         _refuse_extra(command, ("out", "only", "workers"), "--report")
@@ -99,6 +112,50 @@ def fill(command: Command, suite: Suite) -> None:
     report(out, command.baseline)
 
 
+def ask_oracle(command: Command, suite: Suite) -> None:
+    """Print what the oracle says of the wanted families, and write it beside the results.
+
+    Raises:
+        BadValueError: The suite is no ladder, or the folder is another suite's.
+    """
+    from ..ladder.oracle.forecast import consult
+    from ..ladder.report import ORACLE_FILE, refuse_other
+    from ..ladder.suites import families_of, sizes_of
+    from ..matrix.layout import Layout
+
+    refuse_other(suite, f"--suite {suite.name}")
+    columns = {cell.column for cell in suite.only(command.only)}
+    wanted = [f for f in families_of(suite) if columns & set(f.columns(quick=False))]
+    quick = all(set(sizes_of(suite, family)) <= set(family.quick) for family in wanted)
+    out = Path(command.out or Path("runs") / f"bench-{suite.name}")
+    out.mkdir(parents=True, exist_ok=True)
+    Layout(out).claim(suite)
+    path = out / ORACLE_FILE
+    for family in wanted:
+        oracle = consult([family], quick=quick, path=path)
+        table_console().print(forecast_table(oracle, family))
+    say(f"oracle      {path}")
+
+
+def forecast_table(oracle: Oracle, family: Family) -> Table:
+    """Return the oracle's areas of a family: arms by columns, and what it says of each."""
+    forecast = oracle.find(family.name)
+    rows = forecast.rows if forecast else ()
+    columns = list(dict.fromkeys(row.column for row in rows))
+    table = plain_table(family.name, right=columns, title=family.asks, title_justify="left")
+    for arm in dict.fromkeys(row.arm for row in rows):
+        cells = []
+        for row in (row for row in rows if row.arm == arm):
+            half = (row.area.high95 - row.area.low95) / 2
+            text = f"{row.area.mean:.3f} ±{half:.3f}"
+            if row.against is not None:
+                strong = "bold" if row.says in ("can show", "differs") else "dim"
+                text += f" [{strong}]{row.says} {row.against.difference:+.3f}[/]"
+            cells.append(text)
+        table.add_row(f"[bold]{arm}[/]", *cells)
+    return table
+
+
 def executor(command: Command, out: Path, gpus: list[str]) -> Executor:
     """Return where the cells run.
 
@@ -131,21 +188,30 @@ def find_suite(name: str) -> Suite:
         DataError: A file that holds no suite.
     """
     from ..matrix.suite import Suite
+    from ..ladder.suites import SUITES as LADDERS
     from ..matrix.suites import SUITES
 
-    if name in SUITES:
-        return SUITES[name]
+    suites = {**SUITES, **LADDERS}
+    if name in suites:
+        return suites[name]
     path = Path(name)
     if path.suffix == ".json" and path.is_file():
         return Suite.read(path)
-    raise UnknownNameError("suite", name, [*SUITES, "a suite file (.json)"])
+    raise UnknownNameError("suite", name, [*suites, "a suite file (.json)"])
 
 
 def report(folder: Path, baseline: str) -> None:
     """Write the report and print where it lies."""
+    from ..ladder.report import write_ladder
+    from ..ladder.suites import is_ladder
+    from ..matrix.layout import Layout
     from ..matrix.report import write_report
+    from ..matrix.suite import Suite
 
-    for path in write_report(folder, baseline):
+    pages = write_report(folder, baseline)
+    if is_ladder(Suite.read(Layout(folder).suite_file)):
+        pages += write_ladder(folder, baseline)
+    for path in pages:
         say(f"report      {path}")
 
 

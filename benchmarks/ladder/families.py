@@ -45,7 +45,9 @@ class Family(Form):
         same: Rows with the gradient of another one here, by label; they are not run.
         same_because: Why these are one gradient.
         ceilings: Best measure that can be reached, by size or ``control``, where it is not 1.
-        letters: Number of letters that the starting model writes equally often.
+        letters: Number of letters that can be written.
+        start_right: Probability that the starting model writes the expert's letter; 0 makes all
+            letters equally likely.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Family(Form):
     same_because: str = ""
     ceilings: Mapping[str, float] = Field(default_factory=dict)
     letters: int = 3
+    start_right: float = Field(default=0.0, ge=0, le=1)
 
     @model_validator(mode="after")
     def _check(self) -> Family:
@@ -142,6 +145,7 @@ FAMILIES: Mapping[str, Family] = {
             rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
+            start_right=0.45,
         ),
         Family(
             name="Corridor",
@@ -213,6 +217,7 @@ FAMILIES: Mapping[str, Family] = {
             rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
+            start_right=0.45,
         ),
         Family(
             name="Fog",
@@ -287,6 +292,7 @@ FAMILIES: Mapping[str, Family] = {
             rows=("grpo", "no clip", "dapo", "gspo", "treegrpo", "reinforcepp", "ppo"),
             same={"tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"},
             same_because="nobody judges and there are no sessions",
+            start_right=0.45,
         ),
         Family(
             name="Rare",

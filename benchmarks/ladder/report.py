@@ -1,0 +1,148 @@
+"""The ladder's page: scores, tables by family, curves over sizes and radars, from files alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...envs.core.errors import BadValueError
+from ..matrix.plots import Plot
+from ..matrix.report import FILTERS, interval, one_line, write_pages
+from ..matrix.report import TEMPLATES as MATRIX_TEMPLATES
+from ..matrix.results import Results
+from ..matrix.suite import Suite
+from .families import Size
+from .oracle.forecast import MIN_EFFECT, Oracle
+from .plots import draw_radars, family_palette, size_curves
+from .scoring import Comparison, FamilyScore, Rung, score_ladder
+from .suites import is_ladder
+
+TEMPLATES = Path(__file__).parent / "templates"
+PAGES = {"ladder.html": "ladder.html.j2", "ladder.md": "ladder.md.j2"}
+ORACLE_FILE = "oracle.json"
+
+
+def write_ladder(folder: Path | str, baseline: str = "grpo") -> list[Path]:
+    """Write ``ladder.html`` and ``ladder.md`` beside the results of a ladder.
+
+    The oracle's forecast is read from ``oracle.json`` where it lies there; without it the page says
+    so.
+
+    Args:
+        folder: Folder of the matrix.
+        baseline: Row that the others are compared with.
+
+    Raises:
+        BadValueError: The folder's suite is no ladder.
+        DataError: No matrix, no result, or a damaged file.
+        MissingExtraError: Jinja2 is not installed.
+    """
+    root = Path(folder)
+    results = Results.read(root)
+    refuse_other(results.suite, str(root))
+    file = root / ORACLE_FILE
+    oracle = Oracle.read(file) if file.exists() else None
+    content = gather(results, oracle, baseline)
+    return write_pages(root, PAGES, [TEMPLATES, MATRIX_TEMPLATES], LADDER_FILTERS, content)
+
+
+def refuse_other(suite: Suite, where: str) -> None:
+    """Check that a suite is a ladder.
+
+    Raises:
+        BadValueError: It has a column that is no size of a family.
+    """
+    if not is_ladder(suite):
+        raise BadValueError(
+            f"{where}: suite {suite.name!r} has columns that are no size of a family; expected "
+            "ladder, ladder-full, or a suite file made of their columns."
+        )
+
+
+def gather(results: Results, oracle: Oracle | None, baseline: str) -> dict[str, Any]:
+    """Collect the variables of the templates."""
+    scores = [score for score in score_ladder(results, oracle, baseline) if score.rows]
+    palettes = {score.family.name: family_palette(score) for score in scores}
+    labels = [row.label for row in results.suite.recipes if row.label in results.recipes]
+    competitors = [label for label in labels if label not in results.suite.yardsticks]
+    plots: dict[str, Plot | None] = {
+        score.family.name: size_curves(score, palettes[score.family.name]) for score in scores
+    }
+    return {
+        "suite": results.suite,
+        "digest": results.suite.digest,
+        "scores": scores,
+        "labels": competitors,
+        "palettes": palettes,
+        "plots": plots,
+        "radars": draw_radars(scores, competitors, baseline),
+        "baseline": baseline,
+        "oracle": oracle,
+        "oracle_effect": MIN_EFFECT,
+        "finished": sum(r.state == "finished" for r in results.cells.values()),
+        "wanted": len(results.suite.cells),
+        "contradictions": [(s, row) for s in scores for row in s.rows if row.contradicts],
+        "separated": count_separated(scores),
+        "maps": [],
+        "envs": [],
+    }
+
+
+def count_separated(scores: list[FamilyScore]) -> tuple[int, int]:
+    """Return how many rows differ from the baseline on a family, and of how many that ran.
+
+    A row differs where its middle size is decided above or below, after Holm.
+    """
+    ran: dict[str, bool] = {}
+    for score in scores:
+        for row in score.rows:
+            if row.middle is not None and row.label not in score.yardsticks:
+                decided = row.middle.decision.verdict in ("above", "below")
+                ran[row.label] = ran.get(row.label, False) or decided
+    return sum(ran.values()), len(ran)
+
+
+def format_rung(rung: Rung | None) -> str:
+    """Format the seeds that solved a size, marked where they are enough."""
+    if rung is None or not rung.seeds:
+        return "–"
+    return f"{rung.solved}/{rung.seeds}{' ✓' if rung.passed else ''}"
+
+
+def format_area(rung: Rung | None) -> str:
+    """Format a mean area with its interval, as percentages."""
+    return "–" if rung is None else interval(rung.area)
+
+
+def format_difference(compared: Comparison | None) -> str:
+    """Format a difference of areas with its interval, in points."""
+    if compared is None:
+        return "–"
+    test = compared.test
+    low, high = 100 * test.low95, 100 * test.high95
+    return f"{100 * test.difference:+.1f} ({low:+.1f} to {high:+.1f})"
+
+
+def format_verdict(compared: Comparison | None) -> str:
+    """Format a verdict; with its reason where nothing was decided."""
+    if compared is None:
+        return "–"
+    decision = compared.decision
+    if decision.verdict == "not decided":
+        return f"not decided: {decision.why}"
+    return decision.verdict
+
+
+def format_size(size: Size | None) -> str:
+    """Format a size; a dash where no size was solved."""
+    return "–" if size is None else f"{size:g}"
+
+
+LADDER_FILTERS = FILTERS | {
+    "rung": format_rung,
+    "area": format_area,
+    "difference": format_difference,
+    "verdict": format_verdict,
+    "size": format_size,
+    "cell": one_line,
+}
