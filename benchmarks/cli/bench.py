@@ -187,8 +187,8 @@ def find_suite(name: str) -> Suite:
         UnknownNameError: Neither.
         DataError: A file that holds no suite.
     """
-    from ..matrix.suite import Suite
     from ..ladder.suites import SUITES as LADDERS
+    from ..matrix.suite import Suite
     from ..matrix.suites import SUITES
 
     suites = {**SUITES, **LADDERS}

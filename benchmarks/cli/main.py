@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "merge": "Write a model trained with adapters as an ordinary model folder.",
         "eval": "Score agents on the first N tasks of a split.",
         "view": "Write rollouts or episodes as one HTML page.",
+        "probe": "Measure what in an environment matters for the choice of an algorithm.",
         "bench": "Fill the benchmark matrix, write its report, or measure speed.",
         "claims": "Test the papers' headline statements at small scale.",
     },

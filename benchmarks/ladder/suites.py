@@ -82,6 +82,16 @@ def letters_start(family: Family) -> TaughtStart:
     )
 
 
+def family_start(env_id: str) -> str | None:
+    """Return the folder of the start of the first family of an environment; None without one."""
+    from ..matrix.references import make_start_model
+
+    for family in FAMILIES.values():
+        if family.env_id == env_id:
+            return make_start_model(column_of(family, family.middle))[0]
+    return None
+
+
 def column_of(family: Family, size: Size | str) -> SuiteEnv:
     """Return the column of a family at a size, or of its control."""
     return SuiteEnv(

@@ -219,7 +219,7 @@ class Corridor(World):
 
 @dataclass(frozen=True, kw_only=True)
 class Rooms(World):
-    """Rooms in a row: letter 0 leads on, 1 back, 2 back too or into a dead end.
+    """Rooms in a row: letter 0 leads on, 1 back, 2 nowhere or into a dead end.
 
     Attributes:
         rooms: Rooms to pass.
@@ -260,8 +260,8 @@ class Rooms(World):
         after = states.copy()
         lost = states[:, 1] == 1
         on = ~lost & (actions == 0)
-        into = ~lost & (actions == 2) & self.dead_ends
-        back = ~lost & ~on & ~into
+        into = ~lost & (actions == 2) & self.dead_ends & (not self.fatal)
+        back = ~lost & (actions == 1) & (not self.fatal)
         after[:, 0] = np.where(back, np.maximum(states[:, 0] - 1, 0), states[:, 0] + on)
         after[:, 1] = into
         after[:, 2] += 1
