@@ -90,6 +90,11 @@ class Schedule:
     seeds: int = 100
     seed: int = 0
 
+    @property
+    def steps(self) -> int:
+        """Return the number of rollout batches, the same for every arm."""
+        return max(1, round(self.actions / self.per_step))
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -158,7 +163,7 @@ def learn(world: World, arm: Arm, schedule: Schedule) -> Learned:
     adam = Adam(table.logits.shape, schedule.lr)
     spent, curve, cost = [0.0], [], float(arm.rollout.paths * world.horizon)
     behind = deque([table.logits], maxlen=1 + arm.lag)
-    while spent[-1] < schedule.actions:
+    for _ in range(schedule.steps):
         due = schedule.per_step * len(spent) - spent[-1]
         groups = max(1, round(due / cost))
         old = replace(table, logits=behind[0])
