@@ -46,8 +46,8 @@ class Family(Form):
         same_because: Why these are one gradient.
         ceilings: Best measure that can be reached, by size or ``control``, where it is not 1.
         letters: Number of letters that can be written.
-        start_right: Probability that the starting model writes the expert's letter; 0 makes all
-            letters equally likely.
+        start: Changes to the settings of the starting model, which else makes all letters
+            equally likely.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Family(Form):
     same_because: str = ""
     ceilings: Mapping[str, float] = Field(default_factory=dict)
     letters: int = 3
-    start_right: float = Field(default=0.0, ge=0, le=1)
+    start: Mapping[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Family:
@@ -118,6 +118,10 @@ class Family(Form):
         }
 
 
+_KNOWS_PLACES = {"mistakes": 0.55, "err_steps": 80}
+"""Errs a little less: who knows no places yet would settle on one letter for all doors."""
+_LOOKS = {"reader": "looker", "read_steps": 30, "err_steps": 0}
+"""Has seen a player who looks and then names what it saw, too briefly to do the same."""
 _UPDATED_ONCE = {"dapo": "grpo", "gspo": "grpo", "tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"}
 _WHY_SAME = (
     "one update a batch, so no ratio is clipped; DAPO's filter drops groups whose advantages are 0 "
@@ -145,7 +149,7 @@ FAMILIES: Mapping[str, Family] = {
             rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
-            start_right=0.45,
+            start=_KNOWS_PLACES,
         ),
         Family(
             name="Corridor",
@@ -206,8 +210,8 @@ FAMILIES: Mapping[str, Family] = {
             mechanism="Baselines over more paths are estimated better; nothing else should help.",
             setting="noise",
             sizes=(0.25, 0.5, 1.0, 2.0, 4.0),
-            quick=(0.5, 1.0, 2.0),
-            middle=1.0,
+            quick=(1.0, 2.0, 4.0),
+            middle=2.0,
             fixed={"doors": 3},
             control={"noise": 0.0},
             measure="right",
@@ -217,7 +221,7 @@ FAMILIES: Mapping[str, Family] = {
             rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
-            start_right=0.45,
+            start=_KNOWS_PLACES,
         ),
         Family(
             name="Fog",
@@ -238,6 +242,7 @@ FAMILIES: Mapping[str, Family] = {
             same_because=_WHY_SAME,
             ceilings={"0.1": 0.9765, "0.2": 0.912, "0.3": 0.8155, "0.4": 0.696, "0.5": 0.5625},
             letters=4,
+            start=_LOOKS,
         ),
         Family(
             name="Judge",
@@ -292,7 +297,7 @@ FAMILIES: Mapping[str, Family] = {
             rows=("grpo", "no clip", "dapo", "gspo", "treegrpo", "reinforcepp", "ppo"),
             same={"tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"},
             same_because="nobody judges and there are no sessions",
-            start_right=0.45,
+            start=_KNOWS_PLACES,
         ),
         Family(
             name="Rare",

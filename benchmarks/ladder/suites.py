@@ -58,11 +58,8 @@ def letters_start(family: Family) -> TaughtStart:
     """Return the start of a family, one for all its sizes.
 
     It imitates, for a few steps and from random weights, an expert that errs so often that all
-    letters are about equally likely; so an episode at the start is a walk, not noise. Where doors
-    are told apart by their place alone, it errs a little less: who knows no places yet would settle
-    on one letter for all doors before it finds any.
+    letters are about equally likely; so an episode at the start is a walk, not noise.
     """
-    right = family.start_right or 1 / family.letters
     return TaughtStart(
         settings={
             **WEIGHTS,
@@ -74,9 +71,11 @@ def letters_start(family: Family) -> TaughtStart:
             "read_least": 0.0,
             "held_out": 1,
             "warmup_steps": 5,
-            "err_steps": 80 if family.start_right else 40,
+            "lr": 2e-3,
+            "err_steps": 40,
             "err_lr": 2e-3,
-            "mistakes": round(1 - right, 6),
+            "mistakes": round(1 - 1 / family.letters, 6),
+            **family.start,
         },
         world={"size": "micro", **family.settings(family.middle)},
     )
