@@ -138,7 +138,7 @@ def ask_oracle(command: Command, suite: Suite) -> None:
 
 
 def forecast_table(oracle: Oracle, family: Family) -> Table:
-    """Return the oracle's areas of a family: arms by columns, and what it says of each."""
+    """Return what the oracle says of each arm by column, and its difference from the baseline."""
     forecast = oracle.find(family.name)
     rows = forecast.rows if forecast else ()
     columns = list(dict.fromkeys(row.column for row in rows))
@@ -146,12 +146,13 @@ def forecast_table(oracle: Oracle, family: Family) -> Table:
     for arm in dict.fromkeys(row.arm for row in rows):
         cells = []
         for row in (row for row in rows if row.arm == arm):
-            half = (row.area.high95 - row.area.low95) / 2
-            text = f"{row.area.mean:.3f} ±{half:.3f}"
-            if row.against is not None:
-                strong = "bold" if row.says in ("can show", "differs") else "dim"
-                text += f" [{strong}]{row.says} {row.against.difference:+.3f}[/]"
-            cells.append(text)
+            if row.against is None:
+                half = (row.area.high95 - row.area.low95) / 2
+                cells.append(f"area {row.area.mean:.3f} ±{half:.3f}")
+                continue
+            half = (row.against.high95 - row.against.low95) / 2
+            strong = "bold" if row.says in ("can show", "differs") else "dim"
+            cells.append(f"[{strong}]{row.says}[/] {row.against.difference:+.3f} ±{half:.3f}")
         table.add_row(f"[bold]{arm}[/]", *cells)
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -124,13 +125,12 @@ def format_difference(compared: Comparison | None) -> str:
 
 
 def format_verdict(compared: Comparison | None) -> str:
-    """Format a verdict; with its reason where nothing was decided."""
+    """Format a verdict; with the seeds that it would take where nothing was decided."""
     if compared is None:
         return "–"
-    decision = compared.decision
-    if decision.verdict == "not decided":
-        return f"not decided: {decision.why}"
-    return decision.verdict
+    verdict, why = compared.decision
+    needed = re.search(r"needs [\d,]+ seeds", why)
+    return f"{verdict}, {needed[0]}" if verdict == "not decided" and needed else verdict
 
 
 def format_size(size: Size | None) -> str:
